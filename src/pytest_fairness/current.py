@@ -1,0 +1,62 @@
+"""Which test is running: how an assertion, called anywhere, finds the session that judges and collects it.
+
+The pytest layer sets a :class:`TestContext` around each test; outside pytest there is none and the assertions
+fall back to the strict policy. Standard library only, below everything that uses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+from pytest_fairness.model import JSON, Finding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """What a verdict does to the test. ``smoke``: INCONCLUSIVE(N) skips; ``require_conclusive``: any other fails."""
+
+    smoke: bool = False
+    require_conclusive: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestContext:
+    """The running test as the assertions see it.
+
+    ``emit`` takes each finding, judged and justified, before the assertion raises. ``justification`` looks up the
+    documented reason for a FLAG, if there is one. ``baseline`` gives the store of approved snapshots.
+    """
+
+    __test__ = False  # not a test class, whatever its name says to pytest
+
+    test_id: str
+    test_module: str
+    description: str
+    emit: Callable[[Finding], None]
+    policy: Policy = field(default_factory=Policy)
+    justification: Callable[[Finding], Mapping[str, JSON] | None] = lambda _finding: None
+    baseline: Callable[[], Any] | None = None
+    scorers: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
+
+
+_current: ContextVar[TestContext | None] = ContextVar("pytest_fairness_current", default=None)
+
+
+def current_test() -> TestContext | None:
+    """The context of the running test, or ``None`` outside pytest."""
+    return _current.get()
+
+
+@contextmanager
+def running_test(context: TestContext) -> Iterator[None]:
+    """Make *context* the running test for the duration of the block."""
+    token = _current.set(context)
+    try:
+        yield
+    finally:
+        _current.reset(token)

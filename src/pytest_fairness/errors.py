@@ -1,0 +1,57 @@
+"""What can go wrong, by who can mend it. Standard library only.
+
+A :class:`UsageError` is mended by whoever wrote the test or the configuration (pytest exits 4 for it, or the test
+errors); an :class:`EndpointError` by whoever runs the system under test; a :class:`StoreError` by whoever owns the
+disk. :class:`FairnessFailure` is not an error but a result: an assertion that did not hold.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pytest_fairness.model import Finding
+
+
+class FairnessError(Exception):
+    """Base of everything that pytest-fairness raises, but for assertion failures."""
+
+
+class UsageError(FairnessError):
+    """The test or the configuration is wrong; the message names the place and the mend."""
+
+
+class MissingExtra(UsageError):
+    """An optional dependency is not installed; the message gives the command that adds it."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs an optional dependency: pip install 'pytest-fairness[{extra}]'")
+        self.extra = extra
+
+
+class FrameError(UsageError, ValueError):
+    """A table has the wrong shape for a comparison; the message names the column and the row."""
+
+
+class EndpointError(FairnessError):
+    """The system under test could not be asked, or its answer could not be read."""
+
+
+class BudgetError(FairnessError):
+    """The cost cap was reached, or a price that the cap needs is not known."""
+
+
+class StoreError(FairnessError):
+    """The run's folder or log cannot be written or read; nothing is skipped silently."""
+
+
+class FairnessFailure(AssertionError):
+    """An assertion did not hold. ``finding`` is the whole comparison."""
+
+    def __init__(self, message: str, finding: Finding) -> None:
+        super().__init__(message)
+        self.finding = finding
+
+
+class InconclusiveWarning(UserWarning):
+    """A comparison could not be decided with the data at hand."""

@@ -1,0 +1,318 @@
+"""The nouns: what passes from one room of the package to the next. Standard library only.
+
+Persona × Template → **Cell** → (endpoint) → **Trial** → (scorer) → *outcome column* → (statistics) →
+**Finding** → (policy, baseline) → **Verdict** → (report).  Every noun is immutable and turns into plain JSON
+with :func:`to_json` and, where it is read back, from it with its ``from_dict``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
+from enum import StrEnum
+from typing import Any, Self, TypeAlias
+
+JSON: TypeAlias = "None | bool | int | float | str | list[JSON] | dict[str, JSON]"
+
+
+def to_json(value: Any) -> JSON:
+    """Plain JSON of any noun: NaN becomes ``null``, infinities the strings ``"Infinity"``/``"-Infinity"``.
+
+    Numpy scalars are accepted (through their ``item``); anything else that JSON does not know raises TypeError,
+    so that a value which cannot cross a process boundary is seen where it is made.
+    """
+    if value is None or isinstance(value, (bool, str)):
+        return str(value) if isinstance(value, StrEnum) else value
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        if math.isnan(value):
+            return None
+        return float(value) if math.isfinite(value) else ("Infinity" if value > 0 else "-Infinity")
+    if is_dataclass(value) and not isinstance(value, type):
+        return {f.name: to_json(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): to_json(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [to_json(item) for item in value]
+    if hasattr(value, "item") and not hasattr(value, "__len__"):
+        return to_json(value.item())
+    raise TypeError(f"{type(value).__name__} is not JSON: {value!r}")
+
+
+def number(value: Any) -> float | None:
+    """Read back a number written by :func:`to_json`; ``None`` stays ``None``."""
+    return None if value is None else float(value)
+
+
+# ---------------------------------------------------------------- asking
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a conversation; ``role`` is ``system``, ``user`` or ``assistant``."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One combination in a grid: template × group × name × context, before it is asked.
+
+    ``groups`` maps each protected class to its group; ``name`` is the cluster (the unit of evidence), a name or a
+    persona id. ``signals`` are the exact strings that convey the groups in the text, each with the groups that it
+    conveys: the simulated endpoint reads them, nothing else does, and they are never sent.
+    """
+
+    id: str
+    template: str
+    turns: tuple[str, ...]
+    groups: Mapping[str, str]
+    name: str | None = None
+    persona: str | None = None
+    context: Mapping[str, str] = field(default_factory=dict)
+    attributes: Mapping[str, JSON] = field(default_factory=dict)
+    system: str | None = None
+    tier: int = 2
+    arm: str | None = None
+    signal: str | None = None
+    signals: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    @property
+    def prompt(self) -> str:
+        """The last user message: what a reader would call the prompt."""
+        return self.turns[-1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Tokens as the provider counted them; ``None`` where it did not say."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+
+class Status(StrEnum):
+    """What became of a trial. Only ``ANSWERED`` carries a text to score; ``REFUSED`` is an outcome of its own."""
+
+    ANSWERED = "answered"
+    REFUSED = "refused"
+    EMPTY = "empty"
+    MALFORMED = "malformed"
+    ERROR = "error"
+    UNKNOWN = "unknown"  # sent, and never answered: perhaps paid for, never asked again unless told to
+    NOT_RUN = "not_run"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """One fresh conversation for a cell and a repetition, as it stands in the run's log.
+
+    ``replies`` holds one text a turn; ``reply`` is the last. ``cost`` is in US dollars, ``None`` if unknown;
+    ``seconds`` is the wall time of the exchange. ``source`` says where the replies came from: ``live``,
+    ``simulated`` or ``replay``.
+    """
+
+    key: str
+    repetition: int
+    status: Status
+    replies: tuple[str, ...] = ()
+    finish_reason: str | None = None
+    model: str | None = None
+    usage: Usage | None = None
+    cost: float | None = None
+    attempts: int = 0
+    seconds: float | None = None
+    error: str | None = None
+    source: str = "live"
+
+    @property
+    def reply(self) -> str | None:
+        """The text of the last turn, or ``None`` if that turn was never answered."""
+        return self.replies[-1] if self.replies and self.status in (Status.ANSWERED, Status.REFUSED) else None
+
+
+# ---------------------------------------------------------------- concluding
+
+
+class Verdict(StrEnum):
+    """What a comparison comes to. An assertion's verdict is its worst: FAIL > FLAG > INCONCLUSIVE > PASS."""
+
+    PASS = "PASS"  # noqa: S105 - a verdict, not a password
+    FLAG = "FLAG"
+    FAIL = "FAIL"
+    INCONCLUSIVE = "INCONCLUSIVE"
+
+    @property
+    def severity(self) -> int:
+        return ("PASS", "INCONCLUSIVE", "FLAG", "FAIL").index(self.value)
+
+    @classmethod
+    def worst(cls, verdicts: Sequence[Verdict]) -> Verdict:
+        """The most severe of *verdicts*; nothing judged is INCONCLUSIVE, never PASS."""
+        return max(verdicts, key=lambda verdict: verdict.severity, default=cls.INCONCLUSIVE)
+
+
+class Reason(StrEnum):
+    """Why a verdict is INCONCLUSIVE."""
+
+    N = "N"  # a group is under its minimum sample size
+    PRECISION = "PRECISION"  # the interval is too wide to decide
+    UNSCORED = "UNSCORED"  # over 5 % of the replies could not be scored
+    RAGGED = "RAGGED"  # over 20 % of the rows stand in blocks that lack a group
+    SMALL_NUMBERS = "SMALL_NUMBERS"  # four-fifths below .8, but a case or two would turn it
+    DIFFERENTIAL_REFUSAL = "DIFFERENTIAL_REFUSAL"  # scores agree, but one group is refused more often
+    OVERLAP = "OVERLAP"  # under 80 % of the personas are in both baseline and run
+    INCOMPLETE = "INCOMPLETE"  # trials were planned that never finished
+    MIXED_MODELS = "MIXED_MODELS"  # more than one model version answered
+
+
+class OutcomeKind(StrEnum):
+    NUMERIC = "numeric"
+    ORDINAL = "ordinal"
+    NARRATIVE = "narrative"
+    BINARY = "binary"
+    CATEGORICAL = "categorical"
+    REFUSAL = "refusal"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupResult:
+    """One group as it was found, in the outcome's own unit.
+
+    ``n`` counts scored trials, ``n_distinct`` those left once identical repetitions count once, ``clusters`` the
+    names. ``value`` is the mean (numeric, ordinal, narrative) or the rate (binary, refusal), ``low``/``high`` its
+    95 % interval with the cluster as the unit; ``shares`` the distribution of a categorical outcome.
+    """
+
+    group: str
+    n: int
+    n_distinct: int
+    clusters: int
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    sd: float | None = None
+    median: float | None = None
+    refused: int = 0
+    undetermined: int = 0
+    unscored: int = 0
+    refusal_rate: float | None = None
+    shares: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        return cls(**{**data, **{k: number(data.get(k)) for k in ("value", "low", "high", "sd", "median")}})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairResult:
+    """Two groups compared on one metric, and the verdict on that pair.
+
+    ``effect`` is on the one d scale of the contract, positive where ``group_1`` is higher, ``effect_low`` and
+    ``effect_high`` its 90 % interval. ``difference`` is ``group_1 − group_2`` in the outcome's own unit.
+    ``statistics`` carries everything reported beside the verdict (names as in ``docs/verdicts.md``).
+    """
+
+    group_1: str
+    group_2: str
+    metric: str
+    verdict: Verdict
+    reason: Reason | None = None
+    spec_verdict: Verdict = Verdict.PASS
+    p_row: float = 1.0
+    p_cluster: float | None = None
+    p_value: float = 1.0
+    corrected_p_value: float = 1.0
+    effect: float = 0.0
+    effect_name: str = "d"
+    effect_low: float | None = None
+    effect_high: float | None = None
+    difference: float | None = None
+    worse_off: str | None = None
+    test: str = ""
+    scope: str = "names"
+    mde: float | None = None
+    needs: str | None = None
+    statistics: Mapping[str, JSON] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        numbers = ("p_row", "p_cluster", "p_value", "corrected_p_value", "effect", "effect_low", "effect_high")
+        return cls(
+            **{
+                **data,
+                **{name: number(data.get(name)) for name in (*numbers, "difference", "mde")},
+                "verdict": Verdict(data["verdict"]),
+                "spec_verdict": Verdict(data["spec_verdict"]),
+                "reason": None if data.get("reason") is None else Reason(data["reason"]),
+                "notes": tuple(data.get("notes", ())),
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One assertion's statistical comparison: the groups, the pairs, the verdict and the sentence that says it.
+
+    The fields from ``test_id`` to ``notes`` carry the per-test report fields of the ISO 42001 test specification
+    by their own names; ``test_statistic``, ``p_value``, ``corrected_p_value`` and ``effect_size`` are those of
+    the pair that decides the verdict. ``assertion`` names the comparison (``no_disparity``, ``four_fifths``,
+    ``baseline``, …), ``family`` says which tests were corrected together, how, and at which alpha.
+    """
+
+    assertion: str
+    verdict: Verdict
+    sentence: str
+    test_id: str = ""
+    test_module: str = ""
+    description: str = ""
+    tier: int | None = None
+    protected_class: str = ""
+    model_endpoint: str | None = None
+    n_per_group: Mapping[str, int] = field(default_factory=dict)
+    group_results: tuple[GroupResult, ...] = ()
+    test_statistic: str = ""
+    p_value: float | None = None
+    corrected_p_value: float | None = None
+    effect_size: str = ""
+    refusal_rates: Mapping[str, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    reason: Reason | None = None
+    spec_verdict: Verdict = Verdict.PASS
+    pairs: tuple[PairResult, ...] = ()
+    outcome: str = ""
+    kind: OutcomeKind | None = None
+    unit: str = ""
+    cluster: str | None = None
+    block: str | None = None
+    family: Mapping[str, JSON] = field(default_factory=dict)
+    details: Mapping[str, JSON] = field(default_factory=dict)
+    simulated: bool = False
+    replayed: bool = False
+    justification: Mapping[str, JSON] | None = None
+
+    def to_dict(self) -> dict[str, JSON]:
+        """The finding as plain JSON, without NaN: what ``findings.json`` holds and what crosses processes."""
+        data = to_json(self)
+        assert isinstance(data, dict)  # noqa: S101 - a dataclass is a dict; for the type checker
+        return data
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """The inverse of :meth:`to_dict`. Raises KeyError or ValueError for a dictionary of another shape."""
+        return cls(
+            **{
+                **data,
+                "verdict": Verdict(data["verdict"]),
+                "spec_verdict": Verdict(data["spec_verdict"]),
+                "reason": None if data.get("reason") is None else Reason(data["reason"]),
+                "kind": None if data.get("kind") is None else OutcomeKind(data["kind"]),
+                "group_results": tuple(GroupResult.from_dict(g) for g in data["group_results"]),
+                "pairs": tuple(PairResult.from_dict(p) for p in data["pairs"]),
+                "notes": tuple(data["notes"]),
+            }
+        )
