@@ -1,0 +1,1 @@
+"""Whom to ask: the systems under test, each behind one small adapter."""

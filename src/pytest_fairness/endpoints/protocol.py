@@ -1,0 +1,137 @@
+"""What passes between the engine and an endpoint: one request, one attempt, one reply or one classified failure.
+
+An endpoint makes exactly one attempt a call. It never retries, never sleeps on its own and never raises anything
+but :class:`AttemptError`: deadlines, retries, budgets and the log belong to the engine, which decides by the
+*evidence* of what went over the wire, because that is what decides whether money may have been spent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol, runtime_checkable
+
+from pytest_fairness.errors import EndpointError
+from pytest_fairness.model import JSON, Message, Status, Usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One conversation to be continued by one reply.
+
+    ``key`` is the content key of the trial, for logs; ``signals`` are the surface strings that convey groups, for
+    the simulated endpoint alone. Neither is ever sent.
+    """
+
+    messages: tuple[Message, ...]
+    parameters: Mapping[str, JSON] = field(default_factory=dict)
+    repetition: int = 0
+    key: str = ""
+    signals: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wire:
+    """What went over the wire, verbatim but for secrets: headers by allow-list, user and query cut from the URL.
+
+    ``response_body`` holds the bytes as UTF-8 with ``surrogateescape``, so that they can be had back exactly;
+    ``truncated`` says that the body was longer than the cap, or that the connection broke while it came.
+    """
+
+    url: str
+    request_body: str
+    request_headers: Mapping[str, str]
+    status_code: int | None
+    response_headers: Mapping[str, str]
+    response_body: str
+    truncated: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """A complete answer, usable or not.
+
+    ``text`` is present for ANSWERED and, where the provider gave its refusal as text, for REFUSED; for every other
+    status it is ``None`` and ``error`` says in one redacted sentence what was wrong. ``finish_reason`` and
+    ``model`` are the provider's own words. ``wire`` is ``None`` where nothing went over a wire.
+    """
+
+    text: str | None
+    status: Status = Status.ANSWERED
+    finish_reason: str | None = None
+    model: str | None = None
+    usage: Usage | None = None
+    wire: Wire | None = None
+    error: str | None = None
+
+
+class Evidence(StrEnum):
+    """What is known of a failed attempt, and so what it may have cost and whether it may be repeated."""
+
+    NOT_SENT = "not_sent"  # no connection: free, may be repeated
+    THROTTLED = "throttled"  # a complete 429, 503 or 529: normally free, may be repeated after a wait
+    SERVER = "server"  # a complete 5xx otherwise: cost unknown
+    NO_RESPONSE = "no_response"  # sent, and nothing came back: perhaps paid for
+    PARTIAL = "partial"  # a success that broke off: paid for
+    AUTH = "auth"  # 401, 403, quota, unknown model: free, and so will every other attempt be
+    REJECTED = "rejected"  # the request itself was refused (400, 422, redirects …): free, an outcome
+
+
+class AttemptError(EndpointError):
+    """One attempt failed. The message is redacted; ``retry_after`` is in seconds, as the server asked."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        evidence: Evidence,
+        retry_after: float | None = None,
+        wire: Wire | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.evidence = evidence
+        self.retry_after = retry_after
+        self.wire = wire
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """US dollars: per million tokens each way, and per call."""
+
+    input_per_million: float
+    output_per_million: float
+    per_call: float = 0.0
+
+    def cost(self, *, input_tokens: int, output_tokens: int) -> float:
+        """Dollars for one call with this many tokens."""
+        tokens = input_tokens * self.input_per_million + output_tokens * self.output_per_million
+        return tokens / 1_000_000 + self.per_call
+
+
+@runtime_checkable
+class Endpoint(Protocol):
+    """A system under test. Implementations are adapters: one module, one class, one row in the registry.
+
+    ``price`` is ``None`` if unknown. ``identity`` is JSON-able and free of secrets; it goes into content keys and
+    the manifest, so whatever changes the answers belongs in it, and nothing else does.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def type(self) -> str: ...
+    @property
+    def simulated(self) -> bool: ...
+    @property
+    def supports_system_prompt(self) -> bool: ...
+    @property
+    def default_parameters(self) -> Mapping[str, JSON]: ...
+    @property
+    def price(self) -> Price | None: ...
+
+    def identity(self) -> dict[str, JSON]: ...
+
+    async def ask(self, request: Request) -> Reply: ...
+
+    async def aclose(self) -> None: ...
