@@ -3,3 +3,75 @@
 The names below are the public interface. They are imported when first used: the plugin is a guest in every pytest
 session of everyone who installed it, and those sessions must not pay for pandas and scipy.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pytest_fairness.analysis.arms import analyze_arms
+    from pytest_fairness.analysis.baseline import compare_baseline
+    from pytest_fairness.analysis.disparity import analyze_disparity
+    from pytest_fairness.analysis.equivalence import analyze_equivalence
+    from pytest_fairness.analysis.four_fifths import analyze_four_fifths
+    from pytest_fairness.analysis.preference import analyze_preference
+    from pytest_fairness.asserts import (
+        assert_arm_reduces_disparity,
+        assert_baseline,
+        assert_equivalent,
+        assert_four_fifths,
+        assert_no_disparity,
+        assert_no_preference,
+    )
+    from pytest_fairness.errors import FairnessError, FairnessFailure, InconclusiveWarning, UsageError
+    from pytest_fairness.model import Finding, Verdict
+    from pytest_fairness.scorers import Scorer
+
+__all__ = [
+    "FairnessError",
+    "FairnessFailure",
+    "Finding",
+    "InconclusiveWarning",
+    "Scorer",
+    "UsageError",
+    "Verdict",
+    "analyze_arms",
+    "analyze_disparity",
+    "analyze_equivalence",
+    "analyze_four_fifths",
+    "analyze_preference",
+    "assert_arm_reduces_disparity",
+    "assert_baseline",
+    "assert_equivalent",
+    "assert_four_fifths",
+    "assert_no_disparity",
+    "assert_no_preference",
+    "compare_baseline",
+]
+
+_HOME = {
+    "analyze_arms": "analysis.arms",
+    "analyze_disparity": "analysis.disparity",
+    "analyze_equivalence": "analysis.equivalence",
+    "analyze_four_fifths": "analysis.four_fifths",
+    "analyze_preference": "analysis.preference",
+    "compare_baseline": "analysis.baseline",
+    "FairnessError": "errors",
+    "FairnessFailure": "errors",
+    "InconclusiveWarning": "errors",
+    "UsageError": "errors",
+    "Finding": "model",
+    "Verdict": "model",
+    "Scorer": "scorers",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME.get(name, 'asserts')}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

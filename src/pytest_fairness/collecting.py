@@ -1,0 +1,131 @@
+"""From a ``fairness_grid`` marker to pytest items: one of the whole grid, or one a cell, each tier on its own."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import pytest
+
+from pytest_fairness.errors import UsageError
+from pytest_fairness.model import Cell
+
+if TYPE_CHECKING:
+    from pytest_fairness.model import JSON
+
+GRID = "fairness_grid"
+_PULLS = frozenset({"trials", "cell"})
+_NO_SYSTEM_PROMPT = "tier 1 needs a system prompt: give fairness_grid(system=...)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedGrid:
+    """One test's grid: its cells (with the system prompt, if there is one), and how often each is asked."""
+
+    cells: tuple[Cell, ...]
+    repetitions: int
+    parameters: Mapping[str, JSON]
+
+    @property
+    def has_system_prompt(self) -> bool:
+        return any(cell.system is not None for cell in self.cells)
+
+    def for_tier(self, tier: int) -> tuple[Cell, ...]:
+        """The cells as tier *tier* sends them: tier 2 has no system prompt."""
+        if tier == 1:
+            return tuple(replace(cell, tier=1) for cell in self.cells)
+        return tuple(replace(cell, tier=2, system=None) for cell in self.cells)
+
+
+def key_of(node: Any, name: str) -> tuple[str, str]:
+    """Identifies a test function across its parameters: the node id of its parent, and its name."""
+    return node.parent.nodeid, name
+
+
+def expand(metafunc: pytest.Metafunc, tier: str) -> PlannedGrid | None:
+    """Parametrise a test from its ``fairness_grid`` marker; None where it has none.
+
+    A grid that makes no sense is a collection error which names the test and the mend.
+    """
+    marker = metafunc.definition.get_closest_marker(GRID)
+    wanted = _PULLS.intersection(metafunc.fixturenames)
+    if marker is None:
+        if wanted:
+            _refuse(metafunc, f"asks for {sorted(wanted)[0]!r} but has no @pytest.mark.{GRID}(...)")
+        return None
+    if not wanted:
+        _refuse(metafunc, f"has a {GRID} but asks for neither 'trials' (the whole grid) nor 'cell' (one at a time)")
+    if wanted == _PULLS:
+        _refuse(metafunc, "asks for both 'trials' and 'cell'; write two tests: they share their replies")
+    try:
+        grid = _plan(marker, Path(metafunc.definition.path).parent, metafunc.config.rootpath)
+    except UsageError as error:
+        _refuse(metafunc, str(error))
+    metafunc.parametrize("tier", *_tiers(grid, tier), indirect=True)
+    if "cell" in wanted:
+        ids = [cell.id for cell in grid.cells]
+        metafunc.parametrize("cell", range(len(grid.cells)), ids=ids, indirect=True)
+    return grid
+
+
+def _plan(marker: pytest.Mark, folder: Path, root: Path) -> PlannedGrid:
+    from pytest_fairness.design.grid import expand_grid
+
+    if marker.args:
+        raise UsageError(f"{GRID} takes keyword arguments only, for example template=..., groups=...")
+    arguments = {key: _located(value, folder, root) for key, value in marker.kwargs.items()}
+    try:
+        inspect.signature(expand_grid).bind(**arguments)
+    except TypeError as error:
+        raise UsageError(f"{GRID}: {error}") from None
+    grid = expand_grid(**arguments)
+    return PlannedGrid(cells=tuple(grid.cells), repetitions=grid.repetitions, parameters=grid.parameters)
+
+
+def _located(value: Any, folder: Path, root: Path) -> Any:
+    """Relative paths are looked for beside the test, then at the root directory."""
+    if isinstance(value, list):
+        return [_located(item, folder, root) for item in value]
+    if not isinstance(value, Path) or value.is_absolute():
+        return value
+    return next((place / value for place in (folder, root) if (place / value).exists()), folder / value)
+
+
+def _tiers(grid: PlannedGrid, tier: str) -> tuple[list[Any], list[Any]]:
+    """Parameters and ids of the ``tier`` axis; a single tier leaves the test's id as it is."""
+    hidden = [pytest.HIDDEN_PARAM]
+    if tier == "all" and grid.has_system_prompt:
+        return [1, 2], ["tier1", "tier2"]
+    if tier == "1" and not grid.has_system_prompt:
+        return [pytest.param(1, marks=pytest.mark.skip(reason=_NO_SYSTEM_PROMPT))], hidden
+    if tier in ("1", "auto") and grid.has_system_prompt:
+        return [1], hidden
+    return [2], hidden
+
+
+def _refuse(metafunc: pytest.Metafunc, problem: str) -> NoReturn:
+    pytest.fail(f"{metafunc.definition.nodeid}: {problem}", pytrace=False)
+
+
+def is_fairness_item(item: pytest.Item) -> bool:
+    return item.get_closest_marker("fairness") is not None
+
+
+def imply_fairness(item: pytest.Item) -> None:
+    """``fairness_grid`` implies ``fairness``, so that ``-m fairness`` selects it."""
+    if item.get_closest_marker(GRID) is not None and not is_fairness_item(item):
+        item.add_marker(pytest.mark.fairness)
+
+
+def selected_cells(items: Sequence[pytest.Item]) -> dict[tuple[tuple[str, str], int], tuple[int, ...]]:
+    """Which cells of which grid (and tier) the selected per-cell items will ask for."""
+    chosen: dict[tuple[tuple[str, str], int], set[int]] = {}
+    for item in items:
+        parameters = getattr(getattr(item, "callspec", None), "params", {})
+        if "cell" in parameters and item.get_closest_marker(GRID) is not None:
+            key = key_of(item, getattr(item, "originalname", item.name)), parameters["tier"]
+            chosen.setdefault(key, set()).add(parameters["cell"])
+    return {key: tuple(sorted(indices)) for key, indices in chosen.items()}

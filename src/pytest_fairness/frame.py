@@ -1,0 +1,131 @@
+"""Trials as a table: one row a trial, in the columns that assertions and users read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pytest_fairness.errors import EndpointError
+from pytest_fairness.model import Cell, Status, Trial
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A cell with its trials: what the ``cell`` fixture gives.
+
+    ``reply`` is the text of the first repetition, ``replies`` those of all.
+    """
+
+    cell: Cell
+    trials: tuple[Trial, ...]
+
+    @property
+    def reply(self) -> str:
+        """The reply of the first repetition. Raises EndpointError where there is none to read."""
+        return self.replies[0]
+
+    @property
+    def replies(self) -> tuple[str, ...]:
+        """One text a repetition, refusals included. Raises EndpointError where a trial has no text."""
+        return tuple(_text(trial) for trial in self.trials)
+
+    @property
+    def refused(self) -> bool:
+        """Whether any repetition was refused."""
+        return any(trial.status is Status.REFUSED for trial in self.trials)
+
+    @property
+    def id(self) -> str:
+        return self.cell.id
+
+    @property
+    def prompt(self) -> str:
+        return self.cell.prompt
+
+    @property
+    def name(self) -> str | None:
+        return self.cell.name
+
+    @property
+    def groups(self) -> dict[str, str]:
+        """Protected class → group."""
+        return dict(self.cell.groups)
+
+
+def _text(trial: Trial) -> str:
+    if trial.reply is None:
+        raise EndpointError(f"this trial has no reply to read: {trial.status}{_because(trial)}")
+    return trial.reply
+
+
+def _because(trial: Trial) -> str:
+    return f" ({trial.error})" if trial.error else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointFacts:
+    """What the table says of the system under test, on every row, so that no slicing or merging loses it."""
+
+    name: str
+    simulated: bool
+    replayed: bool = False
+
+
+def trials_frame(asked: Sequence[tuple[Cell, Trial]], endpoint: EndpointFacts) -> pd.DataFrame:
+    """The table of *asked* trials, one row each, in the order given.
+
+    Columns: ``cell``, ``template``, ``name``, ``persona``, one for each protected class, one for each context axis
+    and persona attribute, ``arm``, ``tier``, ``signal``, ``repetition``, ``prompt``, ``reply`` (None where there is
+    none), ``status``, ``refused``, ``undetermined`` (neither answered nor refused), ``endpoint``, ``model``,
+    ``simulated``, ``replayed``, ``cost`` (US dollars), ``seconds``, ``key``.
+    """
+    import pandas as pd  # noqa: PLC0415 - half a second that only fairness tests should pay
+
+    cells, trials = [cell for cell, _ in asked], [trial for _, trial in asked]
+    columns: dict[str, list[object]] = {
+        "cell": [cell.id for cell in cells],
+        "template": [cell.template for cell in cells],
+        "name": [cell.name for cell in cells],
+        "persona": [cell.persona for cell in cells],
+    }
+    for attribute in ("attributes", "context", "groups"):
+        # Groups last: a protected class wins over a persona attribute of the same name.
+        for key in _keys(getattr(cell, attribute) for cell in cells):
+            columns[key] = [getattr(cell, attribute).get(key) for cell in cells]
+    columns |= {
+        "arm": [cell.arm for cell in cells],
+        "tier": [cell.tier for cell in cells],
+        "signal": [cell.signal for cell in cells],
+        "repetition": [trial.repetition for trial in trials],
+        "prompt": [cell.prompt for cell in cells],
+        "reply": [trial.reply for trial in trials],
+        "status": [trial.status.value for trial in trials],
+        "refused": [trial.status is Status.REFUSED for trial in trials],
+        "undetermined": [trial.status not in (Status.REFUSED, Status.ANSWERED) for trial in trials],
+        "endpoint": [endpoint.name] * len(trials),
+        "model": [trial.model for trial in trials],
+        "simulated": [endpoint.simulated] * len(trials),
+        "replayed": [endpoint.replayed or trial.source == "replay" for trial in trials],
+        "cost": [trial.cost for trial in trials],
+        "seconds": [trial.seconds for trial in trials],
+        "key": [trial.key for trial in trials],
+    }
+    return pd.DataFrame(columns)
+
+
+def _keys(mappings: Iterable[dict[str, object]]) -> list[str]:
+    return list(dict.fromkeys(key for mapping in mappings for key in mapping))
+
+
+def refuse_if_nothing_answered(trials: Sequence[Trial], endpoint: str) -> None:
+    """Raise EndpointError where not one trial got through: that is a broken endpoint, not a finding."""
+    failed = [trial for trial in trials if trial.status in (Status.ERROR, Status.UNKNOWN, Status.NOT_RUN)]
+    if trials and len(failed) == len(trials):
+        raise EndpointError(
+            f"endpoint {endpoint!r}: none of {len(trials)} trials was answered; the first: "
+            f"{failed[0].status}{_because(failed[0])}"
+        )
