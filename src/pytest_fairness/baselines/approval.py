@@ -1,0 +1,192 @@
+"""Who approves, when, why, and at which commit; and when nobody may. Standard library only."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+
+from pytest_fairness.baselines.errors import ApprovalRefusedError
+
+APPROVE = "--fairness-approve"
+JUSTIFICATION = "--fairness-justification"
+ALLOW_REGRESSION = "--fairness-approve-regression"
+ALLOW_IN_CI = "--fairness-approve-in-ci"
+APPROVER_VARIABLE = "FAIRNESS_APPROVER"
+
+_FALSE = frozenset({"", "0", "false", "no", "off", "n", "f"})
+_GIT_SECONDS = 10.0
+_MAX_NAME = 200
+_MAX_JUSTIFICATION = 4000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalPolicy:
+    """What the command line allows. The defaults compare and never write."""
+
+    approve: bool = False
+    allow_regression: bool = False
+    allow_in_ci: bool = False
+    justification: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approval:
+    """The provenance that stands in a baseline.
+
+    ``approved_by_source`` says how the name was learned: ``FAIRNESS_APPROVER``, ``git`` or ``login``.
+    ``dirty``: tracked files other than baselines differed from ``git_commit``; both are ``None`` outside a
+    repository. ``previous_digest`` is the digest of the baseline that this one replaced. ``regression``:
+    scores had fallen and the approval was given all the same. ``simulated`` and ``replayed`` say where the
+    replies came from.
+    """
+
+    approved_by: str
+    approved_by_source: str
+    approved_at: str
+    justification: str
+    git_commit: str | None
+    dirty: bool | None
+    tool_version: str
+    run_id: str | None
+    simulated: bool
+    replayed: bool = False
+    regression: bool = False
+    previous_digest: str | None = None
+
+
+def under_ci(environ: Mapping[str, str]) -> bool:
+    """Whether ``CI`` is set to a true value: to anything but a word for no, such as ``0`` or ``false``."""
+    return environ.get("CI", "").strip().lower() not in _FALSE
+
+
+def check_allowed(policy: ApprovalPolicy, *, environ: Mapping[str, str], unfinished: int) -> str:
+    """Return the justification if an approval may be considered at all; raise ApprovalRefusedError if not.
+
+    *unfinished* counts planned trials that were not answered, refused or otherwise concluded.
+    """
+    if under_ci(environ) and not policy.allow_in_ci:
+        raise ApprovalRefusedError(
+            f"Approval refused: this runs under CI (CI={environ.get('CI', '')!r}), where a baseline is "
+            f"compared and "
+            f"never changed. Approve on a developer's machine and commit the file, or add {ALLOW_IN_CI} if "
+            f"this job "
+            "is meant to approve."
+        )
+    justification = " ".join((policy.justification or "").split())
+    if not justification:
+        raise ApprovalRefusedError(
+            "Approval refused: a baseline records why it was approved. Say so with "
+            f'{JUSTIFICATION} "what changed, and what was reviewed".'
+        )
+    if len(justification) > _MAX_JUSTIFICATION:
+        raise ApprovalRefusedError(
+            f"Approval refused: the justification has {len(justification)} characters; {JUSTIFICATION} "
+            f"takes up to "
+            f"{_MAX_JUSTIFICATION}. Put the details elsewhere and name the place."
+        )
+    if unfinished:
+        raise ApprovalRefusedError(
+            f"Approval refused: {unfinished} planned trial(s) never finished, so the scores are not those "
+            f"of the "
+            "whole design. Run again until all are answered (finished trials are not paid for twice), then "
+            "approve."
+        )
+    return justification
+
+
+def new_approval(
+    justification: str,
+    *,
+    rootdir: Path,
+    folder: Path,
+    run_id: str | None,
+    simulated: bool,
+    replayed: bool,
+    environ: Mapping[str, str],
+) -> Approval:
+    """An approval given now, by whoever runs this session, at the commit that is checked out in *rootdir*."""
+    name, source = approver(environ, rootdir)
+    commit, dirty = git_state(rootdir, folder)
+    return Approval(
+        approved_by=name,
+        approved_by_source=source,
+        approved_at=datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        justification=justification,
+        git_commit=commit,
+        dirty=dirty,
+        tool_version=metadata.version("pytest-fairness"),
+        run_id=run_id,
+        simulated=simulated,
+        replayed=replayed,
+    )
+
+
+def approver(environ: Mapping[str, str], rootdir: Path) -> tuple[str, str]:
+    """The approver's name and how it was learned: from FAIRNESS_APPROVER, git's identity, or the login."""
+    if declared := _one_line(environ.get(APPROVER_VARIABLE)):
+        return declared, APPROVER_VARIABLE
+    name, email = (
+        _one_line(_git(rootdir, "config", "user.name")),
+        _one_line(_git(rootdir, "config", "user.email")),
+    )
+    if name or email:
+        return (f"{name} <{email}>" if name and email else name or email), "git"
+    try:
+        login = _one_line(getpass.getuser())
+    except (OSError, KeyError, ImportError):  # a user id without a name, as in some containers
+        login = ""
+    if not login:
+        raise ApprovalRefusedError(
+            f"Approval refused: nobody can be named as the approver. Set {APPROVER_VARIABLE}, or git's "
+            f"user.name."
+        )
+    return login, "login"
+
+
+def git_state(rootdir: Path, folder: Path) -> tuple[str | None, bool | None]:
+    """The commit checked out in *rootdir* and whether tracked files outside *folder* differ from it.
+
+    ``(None, None)`` without git, outside a repository and before the first commit. The folder of baselines is
+    left out: the second approval of a session would otherwise find the tree changed by the first. Remotes are
+    never read, since their URLs may carry tokens.
+    """
+    commit = (_git(rootdir, "rev-parse", "--verify", "HEAD") or "").strip()
+    if not commit:
+        return None, None
+    paths = [":/"]
+    if rootdir.absolute() in folder.absolute().parents:
+        paths.append(f":(exclude,literal){folder.absolute().relative_to(rootdir.absolute()).as_posix()}")
+    changes = _git(rootdir, "status", "--porcelain", "--untracked-files=no", "--", *paths)
+    return commit, None if changes is None else bool(changes.strip())
+
+
+def _git(rootdir: Path, *arguments: str) -> str | None:
+    """What git prints, or ``None`` if it is absent, fails or hangs."""
+    program = shutil.which("git")
+    if program is None:
+        return None
+    # No prompt, no lock on the user's index, no file-system monitor started by a mere question.
+    environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
+    try:
+        done = subprocess.run(  # noqa: S603 - a resolved program, a list of arguments, no shell
+            [program, "-c", "core.fsmonitor=false", "-C", str(rootdir), *arguments],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_GIT_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
+
+
+def _one_line(text: str | None) -> str:
+    return " ".join((text or "").split())[:_MAX_NAME]

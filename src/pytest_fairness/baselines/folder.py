@@ -1,0 +1,134 @@
+"""The folder of baselines on disk: guarded reads, atomic writes. Standard library only.
+
+A baseline is judged by its content, and a contributor may propose any content of the folder, so nothing in it
+is followed: no symbolic link (it could lead out of the tree, or be swapped during a run), no hard link, no
+pipe.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytest_fairness.baselines.errors import BaselineError
+from pytest_fairness.baselines.slugs import SUFFIX
+from pytest_fairness.errors import StoreError
+
+MAX_BYTES = 16 * 1024 * 1024  # a hundred personas take 10 kB; what is larger is not a baseline
+# Windows has neither O_NOFOLLOW nor O_NONBLOCK; there the explicit link checks stand alone.
+_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_WRITE = (
+    os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+)  # O_EXCL: a name that somebody prepared is refused, not reused
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineFolder:
+    """*root* holds the baselines. If it lies under *anchor* (the project), its real path must do so too."""
+
+    root: Path
+    anchor: Path
+
+    def read(self, name: str) -> bytes | None:
+        """The content of the file *name*, or ``None`` if there is none.
+
+        Raises BaselineError for anything but a regular, singly linked file of a sane size inside the folder,
+        and StoreError if it cannot be read.
+        """
+        path = self._inside(name)
+        try:
+            descriptor = os.open(path, _READ)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise self._refused(path, "it is a symbolic link") from error
+            raise StoreError(f"The baseline {path} cannot be read: {error.strerror}.") from error
+        with os.fdopen(descriptor, "rb") as file:
+            self._check_regular(path, os.fstat(file.fileno()))
+            content = file.read(MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
+            raise self._refused(path, f"it is larger than {MAX_BYTES:,} bytes")
+        return content
+
+    def write(self, name: str, content: bytes) -> Path:
+        """Put *content* in place of the file *name*, wholly or not at all, and make it durable.
+
+        Readers see the old content or the new, never a part. Raises BaselineError where the name is taken by
+        a link or by anything that is not a regular file, and StoreError if the disk refuses.
+        """
+        path = self._inside(name)
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+            self._inside(name)  # again: mkdir follows links in what it finds on the way
+            with contextlib.suppress(FileNotFoundError):
+                self._check_regular(path, path.lstat())
+            self._replace(path, content)
+        except OSError as error:
+            raise StoreError(f"The baseline {path} cannot be written: {error.strerror}.") from error
+        return path
+
+    def names(self) -> list[str]:
+        """The names of the baselines in the folder, sorted; links and other files' names are left out."""
+        self._check_root()
+        if not self.root.is_dir():
+            return []
+        return sorted(
+            entry.name
+            for entry in os.scandir(self.root)
+            if entry.name.endswith(SUFFIX) and entry.is_file(follow_symlinks=False)
+        )
+
+    def _replace(self, path: Path, content: bytes) -> None:
+        temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
+        descriptor = os.open(temporary, _WRITE, 0o644)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        with contextlib.suppress(OSError):  # Windows cannot open a directory; the file itself is safe
+            directory = os.open(path.parent, os.O_RDONLY)
+            try:
+                os.fsync(directory)
+            finally:
+                os.close(directory)
+
+    def _inside(self, name: str) -> Path:
+        if Path(name).name != name or name in {"", ".", ".."}:
+            raise BaselineError(f"{name!r} is not the name of a baseline: it must be a plain file name.")
+        self._check_root()
+        path = self.root / name
+        if path.is_symlink() or path.resolve() != self.root.resolve() / name:
+            raise self._refused(path, "it is a symbolic link")
+        return path
+
+    def _check_root(self) -> None:
+        if self.root.is_symlink():
+            raise self._refused(self.root, "the folder is a symbolic link")
+        lexically_under = self.root.absolute().is_relative_to(self.anchor.absolute())
+        if lexically_under and not self.root.resolve().is_relative_to(self.anchor.resolve()):
+            raise self._refused(self.root, f"a link on the way leads out of {self.anchor}")
+
+    def _check_regular(self, path: Path, status: os.stat_result) -> None:
+        if not stat.S_ISREG(status.st_mode):
+            raise self._refused(path, "it is not a regular file")
+        if status.st_nlink > 1:
+            raise self._refused(path, "it has hard links, so that it could change from elsewhere")
+
+    @staticmethod
+    def _refused(path: Path, why: str) -> BaselineError:
+        return BaselineError(
+            f"The baseline {path} was refused: {why}. Baselines are plain files inside their own folder; "
+            f"put a "
+            "plain copy in its place, or remove it and approve anew."
+        )
