@@ -74,10 +74,8 @@ def check_allowed(policy: ApprovalPolicy, *, environ: Mapping[str, str], unfinis
     if under_ci(environ) and not policy.allow_in_ci:
         raise ApprovalRefusedError(
             f"Approval refused: this runs under CI (CI={environ.get('CI', '')!r}), where a baseline is "
-            f"compared and "
-            f"never changed. Approve on a developer's machine and commit the file, or add {ALLOW_IN_CI} if "
-            f"this job "
-            "is meant to approve."
+            "compared and never changed. Approve on a developer's machine and commit the file, or add "
+            f"{ALLOW_IN_CI} if this job is meant to approve."
         )
     justification = " ".join((policy.justification or "").split())
     if not justification:
@@ -88,15 +86,13 @@ def check_allowed(policy: ApprovalPolicy, *, environ: Mapping[str, str], unfinis
     if len(justification) > _MAX_JUSTIFICATION:
         raise ApprovalRefusedError(
             f"Approval refused: the justification has {len(justification)} characters; {JUSTIFICATION} "
-            f"takes up to "
-            f"{_MAX_JUSTIFICATION}. Put the details elsewhere and name the place."
+            f"takes up to {_MAX_JUSTIFICATION}. Put the details elsewhere and name the place."
         )
     if unfinished:
         raise ApprovalRefusedError(
             f"Approval refused: {unfinished} planned trial(s) never finished, so the scores are not those "
-            f"of the "
-            "whole design. Run again until all are answered (finished trials are not paid for twice), then "
-            "approve."
+            "of the whole design. Run again until all are answered (finished trials are not paid for "
+            "twice), then approve."
         )
     return justification
 
@@ -145,7 +141,7 @@ def approver(environ: Mapping[str, str], rootdir: Path) -> tuple[str, str]:
     if not login:
         raise ApprovalRefusedError(
             f"Approval refused: nobody can be named as the approver. Set {APPROVER_VARIABLE}, or git's "
-            f"user.name."
+            "user.name."
         )
     return login, "login"
 

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 class BaselineDocument:
     """The scores of one test, as approved; without ``approval`` it is a proposal, which is never read back.
 
-    ``threshold`` is the score from which a persona passes, in the score's own unit, where the test has one.
+    ``threshold`` is the score from which a persona passes, in the score's own unit, where the test has one:
+    at or above it, or at or below it where not ``lower_is_worse``.
     """
 
     test_id: str
@@ -30,6 +31,7 @@ class BaselineDocument:
     fingerprints: Fingerprints
     approval: Approval | None = None
     threshold: float | None = None
+    lower_is_worse: bool = True
 
     @property
     def category_scores(self) -> dict[str, float]:
@@ -46,7 +48,8 @@ class BaselineDocument:
         """How many personas reach the threshold; ``None`` without one."""
         if self.threshold is None:
             return None
-        return sum(mean >= self.threshold for mean in self._means().values())
+        sign = 1 if self.lower_is_worse else -1
+        return sum(sign * (mean - self.threshold) >= 0 for mean in self._means().values())
 
     @property
     def digest(self) -> str:
@@ -85,6 +88,7 @@ class BaselineDocument:
                 fingerprints=Fingerprints.from_dict(body["fingerprints"]),
                 approval=Approval(**body["approval"]),
                 threshold=body["threshold"],
+                lower_is_worse=body["lower_is_worse"],
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise text.malformed(where, error) from error
@@ -97,10 +101,8 @@ class BaselineDocument:
         if (document.test_id, document.score) != (test_id, score):
             raise BaselineError(
                 f"{where}: this is the baseline of the score {document.score!r} of {document.test_id}, and "
-                f"not of "
-                f"{score!r} of {test_id}. A baseline cannot be copied from test to test: remove the file "
-                f"and approve "
-                "anew with --fairness-approve."
+                f"not of {score!r} of {test_id}. A baseline cannot be copied from test to test: remove the "
+                "file and approve anew with --fairness-approve."
             )
         return document
 
@@ -120,6 +122,7 @@ class BaselineDocument:
             "overall_score": text.rounded(float(overall)),
             "category_scores": {label: text.rounded(mean) for label, mean in self.category_scores.items()},
             "threshold": self.threshold,
+            "lower_is_worse": self.lower_is_worse,
             "pass_count": self.pass_count,
             "personas": {key: _rounded_row(row) for key, row in personas.items()},
             "categories": categories,

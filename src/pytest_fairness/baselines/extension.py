@@ -113,6 +113,5 @@ def _check_not_syrupys(root: Path) -> None:
         raise BaselineError(
             f"The baselines' folder {root} lies in a folder of syrupy's snapshots (--snapshot-dirname "
             f"{SnapshotCollectionStorage.snapshot_dirname}), where --snapshot-update would delete them. "
-            f"Give one of "
-            "the two another name."
+            "Give one of the two another name."
         )

@@ -129,6 +129,5 @@ class BaselineFolder:
     def _refused(path: Path, why: str) -> BaselineError:
         return BaselineError(
             f"The baseline {path} was refused: {why}. Baselines are plain files inside their own folder; "
-            f"put a "
-            "plain copy in its place, or remove it and approve anew."
+            "put a plain copy in its place, or remove it and approve anew."
         )

@@ -54,9 +54,8 @@ class Gate:
             self._check_fit()
             if worse and not self.policy.allow_regression:
                 raise ApprovalRefusedError(
-                    f"Approval refused: {worse}. Mend what fell; or, if that is meant and reviewed, approve "
-                    f"it with "
-                    f"{ALLOW_REGRESSION} as well."
+                    f"Approval refused: {worse}. Mend what got worse; or, if that is meant and reviewed, "
+                    f"approve it with {ALLOW_REGRESSION} as well."
                 )
             previous = self.approved.digest if self.approved else None
             self.proposed = replace(
@@ -88,9 +87,12 @@ class Gate:
             # A smaller run would otherwise quietly approve a weaker yardstick.
             named = ", ".join(map(repr, lost[:5])) + (", …" if len(lost) > 5 else "")
             return f"{len(lost)} of the {len(old.personas)} approved personas have no score here ({named})"
-        if self.finding.verdict is not Verdict.PASS and new.overall < old.overall:
+        if self.finding.reason is Reason.DIFFERENTIAL_REFUSAL:
+            return f"refusals rose ({self.finding.sentence.rstrip('. ')})"
+        worsened = new.overall < old.overall if self.proposed.lower_is_worse else new.overall > old.overall
+        if self.finding.verdict is not Verdict.PASS and worsened:
             return (
-                f"the comparison is {self.finding.verdict} and the overall score fell "
+                f"the comparison is {self.finding.verdict} and the overall score is worse "
                 f"({new.overall:.6g} against {old.overall:.6g}), so that a regression is not excluded"
             )
         return None
@@ -101,19 +103,15 @@ class Gate:
             mine, theirs = ("simulated", "live") if self.simulated else ("live", "simulated")
             raise BaselineError(
                 f"The approved baseline of {self.proposed.score!r} comes from a {theirs} endpoint and this "
-                f"run is "
-                f"{mine}: one says nothing about the other. Run against a {theirs} endpoint, or approve a "
-                f"baseline "
-                f"from a {mine} run with --fairness-approve."
+                f"run is {mine}: one says nothing about the other. Run against a {theirs} endpoint, or "
+                f"approve a baseline from a {mine} run with --fairness-approve."
                 + (" That replaces no live baseline: remove its file first." if self.simulated else "")
             )
         if self.simulated:
             raise ApprovalRefusedError(
                 f"Approval refused: the approved baseline of {self.proposed.score!r} comes from a live "
-                f"endpoint and "
-                "this run is simulated. Choose the live endpoint with --fairness-endpoint; or, if the live "
-                "baseline "
-                "is really to go, remove its file first."
+                "endpoint and this run is simulated. Choose the live endpoint with --fairness-endpoint; "
+                "or, if the live baseline is really to go, remove its file first."
             )
 
     def _check_fit(self) -> None:
@@ -125,12 +123,10 @@ class Gate:
         if summary.unscored > _MAX_UNSCORED * summary.trials:
             raise ApprovalRefusedError(
                 f"Approval refused: {summary.unscored} of {summary.trials} trials have no score (more than "
-                f"5 %). "
-                "Mend the scorer, or find out what was answered, and run again."
+                "5 %). Mend the scorer, or find out what was answered, and run again."
             )
         if self.finding is not None and self.finding.reason in _UNFIT:
             raise ApprovalRefusedError(
                 f"Approval refused: this run is {self.finding.verdict} ({self.finding.reason}) and no "
-                f"yardstick. "
-                f"{self.finding.sentence}"
+                f"yardstick. {self.finding.sentence}"
             )

@@ -67,11 +67,13 @@ class BaselineStore:
         replayed: bool = False,
         unfinished: int = 0,
         threshold: float | None = None,
+        lower_is_worse: bool = True,
     ) -> Finding:
         """Compare *summary* with the approved baseline of *score* in this test; under approve, write it.
 
         *compare* turns the approved summary into the finding about this run. *unfinished* counts the planned
-        trials that came to no conclusion. *threshold* is the score from which a persona passes.
+        trials that came to no conclusion. *threshold* is the score from which a persona passes;
+        *lower_is_worse* is the direction of the score, as *compare* was told.
 
         The finding returned is the comparison, with what changed since the approval in its notes and the
         baseline's provenance in ``details["baseline"]``. FAIL is a regression, its approval refused or not
@@ -87,7 +89,12 @@ class BaselineStore:
         path = folder.root / name
         self.used.add(name)
         proposed = BaselineDocument(
-            test_id=self.test_id, score=score, summary=summary, fingerprints=fingerprints, threshold=threshold
+            test_id=self.test_id,
+            score=score,
+            summary=summary,
+            fingerprints=fingerprints,
+            threshold=threshold,
+            lower_is_worse=lower_is_worse,
         )
         if self.policy.approve:
             justification = check_allowed(self.policy, environ=self.environ, unfinished=unfinished)

@@ -44,8 +44,7 @@ def approved_finding(gate: Gate, file: str) -> Finding:
             verdict=Verdict.PASS,
             sentence=(
                 f"The baseline of {document.score} is approved at {document.summary.overall:.6g} overall, "
-                f"over "
-                f"{len(document.summary.personas)} personas; {replaced} nothing was compared."
+                f"over {len(document.summary.personas)} personas; {replaced} nothing was compared."
             ),
             test_id=document.test_id,
             outcome=document.score,

@@ -60,10 +60,8 @@ def parse(content: bytes, where: str) -> dict[str, Any]:
         line = text.count("\n", 0, conflict.start()) + 1
         raise BaselineError(
             f"{where}, line {line}: there are merge-conflict markers in this baseline. A baseline is one "
-            f"person's "
-            "approval of one run and cannot be merged: take one side whole (git checkout --ours or "
-            "--theirs), or "
-            "remove the file and approve anew with --fairness-approve."
+            "person's approval of one run and cannot be merged: take one side whole (git checkout --ours "
+            "or --theirs), or remove the file and approve anew with --fairness-approve."
         )
     try:
         body = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
@@ -74,15 +72,14 @@ def parse(content: bytes, where: str) -> dict[str, Any]:
     if body.get("schema") != SCHEMA or isinstance(body.get("schema"), bool):
         raise BaselineError(
             f"{where}: this baseline has schema {body.get('schema')!r}, and this version of pytest-fairness "
-            f"reads "
-            f"schema {SCHEMA}. Use the version that wrote it, or remove the file and approve anew with "
-            "--fairness-approve."
+            f"reads schema {SCHEMA}. Use the version that wrote it, or remove the file and approve anew "
+            "with --fairness-approve."
         )
     if body.get("digest") != digest(body):
         raise BaselineError(
             f"{where}: this baseline was changed after it was approved (its content does not match its "
-            f"digest). "
-            "Restore it (git checkout), or remove the file and approve anew with --fairness-approve."
+            "digest). Restore it (git checkout), or remove the file and approve anew with "
+            "--fairness-approve."
         )
     return body
 
@@ -105,8 +102,7 @@ def malformed(where: str, error: Exception) -> BaselineError:
 def _damaged(where: str, what: str) -> BaselineError:
     return BaselineError(
         f"{where}: this baseline is truncated or damaged: {what}. Restore it (git checkout), or remove the "
-        f"file and "
-        "approve anew with --fairness-approve."
+        "file and approve anew with --fairness-approve."
     )
 
 
