@@ -1,0 +1,181 @@
+"""One outcome column of a table of trials, whichever way it is named."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from pytest_fairness.current import current_test
+from pytest_fairness.errors import FrameError, UsageError
+from pytest_fairness.model import OutcomeKind
+from pytest_fairness.scorers.cache import Score, ScoreCache
+from pytest_fairness.scorers.decision import decision
+from pytest_fairness.scorers.length import char_count, word_count
+from pytest_fairness.scorers.rating import rating
+from pytest_fairness.scorers.refusal import is_refusal
+from pytest_fairness.scorers.scorer import Scorer
+from pytest_fairness.scorers.sentiment import sentiment
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+BUILT_IN: Mapping[str, Scorer] = {
+    scorer.name: scorer
+    for scorer in (
+        Scorer(name="sentiment", score=sentiment, kind=OutcomeKind.NARRATIVE),
+        Scorer(name="word_count", score=word_count, kind=OutcomeKind.NUMERIC, unit="words"),
+        Scorer(name="char_count", score=char_count, kind=OutcomeKind.NUMERIC, unit="characters"),
+        Scorer(name="rating", score=rating, unit="points"),
+        Scorer(name="decision", score=decision, kind=OutcomeKind.BINARY),
+        Scorer(name="refusal", score=is_refusal, kind=OutcomeKind.REFUSAL, lower_is_worse=False),
+    )
+}
+
+_cache = ScoreCache()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """An outcome and its values, on the table's own index.
+
+    ``values`` is float for numbers and for yes/no (1 and 0), object for labels; NaN or ``None`` is no
+    outcome. A column of the table is handed on as it stands. ``kind`` is ``None`` where the values have to
+    decide it.
+    """
+
+    name: str
+    values: pd.Series[Any]
+    kind: OutcomeKind | None
+    unit: str
+    lower_is_worse: bool
+    scorer: Scorer | None
+
+
+def outcome_of(
+    frame: pd.DataFrame,
+    outcome: str | Callable[[str], Score] | Scorer,
+    scorers: Mapping[str, Scorer] | None = None,
+) -> Outcome:
+    """The column *outcome* of *frame*; else the scorer of that name, or the callable, on each ``reply``.
+
+    A row that was refused or has no reply has no outcome, but for scorers of kind refusal, where a refused
+    row is a yes. *scorers* are looked up before the built-in ones; without any, those of the running test.
+
+    Raises:
+        UsageError: no such column or scorer, or a score that is no score; the message lists what there is.
+        FrameError: the table has no column ``reply`` to score.
+    """
+    if isinstance(outcome, str) and outcome in frame.columns:
+        column = frame[outcome]
+        if getattr(column, "ndim", 1) != 1:
+            raise FrameError(f"the table has more than one column {outcome!r}; rename all but one")
+        return Outcome(name=outcome, values=column, kind=None, unit="", lower_is_worse=True, scorer=None)
+    scorer = _scorer_of(outcome, scorers, list(frame.columns))
+    if "reply" not in frame.columns:
+        raise FrameError(
+            f"the scorer {scorer.name!r} reads the column 'reply', which the table does not have; its "
+            f"columns are {_listed(frame.columns)}. Give outcome= one of these, or add the column 'reply'"
+        )
+    scores = [
+        _score(scorer, reply, refused, row)
+        for reply, refused, row in zip(
+            frame["reply"].tolist(),
+            frame["refused"].tolist() if "refused" in frame.columns else [False] * len(frame),
+            frame.index,
+            strict=True,
+        )
+    ]
+    values, all_yes_no = _column(scores, scorer, frame.index)
+    kind = OutcomeKind.BINARY if scorer.kind is None and all_yes_no else scorer.kind
+    return Outcome(
+        name=scorer.name,
+        values=values,
+        kind=kind,
+        unit=scorer.unit,
+        lower_is_worse=scorer.lower_is_worse,
+        scorer=scorer,
+    )
+
+
+def _scorer_of(
+    outcome: str | Callable[[str], Score] | Scorer, scorers: Mapping[str, Scorer] | None, columns: list[Any]
+) -> Scorer:
+    if isinstance(outcome, Scorer):
+        return outcome
+    if not isinstance(outcome, str):
+        if not callable(outcome):
+            raise UsageError(
+                f"outcome= is {outcome!r}: give a column, the name of a scorer, or a function of the reply"
+            )
+        return Scorer(name=_name(outcome), score=outcome)
+    if scorers is None:
+        test = current_test()
+        scorers = test.scorers if test is not None else {}
+    known = {**BUILT_IN, **scorers}
+    if outcome not in known:
+        raise UsageError(
+            f"outcome={outcome!r} is neither a column nor a scorer. Columns: {_listed(columns)}. Scorers: "
+            f"{_listed(known)}. Give one of these, or a function that reads the reply"
+        )
+    return known[outcome]
+
+
+def _name(function: Callable[..., Any]) -> str:
+    while isinstance(function, partial):
+        function = function.func
+    name = getattr(function, "__name__", type(function).__name__)
+    return "custom score" if name == "<lambda>" else name
+
+
+def _score(scorer: Scorer, reply: Any, refused: Any, row: Any) -> Score:
+    if refused is True or refused == 1:
+        return True if scorer.kind is OutcomeKind.REFUSAL else None
+    if not isinstance(reply, str):
+        return None
+    try:
+        score = (
+            _cache.score(scorer.fingerprint, reply, scorer.score) if scorer.built_in else scorer.score(reply)
+        )
+    except Exception as error:
+        error.add_note(f"while the scorer {scorer.name!r} read the reply in row {row!r}")
+        raise
+    score = _plain(score)
+    if score is not None and not isinstance(score, (bool, int, float, str)):
+        raise UsageError(
+            f"the scorer {scorer.name!r} returned a {type(score).__name__} for row {row!r}: a score is a "
+            "number, True or False, a label, or None where there is nothing to read"
+        )
+    if isinstance(score, float) and math.isinf(score):
+        raise UsageError(
+            f"the scorer {scorer.name!r} returned {score} for row {row!r}: a score is finite, or None"
+        )
+    return None if isinstance(score, float) and math.isnan(score) else score
+
+
+def _plain(score: Any) -> Any:
+    """*score* as Python's own number, where a custom function returned one of numpy's."""
+    return score.item() if hasattr(score, "item") and not hasattr(score, "__len__") else score
+
+
+def _column(scores: list[Score], scorer: Scorer, index: Any) -> tuple[pd.Series[Any], bool]:
+    """The scores as one column, and whether they are all yes or no."""
+    import pandas as pd
+
+    present = [score for score in scores if score is not None]
+    labels = sum(isinstance(score, str) for score in present)
+    if labels and labels < len(present):
+        raise UsageError(
+            f"the scorer {scorer.name!r} returned both labels and numbers: it has to return one kind"
+        )
+    if labels:
+        return pd.Series(scores, index=index, name=scorer.name, dtype=object), False
+    numbers = [math.nan if score is None else float(score) for score in scores]
+    all_yes_no = bool(present) and all(isinstance(score, bool) for score in present)
+    return pd.Series(numbers, index=index, name=scorer.name, dtype=float), all_yes_no
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(repr(name) for name in names) or "none"
