@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from pytest_fairness.model import Finding, Verdict
     from pytest_fairness.scorers import Scorer
 
+__version__: str
+
 __all__ = [
     "FairnessError",
     "FairnessFailure",
@@ -68,6 +70,8 @@ _HOME = {
 
 
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        return import_module("importlib.metadata").version("pytest-fairness")
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_HOME.get(name, 'asserts')}"), name)

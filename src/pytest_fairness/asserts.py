@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.current import Policy, current_test
-from pytest_fairness.errors import FairnessFailure, InconclusiveWarning
+from pytest_fairness.errors import FairnessFailure, InconclusiveWarning, UsageError
 from pytest_fairness.model import Finding, Reason, Verdict
 
 if TYPE_CHECKING:
@@ -48,6 +48,73 @@ def assert_four_fifths(
     return conclude(analyze_four_fifths(frame, outcome, by, **options))
 
 
+def assert_baseline(
+    frame: pd.DataFrame,
+    score: str | Callable[[str], Any],
+    *,
+    persona: str | None = None,
+    categories: Sequence[str] | None = None,
+    threshold: float | None = None,
+    **options: Any,
+) -> Finding:
+    """Assert that *score* has not dropped since its baseline was approved.
+
+    ``score`` is a column, the name of a scorer, or a callable on the reply. Scores are compared persona by persona:
+    ``persona`` is the column that names them, by default ``persona`` or, in a grid without personas, ``name``.
+    ``categories`` are the columns whose groups are gated beside the overall score, by default the protected classes
+    of the grid. ``threshold`` is the score from which a persona passes, kept with the baseline. For the other
+    options (``alpha``, ``margin_overall``, ``margin_category``, …) see :func:`pytest_fairness.compare_baseline`.
+
+    With ``--fairness-approve`` the scores of this run are written instead, under the rules of approval. Returns the
+    finding; raises FairnessFailure for a regression, and BaselineError where there is no baseline, or none that can
+    be trusted. Needs a running test: outside pytest use :func:`pytest_fairness.compare_baseline`.
+    """
+    __tracebackhide__ = True
+    from pytest_fairness.analysis.baseline import compare_baseline, summarise_scores
+    from pytest_fairness.baselines.fingerprints import Fingerprints
+    from pytest_fairness.frame import design_of
+    from pytest_fairness.scorers import outcome_of
+
+    test = current_test()
+    if test is None or test.baseline is None:
+        raise UsageError("assert_baseline needs a running pytest test; outside one, use compare_baseline")
+    outcome = outcome_of(frame, score)
+    design = design_of(frame)
+    summary = summarise_scores(
+        frame,
+        outcome.values,
+        persona=persona or design.persona_column(frame),
+        categories=list(design.protected_classes if categories is None else categories),
+    )
+    finding: Finding = test.baseline().check(
+        outcome.name,
+        summary,
+        lambda approved: compare_baseline(
+            approved,
+            summary,
+            lower_is_worse=outcome.lower_is_worse,
+            outcome=outcome.name,
+            unit=outcome.unit or "points",
+            frame=frame,
+            **options,
+        ),
+        fingerprints=Fingerprints.of(
+            endpoint=design.endpoint,
+            models=design.models(frame),
+            identity=design.identity,
+            template=design.templates,
+            scorer=outcome.scorer.fingerprint if outcome.scorer is not None else "",
+            design=design.digest,
+        ),
+        simulated=bool(frame["simulated"].any()) if "simulated" in frame else False,
+        replayed=bool(frame["replayed"].any()) if "replayed" in frame else False,
+        unfinished=int(frame["undetermined"].sum()) if "undetermined" in frame else 0,
+        threshold=threshold,
+        lower_is_worse=outcome.lower_is_worse,
+    )
+    return conclude(finding)
+
+
 def conclude(finding: Finding) -> Finding:
     """Do with *finding* what its verdict asks for, under the policy of the running test.
 
@@ -59,7 +126,7 @@ def conclude(finding: Finding) -> Finding:
     test = current_test()
     policy = test.policy if test is not None else Policy()
     if test is not None:
-        if finding.verdict is Verdict.FLAG:
+        if finding.verdict is Verdict.FLAG and finding.justification is None:
             finding = dataclasses.replace(finding, justification=test.justification(finding))
         test.emit(finding)
     if _fails(finding, policy):

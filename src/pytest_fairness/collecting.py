@@ -14,6 +14,7 @@ from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Cell
 
 if TYPE_CHECKING:
+    from pytest_fairness.justifications import Justification
     from pytest_fairness.model import JSON
 
 GRID = "fairness_grid"
@@ -129,3 +130,36 @@ def selected_cells(items: Sequence[pytest.Item]) -> dict[tuple[tuple[str, str], 
             key = key_of(item, getattr(item, "originalname", item.name)), parameters["tier"]
             chosen.setdefault(key, set()).add(parameters["cell"])
     return {key: tuple(sorted(indices)) for key, indices in chosen.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Labels:
+    """What the ``fairness`` marker says of a test, or what stands in for it."""
+
+    id: str
+    description: str
+    justifications: tuple[Justification, ...]
+
+
+def labels_of(item: pytest.Item) -> Labels:
+    """Id, description and justifications of *item*; the nearest marker wins. Raises UsageError for unknown keys."""
+    from pytest_fairness.justifications import parse
+
+    keywords: dict[str, Any] = {}
+    for marker in reversed(list(item.iter_markers("fairness"))):
+        keywords |= marker.kwargs
+    unknown = set(keywords) - {"id", "description", "justification"}
+    if unknown:
+        raise UsageError(
+            f"{item.nodeid}: @pytest.mark.fairness has no {sorted(unknown)[0]!r}; "
+            "it takes id, description and justification"
+        )
+    function = getattr(item, "function", None)
+    docstring = (inspect.getdoc(function) or "").strip().partition("\n")[0] if function else ""
+    name = getattr(item, "originalname", item.name)
+    given = keywords.get("justification")
+    return Labels(
+        id=str(keywords.get("id") or item.nodeid),
+        description=str(keywords.get("description") or docstring or name.removeprefix("test_").replace("_", " ")),
+        justifications=() if given is None else (parse(given, f"{item.nodeid}: justification"),),
+    )

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from pytest_fairness.errors import EndpointError
-from pytest_fairness.model import Cell, Status, Trial
+from pytest_fairness.model import JSON, Cell, Status, Trial
 
 if TYPE_CHECKING:
     import pandas as pd
+
+_DESIGN = "pytest_fairness"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,36 @@ class EndpointFacts:
     replayed: bool = False
 
 
-def trials_frame(asked: Sequence[tuple[Cell, Trial]], endpoint: EndpointFacts) -> pd.DataFrame:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Design:
+    """What was asked, as far as the table alone does not tell: for the fingerprints of a baseline.
+
+    It travels in ``frame.attrs``, which pandas keeps through slicing; a table without it is of unknown design.
+    """
+
+    endpoint: str = ""
+    identity: Mapping[str, JSON] | None = None
+    protected_classes: tuple[str, ...] = ()
+    templates: Mapping[str, str] | None = None
+    digest: str | None = None
+
+    def persona_column(self, frame: pd.DataFrame) -> str:
+        """``persona`` where the grid had personas, else ``name``."""
+        return "persona" if "persona" in frame and frame["persona"].notna().any() else "name"
+
+    def models(self, frame: pd.DataFrame) -> list[str]:
+        """The models that said they answered."""
+        return [str(model) for model in frame["model"].dropna().unique()] if "model" in frame else []
+
+
+def design_of(frame: pd.DataFrame) -> Design:
+    """The design that *frame* carries; an empty one for a table that did not come from a grid."""
+    return Design(**frame.attrs.get(_DESIGN, {}))
+
+
+def trials_frame(
+    asked: Sequence[tuple[Cell, Trial]], endpoint: EndpointFacts, design: Design | None = None
+) -> pd.DataFrame:
     """The table of *asked* trials, one row each, in the order given.
 
     Columns: ``cell``, ``template``, ``name``, ``persona``, one for each protected class, one for each context axis
@@ -114,10 +145,13 @@ def trials_frame(asked: Sequence[tuple[Cell, Trial]], endpoint: EndpointFacts) -
         "seconds": [trial.seconds for trial in trials],
         "key": [trial.key for trial in trials],
     }
-    return pd.DataFrame(columns)
+    frame = pd.DataFrame(columns)
+    if design is not None:
+        frame.attrs[_DESIGN] = asdict(design)
+    return frame
 
 
-def _keys(mappings: Iterable[dict[str, object]]) -> list[str]:
+def _keys(mappings: Iterable[Mapping[str, object]]) -> list[str]:
     return list(dict.fromkeys(key for mapping in mappings for key in mapping))
 
 

@@ -1,9 +1,9 @@
-"""One process's hold on the run: its settings, its grids, its engines and store, and the test that is running."""
+"""One process's hold on the run: its settings, its grids, its store, and the test that is running."""
 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
+import sys
 import uuid
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -12,22 +12,21 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_fairness import collecting, ledger
-from pytest_fairness.errors import UsageError
-from pytest_fairness.model import Cell, Finding, Reason, Trial, Verdict
+from pytest_fairness.asking import Asking
+from pytest_fairness.model import Reason, Verdict
 from pytest_fairness.settings import Settings, resolve
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from pathlib import Path
 
     from pytest_fairness.current import TestContext
     from pytest_fairness.endpoints.protocol import Endpoint
-    from pytest_fairness.frame import Asked
     from pytest_fairness.justifications import Justification
-    from pytest_fairness.running.engine import Engine
+    from pytest_fairness.model import Finding
     from pytest_fairness.running.store import RunStore
     from pytest_fairness.scorers import Scorer
 
-_FINDINGS = pytest.StashKey[list[Finding]]()
+_FINDINGS = pytest.StashKey["list[Finding]"]()
 _SESSION = pytest.StashKey["FairnessSession"]()
 
 
@@ -51,8 +50,7 @@ class FairnessSession:
         self.grids: dict[tuple[str, str], collecting.PlannedGrid] = {}
         self.selected: dict[tuple[tuple[str, str], int], tuple[int, ...]] = {}
         self.ledger = ledger.Ledger()
-        self._engines: dict[str, Engine] = {}
-        self._asked: dict[tuple[Any, ...], dict[int, Asked]] = {}
+        self.asking = Asking(self)
 
     # ------------------------------------------------------------ collecting
 
@@ -64,12 +62,12 @@ class FairnessSession:
     def plan(self, items: Sequence[pytest.Item]) -> None:
         """Note which fairness tests this session is going to run."""
         planned = [item.nodeid for item in items if collecting.is_fairness_item(item)]
-        self.selected = collecting.selected_cells(items)
         if planned and not self.config.option.collectonly:
+            self.selected = collecting.selected_cells(items)
             self.ledger.collected.update(planned)
-            self.store.write_planned(planned)
+            self.store.note_planned(planned)
 
-    # ------------------------------------------------------------ asking
+    # ------------------------------------------------------------ the run
 
     @cached_property
     def store(self) -> RunStore:
@@ -79,15 +77,100 @@ class FairnessSession:
 
     @cached_property
     def scorers(self) -> dict[str, Scorer]:
-        """Every scorer that a test can name, the built-ins and those of the project."""
+        """Every scorer that a test can name: the built-ins and those of the project, which win."""
         found = self.config.hook.pytest_fairness_scorers()
-        # pluggy calls the latest registered first; the first entry of a name must win.
         return {scorer.name: scorer for scorers in reversed(found) for scorer in scorers}
 
     def configured_endpoint(self) -> Endpoint:
+        """The endpoint that the settings name."""
         from pytest_fairness.endpoints import named_endpoint
 
-        types = {k: v for found in self.config.hook.pytest_fairness_endpoint_types() for k, v in found.items()}
+        found = self.config.hook.pytest_fairness_endpoint_types()
+        types = {kind: factory for mapping in reversed(found) for kind, factory in mapping.items()}
         return named_endpoint(
-            self.settings.endpoint, self.settings.endpoints_file, types, self.settings.concurrency
+            self.settings.endpoint,
+            path=self.settings.endpoints_file,
+            types=types,
+            concurrency=self.settings.concurrency,
         )
+
+    # ------------------------------------------------------------ the running test
+
+    @contextlib.contextmanager
+    def running(self, item: pytest.Item) -> Iterator[None]:
+        """Be the session that assertions in *item* report to; under smoke, skip a test whose sample was too small."""
+        if not self._concerns(item):
+            yield
+            return
+        from pytest_fairness.current import running_test
+
+        findings = item.stash.setdefault(_FINDINGS, [])
+        findings.clear()  # a rerun starts afresh
+        with running_test(self._context(item, findings)):
+            yield
+        too_small = [f for f in findings if f.verdict is Verdict.INCONCLUSIVE and f.reason is Reason.N]
+        if too_small:
+            pytest.skip(f"smoke: {too_small[0].sentence}")
+
+    def _concerns(self, item: pytest.Item) -> bool:
+        """A fairness test; or any test, once somebody has imported an assertion."""
+        return collecting.is_fairness_item(item) or "pytest_fairness.asserts" in sys.modules
+
+    def _context(self, item: pytest.Item, findings: list[Finding]) -> TestContext:
+        from pytest_fairness.current import Policy, TestContext
+        from pytest_fairness.justifications import find
+
+        labels = collecting.labels_of(item)
+        documented = (*labels.justifications, *self._justifications)
+        return TestContext(
+            test_id=labels.id,
+            test_module=getattr(getattr(item, "module", None), "__name__", ""),
+            description=labels.description,
+            emit=findings.append,
+            policy=Policy(smoke=self.settings.smoke, require_conclusive=self.settings.require_conclusive),
+            justification=lambda finding: find(documented, finding, item.nodeid),
+            baseline=lambda: self._baselines(item),
+            scorers=self.scorers,
+            seed=self.settings.seed,
+        )
+
+    @cached_property
+    def _justifications(self) -> tuple[Justification, ...]:
+        from pytest_fairness.justifications import read_file
+
+        return read_file(self.config.rootpath / "justifications.yaml")
+
+    # ------------------------------------------------------------ telling
+
+    def finish(self) -> None:
+        """Close what is open; where the reports are made, write findings.json and the HTML report."""
+        from pytest_fairness import telling
+
+        self.asking.close()
+        if self.worker is None and self.has_run:
+            self.report = telling.write_reports(self)
+        if self.has_run:
+            self.store.close()
+
+    @property
+    def has_run(self) -> bool:
+        """Whether this pytest session has anything to do with fairness, as far as this process can tell."""
+        return bool(self.ledger) or "store" in self.__dict__
+
+    def unfinished(self) -> int:
+        """How many collected fairness tests never reported, where nothing else has failed the session."""
+        if self.worker is not None or not self.has_run or self.config.option.collectonly:
+            return 0
+        self.ledger.collected.update(self.store.planned())
+        return len(self.ledger.missing)
+
+
+def attach_findings(item: pytest.Item, report: pytest.TestReport) -> pytest.TestReport:
+    """Let *report* carry the item's findings to the controller, and its verdicts to JUnit."""
+    findings = item.stash.get(_FINDINGS, [])
+    if report.when == "call" and (findings or collecting.is_fairness_item(item)):
+        ledger.attach(report, findings)
+        report.user_properties.extend(ledger.properties(findings))
+    elif collecting.is_fairness_item(item) and not report.passed:
+        ledger.attach(report, findings)
+    return report
