@@ -23,8 +23,10 @@ _NUMBER = (
 )
 # A number that goes on ("7.5.2", "1,000"), is one end of a range, a percentage or a count is no rating.
 _ENDS = (
-    r"(?P<more>[.,]?\d|\s*%|\s+percent\b|\s*(?:-|to|or|and)\s*(?:an?\s+)?\d|\s*-\s*(?:" + _NAMED + r")\b"
-    r"|\s+(?:more\s+)?(?:years?|months?|weeks?|days?|people|persons?|candidates?|examples?|reasons?|skills?)\b)?"
+    r"(?P<more>[.,]?\d|\s*%|\s+percent\b"
+    rf"|[ \t]*(?:-|to|or|and)[ \t]*(?:an?[ \t]+)?(?:\d|(?:{_NAMED})\b)"
+    r"|[ \t]+(?:more[ \t]+)?(?:years?|months?|weeks?|days?|people|persons?|candidates?|examples?"
+    r"|reasons?)\b)?"
 )
 _OUT_OF = r"\s*(?:/|\bout\s+of\b)\s*(?P<scale>\d{1,6}(?:\.0)?|five|ten)\b"
 _LABEL = (

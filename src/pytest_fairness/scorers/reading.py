@@ -30,7 +30,9 @@ _OBJECT = re.compile(r"\{[^{}]*\}")
 
 def plain(text: str) -> str:
     """*text* with plain quotes and dashes, without Markdown emphasis and zero-width characters, cut short."""
-    return text[:LONGEST].translate(_PLAIN).strip()
+    if len(text) > LONGEST:
+        text = text[:LONGEST].rpartition(" ")[0]  # a number cut in two is another number
+    return text.translate(_PLAIN).strip()
 
 
 def json_fields(text: str) -> dict[str, list[Any]] | None:

@@ -1,0 +1,203 @@
+"""One outcome column, whichever way it is named."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pytest_fairness.current import TestContext, running_test
+from pytest_fairness.errors import FrameError, UsageError
+from pytest_fairness.model import OutcomeKind
+from pytest_fairness.scorers import BUILT_IN, Scorer, outcome_of
+from pytest_fairness.scorers.cache import ScoreCache
+
+
+def _frame(**columns) -> pd.DataFrame:
+    replies = ["A superb, reliable engineer.", "A poor candidate.", None, "I can't help with that."]
+    data = {"reply": replies, "refused": [False, False, False, True], **columns}
+    return pd.DataFrame(data, index=[10, 11, 12, 13])
+
+
+def test_a_scorer_by_name_gives_a_column_on_the_tables_index():
+    """Scored replies are numbers; a missing reply and a refusal have no outcome."""
+    outcome = outcome_of(_frame(), "sentiment")
+    assert list(outcome.values.index) == [10, 11, 12, 13]
+    assert outcome.values[10] > 0 > outcome.values[11]
+    assert outcome.values[[12, 13]].isna().all()
+    assert (outcome.name, outcome.kind, outcome.scorer) == (
+        "sentiment",
+        OutcomeKind.NARRATIVE,
+        BUILT_IN["sentiment"],
+    )
+    assert outcome_of(_frame(), "word_count").unit == "words"
+
+
+def test_a_column_of_the_table_wins_over_a_scorer_of_its_name():
+    """Whoever brings a column named like a scorer means the column."""
+    frame = _frame(sentiment=[1.0, 2.0, 3.0, 4.0])
+    outcome = outcome_of(frame, "sentiment")
+    assert outcome.values.tolist() == [1.0, 2.0, 3.0, 4.0]
+    assert (outcome.scorer, outcome.kind) == (None, None)
+
+
+def test_a_callable_reads_each_reply_and_keeps_its_name():
+    """A function of the reply is a scorer with the function's name."""
+
+    def mentions_engineer(reply):
+        return "engineer" in reply
+
+    outcome = outcome_of(_frame(), mentions_engineer)
+    assert outcome.name == "mentions_engineer"
+    assert outcome.kind is OutcomeKind.BINARY
+    assert outcome.values[[10, 11]].tolist() == [1.0, 0.0]
+    assert outcome_of(_frame(), lambda reply: reply[0]).name == "custom score"
+    assert outcome_of(_frame(), partial(mentions_engineer)).name == "mentions_engineer"
+
+
+def test_labels_stay_labels():
+    """A scorer may give a label; a missing one is None."""
+    outcome = outcome_of(_frame(), lambda reply: "good" if "superb" in reply else "bad")
+    assert outcome.values.tolist()[:2] == ["good", "bad"]
+    assert outcome.values.isna().tolist() == [False, False, True, True]
+
+
+def test_a_refusal_scorer_sees_the_refused_rows():
+    """Where refusal is the outcome, a refused row is a yes, not a gap."""
+    outcome = outcome_of(_frame(), "refusal")
+    assert outcome.kind is OutcomeKind.REFUSAL
+    assert outcome.lower_is_worse is False
+    assert outcome.values[[10, 11, 13]].tolist() == [0.0, 0.0, 1.0]
+    assert np.isnan(outcome.values[12])
+
+
+def test_registered_scorers_come_from_the_argument_or_the_running_test():
+    """A scorer registered with the session is found by its name inside a test."""
+    shout = Scorer(name="shout", score=lambda reply: reply.count("!"), unit="marks")
+    assert outcome_of(_frame(), "shout", {"shout": shout}).unit == "marks"
+    context = TestContext(
+        test_id="t", test_module="m", description="", emit=lambda _: None, scorers={"shout": shout}
+    )
+    with running_test(context):
+        assert outcome_of(_frame(), "shout").scorer is shout
+
+
+def test_an_unknown_outcome_lists_what_there_is():
+    """The message names the columns and the scorers."""
+    with pytest.raises(
+        UsageError, match=r"'sentimnet' is neither.*'reply', 'refused'.*'sentiment', 'word_count'"
+    ):
+        outcome_of(_frame(), "sentimnet")
+    with pytest.raises(UsageError, match="outcome= is 3"):
+        outcome_of(_frame(), 3)  # type: ignore[arg-type]
+
+
+def test_a_table_without_replies_cannot_be_scored():
+    """The message says which column is missing and which there are."""
+    with pytest.raises(FrameError, match=r"'sentiment' reads the column 'reply'.*'score'"):
+        outcome_of(pd.DataFrame({"score": [1, 2]}), "sentiment")
+
+
+def test_a_doubled_column_is_refused():
+    """Two columns of one name leave it open which is meant."""
+    frame = pd.DataFrame([[1, 2]], columns=["score", "score"])
+    with pytest.raises(FrameError, match="more than one column 'score'"):
+        outcome_of(frame, "score")
+
+
+@pytest.mark.parametrize(
+    ("score", "message"),
+    [([1], "returned a list for row 10"), (float("inf"), "returned inf for row 10"), ({}, "returned a dict")],
+)
+def test_a_score_that_is_no_score_is_refused(score, message):
+    """A list, an infinity: named with the scorer and the row."""
+    with pytest.raises(UsageError, match=message):
+        outcome_of(_frame(), lambda _reply: score)
+
+
+def test_labels_and_numbers_do_not_mix():
+    """One scorer gives one kind of score."""
+    with pytest.raises(UsageError, match="both labels and numbers"):
+        outcome_of(_frame(), lambda reply: "good" if "superb" in reply else 0)
+
+
+def test_numpy_scores_and_nan_are_taken():
+    """A custom scorer may compute with numpy; NaN is no score."""
+    outcome = outcome_of(_frame(), lambda reply: np.float64(2.5) if "superb" in reply else float("nan"))
+    assert outcome.values[10] == 2.5
+    assert np.isnan(outcome.values[11])
+
+
+def test_an_error_in_a_custom_scorer_says_where_it_happened():
+    """The author's own exception, with the scorer and the row added."""
+
+    def broken(reply):
+        raise ZeroDivisionError("oh")
+
+    with pytest.raises(ZeroDivisionError) as raised:
+        outcome_of(_frame(), broken)
+    assert raised.value.__notes__ == ["while the scorer 'broken' read the reply in row 10"]
+
+
+def test_a_fingerprint_is_stable_and_tells_versions_and_sources_apart():
+    """A baseline can tell that the scorer changed."""
+
+    def first(reply):
+        return len(reply)
+
+    def second(reply):
+        return len(reply) + 1
+
+    one = Scorer(name="s", score=first)
+    assert one.fingerprint == Scorer(name="s", score=first).fingerprint
+    others = [
+        Scorer(name="s", score=second),
+        Scorer(name="t", score=first),
+        Scorer(name="s", score=first, version="2"),
+        Scorer(name="s", score=partial(first)),
+        Scorer(name="s", score=len),
+    ]
+    assert len({one.fingerprint, *(other.fingerprint for other in others[:3])}) == 4
+    assert others[4].fingerprint != one.fingerprint
+    assert BUILT_IN["sentiment"].fingerprint == "d2462274681e8d56"
+
+
+def test_equal_replies_are_read_once_by_built_in_scorers_only():
+    """A pure reader is asked once a text; a custom function may be a judge that never answers twice alike."""
+    cache = ScoreCache()
+    calls = []
+
+    def count(text):
+        calls.append(text)
+        return len(calls)
+
+    assert [cache.score("f", "a", count), cache.score("f", "a", count), cache.score("g", "a", count)] == [
+        1,
+        1,
+        2,
+    ]
+    assert len(cache) == 2
+    frame = pd.DataFrame({"reply": ["same", "same"]})
+    assert outcome_of(frame, count).values.tolist() == [3.0, 4.0]
+
+
+def test_the_cache_forgets_the_oldest_first_and_takes_any_text():
+    """Its size is bounded, and a lone surrogate is a text like any other."""
+    cache = ScoreCache(size=2)
+    for text in ("a", "\ud800", "c"):
+        cache.score("f", text, len)
+    assert len(cache) == 2
+    asked = []
+    cache.score("f", "c", asked.append)
+    cache.score("f", "a", asked.append)
+    assert asked == ["a"]
+
+
+def test_every_built_in_scorer_takes_hostile_text():
+    """Control codes, lone surrogates, emptiness and a megabyte never raise."""
+    hostile = ["", "\x00\x1b[31m\r\u202e", "\ud800", "a" * 1_000_000, "💘" * 1000]
+    frame = pd.DataFrame({"reply": pd.Series(hostile, dtype=object)})
+    for name in BUILT_IN:
+        assert len(outcome_of(frame, name).values) == len(hostile)
