@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 class Exchange(Protocol):
     """The decisions about one baseline, in the order in which syrupy asks for them. Each may raise."""
 
-    def recalled(self, content: bytes, where: str) -> None:
+    def recalled(self, content: bytes) -> None:
         """The approved text was found. Not called if there is none."""
 
     def proposal(self) -> str:
@@ -86,7 +86,7 @@ class BaselineExtension(AbstractSyrupyExtension):
         content = self.folder.read(self.name)
         if content is None:
             return None
-        self.exchange.recalled(content, snapshot_location)
+        self.exchange.recalled(content)
         return content.decode("utf-8")
 
     @classmethod

@@ -49,9 +49,12 @@ class BaselineFolder:
             if error.errno == errno.ELOOP:
                 raise self._refused(path, "it is a symbolic link") from error
             raise StoreError(f"The baseline {path} cannot be read: {error.strerror}.") from error
-        with os.fdopen(descriptor, "rb") as file:
-            self._check_regular(path, os.fstat(file.fileno()))
-            content = file.read(MAX_BYTES + 1)
+        try:
+            self._check_regular(path, os.fstat(descriptor))
+            with os.fdopen(descriptor, "rb", closefd=False) as file:
+                content = file.read(MAX_BYTES + 1)
+        finally:
+            os.close(descriptor)
         if len(content) > MAX_BYTES:
             raise self._refused(path, f"it is larger than {MAX_BYTES:,} bytes")
         return content

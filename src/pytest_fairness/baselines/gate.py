@@ -29,10 +29,12 @@ _MAX_UNSCORED = 0.05  # of the trials; the share over which a comparison is INCO
 class Gate:
     """One score of one test, step by step as syrupy drives it (see ``extension.Exchange``).
 
-    ``proposed`` is this run's document, with an approval only where one was asked for. ``approved`` and
-    ``finding`` are ``None`` until known, and stay so where there is no baseline, or none to compare with.
+    ``file`` names the baseline in messages. ``proposed`` is this run's document, with an approval only where
+    one was asked for. ``approved`` and ``finding`` are ``None`` until known, and stay so where there is no
+    baseline, or none to compare with.
     """
 
+    file: str
     proposed: BaselineDocument
     compare: Compare
     policy: ApprovalPolicy
@@ -41,10 +43,10 @@ class Gate:
     finding: Finding | None = None
     changes: tuple[str, ...] = ()
 
-    def recalled(self, content: bytes, where: str) -> None:
+    def recalled(self, content: bytes) -> None:
         """Take the approved text; BaselineError if it cannot be trusted or belongs elsewhere."""
         self.approved = BaselineDocument.for_test(
-            content, where=where, test_id=self.proposed.test_id, score=self.proposed.score
+            content, where=self.file, test_id=self.proposed.test_id, score=self.proposed.score
         )
 
     def proposal(self) -> str:

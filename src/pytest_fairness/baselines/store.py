@@ -108,7 +108,13 @@ class BaselineStore:
                 environ=self.environ,
             )
             proposed = replace(proposed, approval=approval)
-        gate = Gate(proposed=proposed, compare=compare, policy=self.policy, simulated=simulated)
+        gate = Gate(
+            file=self._named(path),
+            proposed=proposed,
+            compare=compare,
+            policy=self.policy,
+            simulated=simulated,
+        )
         assertion = replace(
             self.snapshot,
             extension_class=baseline_extension(folder, name, gate),
@@ -122,22 +128,22 @@ class BaselineStore:
             and gate.finding
             and gate.finding.verdict is Verdict.FAIL
         ):
-            return refused_finding(gate, self._named(path), str(result.exception))
+            return refused_finding(gate, str(result.exception))
         if result.exception is not None:
             raise result.exception
         if result.created or result.updated:
-            return approved_finding(gate, self._named(path))
+            return approved_finding(gate)
         if gate.finding is None:
-            raise self._missing(score, path)
-        return compared_finding(gate, self._named(path))
+            raise self._missing(score, gate.file)
+        return compared_finding(gate)
 
     def _named(self, path: Path) -> str:
         inside = path.is_relative_to(self.rootdir)
         return (path.relative_to(self.rootdir) if inside else path).as_posix()
 
-    def _missing(self, score: str, path: Path) -> MissingBaselineError:
+    def _missing(self, score: str, file: str) -> MissingBaselineError:
         return MissingBaselineError(
-            f"No baseline is approved for the score {score!r} of {self.test_id} ({self._named(path)} does "
+            f"No baseline is approved for the score {score!r} of {self.test_id} ({file} does "
             f"not exist). "
             "Review this run's scores; if they are what you want to be held to, approve them with\n"
             f'    pytest {shlex.quote(self.test_id)} {APPROVE} {JUSTIFICATION} "…"\nand commit the file.'

@@ -11,29 +11,29 @@ from pytest_fairness.baselines.gate import Gate
 from pytest_fairness.model import JSON, Finding, OutcomeKind, Verdict, to_json
 
 
-def compared_finding(gate: Gate, file: str) -> Finding:
+def compared_finding(gate: Gate) -> Finding:
     """The comparison with the approved baseline; nothing was written."""
     finding, document = _finding(gate), _approved(gate)
     notes = _changes(gate)
     if gate.proposed.approval:
         notes += ("Nothing was written: these scores and fingerprints are the approved ones.",)
-    return _with_baseline(finding, document, file, gate, notes, written=False)
+    return _with_baseline(finding, document, gate, notes, written=False)
 
 
-def refused_finding(gate: Gate, file: str, refusal: str) -> Finding:
+def refused_finding(gate: Gate, refusal: str) -> Finding:
     """The regression that was to be approved, and why it was not. The refusal stands in the sentence too."""
     finding = _finding(gate)
     told = replace(finding, sentence=f"{finding.sentence} {refusal}")
-    return _with_baseline(told, _approved(gate), file, gate, _changes(gate), written=False)
+    return _with_baseline(told, _approved(gate), gate, _changes(gate), written=False)
 
 
-def approved_finding(gate: Gate, file: str) -> Finding:
+def approved_finding(gate: Gate) -> Finding:
     """What was approved just now: the first baseline, one that held, or a regression by permission."""
     document = gate.proposed
     approval = _approval(document)
     notes = (
         *_changes(gate),
-        f"Approved now by {approval.approved_by}, written to {file}: {approval.justification}",
+        f"Approved now by {approval.approved_by}, written to {gate.file}: {approval.justification}",
     )
     if gate.finding is None:
         replaced = (
@@ -65,7 +65,7 @@ def approved_finding(gate: Gate, file: str) -> Finding:
         )
     else:
         finding = gate.finding
-    return _with_baseline(finding, document, file, gate, notes, written=True)
+    return _with_baseline(finding, document, gate, notes, written=True)
 
 
 def _changes(gate: Gate) -> tuple[str, ...]:
@@ -80,14 +80,13 @@ def _changes(gate: Gate) -> tuple[str, ...]:
 def _with_baseline(
     finding: Finding,
     document: BaselineDocument,
-    file: str,
     gate: Gate,
     notes: tuple[str, ...],
     *,
     written: bool,
 ) -> Finding:
     baseline: dict[str, JSON] = {
-        "file": file,
+        "file": gate.file,
         "digest": document.digest,
         "written": written,
         "changes": list(gate.changes),

@@ -1,0 +1,156 @@
+"""The folder on disk: nothing is followed, nothing is half written."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pytest_fairness.baselines import folder as folder_module
+from pytest_fairness.baselines.errors import BaselineError
+from pytest_fairness.baselines.folder import MAX_BYTES, BaselineFolder
+from pytest_fairness.errors import StoreError
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> BaselineFolder:
+    return BaselineFolder(tmp_path / "project" / "baselines", anchor=tmp_path / "project")
+
+
+def test_what_was_written_is_read(folder: BaselineFolder) -> None:
+    """The folder is made when first needed; a second write replaces the first; nothing else is left."""
+    assert folder.read("a.json") is None
+    assert folder.names() == []
+    folder.write("a.json", b"one")
+    path = folder.write("a.json", b"two")
+    assert folder.read("a.json") == b"two"
+    assert [entry.name for entry in folder.root.iterdir()] == [path.name] == folder.names()
+    assert stat.S_IMODE(path.stat().st_mode) & 0o400
+
+
+@pytest.mark.parametrize("name", ["../a.json", "/etc/passwd", "sub/a.json", "", ".", ".."])
+def test_a_name_is_never_a_path(folder: BaselineFolder, name: str) -> None:
+    """Whoever asks for another place is told so, reading and writing alike."""
+    with pytest.raises(BaselineError, match="plain file name"):
+        folder.read(name)
+    with pytest.raises(BaselineError, match="plain file name"):
+        folder.write(name, b"x")
+
+
+@pytest.mark.parametrize("target", ["outside.json", "baselines/other.json", "/dev/full", "missing.json"])
+def test_a_symbolic_link_is_refused(
+    folder: BaselineFolder, tmp_path: Path, target: str, unchanged: Callable[[Path], None]
+) -> None:
+    """Wherever it leads, out of the tree, inside it, to a device or nowhere: never followed."""
+    folder.root.mkdir(parents=True)
+    for name in ("outside.json", "baselines/other.json"):
+        (folder.anchor / name).write_bytes(b"precious")
+        unchanged(folder.anchor / name)
+    (folder.root / "a.json").symlink_to(folder.anchor / target)
+    with pytest.raises(BaselineError, match="symbolic link"):
+        folder.read("a.json")
+    with pytest.raises(BaselineError, match="symbolic link"):
+        folder.write("a.json", b"x")
+    assert (folder.root / "a.json").is_symlink()
+    assert not (folder.anchor / "missing.json").exists()
+
+
+def test_a_link_put_there_after_the_check_is_refused_too(
+    folder: BaselineFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between looking and opening somebody swaps the file: the opening itself refuses to follow."""
+    folder.root.mkdir(parents=True)
+    secret = folder.anchor / "secret"
+    secret.write_bytes(b"secret")
+    (folder.root / "a.json").symlink_to(secret)
+    monkeypatch.setattr(BaselineFolder, "_inside", lambda self, name: self.root / name)
+    with pytest.raises(BaselineError, match="symbolic link"):
+        folder.read("a.json")
+    with pytest.raises(BaselineError, match="not a regular file"):
+        folder.write("a.json", b"x")
+    assert secret.read_bytes() == b"secret"
+
+
+def test_a_linked_folder_is_refused(folder: BaselineFolder, tmp_path: Path) -> None:
+    """The folder itself may not be a link: reading, writing and listing all refuse."""
+    folder.anchor.mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "a.json").write_bytes(b"theirs")
+    folder.root.symlink_to(tmp_path / "elsewhere")
+    for attempt in (lambda: folder.read("a.json"), lambda: folder.write("a.json", b"x"), folder.names):
+        with pytest.raises(BaselineError, match="folder is a symbolic link"):
+            attempt()
+    assert (tmp_path / "elsewhere" / "a.json").read_bytes() == b"theirs"
+
+
+def test_a_link_on_the_way_may_not_lead_out_of_the_project(tmp_path: Path) -> None:
+    """``project/tests -> /elsewhere`` makes ``project/tests/baselines`` a folder outside the project."""
+    project, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
+    project.mkdir()
+    (elsewhere / "baselines").mkdir(parents=True)
+    (project / "tests").symlink_to(elsewhere)
+    with pytest.raises(BaselineError, match="leads out of"):
+        BaselineFolder(project / "tests" / "baselines", anchor=project).write("a.json", b"x")
+    assert list((elsewhere / "baselines").iterdir()) == []
+
+
+def test_a_project_reached_through_a_link_works(tmp_path: Path) -> None:
+    """A checkout under a linked path is common (``/tmp`` on macOS); only what lies in the project counts."""
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    folder = BaselineFolder(tmp_path / "link" / "baselines", anchor=tmp_path / "link")
+    folder.write("a.json", b"x")
+    assert folder.read("a.json") == b"x"
+
+
+def test_a_hard_link_is_refused(folder: BaselineFolder, unchanged: Callable[[Path], None]) -> None:
+    """A file with a second name could change without a trace in the folder."""
+    folder.write("a.json", b"x")
+    other = folder.anchor / "other"
+    os.link(folder.root / "a.json", other)
+    unchanged(other)
+    with pytest.raises(BaselineError, match="hard links"):
+        folder.read("a.json")
+    with pytest.raises(BaselineError, match="hard links"):
+        folder.write("a.json", b"y")
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: Path(path).mkdir()], ids=["pipe", "folder"])
+def test_only_regular_files_are_read(folder: BaselineFolder, make: Callable[[Path], None]) -> None:
+    """A pipe neither blocks the run nor feeds it; a folder is no baseline either."""
+    folder.root.mkdir(parents=True)
+    make(folder.root / "a.json")
+    with pytest.raises(BaselineError, match="not a regular file"):
+        folder.read("a.json")
+    with pytest.raises(BaselineError, match="not a regular file"):
+        folder.write("a.json", b"x")
+    assert folder.names() == []
+
+
+def test_a_huge_file_is_refused(folder: BaselineFolder) -> None:
+    """Nobody reads gigabytes into memory because a contributor put them there."""
+    folder.write("a.json", b"")
+    with (folder.root / "a.json").open("wb") as file:
+        file.truncate(MAX_BYTES + 1)
+    with pytest.raises(BaselineError, match="larger than"):
+        folder.read("a.json")
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+def test_a_failed_write_leaves_the_old_content(
+    folder: BaselineFolder, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    """A full disk is reported as such; the approved text stays whole; no temporary file is left."""
+    folder.write("a.json", b"old")
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(folder_module.os if call == "fsync" else Path, call, full)
+    with pytest.raises(StoreError, match=r"a\.json cannot be written: No space left on device"):
+        folder.write("a.json", b"new")
+    assert folder.read("a.json") == b"old"
+    assert [entry.name for entry in folder.root.iterdir()] == ["a.json"]
