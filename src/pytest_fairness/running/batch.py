@@ -1,0 +1,261 @@
+"""Asking a batch of trials: workers that draw from a queue, on the engine's event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from pytest_fairness.endpoints.protocol import Evidence
+from pytest_fairness.errors import EndpointError, FairnessError, StoreError
+from pytest_fairness.model import Status, Trial
+from pytest_fairness.running.attempts import Asker, Ended
+from pytest_fairness.running.budget import Budget
+from pytest_fairness.running.conversation import REPEATABLE, Conversation
+from pytest_fairness.running.progress import ProgressSink
+from pytest_fairness.running.store import Claimed, RunStore
+
+_LOST = (
+    "the request was sent by a process that ended before it could log the answer: perhaps paid for, "
+    "so not sent again; --fairness-retry-unknown asks again"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """How an engine asks. Times in seconds; ``until`` is on the monotonic clock.
+
+    ``longest_pause`` caps what a server may ask for with Retry-After, ``first_pause`` doubles at each failure
+    for which it asked for nothing.
+    """
+
+    concurrency: int
+    max_attempts: int
+    retry_unknown: bool
+    attempt_timeout: float
+    until: float | None = None
+    longest_pause: float = 60.0
+    first_pause: float = 0.5
+
+
+class Batch:
+    """The trials of one call of ``Engine.run`` that were not in the store. All methods run on the event loop.
+
+    ``asked`` holds the trials that this process asked, ``late`` says that the deadline left some unasked.
+    """
+
+    def __init__(
+        self,
+        conversations: list[Conversation],
+        *,
+        asker: Asker,
+        store: RunStore,
+        budget: Budget | None,
+        policy: Policy,
+        finish: Callable[[Conversation], Trial],
+        progress: ProgressSink | None,
+        label: str,
+    ) -> None:
+        self.asked: dict[str, Trial] = {}
+        self.late = False
+        self._asker = asker
+        self._store = store
+        self._budget = budget
+        self._policy = policy
+        self._finish = finish
+        self._progress = progress
+        self._label = label
+        self._all = {conversation.key: conversation for conversation in conversations}
+        self._unclaimed = deque(self._all)
+        self._queue: deque[Conversation] = deque()
+        self._busy: list[str] = []
+        self._claimed: set[str] = set()
+        self._chunk = 2 * policy.concurrency
+        self._last_claim = 0.0
+        self._workers: list[asyncio.Task[None]] = []
+        self._error: BaseException | None = None
+        self._stopped = asyncio.Event()
+        self._reserving = asyncio.Lock()
+        self._paused_until = 0.0
+
+    # ------------------------------------------------------------ from outside
+
+    async def run(self) -> None:
+        """Ask until every trial is finished, here or in another process. Raises the first error, once all
+        that was under way is logged, and gives up the claims of what was not asked.
+        """
+        if self._progress is not None:
+            self._progress.begin(len(self._all), self._label)
+        try:
+            while True:
+                count = min(self._policy.concurrency, len(self._all))
+                self._workers = [asyncio.create_task(self._work()) for _ in range(count)]
+                await asyncio.gather(*self._workers, return_exceptions=True)
+                if self._stopped.is_set() or self.late or not self._busy:
+                    break
+                await self._await_others()
+        finally:
+            with self._first_error():
+                self._store.release(list(self._claimed - self.asked.keys()))
+            if self._progress is not None:
+                self._progress.end()
+        if self._error is not None:
+            raise self._error
+
+    def stop(self) -> None:
+        """Send nothing more; what is under way may end."""
+        self._stopped.set()
+
+    def cancel(self) -> None:
+        """Send nothing more, and give up what is under way: it is logged as unknown."""
+        self.stop()
+        for worker in self._workers:
+            worker.cancel()
+
+    # ------------------------------------------------------------ workers
+
+    async def _work(self) -> None:
+        while not self._stopped.is_set():
+            with self._first_error():
+                conversation = self._next()
+                if conversation is None:
+                    return
+                await self._converse(conversation)
+            # An endpoint that never waits must not keep the loop from hearing of an interrupt.
+            await asyncio.sleep(0)
+
+    @contextlib.contextmanager
+    def _first_error(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - raised again by run(), when the other workers have ended
+            self._error = self._error or error
+            if isinstance(error, FairnessError) and not isinstance(error, StoreError):
+                self.stop()
+            else:
+                self.cancel()  # nothing that still comes could be logged, or it cannot be known
+
+    def _next(self) -> Conversation | None:
+        """The next trial to ask; None if there is none that is free now, or the run's time is over."""
+        while not self._queue and self._unclaimed:
+            now = time.monotonic()
+            if now - self._last_claim < 0.25:
+                self._chunk = min(2 * self._chunk, 1024)  # so fast that claiming would be most of the work
+            self._last_claim = now
+            keys = [self._unclaimed.popleft() for _ in range(min(self._chunk, len(self._unclaimed)))]
+            self._take(self._store.claim(keys, retry_unknown=self._policy.retry_unknown))
+        if not self._queue:
+            return None
+        if self._policy.until is not None and time.monotonic() >= self._policy.until:
+            self.late = True
+            return None
+        return self._queue.popleft()
+
+    def _take(self, claimed: Claimed) -> None:
+        self._busy += claimed.busy
+        for key, records in claimed.mine.items():
+            self._claimed.add(key)
+            conversation = self._all[key]
+            conversation.resume(records)
+            self._queue.append(conversation)
+
+    async def _await_others(self) -> None:
+        """Wait until the trials that other processes claimed are finished, or free because those are dead."""
+        pause, looked = 0.01, time.monotonic()
+        while self._busy and not self._queue and not self._stopped.is_set():
+            await self._sleep(pause)
+            pause = min(pause * 1.5, 0.25)
+            if self._policy.until is not None and time.monotonic() >= self._policy.until:
+                self.late = True
+                return
+            if self._store.changed() or time.monotonic() - looked >= 1.0:
+                looked = time.monotonic()
+                waiting, self._busy = self._busy, []
+                self._take(self._store.claim(waiting, retry_unknown=self._policy.retry_unknown))
+
+    async def _sleep(self, seconds: float) -> None:
+        """Sleep, but not through a stop."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._stopped.wait()
+
+    # ------------------------------------------------------------ one trial
+
+    async def _converse(self, conversation: Conversation) -> None:
+        """Ask one trial to its end; or leave it where a stop or the deadline found it, to be taken up
+        later."""
+        if conversation.was_lost and not self._policy.retry_unknown:
+            conversation.lose(_LOST)
+        failures = 0
+        while conversation.status is None:
+            await self._sleep(max(0.0, self._paused_until - time.monotonic()))
+            reserved = await self._reserve(conversation)
+            if reserved is None:
+                return
+            ended = await self._asker.attempt(conversation, reserved, self._policy.until)
+            evidence = ended.attempt.evidence
+            if evidence is Evidence.AUTH:
+                raise EndpointError(
+                    f"{ended.attempt.error}; nothing more is sent to this endpoint: "
+                    "mend its key, quota or model name"
+                )
+            failures = failures + 1 if evidence in REPEATABLE else 0
+            if failures:
+                await self._after_failure(conversation, ended, failures)
+            if ended.cancelled:
+                self._end(conversation)
+                raise asyncio.CancelledError
+        self._end(conversation)
+
+    def _end(self, conversation: Conversation) -> None:
+        trial = self._finish(conversation)
+        self.asked[conversation.key] = trial
+        if self._progress is not None:
+            self._progress.advance(trial)
+
+    async def _reserve(self, conversation: Conversation) -> int | None:
+        """Set the next attempt's worst case aside, waiting for calls under way where it does not fit beside
+        them.
+
+        None if nothing is to be sent any more. Raises BudgetError where it cannot fit.
+        """
+        amount = self._asker.reservation(conversation)
+        if self._budget is not None and amount:
+            async with self._reserving:  # one worker asks the account; the others wait behind it
+                since: float | None = None
+                while not self._stopped.is_set() and not self._budget.reserve(amount):
+                    since = since if since and not self._budget.reserved else time.monotonic()
+                    if time.monotonic() - since > self._policy.attempt_timeout:
+                        raise self._budget.blocked(amount)  # held by processes that never settle
+                    await self._sleep(0.02)
+        return None if self._stopped.is_set() else amount
+
+    async def _after_failure(self, conversation: Conversation, ended: Ended, failures: int) -> None:
+        """After an attempt that cost nothing: pause before the next, or give up."""
+        error, wished = ended.attempt.error or "", ended.retry_after
+        pause = self._policy.first_pause * 2 ** (failures - 1) if wished is None else wished
+        until = self._policy.until
+        if failures >= self._policy.max_attempts:
+            conversation.give_up(f"{error} (after {failures} attempts)" if failures > 1 else error)
+        elif pause > self._policy.longest_pause:
+            longest = self._policy.longest_pause
+            conversation.give_up(
+                f"{error} (asks for a pause of {pause:.0f} s; the longest allowed is {longest:.0f} s)"
+            )
+        elif until is not None and time.monotonic() + pause >= until:
+            conversation.give_up(f"{error} (the next attempt would come after the run's deadline)")
+        else:
+            if ended.attempt.evidence is Evidence.THROTTLED:
+                # Whoever is told to slow down speaks for all: the limit is the endpoint's, not the trial's.
+                self._paused_until = max(self._paused_until, time.monotonic() + pause)
+            await self._sleep(pause)
+
+
+def not_run(conversation: Conversation, source: str) -> Trial:
+    """The trial of what the run's deadline left unasked; it is not logged, so that another session may ask
+    it."""
+    conversation.status, conversation.error = Status.NOT_RUN, "the run's deadline passed before it was asked"
+    return conversation.to_trial(source)

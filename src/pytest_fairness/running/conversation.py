@@ -1,0 +1,141 @@
+"""One trial as it comes about: turn by turn, attempt by attempt, live or taken up again from the log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pytest_fairness.endpoints.protocol import Evidence
+from pytest_fairness.model import JSON, Cell, Message, Status, Trial, Usage
+from pytest_fairness.running.records import Attempt, attempt_of, conversation
+
+#: Nothing was spent, and another attempt may fare better.
+REPEATABLE = frozenset({Evidence.NOT_SENT, Evidence.THROTTLED})
+#: Nothing was spent.
+FREE = REPEATABLE | {Evidence.AUTH, Evidence.REJECTED}
+
+_OUTCOME = {
+    Evidence.NO_RESPONSE: Status.UNKNOWN,
+    Evidence.PARTIAL: Status.MALFORMED,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedTrial:
+    """A cell to be asked once: ``parameters`` are laid over the endpoint's defaults."""
+
+    cell: Cell
+    repetition: int = 0
+    parameters: Mapping[str, JSON] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Conversation:
+    """The state of one trial. ``status`` is None until it is finished; ``turn`` counts from 0.
+
+    ``usage`` adds up what the turns used, ``cost`` (US dollars) what they cost, reservations of lost ones
+    included.
+    """
+
+    key: str
+    planned: PlannedTrial
+    parameters: Mapping[str, JSON]
+    order: int = 0
+    status: Status | None = None
+    replies: list[str] = field(default_factory=list)
+    attempts: int = 0
+    finish_reason: str | None = None
+    model: str | None = None
+    cost: float | None = None
+    seconds: float | None = None
+    error: str | None = None
+    flags: list[str] = field(default_factory=list)
+    _input: int | None = None
+    _output: int | None = None
+    _unanswered: int | None = None
+
+    @property
+    def turn(self) -> int:
+        return len(self.replies)
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The messages of the turn that is next, or was last."""
+        turns = self.planned.cell.turns
+        return conversation(self.planned.cell.system, turns, self.replies[: len(turns) - 1])
+
+    def apply(self, attempt: Attempt) -> None:
+        """Take in how an attempt ended. Failures that may be repeated leave the conversation where it was."""
+        self._unanswered = None
+        self.attempts = max(self.attempts, attempt.number)
+        self.cost = _sum(self.cost, attempt.cost)
+        self.seconds = _sum(self.seconds, attempt.seconds)
+        self.flags += (flag for flag in attempt.flags if flag not in self.flags)
+        if attempt.status is not None:
+            self._answered(attempt, attempt.status)
+        elif attempt.evidence is not None and attempt.evidence not in (*REPEATABLE, Evidence.AUTH):
+            self.status = _OUTCOME.get(attempt.evidence, Status.ERROR)
+            self.error = attempt.error
+
+    def _answered(self, attempt: Attempt, status: Status) -> None:
+        self.finish_reason, self.model, self.error = attempt.finish_reason, attempt.model, attempt.error
+        if attempt.usage is not None:
+            self._input = _sum(self._input, attempt.usage.input_tokens)
+            self._output = _sum(self._output, attempt.usage.output_tokens)
+        last = self.turn == len(self.planned.cell.turns) - 1
+        if attempt.text is not None and status in (Status.ANSWERED, Status.REFUSED):
+            self.replies.append(attempt.text)
+            if not last:  # also a refusal is answered by the next turn: that is what escalation is about
+                return
+        self.status = status
+
+    def give_up(self, error: str) -> None:
+        """End as ERROR: what could be repeated was, often enough."""
+        self.status, self.error = Status.ERROR, error
+
+    def lose(self, error: str) -> None:
+        """End as UNKNOWN: sent, and nobody knows what came of it."""
+        self.status, self.error = Status.UNKNOWN, error
+
+    # ------------------------------------------------------------ from the log
+
+    def resume(self, records: Iterable[Mapping[str, Any]]) -> None:
+        """Take up what earlier processes logged of this trial: answered turns are not asked again."""
+        for record in records:
+            if record["type"] == "attempt":
+                self.apply(attempt_of(record))
+            elif record["type"] == "sent":
+                self._unanswered = record["attempt"]
+                self.attempts = max(self.attempts, record["attempt"])
+            else:  # an unknown trial that is to be asked again
+                self.attempts, self.cost, self.seconds = record["attempts"], record["cost"], record["seconds"]
+                self.replies, self.flags = list(record["replies"]), list(record["flags"])
+
+    @property
+    def was_lost(self) -> bool:
+        """Whether an earlier process sent a request, and died before it logged what came of it."""
+        return self._unanswered is not None
+
+    def to_trial(self, source: str) -> Trial:
+        """The finished trial."""
+        return Trial(
+            key=self.key,
+            repetition=self.planned.repetition,
+            status=self.status or Status.NOT_RUN,
+            replies=tuple(self.replies),
+            finish_reason=self.finish_reason,
+            model=self.model,
+            usage=Usage(input_tokens=self._input, output_tokens=self._output)
+            if (self._input, self._output) != (None, None)
+            else None,
+            cost=self.cost,
+            attempts=self.attempts,
+            seconds=self.seconds,
+            error=self.error,
+            source=source,
+        )
+
+
+def _sum(total: Any, more: Any) -> Any:
+    return total if more is None else more if total is None else total + more

@@ -1,0 +1,285 @@
+"""The engine: planned trials in, finished trials out, each asked once, all of it on disk before it is
+used."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from typing import Any, Self
+
+from pytest_fairness.endpoints.protocol import Endpoint
+from pytest_fairness.errors import EndpointError, UsageError
+from pytest_fairness.model import Status, Trial, to_json
+from pytest_fairness.running.attempts import Asker, sent_parameters
+from pytest_fairness.running.batch import Batch, Policy, not_run
+from pytest_fairness.running.budget import Budget
+from pytest_fairness.running.conversation import Conversation, PlannedTrial
+from pytest_fairness.running.keys import content_key, identity_hash
+from pytest_fairness.running.loop import LoopThread
+from pytest_fairness.running.order import interleaved
+from pytest_fairness.running.progress import ProgressSink
+from pytest_fairness.running.records import TrialRecord, cell_record, trial_of
+from pytest_fairness.running.store import RunStore
+
+__all__ = ["Engine", "PlannedTrial"]
+
+
+class Engine:
+    """Asks one endpoint for trials, and shares them through *store*.
+
+    *concurrency*: calls under way at a time. *seed* orders the trials. *max_cost*: US dollars for the whole
+    run, of all engines and processes. *attempt_timeout*: seconds for one attempt, in total. *deadline*:
+    seconds from the first call of :meth:`run`; what is not asked by then is NOT_RUN. *max_attempts*: at one
+    turn, where an attempt cost nothing. *retry_unknown*: ask again what was sent before this session and
+    never answered. *is_refusal* marks replies in words as REFUSED. *grace*: seconds that calls under way have
+    left after an interrupt. *loop*: an event loop to share with other engines; the engine starts one of its
+    own otherwise.
+
+    Raises UsageError for numbers out of range, BudgetError for a cap that is no amount.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        store: RunStore,
+        *,
+        concurrency: int = 8,
+        seed: int = 0,
+        max_cost: float | None = None,
+        attempt_timeout: float = 120.0,
+        deadline: float | None = None,
+        max_attempts: int = 3,
+        retry_unknown: bool = False,
+        progress: ProgressSink | None = None,
+        is_refusal: Callable[[str], bool] | None = None,
+        grace: float = 5.0,
+        loop: LoopThread | None = None,
+    ) -> None:
+        for what, value in (("concurrency", concurrency), ("max_attempts", max_attempts)):
+            if value < 1:
+                raise UsageError(f"{what} must be 1 or more, not {value}")
+        for what, seconds in (("attempt_timeout", attempt_timeout), ("deadline", deadline)):
+            if seconds is not None and not seconds > 0:
+                raise UsageError(f"{what} must be more than 0 seconds, not {seconds}")
+        self.endpoint = endpoint
+        self.store = store
+        self.seed = seed
+        self._concurrency = concurrency
+        self._attempt_timeout = attempt_timeout
+        self._max_attempts = max_attempts
+        self._retry_unknown = retry_unknown
+        self._deadline = deadline
+        self._until: float | None = None
+        self._progress = progress
+        self._is_refusal = is_refusal
+        self._grace = grace
+        self._identity = endpoint.identity()
+        self._hash = identity_hash(self._identity)
+        self._source = (
+            "simulated" if endpoint.simulated else "replay" if endpoint.type == "replay" else "live"
+        )
+        self._budget = Budget(store.state / "budget", max_cost)
+        self._asker = Asker(endpoint, store, self._budget, attempt_timeout)
+        self._own_loop = loop is None
+        self._loop = loop
+        self._mutex = threading.Lock()
+        self._stopped: EndpointError | None = None
+        self._introduced = False
+        self._used: set[tuple[str, str]] = set()
+
+    def key_of(self, planned: PlannedTrial) -> str:
+        """The content key under which *planned* is asked, logged and shared. Raises UsageError."""
+        parameters = sent_parameters(self.endpoint, planned.parameters)
+        return content_key(self._identity, parameters, planned.cell, planned.repetition)
+
+    # ------------------------------------------------------------ run
+
+    def run(self, planned: Sequence[PlannedTrial]) -> list[Trial]:
+        """The trials of *planned*, in its order: those in the store, and the others asked now.
+
+        Blocks until all are finished and on the disk. Raises BudgetError where the cap leaves no room,
+        EndpointError where the endpoint refuses us altogether, StoreError where the log cannot be written or
+        read; what was paid for by then is kept, and a later call goes on from it. An interrupt stops the
+        asking at once.
+        """
+        with self._mutex:
+            keys = [self.key_of(one) for one in planned]
+            found: dict[str, Trial] = {}
+            cells: dict[str, str] = {}
+            missing: dict[str, PlannedTrial] = {}
+            for key, one in zip(keys, planned, strict=True):
+                if key not in found and key not in missing:
+                    record = self.store.record(key)
+                    if record is None or (self._retry_unknown and record["status"] == Status.UNKNOWN):
+                        missing[key] = one
+                    else:
+                        found[key], cells[key] = trial_of(record), record["cell"]["id"]
+            if missing:
+                found |= self._ask(missing, cells)
+            self._log_uses(keys, planned, cells)
+            self.store.flush()
+            return [found[key] for key in keys]
+
+    def _ask(self, missing: dict[str, PlannedTrial], cells: dict[str, str]) -> dict[str, Trial]:
+        if self._stopped is not None:
+            raise EndpointError(str(self._stopped))
+        if not self.endpoint.simulated:
+            self._budget.check_price(self.endpoint.name, self.endpoint.price)
+        if self._deadline is not None and self._until is None:
+            self._until = time.monotonic() + self._deadline
+        self._introduce()
+        batch = self._wait_for(missing)
+        found = dict(batch.asked)
+        for key, one in missing.items():
+            cells[key] = one.cell.id
+            if key not in found:
+                record = self.store.record(key)
+                if record is None:
+                    parameters = sent_parameters(self.endpoint, one.parameters)
+                    found[key] = not_run(Conversation(key, one, parameters), self._source)
+                else:
+                    found[key], cells[key] = trial_of(record), record["cell"]["id"]
+        return found
+
+    def _wait_for(self, missing: dict[str, PlannedTrial]) -> Batch:
+        loop = self._loop = self._loop or LoopThread()
+        batch_made: Future[Batch] = loop.submit(self._make_batch(missing))
+        batch = batch_made.result()
+        future = loop.submit(batch.run())
+        try:
+            future.result()
+        except EndpointError as error:
+            self._stopped = error
+            self.store.flush()
+            raise
+        except BaseException:
+            # Either the batch failed, or this thread was interrupted while it waited.
+            if not future.done():
+                self._drain(loop, batch, future)
+            self.store.flush()
+            raise
+        return batch
+
+    def _drain(self, loop: LoopThread, batch: Batch, future: Future[None]) -> None:
+        """After an interrupt: send nothing more, let what is under way end if it is quick, else log it as
+        unknown."""
+        loop.call(batch.stop)
+        try:
+            future.exception(self._grace)
+        except (FutureTimeout, KeyboardInterrupt):  # a second interrupt: no more patience
+            loop.call(batch.cancel)
+            try:
+                future.exception(2.0)
+            except FutureTimeout:
+                future.cancel()
+
+    async def _make_batch(self, missing: dict[str, PlannedTrial]) -> Batch:
+        planned = list(missing.items())
+        strata = [(one.cell.arm, *sorted(one.cell.groups.items())) for _, one in planned]
+        conversations = []
+        for order, index in enumerate(interleaved(strata, self.seed)):
+            key, one = planned[index]
+            conversations.append(
+                Conversation(key, one, sent_parameters(self.endpoint, one.parameters), order)
+            )
+        return Batch(
+            conversations,
+            asker=self._asker,
+            store=self.store,
+            budget=self._budget,
+            policy=Policy(
+                concurrency=self._concurrency,
+                max_attempts=self._max_attempts,
+                retry_unknown=self._retry_unknown,
+                attempt_timeout=self._attempt_timeout,
+                until=self._until,
+            ),
+            finish=self._finish,
+            progress=self._progress,
+            label=self.endpoint.name,
+        )
+
+    # ------------------------------------------------------------ records
+
+    def _finish(self, conversation: Conversation) -> Trial:
+        """Log a trial that has come to its end."""
+        reply = conversation.replies[-1] if conversation.status is Status.ANSWERED else None
+        if reply is not None and self._is_refusal is not None and self._is_refusal(reply):
+            conversation.status = Status.REFUSED
+        trial = conversation.to_trial(self._source)
+        record = TrialRecord(
+            trial=trial,
+            cell=conversation.planned.cell,
+            endpoint=self.endpoint.name,
+            identity=self._hash,
+            messages=conversation.messages,
+            parameters_asked=conversation.planned.parameters,
+            parameters_sent=conversation.parameters,
+            order=conversation.order,
+            seed=self.seed,
+            flags=tuple(conversation.flags),
+        )
+        self.store.append(record.to_record(time.monotonic()))
+        return trial
+
+    def _introduce(self) -> None:
+        """Say in the log who is asked and how, before the first trial; it also shows that the log can be
+        written."""
+        if self._introduced:
+            return
+        endpoint = self.endpoint
+        self.store.append(
+            {
+                "type": "engine",
+                "identity": self._hash,
+                "endpoint": {
+                    "name": endpoint.name,
+                    "type": endpoint.type,
+                    "simulated": endpoint.simulated,
+                    "identity": to_json(self._identity),
+                    "default_parameters": to_json(endpoint.default_parameters),
+                    "price": to_json(endpoint.price),
+                },
+                "seed": self.seed,
+                "concurrency": self._concurrency,
+                "max_attempts": self._max_attempts,
+                "attempt_timeout": self._attempt_timeout,
+                "deadline": self._deadline,
+                "retry_unknown": self._retry_unknown,
+            }
+        )
+        self.store.flush()
+        self._introduced = True
+
+    def _log_uses(self, keys: Sequence[str], planned: Sequence[PlannedTrial], cells: dict[str, str]) -> None:
+        """Log which further cells share a trial, so that the table of every cell can be rebuilt from the
+        log."""
+        for key, one in zip(keys, planned, strict=True):
+            use = (key, one.cell.id)
+            if one.cell.id != cells[key] and use not in self._used:
+                self.store.append({"type": "use", "key": key, "cell": cell_record(one.cell)})
+                self._used.add(use)
+
+    # ------------------------------------------------------------ the end
+
+    def close(self) -> None:
+        """Close the endpoint and end the engine's thread. The store stays open. May be called twice."""
+        with self._mutex:
+            loop = self._loop
+            if loop is not None:
+                try:
+                    loop.submit(self.endpoint.aclose()).result(5.0)
+                finally:
+                    if self._own_loop:
+                        loop.close()
+                    self._loop = None
+            self._budget.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()

@@ -1,0 +1,62 @@
+"""The content key of a trial: what makes two trials the same one, on any machine and any Python."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pytest_fairness.errors import UsageError
+from pytest_fairness.model import JSON, Cell
+
+
+def canonical_json(value: Any) -> bytes:
+    """ASCII JSON with sorted keys and no spaces: equal values give equal bytes.
+
+    Lone surrogates are written as ``\\udXXX`` escapes, so any ``str`` has a form. Numbers keep their type
+    (``1`` and ``1.0`` differ), since a provider may treat them differently. Raises ValueError for NaN and
+    infinities, TypeError for what is not JSON.
+    """
+    return json.dumps(
+        value, ensure_ascii=True, allow_nan=False, sort_keys=True, separators=(",", ":"), default=_plain
+    ).encode("ascii")
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} is not JSON: {value!r:.200}")
+
+
+def content_key(
+    endpoint_identity: Mapping[str, JSON], parameters: Mapping[str, JSON], cell: Cell, repetition: int
+) -> str:
+    """SHA-256, in hex, of what is asked: endpoint identity, parameters, system prompt, turns, arm,
+    repetition.
+
+    Nothing else of the cell enters it: tests that ask the same text share the reply. Raises UsageError where
+    the identity or the parameters cannot be written as JSON.
+    """
+    content = {
+        "arm": cell.arm,
+        "identity": endpoint_identity,
+        "parameters": parameters,
+        "repetition": repetition,
+        "system": cell.system,
+        "turns": list(cell.turns),
+    }
+    try:
+        return hashlib.sha256(canonical_json(content)).hexdigest()
+    except (TypeError, ValueError) as error:
+        raise UsageError(
+            f"cell {cell.id!r} cannot be keyed: {error}; give parameters as plain JSON (no NaN, no objects)"
+        ) from error
+
+
+def identity_hash(endpoint_identity: Mapping[str, JSON]) -> str:
+    """SHA-256, in hex, of an endpoint's identity: how log records refer to it. Raises UsageError as above."""
+    try:
+        return hashlib.sha256(canonical_json(endpoint_identity)).hexdigest()
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"the endpoint's identity is not plain JSON: {error}") from error

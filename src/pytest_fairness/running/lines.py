@@ -1,0 +1,68 @@
+"""One log record as one line: ASCII JSON, chained to the line before by a hash, closed by a hash of its own.
+
+    {"type":…, …,"prev":"<hash of the line before>","hash":"<SHA-256 of this line up to here, plus }>"}
+
+The hash makes every changed byte visible on its own, the chain a line removed, added or moved. Neither shows
+a tail cut off, or a chain made anew by whoever owns the disk: for that the heads are in the manifest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+FIRST = "0" * 64
+_SEPARATOR = b',"hash":"'
+_TAIL = len(_SEPARATOR) + 64 + len(b'"}\n')
+_PREV = len(b',"prev":"') + 64 + len(b'"')
+_encode = json.JSONEncoder(
+    ensure_ascii=True, allow_nan=False, separators=(",", ":"), check_circular=False
+).encode
+
+
+class BadLineError(ValueError):
+    """A line is not a record, was changed, or does not follow the line before; the message says which."""
+
+
+def encode_line(record: dict[str, Any], previous: str) -> tuple[bytes, str]:
+    """The line for *record* after the line with hash *previous*, and its own hash.
+
+    Raises ValueError for NaN, TypeError for what is not JSON: both before anything is written.
+    """
+    body = f'{_encode(record)[:-1]},"prev":"{previous}"}}'.encode("ascii")
+    digest = hashlib.sha256(body).hexdigest()
+    return b"".join((body[:-1], _SEPARATOR, digest.encode("ascii"), b'"}\n')), digest
+
+
+def check_line(line: bytes, previous: str) -> str:
+    """The hash of *line*, a whole line with its newline, after checking it. Raises BadLineError."""
+    body, tail = line[:-_TAIL], line[-_TAIL:]
+    if not line.startswith(b'{"type":"') or not tail.startswith(_SEPARATOR) or not line.endswith(b'"}\n'):
+        raise BadLineError("this is not a record of this log")
+    digest = hashlib.sha256(body + b"}").hexdigest()
+    if tail[len(_SEPARATOR) : -3] != digest.encode("ascii"):
+        raise BadLineError("the record was changed: its hash does not fit")
+    if body[-_PREV:] != f',"prev":"{previous}"'.encode("ascii"):
+        raise BadLineError("a record is missing, was added or moved: it does not follow the one before")
+    return digest
+
+
+def decode_line(line: bytes) -> dict[str, Any]:
+    """The record of a line that was checked. Raises BadLineError where it is not a JSON object."""
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise BadLineError(f"the record cannot be read: {error}") from error
+    if not isinstance(record, dict):
+        raise BadLineError("the record is not a JSON object")
+    return record
+
+
+def kind_and_key(line: bytes) -> tuple[str, str]:
+    """The type of a checked line, and its content key (empty where it has none), without parsing the rest."""
+    end = line.index(b'"', 9)
+    kind = line[9:end].decode("ascii")
+    if line.startswith(b',"key":"', end + 1):
+        return kind, line[end + 9 : end + 73].decode("ascii")
+    return kind, ""
