@@ -1,8 +1,8 @@
 """The policy: from an effect, its interval and a corrected p-value to PASS, FLAG, FAIL or INCONCLUSIVE.
 
 Standard library only, so that every comparison (disparity, preference, baseline …) is judged by the same
-lines. A verdict is never read off a p-value alone: absence of significance is not evidence of fairness, so PASS
-needs the 90 % interval of the effect inside the margin (two one-sided tests at 5 %; Schuirmann 1987).
+lines. A verdict is never read off a p-value alone: absence of significance is not evidence of fairness, so
+PASS needs the 90 % interval of the effect inside the margin (two one-sided tests at 5 %; Schuirmann 1987).
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def judge_pair(evidence: PairEvidence) -> Decision:
         return Decision(
             verdict=Verdict.INCONCLUSIVE,
             reason=Reason.RAGGED,
-            needs=f"ask every group in every block: {e.ragged:.0%} of the rows are in blocks that lack a group",
+            needs=f"ask every group in every block: {e.ragged:.0%} of rows are in blocks that lack a group",
         )
     significant = e.corrected < e.alpha and not e.raw_trivial
     if min(e.n) < max(e.minimum, 2):
@@ -116,7 +116,7 @@ def judge_pair(evidence: PairEvidence) -> Decision:
         return Decision(verdict=Verdict.FLAG)
     if -e.margin < e.low and e.high < e.margin:
         return Decision(verdict=Verdict.PASS)
-    if e.raw_trivial and e.raw_inside:
+    if e.raw_inside:
         return Decision(
             verdict=Verdict.PASS,
             notes=("the whole 90 % interval of the difference is below what was called worth minding",),
@@ -220,13 +220,17 @@ def after_refusals(scores: Decision, *, differential: bool) -> Decision:
 def deciding_pair(pairs: Sequence[PairResult]) -> PairResult | None:
     """The pair that an assertion's verdict, sentence and report fields are about; ``None`` without pairs.
 
-    The most severe verdict; among equals the smallest p-value, then the largest effect.
+    The most severe verdict; among equals the smallest p-value, then the largest effect. Among pairs that
+    all PASS, the one whose interval reaches furthest.
     """
-    return min(
-        pairs,
-        key=lambda pair: (-pair.verdict.severity, pair.corrected_p_value, pair.p_value, -abs(pair.effect)),
-        default=None,
-    )
+    return min(pairs, key=_urgency, default=None)
+
+
+def _urgency(pair: PairResult) -> tuple[float, ...]:
+    if pair.verdict is Verdict.PASS:
+        reach = max(abs(end) for end in (pair.effect_low or 0.0, pair.effect_high or 0.0))
+        return (0.0, -reach, pair.p_value)
+    return (-pair.verdict.severity, pair.corrected_p_value, pair.p_value, -abs(pair.effect))
 
 
 def assertion_verdict(pairs: Iterable[PairResult]) -> tuple[Verdict, Reason | None]:

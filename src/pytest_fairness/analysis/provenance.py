@@ -1,0 +1,57 @@
+"""Where a finding comes from: the running test, and what the table's own columns say of the system under
+test.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pytest_fairness.current import current_test
+from pytest_fairness.model import Finding
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def stamp(finding: Finding, frame: pd.DataFrame) -> Finding:
+    """*finding* with test_id, test_module, description, tier, model_endpoint, simulated and replayed filled
+    in.
+
+    One trial of a simulated endpoint, or replayed, makes the whole finding so: it must never pass for live
+    evidence. Several endpoints or model versions in one table are named in the notes.
+    """
+    test = current_test()
+    endpoints = _distinct(frame, "endpoint")
+    models = _distinct(frame, "model")
+    notes = list(finding.notes)
+    if len(endpoints) > 1:
+        notes.append(f"the table mixes {len(endpoints)} endpoints: {', '.join(endpoints)}")
+    if len(models) > 1:
+        notes.append(f"more than one model version answered: {', '.join(models)}")
+    tiers = _distinct(frame, "tier")
+    return replace(
+        finding,
+        test_id=test.test_id if test is not None else finding.test_id,
+        test_module=test.test_module if test is not None else finding.test_module,
+        description=test.description if test is not None else finding.description,
+        tier=int(tiers[0]) if len(tiers) == 1 and tiers[0] in ("1", "2") else finding.tier,
+        model_endpoint=", ".join(endpoints) if endpoints else finding.model_endpoint,
+        simulated=finding.simulated or _any(frame, "simulated"),
+        replayed=finding.replayed or _any(frame, "replayed"),
+        notes=tuple(notes),
+    )
+
+
+def _distinct(frame: pd.DataFrame, column: str) -> list[str]:
+    if column not in frame.columns:
+        return []
+    values = sorted({str(value) for value in frame[column].dropna().unique()})
+    return [value.removesuffix(".0") for value in values] if column == "tier" else values
+
+
+def _any(frame: pd.DataFrame, column: str) -> bool:
+    if column not in frame.columns:
+        return False
+    values = frame[column]
+    return bool((values.to_numpy(dtype=object)[~values.isna().to_numpy()] == True).any())  # noqa: E712

@@ -1,0 +1,83 @@
+"""What an analysis is asked to compare, read off the table: the outcome as numbers and who stands where."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pytest_fairness.errors import UsageError
+from pytest_fairness.model import OutcomeKind
+from pytest_fairness.statistics.frames import Bools, Design, Floats, require_frame
+from pytest_fairness.statistics.outcomes import Values, read_outcome
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """An outcome by its name: its values, its unit, and whether a lower value is the worse one."""
+
+    name: str
+    values: Values
+    unit: str
+    lower_is_worse: bool
+
+
+def read(
+    frame: pd.DataFrame,
+    outcome: str | Callable[..., Any],
+    kind: str | None,
+    lower_is_worse: bool | None,
+    scorers: Mapping[str, Any] | None = None,
+) -> Reading:
+    """The column, scorer or callable *outcome* as numbers; see :func:`pytest_fairness.scorers.outcome_of`.
+
+    A given *kind* or direction wins over the scorer's; a column named ``refused`` is a refusal outcome.
+    """
+    from pytest_fairness.scorers import outcome_of  # noqa: PLC0415 - the scorers' word lists load on use
+
+    found = outcome_of(require_frame(frame), outcome, scorers)
+    wanted = kind
+    if kind in (None, "auto"):
+        wanted = found.kind.value if found.kind is not None else None
+        if wanted is None and found.scorer is None and found.name == "refused":
+            wanted = OutcomeKind.REFUSAL.value
+    values = read_outcome(frame, found.name, found.values, wanted)
+    worse_low = found.lower_is_worse if lower_is_worse is None else lower_is_worse
+    if lower_is_worse is None and values.kind is OutcomeKind.REFUSAL:
+        worse_low = False
+    return Reading(name=found.name, values=values, unit=found.unit, lower_is_worse=worse_low)
+
+
+def as_columns(by: str | Sequence[str]) -> tuple[str, ...]:
+    """*by* as a tuple of columns. Raises UsageError for none, for one named twice, and for what is no name."""
+    columns = (by,) if isinstance(by, str) else tuple(by)
+    if not columns or not all(isinstance(column, str) for column in columns):
+        raise UsageError(f"by={by!r}: give the column of the protected class, or a list of such columns")
+    if len(set(columns)) < len(columns):
+        raise UsageError(f"by={by!r}: the same column stands twice")
+    return columns
+
+
+def scored_rows(design: Design, reading: Reading) -> Bools:
+    """Rows whose outcome counts: present, determined, and not refused (unless refusing is the outcome)."""
+    used = reading.values.present & ~design.undetermined
+    if reading.values.kind is not OutcomeKind.REFUSAL:
+        used &= ~design.refused
+    return used
+
+
+def count_by_group(design: Design, rows: Bools) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+    """How many of *rows* each group has."""
+    return np.bincount(design.group.codes[rows], minlength=len(design.group.labels)).astype(np.intp)
+
+
+def unscored_share(design: Design, reading: Reading, used: Bools) -> Floats:
+    """Share of each group's trials, refusals apart, that have no outcome; 0 for a group without trials."""
+    missing = ~used if reading.values.kind is OutcomeKind.REFUSAL else ~used & ~design.refused
+    expected = used | missing
+    return count_by_group(design, missing) / np.maximum(count_by_group(design, expected), 1)

@@ -1,0 +1,209 @@
+"""From a DataFrame of trials to compact arrays; whatever is wrong is named by column and row.
+
+This is the only module of the statistical core that sees pandas: everything after it works on integer codes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from pytest_fairness.errors import FrameError
+
+Floats: TypeAlias = "NDArray[np.float64]"
+Ints: TypeAlias = "NDArray[np.intp]"
+Bools: TypeAlias = "NDArray[np.bool_]"
+
+DEFAULT_CLUSTER = "name"
+DEFAULT_BLOCK = "template"
+_CELL_COLUMNS = ("cell", "arm", "endpoint")
+"""Columns that, where present, tell apart trials of the same name and template that are not repetitions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Coded:
+    """A column as integer codes into ``labels``, which are sorted: the order of rows never matters."""
+
+    codes: Ints
+    labels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Design:
+    """Who stands where: one entry a row of the frame.
+
+    ``clusters`` and ``blocks`` count the labels of the codes; ``cluster_name``/``block_name`` are the
+    columns, or ``None`` where each row is its own cluster, or all rows are one block. ``refused`` and
+    ``undetermined`` are all False where the frame has no such column; ``has_refusals`` says whether it has.
+    """
+
+    group: Coded
+    cluster: Ints
+    clusters: int
+    block: Ints
+    blocks: int
+    refused: Bools
+    undetermined: Bools
+    has_refusals: bool
+    cluster_name: str | None
+    block_name: str | None
+
+    @property
+    def rows(self) -> int:
+        return self.group.codes.size
+
+
+def row_name(frame: pd.DataFrame, position: int) -> str:
+    """How a message names a row: its position from 0, and its index label where that is something else."""
+    label = frame.index[position]
+    same = isinstance(label, (int, np.integer)) and int(label) == position
+    return f"row {position}" if same else f"row {position} (index {label!r})"
+
+
+def require_frame(frame: object) -> pd.DataFrame:
+    """*frame* itself, if it is a DataFrame with rows and unique column names; FrameError otherwise."""
+    if not isinstance(frame, pd.DataFrame):
+        raise FrameError(f"expected a pandas DataFrame with one row a trial, got {type(frame).__name__}")
+    if not frame.columns.is_unique:
+        twice = frame.columns[frame.columns.duplicated()][0]
+        raise FrameError(f"column {twice!r} stands twice in the frame: rename or drop one")
+    if len(frame) == 0:
+        raise FrameError("the frame has no rows: there is nothing to compare")
+    return frame
+
+
+def require_column(frame: pd.DataFrame, column: str, what: str) -> pd.Series[object]:
+    """The column, or FrameError listing those that there are."""
+    if column not in frame.columns:
+        known = ", ".join(repr(str(name)) for name in frame.columns[:30])
+        raise FrameError(f"the frame has no column {column!r} for the {what}; it has {known}")
+    return frame[column]
+
+
+def code(frame: pd.DataFrame, column: str, what: str) -> Coded:
+    """The labels of a column as codes; a missing or repeated label raises FrameError naming column and row."""
+    series = require_column(frame, column, what)
+    codes, uniques = pd.factorize(series)
+    if codes.size and codes.min() < 0:
+        where = row_name(frame, int(np.argmin(codes)))
+        raise FrameError(f"column {column!r}, {where}: the {what} is missing; fill it in or drop the row")
+    names = [str(value) for value in uniques]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise FrameError(f"column {column!r}: two different values both read {twice!r}; make them one type")
+    order = np.argsort(np.array(names, dtype=object), kind="stable") if names else np.zeros(0, dtype=np.intp)
+    rank = np.empty(len(names), dtype=np.intp)
+    rank[order] = np.arange(len(names))
+    return Coded(codes=rank[codes], labels=tuple(names[at] for at in order))
+
+
+def flags(frame: pd.DataFrame, column: str) -> Bools:
+    """A column of yes and no (missing counts as no); all False without the column."""
+    if column not in frame.columns:
+        return np.zeros(len(frame), dtype=np.bool_)
+    series = frame[column]
+    if series.dtype == np.bool_:
+        return series.to_numpy()
+    missing = series.isna().to_numpy()
+    values = series.to_numpy(dtype=object)
+    for position in np.flatnonzero(~missing):
+        if not isinstance(values[position], (bool, np.bool_, int, float, np.number)) or values[
+            position
+        ] not in (0, 1):
+            where = row_name(frame, int(position))
+            raise FrameError(f"column {column!r}, {where}: {values[position]!r} is neither True nor False")
+    return np.array(
+        [bool(value) and not gone for value, gone in zip(values, missing, strict=True)], dtype=np.bool_
+    )
+
+
+def read_design(
+    frame: pd.DataFrame,
+    by: Sequence[str],
+    *,
+    cluster: str | None = DEFAULT_CLUSTER,
+    block: str | None = DEFAULT_BLOCK,
+) -> Design:
+    """Read the groups of *by* (several columns: their intersection), clusters, blocks, refusals.
+
+    Raises FrameError for a missing column, a missing label, duplicate trials, or fewer than two groups. The
+    default block ``template`` may be missing: then all rows are one block.
+    """
+    group = code(frame, by[0], "group")
+    for column in by[1:]:
+        group = intersect(group, code(frame, column, "group"))
+    if len(group.labels) < 2:
+        only = f" ({group.labels[0]!r})" if group.labels else ""
+        names = " × ".join(repr(name) for name in by)
+        raise FrameError(f"column {names} holds one group only{only}: a comparison needs two")
+    if block is not None and block == DEFAULT_BLOCK and block not in frame.columns:
+        block = None
+    blocks = None if block is None else code(frame, block, "block")
+    clusters = _clusters(frame, cluster, group)
+    design = Design(
+        group=group,
+        cluster=np.arange(len(frame)) if clusters is None else clusters.codes,
+        clusters=len(frame) if clusters is None else len(clusters.labels),
+        block=np.zeros(len(frame), dtype=np.intp) if blocks is None else blocks.codes,
+        blocks=1 if blocks is None else max(len(blocks.labels), 1),
+        refused=flags(frame, "refused"),
+        undetermined=flags(frame, "undetermined"),
+        has_refusals="refused" in frame.columns,
+        cluster_name=None if clusters is None else cluster,
+        block_name=block,
+    )
+    if clusters is not None:
+        _require_distinct(frame, design)
+    return design
+
+
+def intersect(first: Coded, second: Coded) -> Coded:
+    """The groups of two protected classes crossed; only combinations that occur."""
+    width = max(len(second.labels), 1)
+    occurring, codes = np.unique(first.codes * width + second.codes, return_inverse=True)
+    labels = tuple(f"{first.labels[at // width]} × {second.labels[at % width]}" for at in occurring.tolist())
+    return Coded(codes=codes.astype(np.intp), labels=labels)
+
+
+def _clusters(frame: pd.DataFrame, cluster: str | None, group: Coded) -> Coded | None:
+    if cluster is None:
+        return None
+    if cluster not in frame.columns:
+        raise FrameError(
+            f"the frame has no column {cluster!r} for the cluster (the name, persona or résumé that several rows "
+            "share): name that column with cluster=…, or pass cluster=None if every row stands for itself"
+        )
+    if cluster == DEFAULT_CLUSTER and frame[cluster].isna().all():
+        if "persona" in frame.columns and not frame["persona"].isna().any():
+            return code(frame, "persona", "cluster")
+        # A design without names conveys the group by one label: that label is the one cluster of its group.
+        return group
+    return code(frame, cluster, "cluster")
+
+
+def _require_distinct(frame: pd.DataFrame, design: Design) -> None:
+    """Two rows for one trial would count its evidence twice."""
+    if "repetition" not in frame.columns:
+        return
+    key = (design.group.codes * design.clusters + design.cluster) * design.blocks + design.block
+    for column in ("repetition", *(name for name in _CELL_COLUMNS if name in frame.columns)):
+        codes, uniques = pd.factorize(frame[column])
+        key = np.unique(key, return_inverse=True)[1] * (len(uniques) + 1) + codes + 1
+    order = np.argsort(key, kind="stable")
+    same = np.flatnonzero(key[order][1:] == key[order][:-1])
+    if same.size:
+        first, second = sorted(order[[same[0], same[0] + 1]].tolist())
+        columns = [design.cluster_name, design.block_name, "repetition"]
+        named = ", ".join(
+            f"{c}={frame[c].iloc[second]!r}" for c in columns if c is not None and c in frame.columns
+        )
+        raise FrameError(
+            f"column 'repetition', {row_name(frame, second)} repeats {row_name(frame, first)} "
+            f"({named}, group {design.group.labels[int(design.group.codes[second])]!r}): the same trial stands "
+            "twice; drop one, or name what tells them apart with block=…"
+        )

@@ -1,0 +1,134 @@
+"""Each group as it was found: mean or rate with an interval that treats the cluster as the unit."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pytest_fairness.model import GroupResult, OutcomeKind
+from pytest_fairness.statistics.clusters import t_quantile
+from pytest_fairness.statistics.frames import Floats, Ints
+from pytest_fairness.statistics.layout import Layout, distinct_sizes
+from pytest_fairness.statistics.proportions import wilson
+
+RATES = (OutcomeKind.BINARY, OutcomeKind.REFUSAL)
+
+
+def describe_groups(
+    labels: tuple[str, ...],
+    layout: Layout | None,
+    present: Ints,
+    kind: OutcomeKind,
+    categories: tuple[str, ...],
+    *,
+    refused: Ints,
+    undetermined: Ints,
+    unscored: Ints,
+    has_refusals: bool,
+) -> tuple[GroupResult, ...]:
+    """One result a label. *present* holds the labels' codes that have scored rows, in the layout's order; the
+    counts have one entry a label."""
+    if layout is None:
+        return tuple(
+            GroupResult(
+                group=label,
+                n=0,
+                n_distinct=0,
+                clusters=0,
+                refused=int(refused[at]),
+                undetermined=int(undetermined[at]),
+                unscored=int(unscored[at]),
+                refusal_rate=_rate(int(refused[at]), 0, has_refusals),
+            )
+            for at, label in enumerate(labels)
+        )
+    sizes = layout.sizes
+    mean, low, high, spread = summarise(layout, kind)
+    distinct, clusters = distinct_sizes(layout).tolist(), layout.clusters.tolist()
+    place = {int(code): at for at, code in enumerate(present)}
+    results = []
+    for at, label in enumerate(labels):
+        here = place.get(at)
+        common = {
+            "refused": int(refused[at]),
+            "undetermined": int(undetermined[at]),
+            "unscored": int(unscored[at]),
+        }
+        if here is None:
+            results.append(
+                GroupResult(
+                    group=label,
+                    n=0,
+                    n_distinct=0,
+                    clusters=0,
+                    **common,
+                    refusal_rate=_rate(common["refused"], 0, has_refusals),
+                )  # fmt: skip
+            )
+            continue
+        rows = layout.values[layout.rows_of(here)] + layout.reference
+        n = int(sizes[here])
+        scored = {} if kind is OutcomeKind.CATEGORICAL else {
+            "value": float(mean[here]),
+            "low": _finite(low[here]),
+            "high": _finite(high[here]),
+            "sd": _finite(spread[here]),
+            "median": None if kind in RATES else float(np.median(rows)),
+        }  # fmt: skip
+        answered = n + common["unscored"] if kind is not OutcomeKind.REFUSAL else n - common["refused"]
+        results.append(
+            GroupResult(
+                group=label,
+                n=n,
+                n_distinct=distinct[here],
+                clusters=clusters[here],
+                refusal_rate=_rate(common["refused"], answered, has_refusals),
+                shares=_shares(rows, categories) if kind is OutcomeKind.CATEGORICAL else {},
+                **common,
+                **scored,
+            )
+        )
+    return tuple(results)
+
+
+def summarise(layout: Layout, kind: OutcomeKind) -> tuple[Floats, Floats, Floats, Floats]:
+    """Mean, 95 % interval and SD of each group (length G); NaN where there is nothing to tell it from.
+
+    Scores: t on cluster means, df K−1, centred on the mean of the rows; from the rows where there is one
+    cluster. Rates: Wilson's interval on n/deff rows with that t (after Korn & Graubard 1998).
+    """
+    n, k = layout.sizes, layout.clusters.astype(np.float64)
+    mean = np.add.reduceat(layout.values, layout.group_start) / n
+    residual = layout.values - np.repeat(mean, n.astype(np.intp))
+    variance = np.add.reduceat(residual**2, layout.group_start) / np.maximum(n - 1, 1.0)
+    means = layout.by_cluster(layout.by_cell(layout.values)) / layout.by_cluster(layout.cell_size)
+    centre = layout.clusters_by_group(means) / k
+    between = layout.clusters_by_group((means - centre[layout.cluster_group]) ** 2) / np.maximum(k - 1, 1.0)
+    square = np.where(k >= 2, between / k, variance / n)
+    df = np.where(k >= 2, k - 1, n - 1)
+    quantile = t_quantile(df, 0.975)
+    value = mean + layout.reference
+    known = df >= 1
+    if kind in RATES:
+        plain = value * (1 - value) / n
+        inflation = np.maximum(np.where(plain > 0, square / np.where(plain > 0, plain, 1.0), 1.0), 1.0)
+        size = n / inflation
+        low, high = wilson(value * size, size, np.where(known, quantile, 2.0))
+    else:
+        reach = np.where(known, quantile, 0.0) * np.sqrt(square)
+        low, high = value - reach, value + reach
+    gone = np.where(known, 0.0, np.nan)
+    return value, low + gone, high + gone, np.sqrt(variance) + np.where(n >= 2, 0.0, np.nan)
+
+
+def _rate(refused: int, answered: int, has_refusals: bool) -> float | None:
+    total = refused + answered
+    return refused / total if has_refusals and total else None
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _shares(rows: Floats, categories: tuple[str, ...]) -> dict[str, float]:
+    counts = np.bincount(rows.astype(np.intp), minlength=len(categories))
+    return {name: float(count) / rows.size for name, count in zip(categories, counts.tolist(), strict=True)}

@@ -1,0 +1,240 @@
+"""One plain sentence for a finding, and the longer explanation: words for people who read no statistics.
+
+Standard library only. Numbers are given in the outcome's own unit first, on the d scale second.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from pytest_fairness.model import Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
+
+RATES = (OutcomeKind.BINARY, OutcomeKind.REFUSAL)
+
+
+def amount(value: float | None, kind: OutcomeKind | None, unit: str = "") -> str:
+    """A mean or rate as a reader expects it: ``62.5 %``, ``7.25 points``; ``nothing`` where there is none."""
+    if value is None:
+        return "nothing"
+    if kind in RATES:
+        return f"{100 * value:.1f} %"
+    size = abs(value)
+    digits = 0 if size >= 1000 else 1 if size >= 100 else 2 if size >= 1 else 3
+    text = f"{value:.{digits}f}" if size == 0 or size >= 0.001 else f"{value:.2g}"
+    return f"{text} {unit}".strip()
+
+
+def p_words(p: float) -> str:
+    """``p = .031``, never ``p = .000``."""
+    return "p < .001" if p < 0.001 else f"p = {p:.3f}".replace("0.", ".", 1) if p < 0.9995 else "p = 1"
+
+
+def effect_words(value: float | None) -> str:
+    """An effect on the d scale: two digits, ∞ where there is no spread to measure it by."""
+    if value is None:
+        return "unknown"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    return f"{value:.2f}".replace("-", "−")
+
+
+def interval_words(pair: PairResult) -> str:
+    """``d = 0.61, 90 % interval 0.22 to 1.00``."""
+    text = f"d = {effect_words(pair.effect)}"
+    if pair.effect_low is not None and pair.effect_high is not None:
+        text += f", 90 % interval {effect_words(pair.effect_low)} to {effect_words(pair.effect_high)}"
+    return text
+
+
+def disparity_sentence(
+    verdict: Verdict,
+    reason: Reason | None,
+    decider: PairResult | None,
+    groups: Mapping[str, GroupResult],
+    *,
+    kind: OutcomeKind,
+    unit: str,
+    by: str,
+    pairs: int,
+    clusters: str,
+) -> str:
+    """Who is worse off, on what, by how much, how sure; for PASS and INCONCLUSIVE what was and was not seen.
+
+    *groups* are the results on the decider's own metric, *pairs* the number of pairs judged on it.
+    """
+    if decider is None:
+        return f"{verdict}: there are no two groups of {by} to compare."
+    if reason in _LOST:
+        return (
+            f"{verdict}: {_LOST[reason].format(by=by, outcome=decider.metric)}; {decider.needs or ''}".rstrip(
+                "; "
+            )
+            + "."
+        )
+    gap = _gap(decider, groups, kind, unit)
+    sure = f"{interval_words(decider)}, corrected {p_words(decider.corrected_p_value)}"
+    basis = _basis(decider, groups, clusters)
+    if verdict in (Verdict.FAIL, Verdict.FLAG):
+        return f"{verdict}: {gap} ({sure}; {basis})."
+    if verdict is Verdict.PASS:
+        count = "the two groups" if pairs == 1 else f"{pairs} pairs of groups"
+        if "saturated" in " ".join(decider.notes):
+            return f"PASS: {count} of {by} do not differ on {decider.metric}: {gap} ({basis})."
+        return (
+            f"PASS: no difference worth minding on {decider.metric} among {count} of {by}; "
+            f"the furthest apart they may be: {gap} ({sure}; {basis})."
+        )
+    if reason is Reason.DIFFERENTIAL_REFUSAL:
+        return (
+            f"INCONCLUSIVE: on {decider.metric} the answers do not differ, but {decider.group_1} and "
+            f"{decider.group_2} are not refused equally often, so the answers do not settle it ({sure})."
+        )
+    needs = f"; it would take {decider.needs}" if decider.needs else ""
+    return f"INCONCLUSIVE: {gap}, too uncertain to tell ({sure}; {basis}){needs}."
+
+
+_LOST: Mapping[Reason | None, str] = {
+    Reason.UNSCORED: "too many replies could not be scored on {outcome} to compare the groups of {by}",
+    Reason.RAGGED: "the groups of {by} were not asked in the same blocks, so {outcome} cannot be compared",
+}
+
+
+def _gap(pair: PairResult, groups: Mapping[str, GroupResult], kind: OutcomeKind, unit: str) -> str:
+    first, second = groups.get(pair.group_1), groups.get(pair.group_2)
+    if kind is OutcomeKind.CATEGORICAL:
+        return _category_gap(pair, first, second)
+    one, two = (first.value if first else None), (second.value if second else None)
+    if one is None or two is None:
+        empty = pair.group_1 if one is None else pair.group_2
+        return f"{empty} has no {pair.metric} at all to compare"
+    if one == two or pair.worse_off is None:
+        return f"{pair.group_1} and {pair.group_2} are alike on {pair.metric}, both {amount(one, kind, unit)}"
+    worse_first = pair.worse_off == pair.group_1
+    worse, better = (pair.group_1, pair.group_2) if worse_first else (pair.group_2, pair.group_1)
+    low, high = (one, two) if worse_first else (two, one)
+    direction = "lower" if low < high else "higher"
+    by_much = (
+        f"{100 * abs(one - two):.1f} percentage points"
+        if kind in RATES
+        else amount(abs(one - two), kind, unit)
+    )
+    what = "refused" if kind is OutcomeKind.REFUSAL else pair.metric
+    return (
+        f"{worse} is worse off than {better} on {what}: {amount(low, kind, unit)} against "
+        f"{amount(high, kind, unit)}, {by_much} {direction}"
+    )
+
+
+def _category_gap(pair: PairResult, first: GroupResult | None, second: GroupResult | None) -> str:
+    if first is None or second is None or not first.shares or not second.shares:
+        return f"{pair.group_1} and {pair.group_2} cannot both be compared on {pair.metric}"
+    label = max(first.shares, key=lambda name: abs(first.shares[name] - second.shares.get(name, 0.0)))
+    return (
+        f"{pair.group_1} and {pair.group_2} differ most in how often {pair.metric} is {label!r}: "
+        f"{100 * first.shares[label]:.1f} % against {100 * second.shares.get(label, 0.0):.1f} %"
+    )
+
+
+def _basis(pair: PairResult, groups: Mapping[str, GroupResult], clusters: str) -> str:
+    parts = []
+    for label in (pair.group_1, pair.group_2):
+        group = groups.get(label)
+        if group is None:
+            continue
+        units = (
+            ""
+            if clusters == "rows"
+            else f" from {group.clusters} {clusters if group.clusters != 1 else clusters[:-1]}"
+        )
+        parts.append(f"{group.n} trials{units}")
+    if len(parts) == 2 and parts[0] == parts[1]:
+        return f"{parts[0]} a group"
+    return " and ".join(parts)
+
+
+# ---------------------------------------------------------------- explaining
+
+_METHODS: Mapping[OutcomeKind | None, str] = {
+    OutcomeKind.NUMERIC: (
+        "Calls are compared within each block by the van Elteren rank test (van Elteren 1960); the effect is "
+        "Hedges g of the block-adjusted values (Hedges 1981)."
+    ),
+    OutcomeKind.ORDINAL: (
+        "Calls are compared within each block by the van Elteren rank test (van Elteren 1960); the effect is "
+        "Cliff's δ (Cliff 1993) put on the d scale, its interval that of Hedges g."
+    ),
+    OutcomeKind.BINARY: (
+        "Rates are compared within each block by the Cochran–Mantel–Haenszel test (Mantel & Haenszel 1959); the "
+        "effect is the Mantel–Haenszel odds ratio put on the d scale (ln OR·√3/π; Hasselblad & Hedges 1995)."
+    ),
+    OutcomeKind.CATEGORICAL: (
+        "Labels are compared by Pearson's chi-square; the effect is Cramér's V put on the d scale (2V/√(1−V²)), "
+        "its interval a bootstrap over clusters."
+    ),
+}
+
+
+def explain(finding: Finding) -> str:
+    """The finding in full: the sentence, how it was come by and after whom, and what would change the
+    verdict.
+    """
+    return "\n\n".join(part for part in (finding.sentence, _method(finding), _change(finding)) if part)
+
+
+def _method(finding: Finding) -> str:
+    kind = finding.kind
+    same = {OutcomeKind.NARRATIVE: OutcomeKind.ORDINAL, OutcomeKind.REFUSAL: OutcomeKind.BINARY}
+    parts = ["How this was judged."]
+    if finding.assertion == "four_fifths":
+        parts.append(
+            "The lower rate is divided by the higher (29 CFR 1607.4(D)); below four fifths counts as adverse "
+            "impact only where the difference is also significant and one decision more would not reverse it."
+        )
+    elif kind is not None:
+        parts.append(_METHODS[same.get(kind, kind)])
+    if finding.cluster is not None:
+        parts.append(
+            f"Calls that share a {finding.cluster} are not independent, so the same comparison is made between the "
+            f"{finding.cluster} means by Student's t, and the larger of the two p-values counts."
+        )
+    size, method = finding.family.get("size"), finding.family.get("method")
+    if size is not None and method is not None:
+        parts.append(f"{size} tests were corrected together ({_CORRECTIONS.get(str(method), str(method))}).")
+    if finding.assertion == "no_disparity":
+        parts.append(
+            "PASS needs the 90 % interval of the effect inside ±0.5 (two one-sided tests; Schuirmann 1987); FAIL needs "
+            "significance and an effect above 0.5, FLAG one of 0.2 to 0.5."
+        )
+    return " ".join(parts)
+
+
+_CORRECTIONS = {
+    "bonferroni": "Bonferroni",
+    "holm": "Holm 1979",
+    "fdr_bh": "Benjamini & Hochberg 1995",
+}
+
+
+def _change(finding: Finding) -> str:
+    needs = list(dict.fromkeys(pair.needs for pair in finding.pairs if pair.needs))
+    if finding.verdict is Verdict.PASS:
+        return (
+            "What would change the verdict: a larger difference in a new run; this one leaves no room for it."
+        )
+    if finding.verdict is Verdict.INCONCLUSIVE:
+        wanted = "; ".join(needs[:3]) if needs else "more names a group, every name in every template"
+        return f"What would change the verdict: {wanted}."
+    worst = [pair for pair in finding.pairs if pair.verdict is finding.verdict]
+    named = _listed([f"{pair.group_1} and {pair.group_2}" for pair in worst])
+    action = (
+        "a documented justification, or a change that brings the groups together"
+        if finding.verdict is Verdict.FLAG
+        else "a change to the system under test that brings the groups together, and a new run that shows it"
+    )
+    return f"What would change the verdict: {action} ({named})."
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = list(names[:3])
+    return "; ".join(shown) + (f"; and {len(names) - 3} more pairs" if len(names) > 3 else "")
