@@ -1,0 +1,1 @@
+"""What to ask: name banks, labels, signals, personas, templates and the grids made of them."""

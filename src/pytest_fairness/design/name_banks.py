@@ -1,0 +1,239 @@
+"""Name banks: full names that signal a group, drawn in a fixed order, never fewer than asked for."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import TypeVar
+
+from pytest_fairness.design.name_entries import Key, NameEntry, read_first_names, read_surnames
+from pytest_fairness.design.suggest import did_you_mean, listed
+from pytest_fairness.errors import UsageError
+
+NEUTRAL = "neutral"
+_SHARED = (NEUTRAL, "shared")
+_INITIALS = "JMRSCDKLTABEGHNPW"
+_SEXES = ("female", "male")
+RACE = "race_ethnicity"
+GENDER = "gender"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Name:
+    """A full name and the groups that it signals.
+
+    ``groups`` holds every protected class that the name conveys, gender included where it is known;
+    ``strength`` is that of the first name. A neutral name signals nothing and has no groups.
+    """
+
+    first: str
+    last: str
+    groups: Mapping[str, str]
+    strength: float | None = None
+    source: str = ""
+
+    @property
+    def full(self) -> str:
+        return f"{self.first} {self.last}".strip()
+
+    @property
+    def gender(self) -> str | None:
+        return self.groups.get(GENDER)
+
+    def __str__(self) -> str:
+        return self.full
+
+
+class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
+    """Names by protected class and group; as a mapping, as many as the bank can balance, at most 20 a group.
+
+    ``race_ethnicity`` and ``age`` have banks of their own. ``gender`` draws the same number of names from
+    every group of ``race_ethnicity``, so that women and men differ in nothing else that their names say.
+    """
+
+    def __init__(self, first_names: Mapping[Key, NameEntry], surnames: Mapping[Key, NameEntry]) -> None:
+        self.first_names = MappingProxyType(dict(first_names))
+        self.surnames = MappingProxyType(dict(surnames))
+
+    @classmethod
+    def load(cls, folder: Path | None = None) -> NameBanks:
+        """The shipped banks, extended or replaced by the user's ``personas`` *folder*. Raises UsageError."""
+        return cls(read_first_names(folder), read_surnames(folder))
+
+    @cached_property
+    def _banks(self) -> dict[str, dict[str, tuple[Name, ...]]]:
+        return {
+            protected_class: {
+                group: self.names(protected_class, group, self._balanced(protected_class, group))
+                for group in self.groups(protected_class)
+            }
+            for protected_class in self.protected_classes
+        }
+
+    def __getitem__(self, protected_class: str) -> Mapping[str, tuple[Name, ...]]:
+        return self._banks[protected_class]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.protected_classes)
+
+    def __len__(self) -> int:
+        return len(self.protected_classes)
+
+    @cached_property
+    def protected_classes(self) -> tuple[str, ...]:
+        """What names can signal."""
+        own = dict.fromkeys(entry.protected_class for entry in self.first_names.values())
+        return tuple(dict.fromkeys([*own, GENDER]))
+
+    def groups(self, protected_class: str) -> tuple[str, ...]:
+        """The groups of *protected_class*, in the order of the file. Raises UsageError if unknown."""
+        if protected_class not in self.protected_classes:
+            raise UsageError(
+                f"no names signal {protected_class!r} (names signal: {listed(self.protected_classes)})"
+                f"{did_you_mean(protected_class, self.protected_classes)}"
+            )
+        if protected_class == GENDER:
+            return _SEXES
+        entries = (e for e in self.first_names.values() if e.protected_class == protected_class)
+        return tuple(dict.fromkeys(entry.group for entry in entries))
+
+    def names(
+        self, protected_class: str, group: str, n: int = 20, *, gender: str | None = None, seed: int = 0
+    ) -> tuple[Name, ...]:
+        """*n* different full names that signal *group*, half women's and half men's unless *gender* is given.
+
+        The order depends on the bank, *seed* and nothing else, women and men take turns, and a smaller *n*
+        gives the beginning of a larger one. First names are never repeated; surnames are, where a bank has
+        fewer. ``gender`` may be ``female``, ``male`` or ``unisex``.
+
+        Raises UsageError for an unknown class, group or gender, and where the bank has too few names.
+        """
+        self._check_group(protected_class, group)
+        if n < 1:
+            raise UsageError(f"names: {n} is not a number of names; give 1 or more")
+        if protected_class == GENDER:
+            if gender not in (None, group):
+                raise UsageError(f"names of the group {group!r} cannot have the gender {gender!r}")
+            return self._across_races(group, n, seed)
+        firsts = self._firsts(protected_class, group, n, gender, seed)
+        surnames = self._pair(firsts, self._surnames(protected_class, group, seed))
+        return tuple(
+            _full(first, last, {protected_class: group}) for first, last in zip(firsts, surnames, strict=True)
+        )
+
+    def neutral(self, n: int = 20, *, seed: int = 0) -> tuple[Name, ...]:
+        """*n* names of an initial and a surname common in several groups, which signal no group.
+
+        Every group of a comparison by label gets the same ones. Raises UsageError where there are too few.
+        """
+        shared = self._surnames(*_SHARED, seed)
+        if len(shared) < n:
+            raise UsageError(f"there are {len(shared)} neutral names, and {n} were asked for; ask for fewer")
+        initials = (_INITIALS[i % len(_INITIALS)] for i in range(n))
+        return tuple(
+            Name(first=f"{initial}.", last=entry.name, groups={}, source=entry.source)
+            for initial, entry in zip(initials, shared[:n], strict=True)
+        )
+
+    def available(self, protected_class: str, group: str) -> dict[str, int]:
+        """How many first names may be drawn, by gender."""
+        return dict(
+            Counter(
+                e.gender
+                for e in self.first_names.values()
+                if (e.protected_class, e.group) == (protected_class, group) and e.drawn
+            )
+        )
+
+    def _check_group(self, protected_class: str, group: str) -> None:
+        known = self.groups(protected_class)
+        if group not in known:
+            raise UsageError(
+                f"no names signal the {protected_class} group {group!r} (the bank has: {listed(known)})"
+                f"{did_you_mean(group, known)}"
+            )
+
+    def _balanced(self, protected_class: str, group: str) -> int:
+        """The largest even number of names, up to 20, that the bank can give."""
+        if protected_class == GENDER:
+            races = self.groups(RACE)
+            return min(20, len(races) * min(self.available(RACE, race).get(group, 0) for race in races))
+        counts = self.available(protected_class, group)
+        return min(20, 2 * min(counts.get(sex, 0) for sex in _SEXES))
+
+    def _firsts(
+        self, protected_class: str, group: str, n: int, gender: str | None, seed: int
+    ) -> list[NameEntry]:
+        if gender not in (None, *_SEXES, "unisex"):
+            raise UsageError(f"gender {gender!r}: names are female, male or unisex")
+        wanted = {gender: n} if gender else {"female": (n + 1) // 2, "male": n // 2}
+        drawn = []
+        for sex, count in wanted.items():
+            pool = [
+                entry
+                for entry in self.first_names.values()
+                if (entry.protected_class, entry.group, entry.gender) == (protected_class, group, sex)
+                and entry.drawn
+            ]
+            if len(pool) < count:
+                raise UsageError(
+                    f"the name bank {protected_class}/{group} has {len(pool)} {sex} names, and {count} "
+                    "are needed "
+                    f"for {n} names; ask for at most {len(pool) * (1 if gender else 2)}, or add names "
+                    "with their "
+                    "source to your own personas/names/first_names.csv"
+                )
+            drawn.append(_shuffled(pool, seed)[:count])
+        return _in_turns(drawn)
+
+    def _surnames(self, protected_class: str, group: str, seed: int) -> list[NameEntry]:
+        def pool(wanted: tuple[str, str]) -> list[NameEntry]:
+            return [e for e in self.surnames.values() if (e.protected_class, e.group) == wanted and e.drawn]
+
+        # Names that signal an age carry surnames that all groups share, in one order.
+        found = pool((protected_class, group)) or pool(_SHARED)
+        if not found:
+            raise UsageError(f"there are no surnames for {protected_class}/{group}")
+        return _shuffled(found, seed)
+
+    def _pair(self, firsts: Sequence[NameEntry], surnames: Sequence[NameEntry]) -> list[NameEntry]:
+        """A surname for each first name: of its tradition where there are such, the least used one first."""
+        used: Counter[str] = Counter()
+        chosen = []
+        for first in firsts:
+            fitting = [s for s in surnames if s.tradition == first.tradition] if first.tradition else []
+            last = min(fitting or surnames, key=lambda surname: used[surname.name])
+            used[last.name] += 1
+            chosen.append(last)
+        return chosen
+
+    def _across_races(self, gender: str, n: int, seed: int) -> tuple[Name, ...]:
+        races = self.groups(RACE)
+        shares = {race: n // len(races) + (i < n % len(races)) for i, race in enumerate(races)}
+        drawn = [self.names(RACE, race, k, gender=gender, seed=seed) for race, k in shares.items() if k]
+        return tuple(_in_turns(drawn))
+
+
+def _full(first: NameEntry, last: NameEntry, groups: dict[str, str]) -> Name:
+    known = {GENDER: first.gender} if first.gender in _SEXES else {}
+    return Name(
+        first=first.name, last=last.name, groups=groups | known, strength=first.strength, source=first.source
+    )
+
+
+def _shuffled(entries: Iterable[NameEntry], seed: int) -> list[NameEntry]:
+    """An order of the names and the seed alone: neither Python's generator nor the file's order matters."""
+    return sorted(entries, key=lambda e: hashlib.sha256(f"{seed}\x1f{e.name}".encode()).digest())
+
+
+def _in_turns(rows: Sequence[Sequence[T]]) -> list[T]:
+    """The first of each row, then the second of each, until all rows are used up."""
+    longest = max(map(len, rows), default=0)
+    return [row[i] for i in range(longest) for row in rows if i < len(row)]
