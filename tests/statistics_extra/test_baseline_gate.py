@@ -1,0 +1,325 @@
+"""The baseline gate: worked number, rules, and how often it is wrong."""
+
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from pytest_fairness.analysis.baseline import compare_baseline
+from pytest_fairness.errors import FrameError, UsageError
+from pytest_fairness.model import Finding, Reason, Verdict
+from pytest_fairness.statistics.baseline_gate import (
+    PersonaScore,
+    ScoreSummary,
+    baseline_gate,
+    repetitions_needed,
+    summarise_scores,
+)
+
+OLD = [92, 85, 78, 88, 95, 70, 81, 90, 66, 84]
+NEW = [90, 80, 77, 85, 95, 66, 80, 84, 66, 79]
+
+
+def summary(scores, categories=None, **rest):
+    """A summary of one score a persona, p0, p1, …"""
+    personas = {f"p{i}": PersonaScore(mean=float(score), n=1) for i, score in enumerate(scores)}
+    labels = {
+        label: tuple(f"p{i}" for i in members if f"p{i}" in personas)
+        for label, members in (categories or {}).items()
+    }
+    overall = float(np.mean(scores)) if len(scores) else 0.0
+    return ScoreSummary(personas=personas, categories=labels, overall=overall, trials=len(scores), **rest)
+
+
+def test_worked_number():
+    """The worked example of the statistics contract to six decimals."""
+    [pair] = compare_baseline(summary(OLD), summary(NEW)).pairs
+    assert pair.difference == pytest.approx(-2.7)
+    assert round(pair.statistics["t"], 6) == -3.857143
+    assert round(pair.p_value, 6) == 0.001932
+    assert round(pair.statistics["bound_99"], 6) == -0.724993
+    assert (pair.verdict, pair.metric, pair.group_1, pair.group_2) == (
+        Verdict.FAIL,
+        "overall",
+        "now",
+        "approved",
+    )
+    assert pair.p_value == pytest.approx(stats.ttest_rel(NEW, OLD, alternative="less").pvalue, rel=1e-12)
+
+
+def test_equal_scores_pass():
+    """The same scores again are no regression, with p = 1 and an effect of 0."""
+    finding = compare_baseline(summary(OLD), summary(OLD))
+    assert finding.verdict is Verdict.PASS
+    assert finding.pairs[0].p_value == 1
+    assert finding.pairs[0].effect == 0
+
+
+@pytest.mark.parametrize(
+    ("drop", "verdict"),
+    [(0.999, Verdict.PASS), (1.0, Verdict.FAIL), (-5, Verdict.PASS), (0.7 + 0.2 + 0.1, Verdict.FAIL)],
+)
+def test_constant_drop_and_margin(drop, verdict):
+    """A drop without spread is certain; the margin says whether it counts, and exactly the margin does."""
+    assert compare_baseline(summary(OLD), summary([score - drop for score in OLD])).verdict is verdict
+
+
+def test_category_margin_is_wider():
+    """A category that drops by 2 is within its 3 points, by 3 it is not; the sentence names it."""
+    old = summary([90.0] * 40, {"gender=female": range(8)})
+    within = summary([88.0] * 8 + [90.0] * 32, {"gender=female": range(8)})
+    beyond = summary([87.0] * 8 + [90.0] * 32, {"gender=female": range(8)})
+    assert compare_baseline(old, within).verdict is Verdict.PASS
+    finding = compare_baseline(old, beyond)
+    assert [pair.verdict for pair in finding.pairs] == [Verdict.PASS, Verdict.FAIL]
+    assert "gender=female 90.0 → 87.0" in finding.sentence
+
+
+def test_small_categories_are_not_tested_but_named():
+    """Seven personas are too few for a category; the finding says which was left out."""
+    categories = {"age=old": range(7), "age=young": range(7, 20)}
+    finding = compare_baseline(summary([90.0] * 20, categories), summary([90.0] * 20, categories))
+    assert [pair.metric for pair in finding.pairs] == ["overall", "age=young"]
+    assert "age=old" in finding.notes[0]
+    assert finding.family["size"] == 2
+
+
+def test_overlap():
+    """Under 80 % common personas nothing is concluded; exactly 80 % is enough."""
+    assert compare_baseline(summary(OLD), summary(OLD[:8])).verdict is Verdict.PASS
+    finding = compare_baseline(summary(OLD), summary(OLD[:7]))
+    assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.OVERLAP)
+    assert "7 of 10 personas" in finding.sentence
+
+
+def test_overlap_of_a_category():
+    """A category that lost its personas is not hidden by the others, who are nine in ten."""
+    categories = {"disability=yes": range(10)}
+    old = summary([90.0] * 100, categories)
+    kept = {key: score for key, score in old.personas.items() if key not in {"p0", "p1", "p2"}}
+    new = ScoreSummary(personas=kept, categories=old.categories, overall=90.0, trials=97)
+    finding = compare_baseline(old, new)
+    assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.OVERLAP)
+    assert "disability=yes" in finding.sentence
+
+
+def test_a_regression_outranks_a_missing_category():
+    """FAIL is the worst verdict: what is known to be worse is not excused by what is not known."""
+    old = summary([90.0] * 100, {"a=1": range(10)})
+    new = summary([80.0] * 97, {"a=1": range(10)})
+    assert compare_baseline(old, new).verdict is Verdict.FAIL
+
+
+@pytest.mark.parametrize("scores", [[], [90.0]])
+def test_too_few_personas(scores):
+    """No persona or one: INCONCLUSIVE, with finite fields throughout."""
+    finding = compare_baseline(summary(scores), summary(scores))
+    assert finding.verdict is Verdict.INCONCLUSIVE
+    assert all(math.isfinite(pair.p_value) and math.isfinite(pair.effect) for pair in finding.pairs)
+    assert Finding.from_dict(json.loads(json.dumps(finding.to_dict()))).verdict is Verdict.INCONCLUSIVE
+
+
+def test_more_refusals_are_not_a_pass():
+    """A run that refuses more than it did has scores for the easy personas only."""
+    old = ScoreSummary(personas=summary(OLD).personas, overall=80.0, trials=100, refused=0)
+    new = ScoreSummary(personas=summary(OLD).personas, overall=80.0, trials=100, refused=6)
+    finding = compare_baseline(old, new)
+    assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.DIFFERENTIAL_REFUSAL)
+    assert "0% to 6%" in finding.sentence
+    assert compare_baseline(new, old).verdict is Verdict.PASS
+
+
+def test_unscored():
+    """Over 5 % of replies without a score: the mean of the rest is not the score."""
+    new = ScoreSummary(personas=summary(OLD).personas, overall=80.0, trials=100, unscored=6)
+    finding = compare_baseline(summary(OLD), new)
+    assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.UNSCORED)
+
+
+def test_higher_may_be_worse():
+    """For a toxicity score a rise is the regression, and a fall is not."""
+    up = [score + 5 for score in OLD]
+    assert compare_baseline(summary(OLD), summary(up), lower_is_worse=False).verdict is Verdict.FAIL
+    assert compare_baseline(summary(up), summary(OLD), lower_is_worse=False).verdict is Verdict.PASS
+    mirrored = compare_baseline(
+        summary([-x for x in OLD]), summary([-x for x in NEW]), lower_is_worse=False
+    ).pairs[0]
+    assert round(mirrored.statistics["bound_99"], 6) == 0.724993
+
+
+def test_holm_over_the_scopes():
+    """The corrected p is Holm's over every scope tested (statsmodels as the second opinion)."""
+    from statsmodels.stats.multitest import multipletests
+
+    rng = np.random.default_rng(1)
+    categories = {f"c={k}": range(10 * k, 10 * k + 10) for k in range(4)}
+    old = summary(rng.normal(90, 5, 40), categories)
+    new = summary(rng.normal(88, 5, 40), categories)
+    pairs = compare_baseline(old, new).pairs
+    expected = multipletests([pair.p_value for pair in pairs], method="holm")[1]
+    assert [pair.corrected_p_value for pair in pairs] == pytest.approx(expected, rel=1e-12)
+
+
+def test_repetitions_needed():
+    """With the R it reports a drop of the margin shows in 80 % of runs, with a third of it in far fewer."""
+    rng = np.random.default_rng(5)
+    k, sd, margin, alpha = 30, 6.0, 2.0, 0.005
+
+    def run(r, drop):
+        means = rng.normal(90 - drop, sd / math.sqrt(r), k)
+        personas = {f"p{i}": PersonaScore(mean=m, n=r, sd=sd, df=r - 1) for i, m in enumerate(means)}
+        return ScoreSummary(personas=personas, overall=float(means.mean()), repetitions=r, run_sd=sd)
+
+    needed = repetitions_needed(
+        run(300, 0), run(300, 0), [f"p{i}" for i in range(k)], margin=margin, alpha=alpha
+    )
+
+    def found(r):
+        tests = [
+            baseline_gate(run(r, 0), run(r, margin), alpha=alpha, margin_overall=0, margin_category=3)
+            for _ in range(300)
+        ]
+        return np.mean([test.scopes[0].regression for test in tests])
+
+    assert 0.72 <= found(needed) <= 0.88
+    assert found(needed // 3) < 0.35
+
+
+def test_no_repetitions_would_do():
+    """Where personas themselves moved by much, more repetitions do not help, and the pair says so."""
+    rng = np.random.default_rng(2)
+
+    def run(spread):
+        personas = {
+            f"p{i}": PersonaScore(mean=90 + rng.normal(0, spread), n=5, sd=0.1, df=4) for i in range(10)
+        }
+        return ScoreSummary(personas=personas, overall=90, repetitions=5, run_sd=0.1)
+
+    pair = compare_baseline(run(1), run(20)).pairs[0]
+    assert pair.statistics["repetitions_needed"] is None
+    assert "more personas" in pair.needs
+
+
+@pytest.mark.parametrize("options", [{"alpha": 0}, {"alpha": 1}, {"margin_overall": -1}])
+def test_options_out_of_range(options):
+    """An alpha or a margin that means nothing is refused, not clipped."""
+    with pytest.raises(UsageError):
+        compare_baseline(summary(OLD), summary(OLD), **options)
+
+
+def trials(personas=12, repetitions=3, templates=("a", "b")):
+    """A frame of trials, one row a persona, template and repetition."""
+    rows = [
+        {
+            "persona": f"p{i}",
+            "template": t,
+            "repetition": r,
+            "gender": "f" if i % 2 else "m",
+            "score": 80.0 + i,
+        }
+        for i in range(personas)
+        for t in templates
+        for r in range(repetitions)
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_summary_of_a_frame():
+    """Means a persona, noise within a template only, categories, and back from JSON unchanged."""
+    frame = trials()
+    rng = np.random.default_rng(3)
+    scores = frame["score"] + np.where(frame["template"] == "a", 10.0, 0.0) + rng.normal(0, 2, len(frame))
+    found = summarise_scores(frame, scores, categories=["gender"])
+    by_hand = scores.groupby(frame["persona"]).mean()
+    assert found.personas["p7"].mean == pytest.approx(by_hand["p7"])
+    assert found.personas["p7"].n == 6
+    assert found.repetitions == 3
+    residual = scores - scores.groupby([frame["persona"], frame["template"]]).transform("mean")
+    assert found.run_sd == pytest.approx(math.sqrt((residual**2).sum() / (12 * 2 * 2)))
+    assert found.categories["gender=f"] == ("p1", "p11", "p3", "p5", "p7", "p9")
+    assert ScoreSummary.from_dict(json.loads(json.dumps(found.to_dict()))) == found
+
+
+def test_summary_counts_refused_and_unscored():
+    """A refused trial has no score whatever is given for it; a missing score without refusal is unscored."""
+    frame = trials(2, 2, ("a",)).assign(refused=[True, False, False, False])
+    found = summarise_scores(frame, [0.0, 80.0, None, 70.0])
+    assert found.personas["p0"] == PersonaScore(mean=80.0, n=1)
+    assert (found.trials, found.refused, found.unscored) == (4, 1, 1)
+    assert found.run_sd is None
+
+
+def test_summary_falls_back_to_names():
+    """Where personas are absent the name is the unit."""
+    frame = pd.DataFrame({"persona": [None, None], "name": ["Ann", "Bob"]})
+    assert set(summarise_scores(frame, [1, 2]).personas) == {"Ann", "Bob"}
+
+
+def test_rows_may_come_in_any_order():
+    """Shuffling the rows changes nothing."""
+    frame = trials()
+    scores = pd.Series(np.arange(len(frame), dtype=float), index=frame.index)
+    shuffled = frame.sample(frac=1, random_state=1)
+    again = summarise_scores(shuffled, scores[shuffled.index], categories=["gender"])
+    first = summarise_scores(frame, scores, categories=["gender"])
+    assert again.categories == first.categories
+    assert {k: v.mean for k, v in again.personas.items()} == pytest.approx(
+        {k: v.mean for k, v in first.personas.items()}
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda f: (f.drop(columns="persona"), f["score"], {}), "no column 'persona'"),
+        (lambda f: (f, f["score"], {"categories": ["age"]}), "no column 'age'"),
+        (
+            lambda f: (f, f["score"].astype(object).where(f.index != 4, "high"), {}),
+            "row 4: the score is 'high'",
+        ),
+        (lambda f: (f, f["score"].where(f.index != 2, np.inf), {}), "row 2"),
+        (
+            lambda f: (f.assign(persona=f["persona"].where(f.index != 3)), f["score"], {}),
+            "column 'persona', row 3: the persona is missing",
+        ),
+        (lambda f: (f.assign(repetition=0), f["score"], {}), "row 1 repeats"),
+        (lambda f: (f, f["score"].tolist()[:-1], {}), "scores for"),
+        (lambda f: (f, f["score"].iloc[::-1], {}), "another index"),
+        (
+            lambda f: (f.assign(gender=["f", *["m"] * (len(f) - 1)]), f["score"], {"categories": ["gender"]}),
+            "row 1: persona 'p0' has 'gender'",
+        ),
+    ],
+)
+def test_malformed_frames_name_the_place(change, says):
+    """What is wrong with a table is said with its column and row."""
+    frame, scores, options = change(trials())
+    with pytest.raises(FrameError, match=says):
+        summarise_scores(frame, scores, **options)
+
+
+@pytest.mark.parametrize("mean", [None, "Infinity", float("nan")])
+def test_a_stored_score_must_be_finite(mean):
+    """A snapshot edited by hand into nonsense is refused when it is read."""
+    data = summary(OLD).to_dict()
+    data["personas"]["p3"]["mean"] = mean
+    with pytest.raises((ValueError, TypeError)):
+        ScoreSummary.from_dict(data)
+
+
+def test_flakes_are_rare_and_drops_are_seen():
+    """100 personas, 8 categories, run SD 6, R 3: under 5 flakes in 200, a drop of 5 always seen."""
+    rng = np.random.default_rng(11)
+    level = rng.normal(88, 5, 100)
+    categories = {f"c={k}": range(12 * k, 12 * k + 12) for k in range(8)}
+
+    def run(drop=0.0):
+        return summary(level - drop + rng.normal(0, 6 / math.sqrt(3), 100), categories)
+
+    flakes = sum(compare_baseline(run(), run()).verdict is Verdict.FAIL for _ in range(200))
+    caught = sum(compare_baseline(run(), run(5)).verdict is Verdict.FAIL for _ in range(50))
+    assert flakes < 5
+    assert caught == 50

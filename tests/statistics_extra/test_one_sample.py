@@ -1,0 +1,68 @@
+"""Student's t on one column, and what it says where there is no spread."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from pytest_fairness.statistics.one_sample import one_sample_t
+
+R_FILE = Path(__file__).parents[1] / "data" / "r_reference.json"
+
+
+@pytest.mark.parametrize("case", json.loads(R_FILE.read_text())["paired"], ids=lambda case: case["id"])
+def test_agrees_with_r(case):
+    """The paired t of R, mean difference, SD and interval included, wherever R gives one."""
+    differences = np.subtract(case["x"], case["y"])
+    ours = one_sample_t(differences)
+    theirs = case["t_paired"]
+    if not isinstance(theirs.get("statistic"), (int, float)):
+        assert ours.sd == 0  # R raises where the data are essentially constant or there is one pair
+        return
+    assert ours.t == pytest.approx(theirs["statistic"], rel=1e-9)
+    assert ours.df == theirs["parameter"]
+    assert ours.p == pytest.approx(theirs["p_value"], rel=1e-9)
+    assert ours.interval(0.95) == pytest.approx(theirs["conf_int"], rel=1e-9)
+    assert ours.sd == pytest.approx(case["sd_diff"], rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("values", "alternative", "p"),
+    [
+        ([-2, -2, -2], "less", 0.0),
+        ([2, 2, 2], "less", 1.0),
+        ([0, 0, 0], "less", 1.0),
+        ([-2, -2, -2], "greater", 1.0),
+        ([2, 2, 2], "two-sided", 0.0),
+        ([0, 0, 0], "two-sided", 1.0),
+        ([0.1 + 0.2, 0.3], "greater", 0.0),  # equal but for rounding
+        ([5], "two-sided", 1.0),
+        ([], "less", 1.0),
+    ],
+)
+def test_zero_spread(values, alternative, p):
+    """Without spread the sign decides; without two numbers nothing does."""
+    assert one_sample_t(values, alternative).p == p
+
+
+def test_one_number_has_no_interval():
+    """One unit says nothing about the others: the interval is the whole line."""
+    assert one_sample_t([3.0]).interval() == (-math.inf, math.inf)
+
+
+@given(st.lists(st.floats(-100, 100).map(lambda x: round(x, 2)), min_size=2, max_size=30))
+def test_agrees_with_scipy(values):
+    """Every alternative equals scipy's, and mirrored data give the mirrored test."""
+    ours = one_sample_t(values)
+    if ours.sd == 0:
+        return
+    for alternative in ("two-sided", "less", "greater"):
+        theirs = stats.ttest_1samp(values, 0, alternative=alternative)
+        assert one_sample_t(values, alternative).p == pytest.approx(theirs.pvalue, rel=1e-9, abs=1e-300)
+    mirrored = one_sample_t([-value for value in values], "greater")
+    assert mirrored.p == pytest.approx(one_sample_t(values, "less").p, rel=1e-12)
