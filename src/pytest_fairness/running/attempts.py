@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pytest_fairness.endpoints.protocol import AttemptError, Endpoint, Evidence, Price, Reply, Request, Wire
 from pytest_fairness.errors import StoreError
@@ -15,19 +15,31 @@ from pytest_fairness.running.conversation import FREE, Conversation
 from pytest_fairness.running.records import Attempt, attempt_record, sent_record
 from pytest_fairness.running.store import RunStore
 
+CANCELLED = "cancelled"
 _LONGEST_COUNT = 1 << 62
 _LONGEST_ERROR = 2000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, kw_only=True)
 class Ended:
-    """How an attempt ended, with what is not part of the trial: the wire, and the server's wish for a
-    pause."""
+    """How an attempt ended: what goes into the :class:`~.records.Attempt`, and beside it the wire and the
+    pause (in seconds) that the server wishes for.
+    """
 
-    attempt: Attempt
+    status: Status | None = None
+    text: str | None = None
+    finish_reason: str | None = None
+    model: str | None = None
+    usage: Usage | None = None
+    evidence: Evidence | None = None
+    error: str | None = None
+    flags: tuple[str, ...] = ()
     wire: Wire | None = None
     retry_after: float | None = None
-    cancelled: bool = False
+
+    @property
+    def cancelled(self) -> bool:
+        return CANCELLED in self.flags
 
 
 class Asker:
@@ -63,84 +75,100 @@ class Asker:
             signals=conversation.planned.cell.signals,
         )
         started = time.monotonic()
+        if not self._endpoint.simulated:  # nothing is paid for there, and asking again gives the same
+            self._announce(conversation, number, reserved, started)
+        limit = self._timeout if until is None else min(self._timeout, max(0.0, until - started))
+        ended = await self._ask(request, limit)
+        finished = time.monotonic()
+        cost, credible = self._cost(ended, reserved)
+        attempt = Attempt(
+            turn=conversation.turn,
+            number=number,
+            status=ended.status,
+            text=ended.text,
+            finish_reason=ended.finish_reason,
+            model=ended.model,
+            usage=ended.usage,
+            cost=None if cost is None else dollars(cost),
+            seconds=finished - started,
+            evidence=ended.evidence,
+            error=ended.error,
+            flags=ended.flags if credible else (*ended.flags, "usage_invalid"),
+        )
+        self._store.append(attempt_record(conversation.key, attempt, ended.wire, ended.retry_after, finished))
+        self.settle(reserved, cost or 0)
+        conversation.apply(attempt)
+        return ended
+
+    def _announce(self, conversation: Conversation, number: int, reserved: int, now: float) -> None:
+        """Log that a request is about to leave: found without an answer, it is not sent again."""
         try:
             self._store.append(
-                sent_record(conversation.key, conversation.turn, number, conversation.order, started)
+                sent_record(conversation.key, conversation.turn, number, conversation.order, now)
             )
         except StoreError:
             self.settle(reserved, 0)
             raise
-        limit = self._timeout if until is None else min(self._timeout, max(0.0, until - started))
-        ended = await self._ask(request, conversation.turn, number, limit)
-        finished = time.monotonic()
-        ended, cost = self._priced(
-            replace(ended, attempt=replace(ended.attempt, seconds=finished - started)), reserved
-        )
-        self._store.append(
-            attempt_record(conversation.key, ended.attempt, ended.wire, ended.retry_after, finished)
-        )
-        self.settle(reserved, cost)
-        conversation.apply(ended.attempt)
-        return ended
 
     def settle(self, reserved: int, cost: int) -> None:
         if self._budget is not None and (reserved or cost):
             self._budget.settle(reserved, cost)
 
-    async def _ask(self, request: Request, turn: int, number: int, limit: float) -> Ended:
-        def failed(evidence: Evidence, error: str, *flags: str) -> Attempt:
-            return Attempt(
-                turn=turn, number=number, evidence=evidence, error=error[:_LONGEST_ERROR], flags=flags
-            )
-
+    async def _ask(self, request: Request, limit: float) -> Ended:
         deadline = asyncio.timeout(limit)
         try:
             async with deadline:
                 reply = await self._endpoint.ask(request)
         except AttemptError as error:
-            return Ended(failed(error.evidence, str(error)), error.wire, _seconds(error.retry_after))
+            return _failed(
+                error.evidence, str(error), wire=error.wire, retry_after=_seconds(error.retry_after)
+            )
         except asyncio.CancelledError:
-            text = "interrupted after the request was sent"
-            return Ended(failed(Evidence.NO_RESPONSE, text, "cancelled"), cancelled=True)
-        except TimeoutError as error:
-            if deadline.expired():
-                text = f"no answer within {limit:.3g} s of the request being sent"
-                return Ended(failed(Evidence.NO_RESPONSE, text, "deadline"))
-            return Ended(failed(Evidence.SERVER, f"the endpoint raised {type(error).__name__}: {error}"))
+            return _failed(Evidence.NO_RESPONSE, "interrupted after the request was sent", flags=(CANCELLED,))
         except BaseException as error:  # noqa: BLE001 - an application that calls sys.exit() must not end the session
-            return Ended(failed(Evidence.SERVER, f"the endpoint raised {type(error).__name__}: {error}"))
-        return Ended(_replied(reply, turn, number), reply.wire)
+            if isinstance(error, TimeoutError) and deadline.expired():
+                text = f"no answer within {limit:.3g} s of the request being sent"
+                return _failed(Evidence.NO_RESPONSE, text, flags=("deadline",))
+            return _failed(Evidence.SERVER, f"the endpoint raised {type(error).__name__}: {error}")
+        return _replied(reply)
 
-    def _priced(self, ended: Ended, reserved: int) -> tuple[Ended, int]:
-        """*ended* with its cost, and that cost in nano-dollars."""
-        price, attempt = self._endpoint.price, ended.attempt
-        if attempt.evidence in FREE or self._free:
-            return replace(ended, attempt=replace(attempt, cost=0.0)), 0
+    def _cost(self, ended: Ended, reserved: int) -> tuple[int | None, bool]:
+        """What the attempt costs, in nano-dollars (None: unknown), and whether its usage can be believed."""
+        price = self._endpoint.price
+        if ended.evidence in FREE or self._free:
+            return 0, True
         if price is None:
-            return ended, 0
-        cost, flags = reserved, attempt.flags
-        if attempt.status is not None:
-            counted = used(price, attempt.usage, replied=bool(attempt.text))
-            if counted is None:
-                flags = (*flags, "usage_invalid")
-            else:
-                cost = counted
-        return replace(ended, attempt=replace(attempt, cost=dollars(cost), flags=flags)), cost
+            return None, True
+        if ended.status is None:
+            return reserved, True
+        counted = used(price, ended.usage, replied=bool(ended.text))
+        return (reserved, False) if counted is None else (counted, True)
 
 
-def _replied(reply: Reply, turn: int, number: int) -> Attempt:
+def _failed(
+    evidence: Evidence,
+    error: str,
+    *,
+    wire: Wire | None = None,
+    retry_after: float | None = None,
+    flags: tuple[str, ...] = (),
+) -> Ended:
+    error = error[:_LONGEST_ERROR]
+    return Ended(evidence=evidence, error=error, wire=wire, retry_after=retry_after, flags=flags)
+
+
+def _replied(reply: Reply) -> Ended:
     status, text, error = reply.status, reply.text, reply.error
     if status is Status.ANSWERED and not isinstance(text, str):
         status, text, error = Status.MALFORMED, None, f"the reply is {type(text).__name__}, not text"
-    return Attempt(
-        turn=turn,
-        number=number,
+    return Ended(
         status=status,
         text=text,
         finish_reason=reply.finish_reason,
         model=reply.model,
         usage=_plain_usage(reply.usage),
         error=error,
+        wire=reply.wire,
     )
 
 

@@ -191,16 +191,16 @@ class Batch:
             conversation.lose(_LOST)
         failures = 0
         while conversation.status is None:
-            await self._sleep(max(0.0, self._paused_until - time.monotonic()))
+            if (pause := self._paused_until - time.monotonic()) > 0:
+                await self._sleep(pause)
             reserved = await self._reserve(conversation)
             if reserved is None:
                 return
             ended = await self._asker.attempt(conversation, reserved, self._policy.until)
-            evidence = ended.attempt.evidence
+            evidence = ended.evidence
             if evidence is Evidence.AUTH:
                 raise EndpointError(
-                    f"{ended.attempt.error}; nothing more is sent to this endpoint: "
-                    "mend its key, quota or model name"
+                    f"{ended.error}; nothing more is sent to this endpoint: mend its key, quota or model name"
                 )
             failures = failures + 1 if evidence in REPEATABLE else 0
             if failures:
@@ -235,7 +235,7 @@ class Batch:
 
     async def _after_failure(self, conversation: Conversation, ended: Ended, failures: int) -> None:
         """After an attempt that cost nothing: pause before the next, or give up."""
-        error, wished = ended.attempt.error or "", ended.retry_after
+        error, wished = ended.error or "", ended.retry_after
         pause = self._policy.first_pause * 2 ** (failures - 1) if wished is None else wished
         until = self._policy.until
         if failures >= self._policy.max_attempts:
@@ -248,7 +248,7 @@ class Batch:
         elif until is not None and time.monotonic() + pause >= until:
             conversation.give_up(f"{error} (the next attempt would come after the run's deadline)")
         else:
-            if ended.attempt.evidence is Evidence.THROTTLED:
+            if ended.evidence is Evidence.THROTTLED:
                 # Whoever is told to slow down speaks for all: the limit is the endpoint's, not the trial's.
                 self._paused_until = max(self._paused_until, time.monotonic() + pause)
             await self._sleep(pause)

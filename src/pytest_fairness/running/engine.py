@@ -148,8 +148,9 @@ class Engine:
         loop = self._loop = self._loop or LoopThread()
         batch_made: Future[Batch] = loop.submit(self._make_batch(missing))
         batch = batch_made.result()
-        future = loop.submit(batch.run())
+        future: Future[None] | None = None
         try:
+            future = loop.submit(batch.run())
             future.result()
         except EndpointError as error:
             self._stopped = error
@@ -157,7 +158,7 @@ class Engine:
             raise
         except BaseException:
             # Either the batch failed, or this thread was interrupted while it waited.
-            if not future.done():
+            if future is not None and not future.done():
                 self._drain(loop, batch, future)
             self.store.flush()
             raise

@@ -4,7 +4,7 @@ file."""
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -12,11 +12,11 @@ from typing import Any, BinaryIO
 from pytest_fairness.running import files
 from pytest_fairness.running.lines import FIRST, decode_line, kind_and_key
 from pytest_fairness.running.log import read_line
-from pytest_fairness.running.scan import Line, scan
+from pytest_fairness.running.scan import Anchor, Line, scan
 
 PATTERN = "trials*.jsonl"
 _STATUS = len('{"type":"trial","key":"') + 64 + len('",')
-_UNKNOWN = b'"status":"unknown"'
+UNKNOWN = b'"status":"unknown"'
 _FILES = 1 << 12  # a place is offset × _FILES + number of the file: one small integer a trial
 
 
@@ -38,9 +38,10 @@ class Index:
     Every line is checked as it is read. Raises StoreError for a damaged one, wherever it is.
     """
 
-    def __init__(self, directory: Path, own: Path) -> None:
+    def __init__(self, directory: Path, own: Path, anchors: Mapping[str, Anchor]) -> None:
         self.directory = directory
         self.own = own
+        self._anchors = anchors
         self.finished: dict[str, int] = {}
         self.unknown: set[str] = set()
         self._begun: dict[str, list[int]] = {}
@@ -50,9 +51,12 @@ class Index:
 
     # ------------------------------------------------------------ what is new
 
-    def note_own(self, descriptor: int, offset: int, line: bytes) -> None:
-        """Take in a line of this process's own log, which is open as *descriptor*."""
+    def own_log(self, descriptor: int) -> None:
+        """This process's own log is open for reading as *descriptor*."""
         self._own_fd = descriptor
+
+    def note_own(self, offset: int, line: bytes) -> None:
+        """Take in a line of this process's own log."""
         self._note(0, offset, line)
 
     def refresh(self) -> bool:
@@ -75,9 +79,15 @@ class Index:
             stream = os.fdopen(files.open_regular(path, os.O_RDONLY), "rb")
             self._tails.append(_Tail(path, stream))
 
-    @staticmethod
-    def _new_lines(tail: _Tail) -> Iterator[Line]:
-        lines = scan(tail.stream, tail.path, offset=tail.offset, number=tail.lines, previous=tail.head)
+    def _new_lines(self, tail: _Tail) -> Iterator[Line]:
+        lines = scan(
+            tail.stream,
+            tail.path,
+            offset=tail.offset,
+            number=tail.lines,
+            previous=tail.head,
+            anchor=self._anchors.get(tail.path.name),
+        )
         for line in lines:
             if line.torn:  # still being written, or its writer died: its owner or the reader deals with it
                 return
@@ -93,7 +103,7 @@ class Index:
             # in whichever order the files are read.
             if key not in self.finished or key in self.unknown:
                 self.finished[key] = place
-                (self.unknown.add if line.startswith(_UNKNOWN, _STATUS) else self.unknown.discard)(key)
+                (self.unknown.add if line.startswith(UNKNOWN, _STATUS) else self.unknown.discard)(key)
         elif kind in ("sent", "attempt"):
             self._begun.setdefault(key, []).append(place)
 

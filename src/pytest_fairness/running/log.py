@@ -18,7 +18,7 @@ from typing import Any
 from pytest_fairness.errors import StoreError
 from pytest_fairness.running import files
 from pytest_fairness.running.lines import FIRST, BadLineError, check_line, encode_line
-from pytest_fairness.running.scan import Line, scan
+from pytest_fairness.running.scan import Anchor, Line, scan
 
 #: More new records than this at one flush, and the next flush waits, so that flushing stays a small part of
 #: the time.
@@ -35,7 +35,13 @@ class Log:
     record.
     """
 
-    def __init__(self, path: Path, *, seen: Callable[[Line], None] = lambda _line: None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        seen: Callable[[Line], None] = lambda _line: None,
+        anchor: Anchor | None = None,
+    ) -> None:
         self.path = path
         self.notes: list[str] = []
         self.head = FIRST
@@ -46,7 +52,7 @@ class Log:
         self._flushed = 0
         self._fd = files.open_regular(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
         try:
-            self._reopen(seen)
+            self._reopen(seen, anchor)
         except BaseException:
             os.close(self._fd)
             raise
@@ -142,10 +148,10 @@ class Log:
 
     # ------------------------------------------------------------ opening again
 
-    def _reopen(self, seen: Callable[[Line], None]) -> None:
+    def _reopen(self, seen: Callable[[Line], None], anchor: Anchor | None) -> None:
         end = 0
         with self.path.open("rb") as stream:
-            for line in scan(stream, self.path):
+            for line in scan(stream, self.path, anchor=anchor):
                 if line.torn:
                     self._mend(line, seen)
                     break

@@ -10,6 +10,7 @@ from typing import Any
 from pytest_fairness.errors import StoreError
 from pytest_fairness.model import to_json
 from pytest_fairness.running.files import write_atomically
+from pytest_fairness.running.scan import Anchor
 
 NAME = "manifest.json"
 
@@ -29,6 +30,17 @@ def read_manifest(directory: Path) -> dict[str, Any]:
     if not isinstance(manifest, dict):
         raise StoreError(f"{path} is not a JSON object: restore it from a copy, or start a new run")
     return manifest
+
+
+def anchors_of(directory: Path) -> dict[str, Anchor]:
+    """For each log that was closed: how many records it had, and its head. Raises StoreError."""
+    logs = read_manifest(directory).get("logs", {})
+    try:
+        return {name: Anchor(int(log["records"]), str(log["head"])) for name, log in logs.items()}
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise StoreError(
+            f"{directory / NAME}: its entry of logs cannot be read ({error}): restore it from a copy"
+        ) from error
 
 
 def write_manifest(directory: Path, manifest: Mapping[str, Any]) -> None:

@@ -19,10 +19,9 @@ from pytest_fairness.running import files
 from pytest_fairness.running.claims import Claims
 from pytest_fairness.running.index import Index
 from pytest_fairness.running.log import Log
-from pytest_fairness.running.manifest import read_manifest, write_manifest
+from pytest_fairness.running.manifest import anchors_of, read_manifest, write_manifest
 from pytest_fairness.running.records import SCHEMA, trial_of, utc_now
 from pytest_fairness.running.runs import reserve_run
-from pytest_fairness.running.scan import Line
 
 MAIN = "main"
 _WRITER = re.compile(r"[a-z0-9][a-z0-9_.-]{0,39}")
@@ -70,7 +69,8 @@ class RunStore:
         self._mutex = threading.RLock()
         self._log: Log | None = None
         files.make_directory(self.state)
-        self._index = Index(directory, self.log_path)
+        self._anchors = anchors_of(directory)
+        self._index = Index(directory, self.log_path, self._anchors)
         self._claims = Claims(self.state, writer)
         try:
             if self.log_path.exists() or self.log_path.is_symlink():
@@ -157,7 +157,7 @@ class RunStore:
         log = self._log or self._open_log()
         offset, line = log.append(record)
         with self._mutex:
-            self._index.note_own(log.descriptor, offset, line)
+            self._index.note_own(offset, line)
             if record["type"] == "trial":
                 self._claims.forget((record["key"],))
 
@@ -166,10 +166,12 @@ class RunStore:
             if self._log is None:
                 from importlib import metadata
 
-                seen: list[Line] = []
-                log = Log(self.log_path, seen=seen.append)
-                for line in seen:
-                    self._index.note_own(log.descriptor, line.offset, line.data)
+                log = Log(
+                    self.log_path,
+                    seen=lambda line: self._index.note_own(line.offset, line.data),
+                    anchor=self._anchors.get(self.log_path.name),
+                )
+                self._index.own_log(log.descriptor)
                 self.notes += log.notes
                 log.append(
                     {

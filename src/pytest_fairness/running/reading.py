@@ -1,0 +1,160 @@
+"""Read a run back from its folder alone, every record checked: for reports, replay and audit."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from pytest_fairness.errors import StoreError
+from pytest_fairness.model import Trial
+from pytest_fairness.running import files
+from pytest_fairness.running.index import PATTERN, UNKNOWN
+from pytest_fairness.running.lines import decode_line, kind_and_key
+from pytest_fairness.running.log import read_line
+from pytest_fairness.running.manifest import anchors_of
+from pytest_fairness.running.records import TrialRecord, cell_of, trial_of
+from pytest_fairness.running.scan import Anchor, Line, scan
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a record stands: its log, line (from 1) and offset in bytes."""
+
+    path: Path
+    line: int
+    offset: int
+
+
+@dataclass(slots=True)
+class RunReader:
+    """The logs of one run, checked from end to end when made with :meth:`open`. Holds places, not texts.
+
+    ``trials`` has the place of each finished trial by its key, ``uses`` those of the further cells that share
+    one, ``engines`` the endpoints asked by the hash of their identity, ``logs`` how far each log reaches,
+    ``notes`` what a crash left behind, ``unanswered`` the keys whose last request was sent without a word of what
+    came of it.
+    """
+
+    directory: Path
+    trials: dict[str, Place] = field(default_factory=dict)
+    uses: list[Place] = field(default_factory=list)
+    engines: dict[str, dict[str, Any]] = field(default_factory=dict)
+    logs: dict[str, Anchor] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    unanswered: set[str] = field(default_factory=set)
+    _unknown: set[str] = field(default_factory=set)
+
+    @classmethod
+    def open(cls, directory: Path) -> RunReader:
+        """Check every log of the run in *directory*.
+
+        Raises StoreError, naming file and line, for a record that was changed, added or removed, for a log
+        that is missing or shorter than when the run was closed, and for a trial that was asked twice.
+        """
+        if not directory.is_dir():
+            raise StoreError(
+                f"{directory} is not the folder of a run: give one of those under .fairness/runs"
+            )
+        reader = cls(directory)
+        anchors = anchors_of(directory)
+        for path in sorted(directory.glob(PATTERN)):
+            reader._read(path, anchors.pop(path.name, None))
+        if anchors:
+            raise StoreError(
+                f"{directory / min(anchors)} is missing, but manifest.json lists it: restore it from a copy"
+            )
+        return reader
+
+    def _read(self, path: Path, anchor: Anchor | None) -> None:
+        head = Anchor(0, "")
+        with os.fdopen(files.open_regular(path, os.O_RDONLY), "rb") as stream:
+            for line in scan(stream, path, anchor=anchor):
+                if line.torn:
+                    note = f"{path}, line {line.number}: the last record was cut short by a crash; not read"
+                    self.notes.append(note)
+                else:
+                    self._note(path, line)
+                    head = Anchor(line.number, line.hash)
+        self.logs[path.name] = head
+
+    def _note(self, path: Path, line: Line) -> None:
+        kind, key = kind_and_key(line.data)
+        place = Place(path, line.number, line.offset)
+        if kind == "trial":
+            self._note_trial(key, place, unknown=UNKNOWN in line.data[:140])
+        elif kind == "use":
+            self.uses.append(place)
+        elif kind == "engine":
+            record = decode_line(line.data)
+            self.engines[record["identity"]] = record
+        elif kind == "sent":
+            self.unanswered.add(key)
+        elif kind == "attempt":
+            self.unanswered.discard(key)
+
+    def _note_trial(self, key: str, place: Place, *, unknown: bool) -> None:
+        known = self.trials.get(key)
+        if known is not None and key not in self._unknown:
+            if unknown:  # it was unknown first, and then asked again on request, by another writer
+                return
+            raise StoreError(
+                f"{place.path}, line {place.line}: this trial is already in {known.path.name}, line {known.line}: "
+                "the logs are not of one run; restore them from a copy"
+            )
+        self.trials[key] = place
+        (self._unknown.add if unknown else self._unknown.discard)(key)
+
+    def records(self) -> Iterator[TrialRecord]:
+        """Every finished trial with its cell, and then once more for each further cell that shares it."""
+        with _Files() as opened:
+            for place in self.trials.values():
+                yield _parsed(place, opened.read(place))
+            for place in self.uses:
+                use = opened.read(place)
+                shared = self.trials.get(use["key"])
+                if shared is not None:
+                    yield replace(_parsed(shared, opened.read(shared)), cell=cell_of(use["cell"]))
+
+    def finished(self) -> Iterator[Trial]:
+        """Every finished trial."""
+        with _Files() as opened:
+            for place in self.trials.values():
+                yield trial_of(opened.read(place))
+
+
+def read_trials(directory: Path) -> dict[str, Trial]:
+    """Every finished trial of the run in *directory*, checked, by its content key. Raises StoreError."""
+    return {trial.key: trial for trial in RunReader.open(directory).finished()}
+
+
+def _parsed(place: Place, record: dict[str, Any]) -> TrialRecord:
+    try:
+        return TrialRecord.from_record(record)
+    except (KeyError, TypeError, ValueError) as error:
+        raise StoreError(
+            f"{place.path}, line {place.line}: not a trial as this version writes it ({error!r}): "
+            "read it with the version in its first line"
+        ) from error
+
+
+class _Files:
+    """The logs that are being read, each opened once."""
+
+    def __init__(self) -> None:
+        self._opened: dict[Path, int] = {}
+
+    def read(self, place: Place) -> dict[str, Any]:
+        descriptor = self._opened.get(place.path)
+        if descriptor is None:
+            descriptor = self._opened[place.path] = files.open_regular(place.path, os.O_RDONLY)
+        return decode_line(read_line(descriptor, place.offset))
+
+    def __enter__(self) -> _Files:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for descriptor in self._opened.values():
+            os.close(descriptor)
