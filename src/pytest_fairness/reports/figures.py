@@ -1,0 +1,165 @@
+"""The figures of a finding as short words, alike in text and HTML. Never escaped here: the sink does."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+from pytest_fairness.model import JSON, Finding, GroupResult, OutcomeKind, PairResult
+from pytest_fairness.wording import RATES, amount
+
+RATIO_ASSERTIONS = ("four_fifths",)
+
+
+def is_rate(finding: Finding) -> bool:
+    """Whether the groups' values are shares of yes."""
+    return finding.kind in RATES or finding.assertion in RATIO_ASSERTIONS
+
+
+def value(number: float | None, finding: Finding) -> str:
+    """A group's mean or rate, without its unit."""
+    if number is None:
+        return "–"
+    return amount(number, OutcomeKind.BINARY if is_rate(finding) else finding.kind, "").replace("-", "−")
+
+
+def value_title(finding: Finding) -> str:
+    """What a group's value is: ``mean sentiment``, ``rate``."""
+    if is_rate(finding):
+        return "rate"
+    return f"mean, {finding.unit}" if finding.unit else "mean"
+
+
+def interval(low: float | None, high: float | None, finding: Finding) -> str:
+    return "–" if low is None or high is None else f"{value(low, finding)} to {value(high, finding)}"
+
+
+def percent(share: float | None) -> str:
+    return "–" if share is None else f"{100 * share:.1f} %"
+
+
+def refused(group: GroupResult) -> str:
+    """``3 (1.5 %)``."""
+    return str(group.refused) + (
+        f" ({percent(group.refusal_rate)})" if group.refused and group.refusal_rate else ""
+    )
+
+
+def effect(number: float | None) -> str:
+    """A signed effect: ``+0.61``, ``−∞``."""
+    if number is None or math.isnan(number):
+        return "–"
+    if math.isinf(number):
+        return "+∞" if number > 0 else "−∞"
+    text = f"{number:+.2f}" if abs(number) < 100 else f"{number:+.0f}"
+    return text.replace("-", "−")
+
+
+def effect_interval(pair: PairResult) -> str:
+    if pair.effect_low is None or pair.effect_high is None:
+        return "–"
+    return f"{effect(pair.effect_low)} to {effect(pair.effect_high)}"
+
+
+def p_value(number: float | None) -> str:
+    """``.031``; never ``.000``."""
+    if number is None or math.isnan(number):
+        return "–"
+    if number < 0.0001:
+        return "<.0001"
+    return "1" if number > 0.99995 else f"{number:.4f}".removeprefix("0")
+
+
+def statistic(pair: PairResult, *names: str) -> float | None:
+    """The first of *names* that the pair reports as a number."""
+    for name in names:
+        found = pair.statistics.get(name)
+        if isinstance(found, (int, float)) and not isinstance(found, bool):
+            return float(found)
+    return None
+
+
+def ratio(pair: PairResult) -> float | None:
+    """The impact ratio of a four-fifths pair."""
+    return statistic(pair, "ratio", "impact_ratio")
+
+
+def verdict_words(pair: PairResult) -> str:
+    """``INCONCLUSIVE (PRECISION)``."""
+    return f"{pair.verdict} ({pair.reason})" if pair.reason is not None else str(pair.verdict)
+
+
+def pair_columns(finding: Finding) -> list[tuple[str, Callable[[PairResult], str]]]:
+    """Title and cell of each figure of a pair, in the order that a reader needs them."""
+    columns: list[tuple[str, Callable[[PairResult], str]]] = []
+    if finding.assertion == "baseline":
+        columns += [
+            ("approved", lambda pair: value(statistic(pair, "approved"), finding)),
+            ("now", lambda pair: value(statistic(pair, "now"), finding)),
+            ("change", lambda pair: effect(pair.difference)),
+            ("margin", lambda pair: value(statistic(pair, "margin"), finding)),
+        ]
+    elif finding.assertion in RATIO_ASSERTIONS:
+        columns += [
+            ("ratio", lambda pair: "–" if (found := ratio(pair)) is None else f"{found:.3f}"),
+            ("95 % interval", _ratio_interval),
+        ]
+    else:
+        columns += [("effect d", lambda pair: effect(pair.effect)), ("90 % interval", effect_interval)]
+    return [
+        *columns,
+        ("p", lambda pair: p_value(pair.p_value)),
+        ("corrected", lambda pair: p_value(pair.corrected_p_value)),
+    ]
+
+
+def _ratio_interval(pair: PairResult) -> str:
+    low = statistic(pair, "ratio_low", "impact_ratio_low", "risk_ratio_low")
+    high = statistic(pair, "ratio_high", "impact_ratio_high", "risk_ratio_high")
+    return "–" if low is None or high is None else f"{low:.3f} to {high:.3f}"
+
+
+def most_telling(pairs: Sequence[PairResult], count: int) -> Sequence[PairResult]:
+    """All *pairs* in their order, or the *count* most severe and strongest of them."""
+    if len(pairs) <= count:
+        return pairs
+    return sorted(pairs, key=lambda pair: (-pair.verdict.severity, -abs(pair.effect)))[:count]
+
+
+def categories(finding: Finding) -> list[str]:
+    """The labels of a categorical outcome, most frequent first."""
+    totals: dict[str, float] = {}
+    for group in finding.group_results:
+        for label, share in group.shares.items():
+            totals[label] = totals.get(label, 0.0) + share
+    return sorted(totals, key=lambda label: (-totals[label], label))
+
+
+def plural(noun: str) -> str:
+    """``names``, ``personas``, ``first_name``: our own nouns in the plural, a column's name as it is."""
+    return f"{noun}s" if noun in ("name", "persona") else noun
+
+
+def family_line(finding: Finding) -> str:
+    """Which tests were corrected together, how, at which alpha, and what the unit of evidence was."""
+    parts = []
+    size, method = finding.family.get("size"), finding.family.get("method", finding.family.get("correction"))
+    if isinstance(size, int):
+        told = f"{size} test{'s' * (size != 1)} in the family"
+        alpha = finding.family.get("alpha")
+        parts.append(
+            told + (f", corrected by {method}" if method else "") + (f", alpha {alpha}" if alpha else "")
+        )
+    if finding.cluster:
+        parts.append(f"unit of evidence: {finding.cluster}")
+    if finding.block:
+        parts.append(f"blocks: {finding.block}")
+    return "; ".join(parts)
+
+
+def justification_line(justification: Mapping[str, JSON]) -> str:
+    """``reason (approver, date, until expiry)``."""
+    who = [str(justification[key]) for key in ("approver", "date") if justification.get(key)]
+    if justification.get("expiry"):
+        who.append(f"until {justification['expiry']}")
+    return f"{justification.get('reason', '')}" + (f" ({', '.join(who)})" if who else "")

@@ -1,0 +1,177 @@
+"""``findings.json``: what a run asked and concluded, in one file that every report is made from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from pytest_fairness.errors import FairnessError
+from pytest_fairness.model import JSON, Finding, Status, Verdict, to_json
+from pytest_fairness.reports.trials import each_trial
+from pytest_fairness.running.files import write_atomically
+
+NAME = "findings.json"
+SCHEMA = 1
+
+_RUN = ("id", "started", "finished", "command", "seed", "versions", "git_commit")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemResult:
+    """How one test ended: pytest's own word, its message, and the places of its findings in ``findings``."""
+
+    nodeid: str
+    outcome: str
+    message: str = ""
+    findings: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResults:
+    """A run's findings with the tests that made them.
+
+    ``run`` describes the run (id, started, finished, command, seed, endpoints, simulated, replayed, versions,
+    git_commit, parameters, trials, cost); ``missing`` names collected tests that never finished.
+    """
+
+    run: Mapping[str, Any]
+    items: tuple[ItemResult, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    missing: tuple[str, ...] = ()
+    directory: Path | None = field(default=None, compare=False)
+
+    @property
+    def counts(self) -> dict[Verdict, int]:
+        """Findings by verdict, worst first."""
+        order = sorted(Verdict, key=lambda verdict: verdict.severity, reverse=True)
+        return {verdict: sum(finding.verdict is verdict for finding in self.findings) for verdict in order}
+
+    @property
+    def simulated(self) -> bool:
+        """Whether anything in the run came from a simulated endpoint."""
+        return bool(self.run.get("simulated")) or any(finding.simulated for finding in self.findings)
+
+    @property
+    def replayed(self) -> bool:
+        """Whether anything in the run was replayed from a record."""
+        return bool(self.run.get("replayed")) or any(finding.replayed for finding in self.findings)
+
+    def nodeid_of(self, index: int) -> str:
+        """The test that made the finding at *index*; empty if no test claims it."""
+        return next((item.nodeid for item in self.items if index in item.findings), "")
+
+    def to_dict(self) -> dict[str, JSON]:
+        """``findings.json`` as plain JSON."""
+        return {
+            "schema": SCHEMA,
+            "run": to_json(self.run),
+            "items": [to_json(item) for item in self.items],
+            "findings": [
+                {**finding.to_dict(), "nodeid": self.nodeid_of(index)}
+                for index, finding in enumerate(self.findings)
+            ],
+            "missing": list(self.missing),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Any, directory: Path | None = None) -> Self:
+        """The inverse of :meth:`to_dict`. Raises FairnessError for another schema or shape."""
+        if not isinstance(data, dict):
+            raise FairnessError("findings are a JSON object with a schema; this is none")
+        if data.get("schema") != SCHEMA:
+            raise FairnessError(
+                f"findings of schema {data.get('schema')!r} cannot be read by this version, which knows "
+                f"schema "
+                f"{SCHEMA}: read them with the version that wrote them"
+            )
+        try:
+            return cls(
+                run=dict(data["run"]),
+                items=tuple(
+                    ItemResult(
+                        nodeid=str(item["nodeid"]),
+                        outcome=str(item["outcome"]),
+                        message=str(item.get("message") or ""),
+                        findings=tuple(int(index) for index in item.get("findings", ())),
+                    )
+                    for item in data["items"]
+                ),
+                findings=tuple(
+                    Finding.from_dict({key: value for key, value in finding.items() if key != "nodeid"})
+                    for finding in data["findings"]
+                ),
+                missing=tuple(map(str, data.get("missing", ()))),
+                directory=directory,
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise FairnessError(f"findings have another shape than schema {SCHEMA} ({error!r})") from error
+
+
+def read_results(run_dir: Path) -> RunResults:
+    """The results of the run in *run_dir*. Raises FairnessError if there are none or they cannot be read."""
+    path = run_dir / NAME
+    try:
+        data = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise FairnessError(
+            f"{run_dir} holds no {NAME}: it is no run's folder, or the run did not finish"
+        ) from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise FairnessError(f"{path} cannot be read: {error}") from error
+    try:
+        return RunResults.from_dict(data, run_dir)
+    except FairnessError as error:
+        raise FairnessError(f"{path}: {error}") from error
+
+
+def write_results(run_dir: Path, manifest: Mapping[str, Any], book: Mapping[str, Any]) -> RunResults:
+    """Write ``findings.json`` of a run from its *manifest* and the ledger's *book* (items, findings,
+    missing).
+
+    Trials are counted from the run's own logs. The file is replaced whole: a reader sees the old or the new
+    one.
+    """
+    results = RunResults.from_dict(
+        {
+            "schema": SCHEMA,
+            "run": _run(run_dir, manifest),
+            "items": book.get("items", []),
+            "findings": book.get("findings", []),
+            "missing": book.get("missing", []),
+        },
+        run_dir,
+    )
+    save_results(results, run_dir)
+    return results
+
+
+def save_results(results: RunResults, run_dir: Path) -> Path:
+    """Replace ``findings.json`` in *run_dir*. ASCII, so that lone surrogates survive; raises StoreError."""
+    path = run_dir / NAME
+    text = json.dumps(results.to_dict(), indent=1, allow_nan=False) + "\n"
+    write_atomically(path, text.encode("ascii"))
+    return path
+
+
+def _run(run_dir: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    endpoints = [entry for entry in manifest.get("endpoints", []) if isinstance(entry, Mapping)]
+    trials: dict[str, int] = {"total": 0, **{status.value: 0 for status in Status}}
+    cost, sources = 0.0, set()
+    for trial in each_trial(run_dir):
+        trials["total"] += 1
+        trials[trial.status] = trials.get(trial.status, 0) + 1
+        cost += trial.cost or 0.0
+        sources.add(trial.source)
+    return {
+        **{key: manifest.get(key) for key in _RUN},
+        "id": manifest.get("id") or run_dir.name,
+        "endpoints": [str(entry.get("name", "")) for entry in endpoints],
+        "simulated": "simulated" in sources or any(entry.get("simulated") for entry in endpoints),
+        "replayed": "replay" in sources,
+        "parameters": manifest.get("settings") or manifest.get("parameters") or {},
+        "trials": trials,
+        "cost": cost,
+    }
