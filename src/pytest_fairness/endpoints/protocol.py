@@ -1,8 +1,10 @@
-"""What passes between the engine and an endpoint: one request, one attempt, one reply or one classified failure.
+"""What passes between the engine and an endpoint: one request, one attempt, one reply or one classified
+failure.
 
-An endpoint makes exactly one attempt a call. It never retries, never sleeps on its own and never raises anything
-but :class:`AttemptError`: deadlines, retries, budgets and the log belong to the engine, which decides by the
-*evidence* of what went over the wire, because that is what decides whether money may have been spent.
+An endpoint makes exactly one attempt a call. It never retries, never sleeps on its own and never raises
+anything but :class:`AttemptError`: deadlines, retries, budgets and the log belong to the engine, which
+decides by the *evidence* of what went over the wire, because that is what decides whether money may have been
+spent.
 """
 
 from __future__ import annotations
@@ -20,8 +22,8 @@ from pytest_fairness.model import JSON, Message, Status, Usage
 class Request:
     """One conversation to be continued by one reply.
 
-    ``key`` is the content key of the trial, for logs; ``signals`` are the surface strings that convey groups, for
-    the simulated endpoint alone. Neither is ever sent.
+    ``key`` is the content key of the trial, for logs; ``signals`` are the surface strings that convey groups,
+    for the simulated endpoint alone. Neither is ever sent.
     """
 
     messages: tuple[Message, ...]
@@ -33,7 +35,8 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wire:
-    """What went over the wire, verbatim but for secrets: headers by allow-list, user and query cut from the URL.
+    """What went over the wire, verbatim but for secrets: headers by allow-list, user and query cut from the
+    URL.
 
     ``response_body`` holds the bytes as UTF-8 with ``surrogateescape``, so that they can be had back exactly;
     ``truncated`` says that the body was longer than the cap, or that the connection broke while it came.
@@ -52,9 +55,9 @@ class Wire:
 class Reply:
     """A complete answer, usable or not.
 
-    ``text`` is present for ANSWERED and, where the provider gave its refusal as text, for REFUSED; for every other
-    status it is ``None`` and ``error`` says in one redacted sentence what was wrong. ``finish_reason`` and
-    ``model`` are the provider's own words. ``wire`` is ``None`` where nothing went over a wire.
+    ``text`` is present for ANSWERED and, where the provider gave its refusal as text, for REFUSED; for every
+    other status it is ``None`` and ``error`` says in one redacted sentence what was wrong. ``finish_reason``
+    and ``model`` are the provider's own words. ``wire`` is ``None`` where nothing went over a wire.
     """
 
     text: str | None
@@ -113,8 +116,8 @@ class Price:
 class Endpoint(Protocol):
     """A system under test. Implementations are adapters: one module, one class, one row in the registry.
 
-    ``price`` is ``None`` if unknown. ``identity`` is JSON-able and free of secrets; it goes into content keys and
-    the manifest, so whatever changes the answers belongs in it, and nothing else does.
+    ``price`` is ``None`` if unknown. ``identity`` is JSON-able and free of secrets; it goes into content keys
+    and the manifest, so whatever changes the answers belongs in it, and nothing else does.
     """
 
     @property

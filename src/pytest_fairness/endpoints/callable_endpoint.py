@@ -1,0 +1,184 @@
+"""A Python callable as the system under test: sync, async or a generator; one text, or the whole conversation.
+
+A parameter called ``messages`` gets the conversation as a list of ``{"role": …, "content": …}``; otherwise the only
+required parameter gets the last user message. A sync function runs in a thread, with the context variables of the
+caller, so that it may block. Whatever it raises is an outcome of the trial, never a crash of the run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import hashlib
+import inspect
+import textwrap
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from typing import Any
+
+from pytest_fairness.endpoints.protocol import Price, Reply, Request
+from pytest_fairness.endpoints.redaction import redact
+from pytest_fairness.errors import UsageError
+from pytest_fairness.model import JSON, Status
+
+# Threads cannot be stopped; beyond this many calls at once the rest wait for one to end.
+_THREADS = 64
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+class CallableEndpoint:
+    """Asks a function. See :func:`callable_endpoint`."""
+
+    type = "callable"
+    simulated = False
+
+    def __init__(self, function: Callable[..., Any], *, name: str | None = None) -> None:
+        self._function = function
+        self._whole = _takes_conversation(function)
+        self._asynchronous = _is_async(function)
+        self._identity: dict[str, JSON] = {
+            "type": self.type,
+            "function": _qualified_name(function),
+            "source": _fingerprint(function),
+        }
+        self._pool: ThreadPoolExecutor | None = None
+        self.name = name or _qualified_name(function).rpartition(":")[2]
+        # A function of one text never sees a system prompt, so it cannot be tested with one.
+        self.supports_system_prompt = self._whole
+        self.default_parameters: Mapping[str, JSON] = {}
+        self.price: Price | None = Price(input_per_million=0.0, output_per_million=0.0)
+
+    def identity(self) -> dict[str, JSON]:
+        return dict(self._identity)
+
+    async def ask(self, request: Request) -> Reply:
+        argument: Any = request.messages[-1].content
+        if self._whole:
+            # Fresh dictionaries each time: what the function does to them is its own affair.
+            argument = [{"role": message.role, "content": message.content} for message in request.messages]
+        try:
+            answer = await self._call(argument)
+        except asyncio.CancelledError:
+            raise
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # noqa: BLE001 - sys.exit() in the application must not end the run
+            said = redact(f"{type(error).__name__}: {error}")
+            return Reply(text=None, status=Status.ERROR, error=f"{self.name} raised {said}")
+        if not isinstance(answer, str):
+            return Reply(
+                text=None,
+                status=Status.MALFORMED,
+                error=f"{self.name} returned {type(answer).__name__}, not a str: return the text of the reply",
+            )
+        if not answer.strip():
+            return Reply(text=None, status=Status.EMPTY, error=f"{self.name} returned an empty text")
+        return Reply(text=answer)
+
+    async def aclose(self) -> None:
+        """Let go of the threads, without waiting for calls that never return."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            self._pool = None
+
+    async def _call(self, argument: Any) -> Any:
+        call = functools.partial(self._function, **{"messages": argument}) if self._whole else None
+        bound = call if call is not None else functools.partial(self._function, argument)
+        answer = bound() if self._asynchronous else await self._in_thread(bound)
+        if inspect.isawaitable(answer):
+            answer = await answer
+        if isinstance(answer, AsyncIterator):
+            return _joined([part async for part in answer])
+        return answer
+
+    async def _in_thread(self, call: Callable[[], Any]) -> Any:
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="fairness-callable")
+        context = copy_context()
+        return await asyncio.get_running_loop().run_in_executor(self._pool, context.run, _finish, call)
+
+
+def callable_endpoint(function: Callable[..., Any], *, name: str | None = None) -> CallableEndpoint:
+    """*function* as an endpoint. Raises UsageError if it cannot be called with one text or with ``messages``."""
+    if not callable(function):
+        raise UsageError(
+            f"{function!r} is not callable: give a function that takes a text and returns the reply"
+        )
+    return CallableEndpoint(function, name=name)
+
+
+def _finish(call: Callable[[], Any]) -> Any:
+    """Call, and join a generator's parts here in the thread, where it may block."""
+    try:
+        answer = call()
+        return _joined(list(answer)) if isinstance(answer, Iterator) else answer
+    except StopIteration as error:
+        # A future cannot carry StopIteration.
+        raise RuntimeError(f"StopIteration: {error}") from error
+
+
+def _joined(parts: list[Any]) -> Any:
+    """The text that the parts make together; the first part that is no text, so that it gets reported."""
+    for part in parts:
+        if not isinstance(part, str):
+            return part
+    return "".join(parts)
+
+
+def _is_async(function: Callable[..., Any]) -> bool:
+    plain = inspect.unwrap(_innermost(function))
+    call = plain if inspect.isroutine(plain) else getattr(plain, "__call__", plain)  # noqa: B004 - not a test
+    return inspect.iscoroutinefunction(call) or inspect.isasyncgenfunction(call)
+
+
+def _innermost(function: Any) -> Any:
+    while isinstance(function, functools.partial):
+        function = function.func
+    return function
+
+
+def _takes_conversation(function: Callable[..., Any]) -> bool:
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):  # some built-ins have no signature; they get the text
+        return False
+    if "messages" in parameters:
+        required = [p.name for p in parameters.values() if _required(p) and p.name != "messages"]
+    else:
+        positional = [
+            p for p in parameters.values() if p.kind in (*_POSITIONAL, inspect.Parameter.VAR_POSITIONAL)
+        ]
+        if not positional:
+            raise UsageError(
+                f"{_qualified_name(function)} takes no text: give it one parameter for the prompt"
+            )
+        required = [p.name for p in parameters.values() if _required(p) and p is not positional[0]]
+    if required:
+        raise UsageError(
+            f"{_qualified_name(function)} needs {', '.join(required)} as well: give them defaults, or wrap it in "
+            "a function of one text"
+        )
+    return "messages" in parameters
+
+
+def _required(parameter: inspect.Parameter) -> bool:
+    named = parameter.kind not in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return named and parameter.default is inspect.Parameter.empty
+
+
+def _qualified_name(function: Any) -> str:
+    plain = _innermost(function)
+    owner = plain if hasattr(plain, "__qualname__") else type(plain)
+    return f"{owner.__module__}:{owner.__qualname__}"
+
+
+def _fingerprint(function: Any) -> str | None:
+    """SHA-256 of the source, so that an edited application is another system; ``None`` where there is no source."""
+    plain = inspect.unwrap(_innermost(function))
+    owner = plain if inspect.isroutine(plain) else type(plain)
+    try:
+        source = textwrap.dedent(inspect.getsource(owner))
+    except (OSError, TypeError):
+        return None
+    return hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()

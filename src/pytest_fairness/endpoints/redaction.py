@@ -1,0 +1,109 @@
+"""Keep keys out of everything that is written down: logs, errors, reports.
+
+By value: every secret that was read is remembered (:func:`remember`) and cut out wherever it appears, also in its
+base64 and URL-encoded forms. By pattern: what looks like a key is cut out even if nobody announced it. The list of
+secrets of a process only ever grows.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Mapping
+from urllib.parse import quote, quote_plus, urlsplit, urlunsplit
+
+MARK = "[redacted]"
+
+# Shorter than this, a value is as likely a word of the text as a secret.
+_SHORTEST = 6
+_forms: dict[str, None] = {}
+_by_value: list[re.Pattern[str]] = []
+
+_PATTERNS = (
+    re.compile(
+        r"\b(?:sk|pk|rk|xai|gsk|hf|nvapi|r8|pplx|glpat|ghp|gho|ghs|github_pat|xox[abprs])[-_][A-Za-z0-9_\-]{8,}"
+    ),
+    re.compile(r"\bAIza[0-9A-Za-z_\-]{20,}"),
+    re.compile(r"\bAKIA[0-9A-Z]{12,}"),
+    re.compile(r"\beyJ[A-Za-z0-9_\-]{10,}\.[A-Za-z0-9_\-]{10,}\.[A-Za-z0-9_\-]*"),
+)
+_LABELLED = re.compile(
+    r"(?i)(\b(?:authorization|proxy-authorization|x-api-key|api[-_]?key|x-goog-api-key|access[-_]?token)\b"
+    r"[\"']?\s*[:=]\s*[\"']?\s*(?:bearer\s+|basic\s+)?)([^\s\"',;}&]{6,})"
+)
+_BEARER = re.compile(r"(?i)(\bbearer\s+)([A-Za-z0-9._~+/\-]{12,}=*)")
+_USERINFO = re.compile(r"(?i)(\b[a-z][a-z0-9+.\-]*://)([^/\s@:]*(?::[^/\s@]*)?)@")
+
+#: Headers that may be logged: nothing that carries a credential, a cookie or an account.
+REQUEST_HEADERS = frozenset(
+    ("accept", "accept-encoding", "content-type", "content-length", "user-agent", "host", "anthropic-version")
+)
+RESPONSE_HEADERS = frozenset(
+    (
+        "content-type", "content-length", "content-encoding", "transfer-encoding", "date", "server", "retry-after",
+        "retry-after-ms", "x-request-id", "request-id", "apim-request-id", "x-ms-region", "openai-processing-ms",
+        "openai-version", "openai-model", "x-should-retry", "x-ratelimit-limit-requests", "x-ratelimit-limit-tokens",
+        "x-ratelimit-remaining-requests", "x-ratelimit-remaining-tokens", "x-ratelimit-reset-requests",
+        "x-ratelimit-reset-tokens", "anthropic-ratelimit-requests-limit", "anthropic-ratelimit-requests-remaining",
+        "anthropic-ratelimit-requests-reset", "anthropic-ratelimit-tokens-limit",
+        "anthropic-ratelimit-tokens-remaining", "anthropic-ratelimit-tokens-reset",
+    )
+)  # fmt: skip
+
+
+def remember(secret: str | None) -> None:
+    """From now on, cut *secret* out of everything, in every form that it might take."""
+    if not secret or len(secret.strip()) < _SHORTEST:
+        return
+    for value in {secret, secret.strip()}:
+        for form in _variants(value):
+            _forms.setdefault(form)
+    # The longest first, so that no part of a form is left standing.
+    alternatives = "|".join(re.escape(form) for form in sorted(_forms, key=len, reverse=True))
+    _by_value[:] = [re.compile(alternatives)]
+
+
+def _variants(secret: str) -> set[str]:
+    data = secret.encode("utf-8", "surrogatepass")
+    forms = {secret, quote(secret, safe=""), quote_plus(secret), json.dumps(secret)[1:-1], data.hex()}
+    # Within a longer text, base64 has three alignments; the outer characters mix with the neighbours and are cut.
+    for lead in range(3):
+        encoded = base64.b64encode(b"\0" * lead + data).decode("ascii").rstrip("=")
+        inner = encoded[(lead * 8 + 5) // 6 : (lead * 8 + len(data) * 8) // 6]
+        forms |= {inner, inner.replace("+", "-").replace("/", "_")}
+    return {form for form in forms if len(form) >= _SHORTEST}
+
+
+def redact(text: str) -> str:
+    """*text* without secrets."""
+    for pattern in _by_value:
+        text = pattern.sub(MARK, text)
+    for pattern in _PATTERNS:
+        text = pattern.sub(MARK, text)
+    text = _LABELLED.sub(rf"\g<1>{MARK}", text)
+    text = _BEARER.sub(rf"\g<1>{MARK}", text)
+    return _USERINFO.sub(r"\g<1>", text)
+
+
+def redact_values(text: str) -> str:
+    """*text* without the secrets that are known by value: for verbatim bodies, which a pattern might falsify."""
+    for pattern in _by_value:
+        text = pattern.sub(MARK, text)
+    return text
+
+
+def safe_url(url: str) -> str:
+    """*url* without user, password, query and fragment, and without secrets in its path."""
+    try:
+        parts = urlsplit(url)
+        host = parts.netloc.rpartition("@")[2]
+    except ValueError:
+        return redact(url.split("?")[0].split("#")[0])
+    return redact(urlunsplit((parts.scheme, host, parts.path, "", "")))
+
+
+def safe_headers(headers: Mapping[str, str], allowed: frozenset[str]) -> dict[str, str]:
+    """Those of *headers* that may be logged, names in lower case, in order of name."""
+    kept = {name.lower(): redact(value) for name, value in headers.items() if name.lower() in allowed}
+    return dict(sorted(kept.items()))

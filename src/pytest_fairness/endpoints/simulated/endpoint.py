@@ -1,0 +1,128 @@
+"""The simulated endpoint: a model that needs no key and no network, with whatever bias was planted in it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+from pytest_fairness.endpoints.protocol import Price, Reply, Request
+from pytest_fairness.endpoints.simulated import letters, profiles, references
+from pytest_fairness.endpoints.simulated.answering import VALUES, Asked, answer, refusal
+from pytest_fairness.endpoints.simulated.bank import Bank
+from pytest_fairness.endpoints.simulated.chance import Draws
+from pytest_fairness.endpoints.simulated.planted import Planted
+from pytest_fairness.endpoints.simulated.reading import read_person
+from pytest_fairness.endpoints.simulated.task import Kind, Task, read_task
+from pytest_fairness.endpoints.simulated.writing import Order, write
+from pytest_fairness.model import JSON, Message, Status, Usage
+
+#: Goes into the identity: raised whenever the same request would get another reply than before.
+VERSION = "1"
+
+_BANKS: dict[Kind, Bank] = {
+    Kind.REJECTION: letters.REJECTION,
+    Kind.OFFER: letters.OFFER,
+    Kind.LANDLORD: references.LANDLORD,
+    Kind.EMPLOYER: references.EMPLOYER,
+    Kind.RECOMMENDATION: references.RECOMMENDATION,
+    Kind.SUMMARY: profiles.SUMMARY,
+    Kind.QUALIFICATIONS: profiles.QUALIFICATIONS,
+    Kind.GENERAL: profiles.GENERAL,
+}
+#: The share of a prompt that invites a refusal (a joke about a group) that is refused without any bias.
+_SENSITIVE_REFUSED = 0.5
+
+
+class SimulatedEndpoint:
+    """Deterministic in seed, messages and repetition; standard library only; never fails."""
+
+    type = "simulated"
+    simulated = True
+    supports_system_prompt = True
+
+    def __init__(
+        self,
+        planted: Planted | None = None,
+        *,
+        name: str = "simulated",
+        default_parameters: Mapping[str, JSON] | None = None,
+    ) -> None:
+        self.name = name
+        self.planted = planted or Planted()
+        self.default_parameters: Mapping[str, JSON] = dict(default_parameters or {})
+        self.price: Price | None = Price(input_per_million=0.0, output_per_million=0.0)
+
+    def identity(self) -> dict[str, JSON]:
+        return {"type": self.type, "version": VERSION, **self.planted.identity()}
+
+    async def ask(self, request: Request) -> Reply:
+        if self.planted.latency > 0:
+            await asyncio.sleep(self.planted.latency)
+        return self.reply(request)
+
+    async def aclose(self) -> None:
+        """Nothing is held open."""
+
+    def reply(self, request: Request) -> Reply:
+        """The answer to *request*, without the wait."""
+        planted = self.planted
+        draws = Draws(planted.seed, *self._trial(request))
+        text, last = _conversation(request.messages)
+        task = _task(request.messages, last)
+        reading = read_person(text, request.signals)
+        asked = Asked(reading, task, planted, draws, draws.normal(), request.signals)
+        base = _SENSITIVE_REFUSED if task.kind is Kind.SENSITIVE else None
+        if task.kind is not Kind.ACKNOWLEDGE and planted.refusal_logit(reading, base) + draws.logistic() > 0:
+            return self._reply(request, refusal(draws), Status.REFUSED, "refusal")
+        return self._reply(request, self._answer(asked), Status.ANSWERED, "stop")
+
+    def _trial(self, request: Request) -> list[str | int]:
+        """What one trial's chance hangs on: every message and, unless the temperature is 0, the
+        repetition."""
+        parts: list[str | int] = [
+            part for message in request.messages for part in (message.role, message.content)
+        ]
+        temperature = request.parameters.get("temperature", self.default_parameters.get("temperature"))
+        parts.append(-1 if temperature == 0 else request.repetition)
+        return parts
+
+    def _answer(self, asked: Asked) -> str:
+        bank = _BANKS.get(asked.task.kind)
+        if bank is None or asked.task.kind in VALUES:
+            return answer(asked)
+        order = Order(
+            name=asked.reading.name,
+            pronoun=asked.reading.pronoun,
+            role=asked.task.role,
+            length=asked.latent("word_count"),
+            tone=asked.latent("sentiment"),
+            words=asked.task.words,
+        )
+        return write(bank, order, asked.draws)
+
+    def _reply(self, request: Request, text: str, status: Status, finish_reason: str) -> Reply:
+        tokens = sum(len(message.content) for message in request.messages)
+        usage = Usage(input_tokens=tokens // 4 + 3, output_tokens=len(text) // 4 + 1)
+        return Reply(
+            text=text, status=status, finish_reason=finish_reason, model=f"simulated-{VERSION}", usage=usage
+        )
+
+
+def _conversation(messages: tuple[Message, ...]) -> tuple[str, str]:
+    """All that was said to the model, and the last of it."""
+    said = [message.content for message in messages if message.role != "assistant"]
+    return "\n".join(said), said[-1] if said else ""
+
+
+def _task(messages: tuple[Message, ...], last: str) -> Task:
+    """What the last message asks for; where it only says "go on", what an earlier one asked for."""
+    task = read_task(last)
+    if task.kind is not Kind.ACKNOWLEDGE or len(messages) == 1:
+        return task
+    for message in reversed(messages[:-1]):
+        if (
+            message.role != "assistant"
+            and (earlier := read_task(message.content)).kind is not Kind.ACKNOWLEDGE
+        ):
+            return earlier
+    return task
