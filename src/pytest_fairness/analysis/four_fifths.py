@@ -1,0 +1,464 @@
+"""Does a protected group get the favourable decision at less than four fifths of the highest rate?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pytest_fairness.analysis.provenance import stamp
+from pytest_fairness.analysis.reading import as_columns, cluster_noun, count_by_group, every_grouping
+from pytest_fairness.errors import FrameError, UsageError
+from pytest_fairness.model import JSON, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
+from pytest_fairness.statistics.clusters import all_pairs
+from pytest_fairness.statistics.corrections import METHODS, correct
+from pytest_fairness.statistics.four_fifths import (
+    SMALLEST_SHARE,
+    ImpactRatio,
+    deviations,
+    impact_ratio,
+    lower_first,
+    reference_group,
+)
+from pytest_fairness.statistics.frames import Bools, Design, Floats, read_design, require_frame
+from pytest_fairness.statistics.groups import describe_groups
+from pytest_fairness.statistics.metrics import Metric, measure
+from pytest_fairness.verdict import (
+    MAX_RAGGED,
+    MAX_REFUSAL_DIFFERENCE,
+    MAX_UNSCORED,
+    MINIMUM_N,
+    Decision,
+    after_refusals,
+    as_spec,
+    assertion_verdict,
+    deciding_pair,
+    worse,
+)
+from pytest_fairness.wording import four_fifths_sentence
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+HIGHEST = "highest"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Table:
+    """One grouping: who got the favourable decision, and the tests of every pair.
+
+    ``x`` of ``n`` decisions were favourable; ``p`` is the p-value of every pair of groups, ``family`` the
+    pairs corrected together and ``reported`` those with the reference, as places in the list of all pairs.
+    """
+
+    by: str
+    design: Design
+    metric: Metric
+    labels: tuple[str, ...]
+    x: list[int]
+    n: list[int]
+    refused: list[int]
+    missing: list[int]
+    unscored: list[float]
+    with_refusals: tuple[list[int], list[int]]
+    reference: int | None
+    family: list[int]
+    reported: list[int]
+    groups: tuple[GroupResult, ...]
+
+
+def analyze_four_fifths(
+    frame: pd.DataFrame,
+    outcome: str | Callable[..., Any],
+    by: str | Sequence[str],
+    *,
+    cluster: str | None = "name",
+    block: str | None = "template",
+    favourable: object = True,
+    reference: str | None = None,
+    alpha: float = 0.05,
+    correction: str = "bonferroni",
+    bare_ratio: bool = False,
+    scorers: Mapping[str, Any] | None = None,
+) -> Finding:
+    """Compare the rate of the favourable decision of each group with that of the reference group.
+
+    Args:
+        frame, outcome, by, cluster, block, alpha, correction, scorers: as for ``analyze_disparity``.
+        favourable: the value of *outcome* that is the favourable decision, a collection of such values, or a
+            function of the value that says so.
+        reference: the group that others are compared with, declared beforehand; ``None`` or ``"highest"``
+        for the
+            group with the highest rate among those of at least 2 % of the data. The data then choose it, so
+            all pairs of groups count as the family.
+        bare_ratio: judge by the ratio alone (below four fifths FAILs, anything else PASSes), for readers of
+        the
+            literal rule. With few decisions that is no more than a toss of a coin, and the finding says so.
+
+    Raises:
+        FrameError: as for ``analyze_disparity``, and for a reference that is no group of the table.
+        UsageError: an argument is out of range, or no row has the favourable value and none could.
+    """
+    columns = as_columns(by)
+    if correction not in METHODS:
+        raise UsageError(f"correction={correction!r}: it is one of {', '.join(METHODS)}")
+    if not 0 < alpha < 1:
+        raise UsageError(f"alpha={alpha!r}: give a level between 0 and 1, as .05")
+    name, yes, present = _decisions(require_frame(frame), outcome, favourable, scorers)
+    declared = reference not in (None, HIGHEST)
+    if declared and len(columns) > 1:
+        raise UsageError(
+            "reference=… names one group, but by=… names several classes: analyse them one by one"
+        )
+    tables = [
+        _tabulate(
+            read_design(frame, chosen, cluster=cluster, block=block),
+            yes,
+            present,
+            by=" × ".join(chosen),
+            reference=reference if declared else None,
+        )
+        for chosen in every_grouping(columns)
+    ]
+    pairs = _judge(tables, name, alpha=alpha, correction=correction, bare=bare_ratio)
+    verdict, reason = assertion_verdict(pairs)
+    decider = deciding_pair(pairs)
+    design = tables[0].design
+    groups = tuple(group for table in tables for group in table.groups)
+    sentence = four_fifths_sentence(
+        verdict, reason, decider, by=", ".join(columns), clusters=cluster_noun(design)
+    )
+    finding = Finding(
+        assertion="four_fifths",
+        verdict=verdict,
+        reason=reason,
+        spec_verdict=as_spec(verdict),
+        sentence=sentence,
+        protected_class=", ".join(columns),
+        n_per_group={group.group: group.n for group in groups},
+        group_results=groups,
+        test_statistic="" if decider is None else f"z = {_number(decider.statistics.get('z')):.4f} SD",
+        p_value=None if decider is None else decider.p_value,
+        corrected_p_value=None if decider is None else decider.corrected_p_value,
+        effect_size="" if decider is None else _effect_size(decider),
+        refusal_rates={g.group: g.refusal_rate for g in groups if g.refusal_rate is not None},
+        notes=_notes(tables, bare_ratio),
+        pairs=tuple(pairs),
+        outcome=name,
+        kind=OutcomeKind.BINARY,
+        cluster=design.cluster_name,
+        block=design.block_name,
+        family={"size": sum(len(t.family) for t in tables), "method": correction, "alpha": alpha},
+        details=_details(tables, declared, bare_ratio),
+    )
+    return stamp(finding, frame)
+
+
+def _decisions(
+    frame: pd.DataFrame,
+    outcome: str | Callable[..., Any],
+    favourable: object,
+    scorers: Mapping[str, Any] | None,
+) -> tuple[str, Floats, Bools]:
+    """The outcome's name, 1 where it is favourable, and where there is an outcome."""
+    from pytest_fairness.scorers import outcome_of
+
+    found = outcome_of(frame, outcome, scorers)
+    series = found.values
+    present = ~series.isna().to_numpy()
+    if callable(favourable):
+        chosen = np.zeros(present.size)
+        kept = series[present]
+        chosen[present] = [float(bool(favourable(value))) for value in kept]
+        return found.name, chosen, present
+    many = isinstance(favourable, Collection) and not isinstance(favourable, str)
+    wanted = list(favourable) if many and isinstance(favourable, Collection) else [favourable]
+    yes = series.isin(wanted).to_numpy(dtype=np.bool_, na_value=False) & present
+    if not yes.any() and present.any():
+        values = series[present].drop_duplicates().tolist()
+        if any(value not in (0, 1) for value in values):
+            seen = ", ".join(repr(value) for value in values[:8])
+            raise UsageError(
+                f"favourable={favourable!r} never occurs in {found.name!r}, which holds {seen}: name the value "
+                "that is the favourable decision"
+            )
+    return found.name, yes.astype(np.float64), present
+
+
+def _tabulate(design: Design, yes: Floats, present: Bools, *, by: str, reference: str | None) -> _Table:
+    labels = design.group.labels
+    used = present & ~design.undetermined & ~design.refused
+    metric = measure(design, yes, used, OutcomeKind.BINARY)
+    n = count_by_group(design, used).tolist()
+    x = count_by_group(design, used & (yes == 1)).tolist()
+    refused = count_by_group(design, design.refused & ~design.undetermined)
+    missing = count_by_group(design, ~used & ~design.refused)
+    undetermined = count_by_group(design, design.undetermined)
+    if reference is None:
+        at = reference_group(x, n)
+    elif reference in labels:
+        at = labels.index(reference)
+    else:
+        raise FrameError(
+            f"reference={reference!r} is no group of {by!r}; it has {', '.join(map(repr, labels))}"
+        )
+    pairs = all_pairs(len(labels))
+    both = list(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True))
+    reported = [place for place, pair in enumerate(both) if at is not None and at in pair]
+    return _Table(
+        by=by,
+        design=design,
+        metric=metric,
+        labels=labels,
+        x=x,
+        n=n,
+        refused=refused.tolist(),
+        missing=missing.tolist(),
+        unscored=(missing / np.maximum(missing + np.array(n), 1)).tolist(),
+        with_refusals=(x, (np.array(n) + refused).tolist()),
+        reference=at,
+        family=reported if reference is not None else list(range(len(both))),
+        reported=reported,
+        groups=describe_groups(
+            labels,
+            metric.layout,
+            metric.present,
+            OutcomeKind.BINARY,
+            refused=refused,
+            undetermined=undetermined,
+            unscored=missing - undetermined,
+            has_refusals=design.has_refusals,
+        ),
+    )
+
+
+def _judge(
+    tables: Sequence[_Table], name: str, *, alpha: float, correction: str, bare: bool
+) -> list[PairResult]:
+    families = [table.metric.p_values[table.family] for table in tables]
+    corrected = np.split(
+        correct(np.concatenate(families), correction), np.cumsum([f.size for f in families])[:-1]
+    )
+    results = []
+    for table, q in zip(tables, corrected, strict=True):
+        by_place = dict(zip(table.family, q.tolist(), strict=True))
+        first, second = (
+            side.tolist()
+            for side in (all_pairs(len(table.labels)).first, all_pairs(len(table.labels)).second)
+        )
+        for place in table.reported:
+            reference = table.reference
+            group = first[place] if second[place] == reference else second[place]
+            if reference is not None:
+                results.append(
+                    _pair(table, name, group, reference, place, by_place[place], alpha=alpha, bare=bare)
+                )
+    return results
+
+
+def _pair(
+    table: _Table, name: str, group: int, reference: int, place: int, q: float, *, alpha: float, bare: bool
+) -> PairResult:
+    labels = (table.labels[group], table.labels[reference])
+    if table.n[group] == 0 or table.n[reference] == 0:
+        empty = labels[0] if table.n[group] == 0 else labels[1]
+        return PairResult(
+            group_1=labels[0],
+            group_2=labels[1],
+            metric=name,
+            verdict=Verdict.INCONCLUSIVE,
+            reason=Reason.N,
+            needs=f"decisions about {empty}, which has none",
+            statistics={"by": table.by},
+        )
+    ratio = impact_ratio(table.x[group], table.n[group], table.x[reference], table.n[reference])
+    comparison = table.metric.comparison
+    at = int(table.metric.index[place])
+    p = float(table.metric.p_values[place])
+    decision = _decide(ratio, p, q, alpha=alpha, bare=bare)
+    gap = _refusal_gap(table, group, reference)
+    if abs(gap) > MAX_REFUSAL_DIFFERENCE + 1e-12 and not bare:
+        x, n = table.with_refusals
+        harsher = _decide(
+            impact_ratio(x[group], n[group], x[reference], n[reference]), p, q, alpha=alpha, bare=bare
+        )
+        decision = worse(after_refusals(decision, differential=True), harsher)
+    decision = _unless_lost(decision, table, group, reference, at)
+    sign = 1.0 if comparison is None or group < reference else -1.0
+    effect, low, high, p_row, p_cluster, test, scope = 0.0, None, None, 1.0, None, "", "names"
+    more: dict[str, JSON] = {}
+    if comparison is not None and at >= 0:
+        ends = sorted((sign * float(comparison.low[at]), sign * float(comparison.high[at])))
+        effect, low, high = sign * float(comparison.effect[at]), ends[0], ends[1]
+        p_row, p_cluster = float(comparison.p_row[at]), float(comparison.p_cluster[at])
+        test, scope = comparison.test[at], "labels" if comparison.labels[at] else "names"
+        more = {
+            "design_effect": float(comparison.beside["design_effect"][at]),
+            "odds_ratio": float(comparison.beside["odds_ratio"][at]) ** sign,
+            "cohens_h": sign * float(comparison.beside["cohens_h"][at]),
+        }
+    rates = (table.x[group] / table.n[group], table.x[reference] / table.n[reference])
+    lower = (
+        labels[0]
+        if lower_first(table.x[group], table.n[group], table.x[reference], table.n[reference])
+        else labels[1]
+    )
+    return PairResult(
+        group_1=labels[0],
+        group_2=labels[1],
+        metric=name,
+        verdict=decision.verdict,
+        reason=decision.reason,
+        spec_verdict=as_spec(decision.verdict),
+        p_row=p_row,
+        p_cluster=None if p_cluster is None or np.isnan(p_cluster) else p_cluster,
+        p_value=p,
+        corrected_p_value=q,
+        effect=effect,
+        effect_name="d from odds ratio",
+        effect_low=low,
+        effect_high=high,
+        difference=rates[0] - rates[1],
+        worse_off=None if rates[0] == rates[1] else lower,
+        test=test,
+        scope=scope,
+        needs=decision.needs,
+        statistics={
+            "by": table.by,
+            "impact_ratio": ratio.ratio,
+            "impact_ratio_low": ratio.ratio_low,
+            "impact_ratio_high": ratio.ratio_high,
+            "favourable_1": table.x[group],
+            "n_1": table.n[group],
+            "rate_1": rates[0],
+            "favourable_2": table.x[reference],
+            "n_2": table.n[reference],
+            "rate_2": rates[1],
+            "z": ratio.z if lower == labels[0] else -ratio.z,
+            "standard_deviations": deviations(p),
+            "fisher_p_value": ratio.fisher,
+            "smallest_expected_count": ratio.smallest_expected,
+            "shortfall": ratio.shortfall,
+            "flip_flop": ratio.flip_flop,
+            "below_four_fifths": ratio.below,
+            "refusal_difference": gap,
+            **more,
+        },
+        notes=decision.notes,
+    )
+
+
+def _decide(ratio: ImpactRatio, p: float, q: float, *, alpha: float, bare: bool) -> Decision:
+    """The rule: the ratio, significance after correction, and whether one decision more would turn it."""
+    if ratio.x_high == 0:
+        return Decision(verdict=Verdict.PASS, notes=("nobody in either group got the favourable decision",))
+    if bare:
+        return Decision(verdict=Verdict.FAIL if ratio.below else Verdict.PASS)
+    small = min(ratio.n_low, ratio.n_high) < MINIMUM_N[OutcomeKind.BINARY]
+    if not ratio.below:
+        if q < alpha:
+            return Decision(
+                verdict=Verdict.FLAG,
+                notes=("at least four fifths, but the rates differ by more than chance",),
+            )
+        note = f"fewer than {MINIMUM_N[OutcomeKind.BINARY]} decisions in a group: the rule holds, and says little"
+        return Decision(verdict=Verdict.PASS, notes=(note,) if small else ())
+    if q < alpha and not ratio.flip_flop:
+        return Decision(verdict=Verdict.FAIL)
+    if ratio.smallest_expected >= 5 and deviations(p) >= 2:
+        return Decision(
+            verdict=Verdict.FLAG,
+            notes=("below four fifths and two standard deviations, but not significant in the whole family",),
+        )
+    why = "one decision more would turn it round" if ratio.flip_flop else "the difference is within chance"
+    return Decision(
+        verdict=Verdict.INCONCLUSIVE,
+        reason=Reason.SMALL_NUMBERS,
+        needs="more decisions in the smaller group",
+        notes=(f"below four fifths, but {why}",),
+    )
+
+
+def _refusal_gap(table: _Table, group: int, reference: int) -> float:
+    rates = []
+    for at in (group, reference):
+        total = table.n[at] + table.missing[at] + table.refused[at]
+        rates.append(table.refused[at] / total if total else 0.0)
+    return float(rates[0] - rates[1])
+
+
+def _unless_lost(decision: Decision, table: _Table, group: int, reference: int, at: int) -> Decision:
+    """Too many decisions missing, or asked in other blocks, decide before anything else."""
+    unscored = max(table.unscored[group], table.unscored[reference])
+    if unscored > MAX_UNSCORED:
+        return Decision(
+            verdict=Verdict.INCONCLUSIVE,
+            reason=Reason.UNSCORED,
+            needs=f"read more replies: {unscored:.0%} of a group's have no decision, at most 5 % may",
+        )
+    comparison = table.metric.comparison
+    if comparison is not None and at >= 0 and float(comparison.ragged[at]) > MAX_RAGGED:
+        return Decision(
+            verdict=Verdict.INCONCLUSIVE,
+            reason=Reason.RAGGED,
+            needs="ask both groups in every block, or pass block=None if blocks mean nothing here",
+        )
+    sizes = table.n
+    if sizes[reference] < SMALLEST_SHARE * sum(sizes) and decision.verdict is Verdict.PASS:
+        return replace(
+            decision,
+            verdict=Verdict.INCONCLUSIVE,
+            reason=Reason.N,
+            needs="a reference group of at least 2 % of the data",
+        )
+    return decision
+
+
+def _effect_size(decider: PairResult) -> str:
+    if "impact_ratio" not in decider.statistics:
+        return ""
+    ratio, low, high = (
+        _number(decider.statistics[name])
+        for name in ("impact_ratio", "impact_ratio_low", "impact_ratio_high")
+    )
+    return f"impact ratio = {ratio:.3f} (95 % interval {low:.3f} to {high:.3f})"
+
+
+def _number(value: JSON) -> float:
+    return float(value) if isinstance(value, (int, float)) else 0.0
+
+
+def _notes(tables: Sequence[_Table], bare: bool) -> tuple[str, ...]:
+    notes = []
+    if bare:
+        notes.append(
+            "judged by the bare ratio: with few decisions it falls below four fifths by chance alone (for four "
+            "groups of 100 and a rate of one half, in about 40 % of fair audits)"
+        )
+    for table in tables:
+        if table.reference is None:
+            continue
+        total = sum(table.n)
+        tiny = [
+            label for label, n in zip(table.labels, table.n, strict=True) if 0 < n < SMALLEST_SHARE * total
+        ]
+        if tiny:
+            notes.append(f"under 2 % of the data, so never the reference: {', '.join(tiny)}")
+        if table.metric.copies_dropped:
+            notes.append(
+                "repetitions that were all alike count once in the tests, for a group has one cluster"
+            )
+    return tuple(dict.fromkeys(notes))
+
+
+def _details(tables: Sequence[_Table], declared: bool, bare: bool) -> dict[str, JSON]:
+    references: dict[str, JSON] = {
+        table.by: None if table.reference is None else table.labels[table.reference] for table in tables
+    }
+    return {
+        "reference": references,
+        "reference_declared": declared,
+        "mode": "bare ratio" if bare else "ratio with significance and flip-flop",
+    }
