@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_fairness import collecting
+from pytest_fairness import collecting, telling
 from pytest_fairness.model import Cell, Trial
 
 if TYPE_CHECKING:
@@ -34,11 +33,11 @@ class Asking:
 
         key = collecting.key_of(item, getattr(item, "originalname", item.name))
         grid = self._session.grids[key]
-        cells = grid.for_tier(tier)
+        cells = grid.cells(tier)
         endpoint, trials = self._ask(system, tier, grid, cells)
         pairs = [(cell, trial) for cell in cells for trial in trials[cell.id]]
         facts = EndpointFacts(name=endpoint.name, simulated=endpoint.simulated)
-        return trials_frame(pairs, facts, grid.design(endpoint.name, endpoint.identity()))
+        return trials_frame(pairs, facts, grid.design(endpoint.name, endpoint.identity(), cells))
 
     def cell_of(self, item: pytest.Item, system: Any, tier: int, index: int) -> Asked:
         """One cell of *item*'s grid. The first one asks for all that are selected: items run one after another."""
@@ -49,9 +48,11 @@ class Asking:
         chosen = self._session.selected[key, tier]
         memory = self._prefetched.setdefault((key, tier, id(system)), {})
         if index not in memory:
-            cells = grid.for_tier(tier)
-            _, trials = self._ask(system, tier, grid, [cells[i] for i in chosen])
-            memory.update({i: Asked(cells[i], tuple(trials[cells[i].id])) for i in chosen})
+            cells = grid.cells(tier, chosen)
+            _, trials = self._ask(system, tier, grid, cells)
+            memory.update(
+                {i: Asked(cell, tuple(trials[cell.id])) for i, cell in zip(chosen, cells, strict=True)}
+            )
         return memory[index]
 
     def _ask(
@@ -64,7 +65,7 @@ class Asking:
         if tier == 1 and not endpoint.supports_system_prompt:
             pytest.skip(f"endpoint {endpoint.name!r} takes no system prompt, so there is no tier 1 to test")
         planned = [
-            PlannedTrial(cell=cell, repetition=repetition, parameters=grid.parameters)
+            PlannedTrial(cell=cell, repetition=repetition, parameters=grid.grid.parameters)
             for cell in cells
             for repetition in range(grid.repetitions)
         ]
@@ -85,6 +86,7 @@ class Asking:
         key = identity_hash(endpoint.identity())
         if key not in self._engines:
             settings = self._session.settings
+            telling.note_endpoint(self._session.store, endpoint)
             engine = Engine(
                 endpoint,
                 self._session.store,
@@ -92,19 +94,10 @@ class Asking:
                 seed=settings.seed,
                 max_cost=settings.max_cost,
                 is_refusal=is_refusal,
-                progress=self._progress,
+                progress=telling.progress(self._session.config, settings.progress),
             )
             self._engines[key] = endpoint, engine
         return self._engines[key]
-
-    @cached_property
-    def _progress(self) -> Any:
-        return self._session.progress()
-
-    @property
-    def endpoints(self) -> list[Endpoint]:
-        """The systems asked so far."""
-        return [endpoint for endpoint, _ in self._engines.values()]
 
     def close(self) -> None:
         for _, engine in self._engines.values():

@@ -1,10 +1,12 @@
-"""Hooks of other plugins, in classes that are registered only where that plugin is present."""
+"""Hooks that need a session at hand, and those of other plugins, registered only where that plugin is present."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from pytest_fairness.ledger import Recorder
 
 if TYPE_CHECKING:
     from pytest_fairness.session import FairnessSession
@@ -41,13 +43,14 @@ class HtmlBridge:
     def pytest_html_results_summary(self, prefix: list[str], summary: list[str], postfix: list[str]) -> None:
         from pytest_fairness.reports.escaping import html
 
-        for line in self._session.summary_lines():
+        for line in self._session.summary():
             postfix.append(f"<p>{html(line)}</p>")
 
 
 def register(config: pytest.Config, session: FairnessSession) -> None:
     """Register the bridges to the plugins that this pytest session has."""
     manager = config.pluginmanager
+    manager.register(Recorder(session.ledger), "fairness-recorder")
     if manager.hasplugin("dsession"):
         manager.register(XdistBridge(session), "fairness-xdist")
     if manager.hasplugin("html"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +15,8 @@ from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Cell
 
 if TYPE_CHECKING:
+    from pytest_fairness.design.grid import Grid
+    from pytest_fairness.frame import Design
     from pytest_fairness.justifications import Justification
     from pytest_fairness.model import JSON
 
@@ -22,23 +25,39 @@ _PULLS = frozenset({"trials", "cell"})
 _NO_SYSTEM_PROMPT = "tier 1 needs a system prompt: give fairness_grid(system=...)"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class PlannedGrid:
-    """One test's grid: its cells (with the system prompt, if there is one), and how often each is asked."""
+    """One test's grid as the tiers send it."""
 
-    cells: tuple[Cell, ...]
-    repetitions: int
-    parameters: Mapping[str, JSON]
+    grid: Grid
+
+    @property
+    def repetitions(self) -> int:
+        return self.grid.repetitions
 
     @property
     def has_system_prompt(self) -> bool:
-        return any(cell.system is not None for cell in self.cells)
+        return self.grid.system is not None
 
-    def for_tier(self, tier: int) -> tuple[Cell, ...]:
-        """The cells as tier *tier* sends them: tier 2 has no system prompt."""
+    def cells(self, tier: int, indices: Sequence[int] | None = None) -> list[Cell]:
+        """The cells (those at *indices*, if given) as tier *tier* sends them: tier 2 has no system prompt."""
+        chosen = iter(self.grid) if indices is None else (self.grid[index] for index in indices)
         if tier == 1:
-            return tuple(replace(cell, tier=1) for cell in self.cells)
-        return tuple(replace(cell, tier=2, system=None) for cell in self.cells)
+            return [replace(cell, tier=1) for cell in chosen]
+        return [replace(cell, tier=2, system=None) for cell in chosen]
+
+    def design(self, endpoint: str, identity: Mapping[str, JSON], cells: Sequence[Cell]) -> Design:
+        """What a baseline has to know of the grid, to name what changed since it was approved."""
+        from pytest_fairness.frame import Design
+
+        asked = [cell.id for cell in cells], self.repetitions, sorted(self.grid.parameters.items())
+        return Design(
+            endpoint=endpoint,
+            identity=identity,
+            protected_classes=tuple(dict.fromkeys(group for cell in cells for group in cell.groups)),
+            templates={template.id: template.text for template in self.grid.templates},
+            digest=hashlib.sha256(repr(asked).encode()).hexdigest()[:16],
+        )
 
 
 def key_of(node: Any, name: str) -> tuple[str, str]:
@@ -62,28 +81,38 @@ def expand(metafunc: pytest.Metafunc, tier: str) -> PlannedGrid | None:
     if wanted == _PULLS:
         _refuse(metafunc, "asks for both 'trials' and 'cell'; write two tests: they share their replies")
     try:
-        grid = _plan(marker, Path(metafunc.definition.path).parent, metafunc.config.rootpath)
+        grid = PlannedGrid(_plan(marker, Path(metafunc.definition.path).parent, metafunc.config.rootpath))
     except UsageError as error:
         _refuse(metafunc, str(error))
-    metafunc.parametrize("tier", *_tiers(grid, tier), indirect=True)
+    tiers, ids = _tiers(grid, tier)
+    metafunc.parametrize("tier", tiers, ids=ids, indirect=True)
     if "cell" in wanted:
-        ids = [cell.id for cell in grid.cells]
-        metafunc.parametrize("cell", range(len(grid.cells)), ids=ids, indirect=True)
+        cells = [cell.id for cell in grid.grid]
+        metafunc.parametrize("cell", range(len(cells)), ids=cells, indirect=True)
     return grid
 
 
-def _plan(marker: pytest.Mark, folder: Path, root: Path) -> PlannedGrid:
+def _plan(marker: pytest.Mark, folder: Path, root: Path) -> Grid:
     from pytest_fairness.design.grid import expand_grid
 
     if marker.args:
         raise UsageError(f"{GRID} takes keyword arguments only, for example template=..., groups=...")
     arguments = {key: _located(value, folder, root) for key, value in marker.kwargs.items()}
+    arguments.setdefault("personas_folder", own_personas(root))
     try:
         inspect.signature(expand_grid).bind(**arguments)
     except TypeError as error:
         raise UsageError(f"{GRID}: {error}") from None
-    grid = expand_grid(**arguments)
-    return PlannedGrid(cells=tuple(grid.cells), repetitions=grid.repetitions, parameters=grid.parameters)
+    return expand_grid(**arguments)
+
+
+def own_personas(root: Path) -> Path | None:
+    """The project's own ``personas/`` folder, if it has one: it extends what ships."""
+    from pytest_fairness.design.resources import shipped_folder
+
+    folder = root / "personas"
+    # In a checkout of this package the two are one and the same.
+    return folder if folder.is_dir() and folder.resolve() != shipped_folder() else None
 
 
 def _located(value: Any, folder: Path, root: Path) -> Any:

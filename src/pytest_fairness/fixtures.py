@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_fairness.collecting import own_personas
+from pytest_fairness.errors import FairnessError
 from pytest_fairness.session import session_of
 
 if TYPE_CHECKING:
@@ -16,6 +20,20 @@ if TYPE_CHECKING:
     from pytest_fairness.frame import Asked
 
 
+@contextlib.contextmanager
+def plainly() -> Iterator[None]:
+    """Let an error of ours fail the test with its message, not with a traceback through the plugin."""
+    try:
+        yield
+    except FairnessError as error:
+        message = str(error)
+    else:
+        return
+    from pytest_fairness.reports.escaping import terminal
+
+    pytest.fail(terminal(message), pytrace=False)
+
+
 @pytest.fixture(scope="session")
 def endpoint(pytestconfig: pytest.Config) -> Any:
     """The system under test: the one that ``--fairness-endpoint`` names, by default the simulated one.
@@ -23,7 +41,8 @@ def endpoint(pytestconfig: pytest.Config) -> Any:
     Override it with a fixture that returns any callable, sync or async, from the prompt (or, if its parameter is
     called ``messages``, from the conversation) to the reply.
     """
-    return session_of(pytestconfig).configured_endpoint()
+    with plainly():
+        return session_of(pytestconfig).configured_endpoint()
 
 
 @pytest.fixture(scope="session")
@@ -31,7 +50,7 @@ def persona_matrix(pytestconfig: pytest.Config) -> PersonaMatrix:
     """The matrix of 100 synthetic personas, or the project's own from its ``personas/`` folder."""
     from pytest_fairness.design.personas import PersonaMatrix
 
-    return PersonaMatrix.load()
+    return PersonaMatrix.load(own_personas(pytestconfig.rootpath))
 
 
 @pytest.fixture(scope="session")
@@ -39,7 +58,7 @@ def name_banks(pytestconfig: pytest.Config) -> NameBanks:
     """Names for each group, with source, year and strength of signal."""
     from pytest_fairness.design.name_banks import NameBanks
 
-    return NameBanks.load()
+    return NameBanks.load(own_personas(pytestconfig.rootpath))
 
 
 @pytest.fixture
@@ -51,10 +70,12 @@ def tier(request: pytest.FixtureRequest) -> int:
 @pytest.fixture
 def trials(request: pytest.FixtureRequest, endpoint: Any, tier: int) -> pd.DataFrame:
     """Every trial of the test's grid, asked or found in the run: one row each (:mod:`pytest_fairness.frame`)."""
-    return session_of(request.config).trials_of(request.node, endpoint, tier)
+    with plainly():
+        return session_of(request.config).asking.trials_of(request.node, endpoint, tier)
 
 
 @pytest.fixture
 def cell(request: pytest.FixtureRequest, endpoint: Any, tier: int) -> Asked:
     """One cell of the test's grid with its replies; makes one item a cell."""
-    return session_of(request.config).cell_of(request.node, endpoint, tier, request.param)
+    with plainly():
+        return session_of(request.config).asking.cell_of(request.node, endpoint, tier, request.param)

@@ -25,6 +25,32 @@ def attach(report: pytest.TestReport, findings: Iterable[Finding]) -> None:
     setattr(report, ATTRIBUTE, json.dumps([finding.to_dict() for finding in findings], allow_nan=False))
 
 
+def findings_on(report: pytest.TestReport) -> list[Finding]:
+    """The findings that *report* carries."""
+    return [Finding.from_dict(finding) for finding in json.loads(getattr(report, ATTRIBUTE, "[]"))]
+
+
+def properties(findings: Iterable[Finding]) -> list[tuple[str, str]]:
+    """What JUnit is told of each finding: the comparison, its verdict and its sentence."""
+    from pytest_fairness.reports.escaping import terminal
+
+    told = []
+    for finding in findings:
+        about = terminal(f"{finding.assertion}: {finding.outcome} by {finding.protected_class}")
+        told.append((f"fairness {about}", f"{finding.verdict}: {terminal(finding.sentence)}"))
+    return told
+
+
+class Recorder:
+    """Writes every report that reaches this process into the ledger; registered once a session."""
+
+    def __init__(self, book: Ledger) -> None:
+        self._book = book
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._book.record(report)
+
+
 @dataclass(slots=True)
 class Item:
     """How one test ended: pytest's word for it, its message, and its findings as JSON."""

@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_fairness import collecting, ledger
+from pytest_fairness import collecting, ledger, telling
 from pytest_fairness.asking import Asking
+from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import Reason, Verdict
 from pytest_fairness.settings import Settings, resolve
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pytest_fairness.baselines import BaselineStore
     from pytest_fairness.current import TestContext
     from pytest_fairness.endpoints.protocol import Endpoint
     from pytest_fairness.justifications import Justification
@@ -49,8 +51,13 @@ class FairnessSession:
         self.worker: str | None = workerinput.get("workerid")
         self.grids: dict[tuple[str, str], collecting.PlannedGrid] = {}
         self.selected: dict[tuple[tuple[str, str], int], tuple[int, ...]] = {}
+        self.pulled: set[tuple[str, str]] = set()
         self.ledger = ledger.Ledger()
         self.asking = Asking(self)
+        #: The folder of the run, once its reports are written.
+        self.told: Path | None = None
+        #: Why they could not be.
+        self.trouble: str | None = None
 
     # ------------------------------------------------------------ collecting
 
@@ -64,8 +71,10 @@ class FairnessSession:
         planned = [item.nodeid for item in items if collecting.is_fairness_item(item)]
         if planned and not self.config.option.collectonly:
             self.selected = collecting.selected_cells(items)
+            self.pulled = {collecting.key_of(i, getattr(i, "originalname", i.name)) for i in items}
             self.ledger.collected.update(planned)
-            self.store.note_planned(planned)
+            telling.start_manifest(self.store, self.settings, self.config.rootpath)
+            self.store.write_planned(planned)
 
     # ------------------------------------------------------------ the run
 
@@ -140,29 +149,73 @@ class FairnessSession:
 
         return read_file(self.config.rootpath / "justifications.yaml")
 
+    def _baselines(self, item: pytest.Item) -> BaselineStore:
+        from pytest_fairness.baselines import ApprovalPolicy, BaselineStore
+
+        # The one way to a fixture from inside a test's call; pytest offers no public one.
+        snapshot = item._request.getfixturevalue("snapshot")  # type: ignore[attr-defined]
+        settings = self.settings
+        return BaselineStore(
+            snapshot=snapshot,
+            test_id=item.nodeid,
+            rootdir=self.config.rootpath,
+            root=settings.baseline_dir,
+            policy=ApprovalPolicy(
+                approve=settings.approve,
+                allow_regression=settings.approve_regression,
+                allow_in_ci=settings.approve_in_ci,
+                justification=settings.justification,
+            ),
+            run_id=self.store.directory.name,
+        )
+
     # ------------------------------------------------------------ telling
-
-    def finish(self) -> None:
-        """Close what is open; where the reports are made, write findings.json and the HTML report."""
-        from pytest_fairness import telling
-
-        self.asking.close()
-        if self.worker is None and self.has_run:
-            self.report = telling.write_reports(self)
-        if self.has_run:
-            self.store.close()
 
     @property
     def has_run(self) -> bool:
         """Whether this pytest session has anything to do with fairness, as far as this process can tell."""
         return bool(self.ledger) or "store" in self.__dict__
 
+    def headline(self) -> list[str]:
+        """The line that a session with fairness tests starts with; none in any other."""
+        if not self.ledger.collected or self.config.option.verbose < 0:
+            return []
+        trials = sum(grid.grid.calls for key, grid in self.grids.items() if key in self.pulled)
+        run = telling.shown(self.store.directory, self.config.rootpath)
+        return [telling.headline(self.settings, len(self.ledger.collected), trials, run)]
+
     def unfinished(self) -> int:
-        """How many collected fairness tests never reported, where nothing else has failed the session."""
+        """How many collected fairness tests never reported, although nothing has stopped the session early."""
         if self.worker is not None or not self.has_run or self.config.option.collectonly:
             return 0
-        self.ledger.collected.update(self.store.planned())
+        self.ledger.collected.update(self.store.manifest().get("planned", ()))
         return len(self.ledger.missing)
+
+    def finish(self) -> None:
+        """Close what is open; in the controller, write findings.json and the HTML report."""
+        self.asking.close()
+        if not self.has_run:
+            return
+        try:
+            if self.worker is None:
+                self.told = telling.write_reports(self.store, self.ledger)
+            self.store.close()
+        except FairnessError as error:
+            # The tests have been judged and their replies are on disk; say what is missing, and do not end green.
+            self.trouble = str(error)
+
+    def write_summary(self, terminal: Any) -> None:
+        """The last word in the terminal: counts, each finding's sentence, where the report lies."""
+        if self.told is None and self.trouble is None:
+            return
+        terminal.section("fairness", sep="=")
+        for line in self.summary():
+            terminal.write_line(line)
+        if self.trouble is not None:
+            terminal.write_line(f"fairness: the reports are not whole: {self.trouble}", red=True)
+
+    def summary(self) -> list[str]:
+        return [] if self.told is None else telling.summary(self.told, self.config.rootpath)
 
 
 def attach_findings(item: pytest.Item, report: pytest.TestReport) -> pytest.TestReport:

@@ -15,7 +15,7 @@ from typing import Any, Literal, Self
 import pytest
 
 TIERS = ("auto", "1", "2", "all")
-PROGRESS = ("auto", "on", "off")
+PROGRESS = ("auto", "off")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +117,7 @@ _OPTIONS = (
     _Option("require_conclusive", bool, "fail on every INCONCLUSIVE, not only on small samples", False, "bool"),
     _Option("max_cost", _dollars, "US dollars that this run may cost at most"),
     _Option("concurrency", _positive, "requests in flight at once", 16),
-    _Option("progress", _one_of(*PROGRESS), "show progress while asking: auto, on or off", "auto"),
+    _Option("progress", _one_of(*PROGRESS), "show progress while asking: auto or off", "auto"),
 )
 
 

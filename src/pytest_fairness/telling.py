@@ -2,18 +2,152 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import importlib.metadata
 import platform
+import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from pytest_fairness.model import JSON
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pytest_fairness.session import FairnessSession
+    import pytest
 
-_PACKAGES = ("pytest-fairness", "pytest", "numpy", "pandas", "scipy", "statsmodels", "vaderSentiment", "litellm")
+    from pytest_fairness.endpoints.protocol import Endpoint
+    from pytest_fairness.ledger import Ledger
+    from pytest_fairness.running.progress import Progress
+    from pytest_fairness.running.store import RunStore
+    from pytest_fairness.settings import Settings
+
+_PACKAGES = (
+    "pytest-fairness",
+    "pytest",
+    "pytest-xdist",
+    "numpy",
+    "pandas",
+    "scipy",
+    "statsmodels",
+    "vaderSentiment",
+    "aiohttp",
+    "litellm",
+)
+
+
+class Aside:
+    """A stream to the terminal past pytest's capture, for progress while a test waits for its replies."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._terminal = config.pluginmanager.getplugin("terminalreporter")
+        self._capture = config.pluginmanager.getplugin("capturemanager")
+
+    def isatty(self) -> bool:
+        return self._terminal is not None and bool(self._terminal.isatty)
+
+    def write(self, text: str) -> int:
+        aside = self._capture.global_and_fixture_disabled() if self._capture else contextlib.nullcontext()
+        if self._terminal is not None:
+            with aside:
+                self._terminal.write(text, flush=True)
+        return len(text)
+
+    def flush(self) -> None:
+        """Every write is flushed."""
+
+
+def progress(config: pytest.Config, mode: str) -> Progress | None:
+    """Where the engine tells how far it is; nowhere under ``-q``, when told so, or in a worker, which has no terminal."""
+    if mode == "off" or config.option.verbose < 0 or hasattr(config, "workerinput"):
+        return None
+    from pytest_fairness.running.progress import Progress
+
+    return Progress(cast("TextIO", Aside(config)))
+
+
+def versions() -> dict[str, JSON]:
+    """Version of Python, the platform and each package that a result can depend on, if installed."""
+    found: dict[str, JSON] = {"python": platform.python_version(), "platform": platform.platform(terse=True)}
+    for package in _PACKAGES:
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def git_commit(root: Path) -> str | None:
+    """The commit checked out in *root*, or None where there is none or no git."""
+    git = shutil.which("git")
+    if git is None:
+        return None
+    try:
+        answer = subprocess.run(  # noqa: S603 - fixed arguments, no shell
+            [git, "-C", str(root), "rev-parse", "HEAD"], capture_output=True, text=True, timeout=10, check=False
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return answer.stdout.strip() or None
+
+
+def now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+def start_manifest(store: RunStore, settings: Settings, root: Path) -> None:
+    """Write what is known at the start: who asks, with what, and since when. Once a run, whichever process is first."""
+    if "started" in store.manifest():
+        return
+    store.update_manifest(
+        id=store.directory.name,
+        started=now(),
+        command=["pytest", *sys.argv[1:]],
+        seed=settings.seed,
+        settings=settings.to_dict(),
+        versions=versions(),
+        git_commit=git_commit(root),
+    )
+
+
+def note_endpoint(store: RunStore, endpoint: Endpoint) -> None:
+    """Add *endpoint* to the manifest, once."""
+    known = store.manifest().get("endpoints", [])
+    entry = {"name": endpoint.name, "simulated": endpoint.simulated, "identity": endpoint.identity()}
+    if entry not in known:
+        store.update_manifest(endpoints=[*known, entry])
+
+
+def write_reports(store: RunStore, book: Ledger) -> Path:
+    """findings.json and report.html of the run, from the ledger, then from the files alone; the run's folder."""
+    from pytest_fairness.reports.html import write_html
+    from pytest_fairness.reports.results import write_results
+
+    store.update_manifest(finished=now())
+    write_results(store.directory, store.manifest(), book.to_dict())
+    write_html(store.directory)
+    return store.directory
+
+
+def summary(run: Path, root: Path) -> list[str]:
+    """What the terminal is told at the end: counts, each finding's sentence, where the report lies."""
+    from pytest_fairness.reports.results import read_results
+    from pytest_fairness.reports.text import summary_lines
+
+    return summary_lines(read_results(run), shown(run / "report.html", root))
+
+
+def shown(path: Path, root: Path) -> str:
+    """*path* relative to *root* where it lies inside."""
+    return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
+
+
+def headline(settings: Settings, tests: int, trials: int, run: Any) -> str:
+    """The one line that a session with fairness tests starts with."""
+    endpoint = settings.endpoint + (" (no model is asked)" if settings.endpoint == "simulated" else "")
+    return (
+        f"fairness: {tests} test{'s' * (tests != 1)}, up to {trials:,} trials, endpoint {endpoint}, "
+        f"seed {settings.seed}, run {run}"
+    )
