@@ -123,7 +123,7 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
                 raise UsageError(f"names of the group {group!r} cannot have the gender {gender!r}")
             return self._across_races(group, n, seed)
         firsts = self._firsts(protected_class, group, n, gender, seed)
-        surnames = self._pair(firsts, self._surnames(protected_class, group, seed))
+        surnames = self.surnames_for(firsts, protected_class, group, seed=seed)
         return tuple(
             _full(first, last, {protected_class: group}) for first, last in zip(firsts, surnames, strict=True)
         )
@@ -152,6 +152,31 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
             )
         )
 
+    def first_name_pool(
+        self, protected_class: str, group: str, gender: str, *, seed: int = 0
+    ) -> list[NameEntry]:
+        """Every first name that may be drawn, in the order of *seed*."""
+        wanted = protected_class, group, gender
+        pool = (e for e in self.first_names.values() if (e.protected_class, e.group, e.gender) == wanted)
+        return _shuffled((entry for entry in pool if entry.drawn), seed)
+
+    def surnames_for(
+        self, firsts: Sequence[NameEntry], protected_class: str, group: str, *, seed: int = 0
+    ) -> list[NameEntry]:
+        """A surname for each first name: of its tradition where there are such, the least used first.
+
+        Raises UsageError where there are no surnames at all.
+        """
+        surnames = self._surnames(protected_class, group, seed)
+        used: Counter[str] = Counter()
+        chosen = []
+        for first in firsts:
+            fitting = [s for s in surnames if s.tradition == first.tradition] if first.tradition else []
+            last = min(fitting or surnames, key=lambda surname: used[surname.name])
+            used[last.name] += 1
+            chosen.append(last)
+        return chosen
+
     def _check_group(self, protected_class: str, group: str) -> None:
         known = self.groups(protected_class)
         if group not in known:
@@ -176,12 +201,7 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
         wanted = {gender: n} if gender else {"female": (n + 1) // 2, "male": n // 2}
         drawn = []
         for sex, count in wanted.items():
-            pool = [
-                entry
-                for entry in self.first_names.values()
-                if (entry.protected_class, entry.group, entry.gender) == (protected_class, group, sex)
-                and entry.drawn
-            ]
+            pool = self.first_name_pool(protected_class, group, sex, seed=seed)
             if len(pool) < count:
                 raise UsageError(
                     f"the name bank {protected_class}/{group} has {len(pool)} {sex} names, and {count} "
@@ -190,7 +210,7 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
                     "with their "
                     "source to your own personas/names/first_names.csv"
                 )
-            drawn.append(_shuffled(pool, seed)[:count])
+            drawn.append(pool[:count])
         return _in_turns(drawn)
 
     def _surnames(self, protected_class: str, group: str, seed: int) -> list[NameEntry]:
@@ -202,17 +222,6 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
         if not found:
             raise UsageError(f"there are no surnames for {protected_class}/{group}")
         return _shuffled(found, seed)
-
-    def _pair(self, firsts: Sequence[NameEntry], surnames: Sequence[NameEntry]) -> list[NameEntry]:
-        """A surname for each first name: of its tradition where there are such, the least used one first."""
-        used: Counter[str] = Counter()
-        chosen = []
-        for first in firsts:
-            fitting = [s for s in surnames if s.tradition == first.tradition] if first.tradition else []
-            last = min(fitting or surnames, key=lambda surname: used[surname.name])
-            used[last.name] += 1
-            chosen.append(last)
-        return chosen
 
     def _across_races(self, gender: str, n: int, seed: int) -> tuple[Name, ...]:
         races = self.groups(RACE)

@@ -17,8 +17,8 @@ from pytest_fairness.errors import UsageError
 def positions(radices: Sequence[int], units: int, group_size: int, cells: int, seed: int) -> tuple[int, ...]:
     """Which cells to keep, in order: at most *cells* of them.
 
-    *radices* are the numbers of templates and of values of each axis; *units* come in runs of *group_size*, one
-    run a combination of groups. Raises UsageError where *cells* is less than one for each combination.
+    *radices* are the numbers of templates and of values of each axis; *units* come in runs of *group_size*,
+    one run a combination of groups. Raises UsageError where *cells* is less than one for each combination.
     """
     combinations = units // group_size
     blocks = prod(radices)
