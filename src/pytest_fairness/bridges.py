@@ -1,34 +1,17 @@
-"""Hooks that need a session at hand, and those of other plugins, registered only where that plugin is present."""
+"""Hooks of pytest-html, registered only where a report of it was asked for."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import pytest
 
-from pytest_fairness.ledger import Recorder
-
-if TYPE_CHECKING:
-    from pytest_fairness.session import FairnessSession
-
-
-class XdistBridge:
-    """Tells each worker what the controller resolved, and which run it belongs to."""
-
-    def __init__(self, session: FairnessSession) -> None:
-        self._session = session
-
-    @pytest.hookimpl
-    def pytest_configure_node(self, node: Any) -> None:
-        node.workerinput["fairness_settings"] = self._session.settings.to_dict()
-        node.workerinput["fairness_token"] = self._session.token
+from pytest_fairness.guest import session_if_any
 
 
 class HtmlBridge:
     """Puts each finding's sentence and table into pytest-html's rows; its cells are raw HTML, so all is escaped."""
 
-    def __init__(self, session: FairnessSession) -> None:
-        self._session = session
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
 
     @pytest.hookimpl
     def pytest_html_results_table_html(self, report: pytest.TestReport, data: list[str]) -> None:
@@ -40,18 +23,9 @@ class HtmlBridge:
             data.insert(0, f'<pre class="fairness">{html(finding_text(finding))}</pre>')
 
     @pytest.hookimpl
-    def pytest_html_results_summary(self, prefix: list[str], summary: list[str], postfix: list[str]) -> None:
+    def pytest_html_results_summary(self, postfix: list[str]) -> None:
         from pytest_fairness.reports.escaping import html
 
-        for line in self._session.summary():
+        session = session_if_any(self._config)
+        for line in session.summary() if session is not None else ():
             postfix.append(f"<p>{html(line)}</p>")
-
-
-def register(config: pytest.Config, session: FairnessSession) -> None:
-    """Register the bridges to the plugins that this pytest session has."""
-    manager = config.pluginmanager
-    manager.register(Recorder(session.ledger), "fairness-recorder")
-    if manager.hasplugin("dsession"):
-        manager.register(XdistBridge(session), "fairness-xdist")
-    if manager.hasplugin("html"):
-        manager.register(HtmlBridge(session), "fairness-html")

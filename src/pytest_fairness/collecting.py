@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pytest
 
 from pytest_fairness.errors import UsageError
+from pytest_fairness.guest import GRID, PULLS
 from pytest_fairness.model import Cell
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from pytest_fairness.justifications import Justification
     from pytest_fairness.model import JSON
 
-GRID = "fairness_grid"
-_PULLS = frozenset({"trials", "cell"})
 _NO_SYSTEM_PROMPT = "tier 1 needs a system prompt: give fairness_grid(system=...)"
 
 
@@ -71,14 +70,14 @@ def expand(metafunc: pytest.Metafunc, tier: str) -> PlannedGrid | None:
     A grid that makes no sense is a collection error which names the test and the mend.
     """
     marker = metafunc.definition.get_closest_marker(GRID)
-    wanted = _PULLS.intersection(metafunc.fixturenames)
+    wanted = PULLS.intersection(metafunc.fixturenames)
     if marker is None:
         if wanted:
             _refuse(metafunc, f"asks for {sorted(wanted)[0]!r} but has no @pytest.mark.{GRID}(...)")
         return None
     if not wanted:
         _refuse(metafunc, f"has a {GRID} but asks for neither 'trials' (the whole grid) nor 'cell' (one at a time)")
-    if wanted == _PULLS:
+    if wanted == PULLS:
         _refuse(metafunc, "asks for both 'trials' and 'cell'; write two tests: they share their replies")
     try:
         grid = PlannedGrid(_plan(marker, Path(metafunc.definition.path).parent, metafunc.config.rootpath))
@@ -138,16 +137,6 @@ def _tiers(grid: PlannedGrid, tier: str) -> tuple[list[Any], list[Any]]:
 
 def _refuse(metafunc: pytest.Metafunc, problem: str) -> NoReturn:
     pytest.fail(f"{metafunc.definition.nodeid}: {problem}", pytrace=False)
-
-
-def is_fairness_item(item: pytest.Item) -> bool:
-    return item.get_closest_marker("fairness") is not None
-
-
-def imply_fairness(item: pytest.Item) -> None:
-    """``fairness_grid`` implies ``fairness``, so that ``-m fairness`` selects it."""
-    if item.get_closest_marker(GRID) is not None and not is_fairness_item(item):
-        item.add_marker(pytest.mark.fairness)
 
 
 def selected_cells(items: Sequence[pytest.Item]) -> dict[tuple[tuple[str, str], int], tuple[int, ...]]:

@@ -48,6 +48,8 @@ class StoreError(FairnessError):
 class FairnessFailure(AssertionError):
     """An assertion did not hold. ``finding`` is the whole comparison."""
 
+    __module__ = "pytest_fairness"  # the public name, which is what pytest prints before the sentence
+
     def __init__(self, message: str, finding: Finding) -> None:
         super().__init__(message)
         self.finding = finding

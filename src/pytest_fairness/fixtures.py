@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_fairness.collecting import own_personas
-from pytest_fairness.errors import FairnessError
-from pytest_fairness.session import session_of
+from pytest_fairness.guest import session_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,6 +21,8 @@ if TYPE_CHECKING:
 @contextlib.contextmanager
 def plainly() -> Iterator[None]:
     """Let an error of ours fail the test with its message, not with a traceback through the plugin."""
+    from pytest_fairness.errors import FairnessError
+
     try:
         yield
     except FairnessError as error:
@@ -48,6 +48,7 @@ def endpoint(pytestconfig: pytest.Config) -> Any:
 @pytest.fixture(scope="session")
 def persona_matrix(pytestconfig: pytest.Config) -> PersonaMatrix:
     """The matrix of 100 synthetic personas, or the project's own from its ``personas/`` folder."""
+    from pytest_fairness.collecting import own_personas
     from pytest_fairness.design.personas import PersonaMatrix
 
     return PersonaMatrix.load(own_personas(pytestconfig.rootpath))
@@ -56,6 +57,7 @@ def persona_matrix(pytestconfig: pytest.Config) -> PersonaMatrix:
 @pytest.fixture(scope="session")
 def name_banks(pytestconfig: pytest.Config) -> NameBanks:
     """Names for each group, with source, year and strength of signal."""
+    from pytest_fairness.collecting import own_personas
     from pytest_fairness.design.name_banks import NameBanks
 
     return NameBanks.load(own_personas(pytestconfig.rootpath))

@@ -14,20 +14,19 @@ from typing import Any
 
 import pytest
 
+from pytest_fairness.guest import FINDINGS
 from pytest_fairness.model import JSON, Finding
 
-#: The attribute of a test report that carries its findings to the controller.
-ATTRIBUTE = "fairness_findings"
 
 
 def attach(report: pytest.TestReport, findings: Iterable[Finding]) -> None:
     """Put *findings* on *report* as one string of plain ASCII: nothing else is sure to cross to the controller."""
-    setattr(report, ATTRIBUTE, json.dumps([finding.to_dict() for finding in findings], allow_nan=False))
+    setattr(report, FINDINGS, json.dumps([finding.to_dict() for finding in findings], allow_nan=False))
 
 
 def findings_on(report: pytest.TestReport) -> list[Finding]:
     """The findings that *report* carries."""
-    return [Finding.from_dict(finding) for finding in json.loads(getattr(report, ATTRIBUTE, "[]"))]
+    return [Finding.from_dict(finding) for finding in json.loads(getattr(report, FINDINGS, "[]"))]
 
 
 def properties(findings: Iterable[Finding]) -> list[tuple[str, str]]:
@@ -39,16 +38,6 @@ def properties(findings: Iterable[Finding]) -> list[tuple[str, str]]:
         about = terminal(f"{finding.assertion}: {finding.outcome} by {finding.protected_class}")
         told.append((f"fairness {about}", f"{finding.verdict}: {terminal(finding.sentence)}"))
     return told
-
-
-class Recorder:
-    """Writes every report that reaches this process into the ledger; registered once a session."""
-
-    def __init__(self, book: Ledger) -> None:
-        self._book = book
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self._book.record(report)
 
 
 @dataclass(slots=True)
@@ -70,19 +59,11 @@ class Ledger:
     finished: set[str] = field(default_factory=set)
 
     def record(self, report: pytest.TestReport) -> None:
-        """Enter one phase of one item; a rerun replaces what the item said before."""
-        if report.when == "setup":
-            self.items.pop(report.nodeid, None)
-        if report.when == "teardown":
-            self.finished.add(report.nodeid)
-        carried = getattr(report, ATTRIBUTE, None)
-        if carried is None:
-            return
+        """Enter what *report* carries; a rerun replaces what the item said before."""
         item = self.items.setdefault(report.nodeid, Item(report.nodeid))
-        item.findings = json.loads(carried)
-        if report.when == "call" or not report.passed:
-            item.outcome = _word(report)
-            item.message = _message(report)
+        item.findings = json.loads(getattr(report, FINDINGS))
+        item.outcome = _word(report)
+        item.message = _message(report)
 
     @property
     def missing(self) -> list[str]:

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_fairness import guest
+from pytest_fairness.fixtures import cell, endpoint, name_banks, persona_matrix, tier, trials
+
 if TYPE_CHECKING:
     from pytest_fairness.scorers import Scorer
-
-from pytest_fairness.fixtures import cell, endpoint, name_banks, persona_matrix, tier, trials
 
 __all__ = ["cell", "endpoint", "name_banks", "persona_matrix", "tier", "trials"]
 
@@ -30,7 +31,7 @@ _MARKERS = (
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    from pytest_fairness.settings import add_options
+    from pytest_fairness.options import add_options
 
     add_options(parser)
 
@@ -48,38 +49,30 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
-    from pytest_fairness import bridges
-    from pytest_fairness.session import session_of
-
-    bridges.register(session.config, session_of(session.config))
+    guest.register(session.config)
 
 
 # ---------------------------------------------------------------- collecting
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    from pytest_fairness.session import session_of
-
-    session_of(metafunc.config).expand(metafunc)
+    if guest.wants_a_grid(metafunc):
+        guest.session_of(metafunc.config).expand(metafunc)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    from pytest_fairness.collecting import imply_fairness
-
-    imply_fairness(item)
+    guest.imply_fairness(item)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
-    from pytest_fairness.session import session_of
-
-    session_of(session.config).plan(session.items)
+    if any(guest.is_fairness_item(item) for item in session.items):
+        guest.session_of(session.config).plan(session.items)
 
 
 def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
-    from pytest_fairness.session import session_of
-
-    return session_of(config).headline()
+    fairness = guest.session_if_any(config)
+    return [] if fairness is None else fairness.headline()
 
 
 # ---------------------------------------------------------------- running
@@ -87,25 +80,25 @@ def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
-    from pytest_fairness.session import session_of
-
-    with session_of(item.config).running(item):
+    if not guest.concerns(item):
+        return (yield)
+    with guest.session_of(item.config).running(item):
         return (yield)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    from pytest_fairness.session import attach_findings
-
-    return attach_findings(item, (yield))
+    report = yield
+    if guest.concerns(item):
+        guest.session_of(item.config).attach_findings(item, report)
+    return report
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
-    from pytest_fairness.session import session_of
-
     result = yield
-    session.testsfailed += session_of(session.config).unfinished()
+    fairness = guest.session_if_any(session.config)
+    session.testsfailed += 0 if fairness is None else fairness.unfinished()
     return result
 
 
@@ -114,18 +107,18 @@ def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, objec
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    from pytest_fairness.session import session_of
-
-    fairness = session_of(session.config)
+    fairness = guest.session_if_any(session.config)
+    if fairness is None:
+        return
     fairness.finish()
     if fairness.trouble is not None and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.INTERNAL_ERROR
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    from pytest_fairness.session import session_of
-
-    session_of(config).write_summary(terminalreporter)
+    fairness = guest.session_if_any(config)
+    if fairness is not None:
+        fairness.write_summary(terminalreporter)
 
 
 # ---------------------------------------------------------------- built-ins, through our own hooks

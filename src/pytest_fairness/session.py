@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_fairness import collecting, ledger, telling
+from pytest_fairness import collecting, guest, ledger, telling
 from pytest_fairness.asking import Asking
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import Reason, Verdict
@@ -29,14 +29,6 @@ if TYPE_CHECKING:
     from pytest_fairness.scorers import Scorer
 
 _FINDINGS = pytest.StashKey["list[Finding]"]()
-_SESSION = pytest.StashKey["FairnessSession"]()
-
-
-def session_of(config: pytest.Config) -> FairnessSession:
-    """The fairness session of this pytest session, made when first asked for."""
-    if _SESSION not in config.stash:
-        config.stash[_SESSION] = FairnessSession(config)
-    return config.stash[_SESSION]
 
 
 class FairnessSession:
@@ -68,13 +60,17 @@ class FairnessSession:
 
     def plan(self, items: Sequence[pytest.Item]) -> None:
         """Note which fairness tests this session is going to run."""
-        planned = [item.nodeid for item in items if collecting.is_fairness_item(item)]
+        planned = [item.nodeid for item in items if guest.is_fairness_item(item)]
         if planned and not self.config.option.collectonly:
             self.selected = collecting.selected_cells(items)
             self.pulled = {collecting.key_of(i, getattr(i, "originalname", i.name)) for i in items}
             self.ledger.collected.update(planned)
-            telling.start_manifest(self.store, self.settings, self.config.rootpath)
             self.store.write_planned(planned)
+
+    def introduce(self, node: Any) -> None:
+        """Tell an xdist worker what was resolved here, and which run it belongs to."""
+        node.workerinput["fairness_settings"] = self.settings.to_dict()
+        node.workerinput["fairness_token"] = self.token
 
     # ------------------------------------------------------------ the run
 
@@ -82,7 +78,9 @@ class FairnessSession:
     def store(self) -> RunStore:
         from pytest_fairness.running.store import open_run
 
-        return open_run(self.settings.run_dir, self.token, writer=self.worker)
+        store = open_run(self.settings.run_dir, self.token, writer=self.worker)
+        telling.start_manifest(store, self.settings, self.config.rootpath)
+        return store
 
     @cached_property
     def scorers(self) -> dict[str, Scorer]:
@@ -108,9 +106,6 @@ class FairnessSession:
     @contextlib.contextmanager
     def running(self, item: pytest.Item) -> Iterator[None]:
         """Be the session that assertions in *item* report to; under smoke, skip a test whose sample was too small."""
-        if not self._concerns(item):
-            yield
-            return
         from pytest_fairness.current import running_test
 
         findings = item.stash.setdefault(_FINDINGS, [])
@@ -120,10 +115,6 @@ class FairnessSession:
         too_small = [f for f in findings if f.verdict is Verdict.INCONCLUSIVE and f.reason is Reason.N]
         if too_small:
             pytest.skip(f"smoke: {too_small[0].sentence}")
-
-    def _concerns(self, item: pytest.Item) -> bool:
-        """A fairness test; or any test, once somebody has imported an assertion."""
-        return collecting.is_fairness_item(item) or "pytest_fairness.asserts" in sys.modules
 
     def _context(self, item: pytest.Item, findings: list[Finding]) -> TestContext:
         from pytest_fairness.current import Policy, TestContext
@@ -169,6 +160,15 @@ class FairnessSession:
             run_id=self.store.directory.name,
         )
 
+    def attach_findings(self, item: pytest.Item, report: pytest.TestReport) -> None:
+        """Let *report* carry the item's findings to the controller, and its verdicts to JUnit."""
+        findings = item.stash.get(_FINDINGS, [])
+        if report.when == "call" and (findings or guest.is_fairness_item(item)):
+            ledger.attach(report, findings)
+            report.user_properties.extend(ledger.properties(findings))
+        elif guest.is_fairness_item(item) and not report.passed:
+            ledger.attach(report, findings)
+
     # ------------------------------------------------------------ telling
 
     @property
@@ -189,6 +189,8 @@ class FairnessSession:
         if self.worker is not None or not self.has_run or self.config.option.collectonly:
             return 0
         self.ledger.collected.update(self.store.manifest().get("planned", ()))
+        recorder: guest.Recorder = self.config.pluginmanager.getplugin("fairness-recorder")
+        self.ledger.finished = recorder.finished
         return len(self.ledger.missing)
 
     def finish(self) -> None:
@@ -216,14 +218,3 @@ class FairnessSession:
 
     def summary(self) -> list[str]:
         return [] if self.told is None else telling.summary(self.told, self.config.rootpath)
-
-
-def attach_findings(item: pytest.Item, report: pytest.TestReport) -> pytest.TestReport:
-    """Let *report* carry the item's findings to the controller, and its verdicts to JUnit."""
-    findings = item.stash.get(_FINDINGS, [])
-    if report.when == "call" and (findings or collecting.is_fairness_item(item)):
-        ledger.attach(report, findings)
-        report.user_properties.extend(ledger.properties(findings))
-    elif collecting.is_fairness_item(item) and not report.passed:
-        ledger.attach(report, findings)
-    return report

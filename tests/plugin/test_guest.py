@@ -6,7 +6,7 @@ import pytest
 
 from .conftest import Run
 
-HEAVY = ("litellm", "scipy", "pandas", "statsmodels", "numpy", "aiohttp", "jinja2", "yaml", "vaderSentiment")
+HEAVY = ("litellm", "scipy", "pandas", "statsmodels", "numpy", "aiohttp", "yaml", "vaderSentiment")
 
 
 def test_silent_and_light(pytester: pytest.Pytester, run: Run) -> None:

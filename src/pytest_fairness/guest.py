@@ -1,0 +1,103 @@
+"""The few questions that are asked in every pytest session, and cost next to nothing.
+
+Everything else of the package is imported only once one of them has said that there is a fairness test: the plugin
+is a guest in every session of everyone who installed it.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pytest_fairness.session import FairnessSession
+
+GRID = "fairness_grid"
+PULLS = frozenset({"trials", "cell"})
+#: The attribute of a test report that carries its findings to the controller.
+FINDINGS = "fairness_findings"
+
+_SESSION: pytest.StashKey[FairnessSession] = pytest.StashKey()
+
+
+def session_of(config: pytest.Config) -> FairnessSession:
+    """The fairness session of this pytest session, made when first asked for."""
+    session = config.stash.get(_SESSION, None)
+    if session is None:
+        from pytest_fairness.session import FairnessSession
+
+        session = config.stash[_SESSION] = FairnessSession(config)
+    return session
+
+
+def session_if_any(config: pytest.Config) -> FairnessSession | None:
+    """The fairness session, if anything has made one yet."""
+    return config.stash.get(_SESSION, None)
+
+
+def is_fairness_item(item: pytest.Item) -> bool:
+    return item.get_closest_marker("fairness") is not None
+
+
+def imply_fairness(item: pytest.Item) -> None:
+    """``fairness_grid`` implies ``fairness``, so that ``-m fairness`` selects it."""
+    if item.get_closest_marker(GRID) is not None and not is_fairness_item(item):
+        item.add_marker(pytest.mark.fairness)
+
+
+def wants_a_grid(metafunc: pytest.Metafunc) -> bool:
+    """Whether a test function has a grid, or asks for what only a grid can give."""
+    definition = metafunc.definition
+    return definition.get_closest_marker(GRID) is not None or _pulls_ours(metafunc)
+
+
+def _pulls_ours(metafunc: pytest.Metafunc) -> bool:
+    # A project may have a fixture of its own called ``trials`` or ``cell``: that one is none of our business.
+    fixtures = metafunc.definition._fixtureinfo.name2fixturedefs
+    return any(
+        name in fixtures and fixtures[name][-1].func.__module__ == "pytest_fairness.fixtures" for name in PULLS
+    )
+
+
+def concerns(item: pytest.Item) -> bool:
+    """A fairness test; or any test, once somebody has imported an assertion."""
+    return is_fairness_item(item) or "pytest_fairness.asserts" in sys.modules
+
+
+class Recorder:
+    """Hands every report with findings to the ledger, and notes which tests have finished."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self.finished: set[str] = set()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "teardown":
+            self.finished.add(report.nodeid)
+        if hasattr(report, FINDINGS):
+            session_of(self._config).ledger.record(report)
+
+
+class XdistBridge:
+    """Tells each worker what the controller resolved, and which run it belongs to."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    @pytest.hookimpl
+    def pytest_configure_node(self, node: object) -> None:
+        session_of(self._config).introduce(node)
+
+
+def register(config: pytest.Config) -> None:
+    """Register what needs the configuration at hand, and the bridges to other plugins where they are present."""
+    manager = config.pluginmanager
+    manager.register(Recorder(config), "fairness-recorder")
+    if manager.hasplugin("dsession"):
+        manager.register(XdistBridge(config), "fairness-xdist")
+    if manager.hasplugin("html") and config.getoption("htmlpath", None):
+        from pytest_fairness.bridges import HtmlBridge
+
+        manager.register(HtmlBridge(config), "fairness-html")
