@@ -1,0 +1,361 @@
+"""A real HTTP server on 127.0.0.1 that speaks as OpenAI, Anthropic, Ollama and Azure do, with faults on demand.
+
+It answers with the simulated endpoint, so that a bias planted there is found again over the wire. ``requests`` is
+its own log: what arrived, when, and whether it was billed. As a program: ``python -m tests.support.servers``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import socket
+import struct
+import sys
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from aiohttp import web
+
+from pytest_fairness.endpoints.protocol import Reply, Request
+from pytest_fairness.endpoints.simulated import SimulatedEndpoint, simulated_endpoint
+from pytest_fairness.model import Message, Status
+
+OPENAI, ANTHROPIC, OLLAMA, AZURE = "openai", "anthropic", "ollama", "azure"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """What happens to one request instead of a good answer; without any argument, a good answer.
+
+    ``body``: bytes or text as they are, anything else as JSON; ``None`` is the good body. ``delay``: seconds before
+    the first byte. ``reset``: the connection is reset before any byte; ``cut``: after this many bytes of the body,
+    of which the header promised all. ``drip``: seconds between the bytes of the body. ``hang``: never an answer.
+    """
+
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: Any = None
+    delay: float = 0.0
+    reset: bool = False
+    cut: int | None = None
+    drip: float | None = None
+    hang: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Received:
+    """One request as it arrived; ``billed`` if a success was sent for it, whole or in part."""
+
+    flavour: str
+    path: str
+    query: str
+    headers: Mapping[str, str]
+    body: bytes
+    time: float
+    billed: bool
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def prompt(self) -> str:
+        """The last message."""
+        content = self.json["messages"][-1]["content"]
+        return content if isinstance(content, str) else "".join(part["text"] for part in content)
+
+
+Script = Iterable["Fault | None"] | Callable[[str], "Fault | None"]
+
+
+class ModelServer:
+    """``with ModelServer() as server:`` then ask at ``server.openai_url`` and look at ``server.requests``."""
+
+    def __init__(
+        self,
+        endpoint: SimulatedEndpoint | None = None,
+        *,
+        signals: Mapping[str, Mapping[str, str]] | None = None,
+        latency: float = 0.0,
+        script: Script = (),
+        model: str | None = None,
+        host: str = "127.0.0.1",
+        port: int = 0,
+    ) -> None:
+        self.endpoint = endpoint or simulated_endpoint()
+        self.signals = dict(signals or {})
+        self.latency = latency
+        self.model = model
+        self.requests: list[Received] = []
+        self.in_flight = 0
+        self.most_in_flight = 0
+        self._choose = script if callable(script) else None
+        self._queue: deque[Fault | None] = deque(() if callable(script) else script)
+        self._asked: Counter[bytes] = Counter()
+        self._host, self.port = host, port
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._runner: web.AppRunner | None = None
+        self._started = threading.Event()
+        self._ended: asyncio.Event | None = None
+        self._error: BaseException | None = None
+
+    # ------------------------------------------------------------ addresses
+
+    @property
+    def url(self) -> str:
+        return f"http://{self._host}:{self.port}"
+
+    @property
+    def openai_url(self) -> str:
+        return f"{self.url}/v1"
+
+    @property
+    def billed(self) -> int:
+        return sum(request.billed for request in self.requests)
+
+    def then(self, *faults: Fault | None) -> None:
+        """The next requests meet these, in this order."""
+        self._queue.extend(faults)
+
+    # ------------------------------------------------------------ life
+
+    def __enter__(self) -> Self:
+        self._thread = threading.Thread(target=self._run, name="model-server", daemon=True)
+        self._thread.start()
+        self._started.wait(10)
+        if self._error is not None:
+            raise self._error
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._loop is not None and self._ended is not None:
+            self._loop.call_soon_threadsafe(self._ended.set)
+        if self._thread is not None:
+            self._thread.join(10)
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._serve())
+        except BaseException as error:  # noqa: BLE001 - handed to the thread that waits for the server
+            self._error = error
+        finally:
+            self._started.set()
+
+    async def _serve(self) -> None:
+        self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
+        app = web.Application(client_max_size=64 * 2**20)
+        app.router.add_post("/v1/chat/completions", self._handler(OPENAI))
+        app.router.add_post("/chat/completions", self._handler(OPENAI))
+        app.router.add_post("/v1/messages", self._handler(ANTHROPIC))
+        app.router.add_post("/api/chat", self._handler(OLLAMA))
+        app.router.add_post("/openai/deployments/{deployment}/chat/completions", self._handler(AZURE))
+        app.router.add_route("*", "/{rest:.*}", self._handler("elsewhere"))
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.2, handler_cancellation=True)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, self._host, self.port, backlog=1024)
+        await site.start()
+        server = site._server
+        assert isinstance(server, asyncio.Server)
+        self.port = server.sockets[0].getsockname()[1]
+        self._started.set()
+        await self._ended.wait()
+        await self._runner.cleanup()
+
+    # ------------------------------------------------------------ answering
+
+    def _handler(self, flavour: str) -> Callable[[web.Request], Any]:
+        async def handle(request: web.Request) -> web.StreamResponse:
+            self.in_flight += 1
+            self.most_in_flight = max(self.most_in_flight, self.in_flight)
+            try:
+                return await self._answer(flavour, request)
+            finally:
+                self.in_flight -= 1
+
+        return handle
+
+    async def _answer(self, flavour: str, request: web.Request) -> web.StreamResponse:
+        body = await request.read()
+        fault = self._next(body) or Fault()
+        billed = flavour != "elsewhere" and 200 <= fault.status < 300 and not (fault.reset or fault.hang)
+        self.requests.append(
+            Received(
+                flavour=flavour,
+                path=request.path,
+                query=request.query_string,
+                headers={name.lower(): value for name, value in request.headers.items()},
+                body=body,
+                time=time.monotonic(),
+                billed=billed,
+            )
+        )
+        if fault.hang:
+            await asyncio.sleep(3600)
+        await asyncio.sleep(self.latency + fault.delay)
+        if fault.reset:
+            return self._reset(request)
+        if flavour == "elsewhere" and fault.body is None:
+            return web.json_response({"error": {"message": f"no such path: {request.path}"}}, status=404)
+        data = self._body(flavour, fault, body, request)
+        if fault.cut is None and fault.drip is None:
+            headers = {"Content-Type": "application/json", **fault.headers}
+            return web.Response(status=fault.status, headers=headers, body=data)
+        return await self._slowly(fault, data, request)
+
+    def _next(self, body: bytes) -> Fault | None:
+        if self._queue:
+            return self._queue.popleft()
+        return self._choose(body.decode("utf-8", "replace")) if self._choose else None
+
+    def _reset(self, request: web.Request) -> web.StreamResponse:
+        transport = request.transport
+        assert transport is not None
+        connection: socket.socket = transport.get_extra_info("socket")
+        # Without lingering, closing sends RST instead of FIN.
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        transport.abort()
+        raise asyncio.CancelledError
+
+    async def _slowly(self, fault: Fault, data: bytes, request: web.Request) -> web.StreamResponse:
+        headers = {"Content-Type": "application/json", **fault.headers}
+        response = web.StreamResponse(status=fault.status, headers=headers)
+        response.content_length = len(data)
+        await response.prepare(request)
+        sent = data if fault.cut is None else data[: fault.cut]
+        if fault.drip is not None:
+            for number in range(len(sent)):
+                await response.write(sent[number : number + 1])
+                await asyncio.sleep(fault.drip)
+        else:
+            await response.write(sent)
+        if fault.cut is not None:
+            await asyncio.sleep(0.05)  # let the bytes leave before the connection goes
+            return self._reset(request)
+        await response.write_eof()
+        return response
+
+    def _body(self, flavour: str, fault: Fault, body: bytes, request: web.Request) -> bytes:
+        if fault.body is not None:
+            if isinstance(fault.body, bytes):
+                return fault.body
+            text = fault.body if isinstance(fault.body, str) else json.dumps(fault.body)
+            return text.encode("utf-8", "surrogatepass")
+        if not 200 <= fault.status < 300:
+            return json.dumps({"error": {"message": f"scripted {fault.status}", "type": "scripted"}}).encode()
+        asked = json.loads(body)
+        model = self.model or asked.get("model") or request.match_info.get("deployment", "deployment")
+        return json.dumps(_RENDER[flavour](self._reply(asked), model)).encode()
+
+    def _reply(self, asked: dict[str, Any]) -> Reply:
+        messages = [Message(m["role"], _text(m["content"])) for m in asked["messages"]]
+        if "system" in asked:
+            messages.insert(0, Message("system", _text(asked["system"])))
+        key = repr(messages).encode()
+        # The wire does not carry the repetition: the same conversation asked again is the next one.
+        repetition = self._asked[key]
+        self._asked[key] += 1
+        parameters = {"temperature": asked["temperature"]} if "temperature" in asked else {}
+        return self.endpoint.reply(
+            Request(
+                messages=tuple(messages), parameters=parameters, repetition=repetition, signals=self.signals
+            )
+        )
+
+
+def _text(content: Any) -> str:
+    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+
+
+def _tokens(reply: Reply) -> tuple[int, int]:
+    usage = reply.usage
+    assert usage is not None
+    assert usage.input_tokens is not None
+    assert usage.output_tokens is not None
+    return usage.input_tokens, usage.output_tokens
+
+
+def openai_body(reply: Reply, model: str) -> dict[str, Any]:
+    """A chat completion."""
+    refused = reply.status is Status.REFUSED
+    sent, got = _tokens(reply)
+    message = {
+        "role": "assistant",
+        "content": None if refused else reply.text,
+        "refusal": reply.text if refused else None,
+    }
+    return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": model,
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}],
+        "usage": {"prompt_tokens": sent, "completion_tokens": got, "total_tokens": sent + got},
+    }
+
+
+def anthropic_body(reply: Reply, model: str) -> dict[str, Any]:
+    """An answer of the Messages API."""
+    sent, got = _tokens(reply)
+    return {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": model,
+        "content": [{"type": "text", "text": reply.text}],
+        "stop_reason": "refusal" if reply.status is Status.REFUSED else "end_turn",
+        "stop_sequence": None,
+        "usage": {"input_tokens": sent, "output_tokens": got},
+    }
+
+
+def ollama_body(reply: Reply, model: str) -> dict[str, Any]:
+    """An answer of Ollama's own chat."""
+    sent, got = _tokens(reply)
+    return {
+        "model": model,
+        "created_at": "2026-01-01T00:00:00Z",
+        "message": {"role": "assistant", "content": reply.text},
+        "done": True,
+        "done_reason": "stop",
+        "prompt_eval_count": sent,
+        "eval_count": got,
+    }
+
+
+_RENDER: dict[str, Callable[[Reply, str], dict[str, Any]]] = {
+    OPENAI: openai_body,
+    AZURE: openai_body,
+    ANTHROPIC: anthropic_body,
+    OLLAMA: ollama_body,
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Serve until interrupted; the first line on standard output is the address."""
+    parser = argparse.ArgumentParser(prog="python -m tests.support.servers", description=main.__doc__)
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--latency", type=float, default=0.0, help="seconds before each answer")
+    parser.add_argument("--options", type=json.loads, default={}, help="of the simulated endpoint, as JSON")
+    parser.add_argument("--signals", type=json.loads, default={}, help="surface → class → group, as JSON")
+    given = parser.parse_args(arguments)
+    server = ModelServer(
+        simulated_endpoint(**given.options), signals=given.signals, latency=given.latency, port=given.port
+    )
+    with server:
+        sys.stdout.write(f"{server.url}\n")
+        sys.stdout.flush()
+        try:
+            threading.Event().wait()
+        except KeyboardInterrupt:
+            sys.stdout.write(json.dumps({"requests": len(server.requests), "billed": server.billed}) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
