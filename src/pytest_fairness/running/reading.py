@@ -34,8 +34,8 @@ class RunReader:
 
     ``trials`` has the place of each finished trial by its key, ``uses`` those of the further cells that share
     one, ``engines`` the endpoints asked by the hash of their identity, ``logs`` how far each log reaches,
-    ``notes`` what a crash left behind, ``unanswered`` the keys whose last request was sent without a word of what
-    came of it.
+    ``notes`` what a crash left behind, ``unanswered`` the keys whose last request was sent, without a word of
+    what came of it.
     """
 
     directory: Path
@@ -101,8 +101,8 @@ class RunReader:
             if unknown:  # it was unknown first, and then asked again on request, by another writer
                 return
             raise StoreError(
-                f"{place.path}, line {place.line}: this trial is already in {known.path.name}, line {known.line}: "
-                "the logs are not of one run; restore them from a copy"
+                f"{place.path}, line {place.line}: this trial is already in {known.path.name}, "
+                f"line {known.line}: the logs are not of one run; restore them from a copy"
             )
         self.trials[key] = place
         (self._unknown.add if unknown else self._unknown.discard)(key)
