@@ -153,6 +153,47 @@ def _basis(pair: PairResult, groups: Mapping[str, GroupResult], clusters: str) -
     return " and ".join(parts)
 
 
+def four_fifths_sentence(
+    verdict: Verdict, reason: Reason | None, decider: PairResult | None, *, by: str, clusters: str
+) -> str:
+    """Who gets the favourable decision how often, the ratio, and how sure that is."""
+    if decider is None or "impact_ratio" not in decider.statistics:
+        needs = f": it would take {decider.needs}" if decider is not None and decider.needs else ""
+        return f"{verdict}: there are no two groups of {by} with decisions to compare{needs}."
+    s = {
+        name: float(value) if isinstance(value, (int, float)) else 0.0
+        for name, value in decider.statistics.items()
+    }
+    first = decider.worse_off != decider.group_2
+    worse, better = (decider.group_1, decider.group_2) if first else (decider.group_2, decider.group_1)
+    low, high = ("1", "2") if first else ("2", "1")
+    if s["rate_1"] == s["rate_2"] == 0:
+        return f"{verdict}: no group of {by} got the favourable {decider.metric} at all."
+    counts = f"{s[f'favourable_{low}']:.0f} of {s[f'n_{low}']:.0f} against {s[f'favourable_{high}']:.0f} of {s[f'n_{high}']:.0f}"
+    rates = (
+        f"{worse} gets the favourable {decider.metric} in {100 * s[f'rate_{low}']:.1f} % of cases, {better} in "
+        f"{100 * s[f'rate_{high}']:.1f} % ({counts}), an impact ratio of {s['impact_ratio']:.2f}"
+    )
+    sure = (
+        f"95 % interval {s['impact_ratio_low']:.2f} to {s['impact_ratio_high']:.2f}, "
+        f"corrected {p_words(decider.corrected_p_value)}"
+    )
+    side = "below four fifths" if decider.statistics["below_four_fifths"] is True else "at least four fifths"
+    text = f"{verdict}: {rates}, {side} ({sure})"
+    if verdict is Verdict.PASS:
+        return f"{text}; no other group of {by} is further apart."
+    if verdict is Verdict.INCONCLUSIVE:
+        because = {
+            Reason.SMALL_NUMBERS: "; ".join(decider.notes) or "the numbers are too small to tell",
+            Reason.DIFFERENTIAL_REFUSAL: "the groups are not refused equally often, which the decisions cannot show",
+        }.get(reason or Reason.N, "")
+        needs = f"it would take {decider.needs}" if decider.needs else ""
+        return f"{text}; " + "; ".join(part for part in (because, needs) if part) + "."
+    lack = f"; {worse} is {s['shortfall']:.1f} favourable decisions short" if s["shortfall"] >= 0.05 else ""
+    basis = "" if clusters == "rows" else f"; judged with {clusters} as the unit"
+    return f"{text}{lack}{basis}."
+
+
 # ---------------------------------------------------------------- explaining
 
 _METHODS: Mapping[OutcomeKind | None, str] = {

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +15,9 @@ from pytest_fairness.analysis.provenance import stamp
 from pytest_fairness.analysis.reading import (
     Reading,
     as_columns,
+    cluster_noun,
     count_by_group,
+    every_grouping,
     read,
     scored_rows,
     unscored_share,
@@ -24,9 +25,10 @@ from pytest_fairness.analysis.reading import (
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON, Finding, GroupResult, OutcomeKind, PairResult
 from pytest_fairness.statistics.corrections import METHODS
-from pytest_fairness.statistics.frames import Design, Floats, read_design
+from pytest_fairness.statistics.frames import Bools, Design, Floats, read_design
 from pytest_fairness.statistics.groups import describe_groups
 from pytest_fairness.statistics.metrics import Metric, measure
+from pytest_fairness.statistics.refusals import worst_rank
 from pytest_fairness.verdict import (
     RECOMMENDED_CLUSTERS,
     RECOMMENDED_N,
@@ -98,7 +100,7 @@ def analyze_disparity(
     reading = read(frame, outcome, kind, lower_is_worse, scorers)
     groupings: list[_Grouping] = []
     offset = 0
-    for chosen in _groupings(columns):
+    for chosen in every_grouping(columns):
         grouping = _measure(frame, chosen, reading, cluster, block, seed, offset)
         offset += len(grouping.members)
         groupings.append(grouping)
@@ -124,18 +126,6 @@ def _thresholds(
     return Thresholds(
         alpha=alpha, correction=correction, min_raw_diff=min_raw_diff, min_raw_ratio=min_raw_ratio
     )
-
-
-def _groupings(columns: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """Each class by itself, then every intersection of two or more."""
-    return [chosen for size in range(1, len(columns) + 1) for chosen in combinations(columns, size)]
-
-
-def cluster_noun(design: Design) -> str:
-    """What the unit of evidence is called in a sentence."""
-    if design.cluster_name is None:
-        return "rows"
-    return f"{design.cluster_name}s" if design.cluster_name in ("name", "persona") else "clusters"
 
 
 def _measure(
@@ -208,29 +198,18 @@ def _measure(
     return _Grouping(name, design, score, refusals, (member, other), results)
 
 
-def _worst_rank(
-    design: Design, reading: Reading, used: np.ndarray[Any, np.dtype[np.bool_]], seed: int
-) -> Metric:
-    """The outcome again with every refusal worse than the worst score: a rank, never a number (Lachin
-    1999).
-    """
-    values = reading.values.values.copy()
+def _worst_rank(design: Design, reading: Reading, used: Bools, seed: int) -> Metric:
+    """The outcome measured again with every refusal ranked worst."""
     refused = design.refused & ~design.undetermined
-    kind = reading.values.kind
-    rows = used | refused
-    categories = len(reading.values.categories)
-    if kind is OutcomeKind.CATEGORICAL:
-        values[refused] = categories
-        categories += 1
-    elif kind is OutcomeKind.BINARY:
-        values[refused] = 0.0 if reading.lower_is_worse else 1.0
-    else:
-        kind = OutcomeKind.ORDINAL
-        scored = values[used]
-        low, high = (float(scored.min()), float(scored.max())) if scored.size else (0.0, 0.0)
-        step = max(high - low, abs(low), abs(high), 1.0)
-        values[refused] = low - step if reading.lower_is_worse else high + step
-    return measure(design, values, rows, kind, categories, seed)
+    values, kind, categories = worst_rank(
+        reading.values.values,
+        reading.values.kind,
+        scored=used,
+        refused=refused,
+        lower_is_worse=reading.lower_is_worse,
+        categories=len(reading.values.categories),
+    )
+    return measure(design, values, used | refused, kind, categories, seed)
 
 
 def _conclude(

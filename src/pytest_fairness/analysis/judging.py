@@ -13,7 +13,7 @@ from pytest_fairness.model import JSON, OutcomeKind, PairResult, Reason, Verdict
 from pytest_fairness.statistics.clusters import all_pairs
 from pytest_fairness.statistics.comparison import Comparison
 from pytest_fairness.statistics.corrections import correct
-from pytest_fairness.statistics.frames import Floats
+from pytest_fairness.statistics.frames import Bools, Floats
 from pytest_fairness.statistics.mde import minimum_detectable_effect
 from pytest_fairness.statistics.metrics import Metric
 from pytest_fairness.statistics.proportions import newcombe
@@ -245,24 +245,33 @@ def _results(
 ) -> list[PairResult]:
     metric, comparison = member.metric, member.metric.comparison
     results = []
-    columns: dict[str, list[float]] = {}
+    columns: dict[str, list[float | None]] = {}
+    gaps = False
     mde = difference = p_row = p_cluster = np.full(len(evidence), np.nan)
     if comparison is not None:
         smallest = _mde(comparison, metric, thresholds.alpha, size)
         mde, difference = metric.column(smallest, np.nan), metric.column(comparison.difference, np.nan)
         p_row = metric.column(comparison.p_row, 1.0)
         p_cluster = metric.column(comparison.p_cluster, np.nan)
-        columns = {name: metric.column(values, np.nan).tolist() for name, values in comparison.beside.items()}
-        columns["difference_low"] = metric.column(comparison.difference_low, np.nan).tolist()
-        columns["difference_high"] = metric.column(comparison.difference_high, np.nan).tolist()
-        columns["rows_lost_to_ragged_blocks"] = metric.column(comparison.ragged, 0.0).tolist()
+        known = {
+            **comparison.beside,
+            "difference_low": comparison.difference_low,
+            "difference_high": comparison.difference_high,
+            "rows_lost_to_ragged_blocks": comparison.ragged,
+        }
+        for name, values in known.items():
+            column = metric.column(values, np.nan)
+            unknown = np.isnan(column)
+            if not unknown.all():
+                columns[name] = _nullable(column, unknown)
+                gaps |= bool(unknown.any())
     names = list(columns)
     rows = list(zip(*columns.values(), strict=True)) if columns else [()] * len(evidence)
     index = metric.index.tolist()
     for at, (e, decision) in enumerate(zip(evidence, decisions, strict=True)):
-        statistics: dict[str, JSON] = {
-            name: value for name, value in zip(names, rows[at], strict=True) if value == value
-        }  # noqa: PLR0124 - NaN
+        statistics: dict[str, JSON] = dict(zip(names, rows[at], strict=True))
+        if gaps:
+            statistics = {name: value for name, value in statistics.items() if value is not None}
         if "largest_gap_category" in statistics:
             gap = statistics["largest_gap_category"]
             statistics["largest_gap_category"] = (
@@ -301,6 +310,13 @@ def _results(
             )
         )
     return results
+
+
+def _nullable(column: Floats, unknown: Bools) -> list[float | None]:
+    values: list[float | None] = column.tolist()
+    for at in np.flatnonzero(unknown).tolist():
+        values[at] = None
+    return values
 
 
 def _or(value: float, otherwise: float | None) -> Any:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import OutcomeKind
-from pytest_fairness.statistics.frames import Bools, Design, Floats, require_frame
+from pytest_fairness.statistics.frames import Bools, Design, Floats, Ints, require_frame
 from pytest_fairness.statistics.outcomes import Values, read_outcome
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def read(
 
     A given *kind* or direction wins over the scorer's; a column named ``refused`` is a refusal outcome.
     """
-    from pytest_fairness.scorers import outcome_of  # noqa: PLC0415 - the scorers' word lists load on use
+    from pytest_fairness.scorers import outcome_of
 
     found = outcome_of(require_frame(frame), outcome, scorers)
     wanted = kind
@@ -71,7 +72,7 @@ def scored_rows(design: Design, reading: Reading) -> Bools:
     return used
 
 
-def count_by_group(design: Design, rows: Bools) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+def count_by_group(design: Design, rows: Bools) -> Ints:
     """How many of *rows* each group has."""
     return np.bincount(design.group.codes[rows], minlength=len(design.group.labels)).astype(np.intp)
 
@@ -81,3 +82,15 @@ def unscored_share(design: Design, reading: Reading, used: Bools) -> Floats:
     missing = ~used if reading.values.kind is OutcomeKind.REFUSAL else ~used & ~design.refused
     expected = used | missing
     return count_by_group(design, missing) / np.maximum(count_by_group(design, expected), 1)
+
+
+def every_grouping(columns: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Each class by itself, then every intersection of two or more."""
+    return [chosen for size in range(1, len(columns) + 1) for chosen in combinations(columns, size)]
+
+
+def cluster_noun(design: Design) -> str:
+    """What the unit of evidence is called in a sentence."""
+    if design.cluster_name is None:
+        return "rows"
+    return f"{design.cluster_name}s" if design.cluster_name in ("name", "persona") else "clusters"

@@ -102,7 +102,8 @@ def cluster_means(layout: Layout, cells: Floats, sizes: Floats | None) -> tuple[
 
 
 def contrast(layout: Layout, pairs: Pairs, means: Floats, rows: Floats, scale: float) -> Contrast:
-    """Contrast the cluster *means* (G × C, see :func:`cluster_means`) of each pair.
+    """Contrast the cluster *means* of each pair (G × C, see :func:`cluster_means`; 1 × C if alike for all
+    partners).
 
     Equal numbers of clusters: Student's t, df 2K−2. Unequal: SE² = s₁²/K₁ + s₂²/K₂, df of
     Welch–Satterthwaite if the smaller K ≥ 5, else min(K)−1. The same clusters on both sides: one-sample t
@@ -111,13 +112,7 @@ def contrast(layout: Layout, pairs: Pairs, means: Floats, rows: Floats, scale: f
     *scale* · 1e−12 are rounding and count as 0.
     """
     i, j = pairs.first, pairs.second
-    here = (rows > 0).astype(np.float64)
-    if here.shape[0] == 1:
-        here = np.broadcast_to(here, means.shape)
-    k = layout.clusters_by_group(here)
-    mean = layout.clusters_by_group(means) / np.maximum(k, 1.0)
-    deviation = (means - mean[:, layout.cluster_group]) * here
-    variance = layout.clusters_by_group(deviation**2) / np.maximum(k - 1, 1.0)
+    k, mean, variance = _by_group(layout, means, rows)
     variance = np.where(variance < (TINY * scale) ** 2, 0.0, variance)
     k1, k2, v1, v2 = k[j, i], k[i, j], variance[j, i], variance[i, j]
     m1, m2 = mean[j, i], mean[i, j]
@@ -128,7 +123,7 @@ def contrast(layout: Layout, pairs: Pairs, means: Floats, rows: Floats, scale: f
     if bool(np.any(unequal)):
         df = np.where(unequal, _unequal_df(a, b, k1, k2), df)
     paired = np.zeros(i.size, dtype=np.bool_)
-    if np.unique(layout.cluster_label).size < layout.cluster_label.size:
+    if layout.shared:
         for p in range(i.size):
             shared = _shared(layout, means, rows, int(i[p]), int(j[p]))
             if shared is None:
@@ -153,6 +148,32 @@ def contrast(layout: Layout, pairs: Pairs, means: Floats, rows: Floats, scale: f
     )  # fmt: skip
 
 
+def _by_group(layout: Layout, means: Floats, rows: Floats) -> tuple[Floats, Floats, Floats]:
+    """Number, mean and variance (ddof 1) of the cluster means of each group towards each partner (G × G).
+
+    Group by group, for the clusters of a group lie together: no temporary as large as *means*.
+    """
+    groups = layout.groups
+    shape = (means.shape[0], groups)
+    k, mean, variance = np.empty(shape), np.empty(shape), np.empty(shape)
+    everyone = bool(np.all(rows > 0))
+    for g in range(groups):
+        here = layout.clusters_of(g)
+        m = means[:, here]
+        if everyone:
+            k[:, g] = m.shape[1]
+            mean[:, g] = m.mean(axis=1)
+            deviation = m - mean[:, g, None]
+        else:
+            present = np.broadcast_to(rows[:, here] > 0, m.shape).astype(np.float64)
+            k[:, g] = present.sum(axis=1)
+            mean[:, g] = (m * present).sum(axis=1) / np.maximum(k[:, g], 1.0)
+            deviation = (m - mean[:, g, None]) * present
+        variance[:, g] = np.einsum("pc,pc->p", deviation, deviation) / np.maximum(k[:, g] - 1, 1.0)
+    whole = (groups, groups)
+    return np.broadcast_to(k, whole), np.broadcast_to(mean, whole), np.broadcast_to(variance, whole)
+
+
 def _welch(a: Floats, b: Floats, k1: Floats, k2: Floats) -> Floats:
     """Welch–Satterthwaite; K₁+K₂−2 where neither side varies."""
     bottom = a**2 / np.maximum(k1 - 1, 1.0) + b**2 / np.maximum(k2 - 1, 1.0)
@@ -173,7 +194,8 @@ def _shared(layout: Layout, means: Floats, rows: Floats, i: int, j: int) -> tupl
     _, x, y = np.intersect1d(label_i, label_j, assume_unique=True, return_indices=True)
     if x.size == 0:
         return None
-    return means[j, at_i][in_i][x], means[i, at_j][in_j][y]
+    towards_j, towards_i = (means[0], means[0]) if means.shape[0] == 1 else (means[j], means[i])
+    return towards_j[at_i][in_i][x], towards_i[at_j][in_j][y]
 
 
 def intraclass(
@@ -199,6 +221,7 @@ def intraclass(
     bottom = msb + (n0 - 1) * msw
     known &= bottom > 0
     icc = np.where(known, (msb - msw) / np.where(known, bottom, 1.0), np.nan)
-    per = total / np.maximum(k, 1.0)
+    whole = (layout.groups, layout.groups)
+    icc, per = np.broadcast_to(icc, whole), np.broadcast_to(total / np.maximum(k, 1.0), whole)
     i, j = pairs.first, pairs.second
     return icc[j, i], icc[i, j], per[j, i], per[i, j]

@@ -18,7 +18,7 @@ def describe_groups(
     layout: Layout | None,
     present: Ints,
     kind: OutcomeKind,
-    categories: tuple[str, ...],
+    categories: tuple[str, ...] = (),
     *,
     refused: Ints,
     undetermined: Ints,

@@ -40,6 +40,8 @@ class Layout:
     row_block: Ints
     own_rows: bool
     """Each row is its own cluster."""
+    shared: bool
+    """Some cluster stands in more than one group (one persona, swapped label)."""
 
     @property
     def groups(self) -> int:
@@ -72,6 +74,12 @@ class Layout:
         """The rows of a group."""
         stop = self.group_start[group + 1] if group + 1 < self.groups else self.values.size
         return slice(int(self.group_start[group]), int(stop))
+
+    def cells_of(self, group: int) -> slice:
+        """The cells of a group."""
+        last = group + 1 == self.groups
+        stop = self.cell_start.size if last else self.group_cell_start[group + 1]
+        return slice(int(self.group_cell_start[group]), int(stop))
 
     def clusters_of(self, group: int) -> slice:
         """The clusters of a group."""
@@ -117,7 +125,7 @@ def lay_out(
     cell_start = _starts(key)
     cell_group, cell_block, cell_cluster = group[cell_start], block[cell_start], cluster[cell_start]
     cluster_start = _starts(cell_group * span + cell_cluster)
-    cluster_group = cell_group[cluster_start]
+    cluster_group, cluster_label = cell_group[cluster_start], cell_cluster[cluster_start]
     reference = float(values[0])
     return Layout(
         values=values - reference,
@@ -128,7 +136,7 @@ def lay_out(
         cell_group=cell_group,
         cell_block=cell_block,
         cluster_start=cluster_start,
-        cluster_label=cell_cluster[cluster_start],
+        cluster_label=cluster_label,
         cluster_group=cluster_group,
         group_cell_start=_starts(cell_group),
         group_cluster_start=_starts(cluster_group),
@@ -137,6 +145,7 @@ def lay_out(
         .astype(np.float64),
         row_block=block,
         own_rows=own_rows,
+        shared=not own_rows and int(np.bincount(cluster_label).max()) > 1,
     )
 
 

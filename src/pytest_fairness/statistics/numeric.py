@@ -49,16 +49,22 @@ def compare_scores(layout: Layout, pairs: Pairs, kind: OutcomeKind) -> Compariso
     """
     sizes = partner_sizes(layout)
     blocked = rank_sums(layout, blocked=True)
+    u = layout.by_group(blocked.below) if layout.blocks == 1 else None
     ranked = _van_elteren(layout, pairs, blocked, sizes)
     scale = max(float(np.max(np.abs(layout.values))), 1e-300)
     moments = _moments(layout, scale)
-    cells, squares = _aligned(layout, moments, sizes)
-    raw = contrast(layout, pairs, *cluster_means(layout, cells, sizes), scale)
+    if layout.blocks == 1:
+        # Whatever is taken from both groups alike cancels: nothing depends on the partner.
+        cells, squares = layout.by_cell(layout.values)[None, :], layout.by_cell(layout.values**2)[None, :]
+        raw = contrast(layout, pairs, *cluster_means(layout, cells, None), scale)
+    else:
+        cells, squares = _aligned(layout, moments, sizes)
+        raw = contrast(layout, pairs, *cluster_means(layout, cells, sizes), scale)
     n1, n2, s, s_df = _standardiser(layout, pairs, moments, scale)
     row_df = n1 + n2 - 2
     row_error = s * np.sqrt(1 / np.maximum(n1, 1.0) + 1 / np.maximum(n2, 1.0))
     half = interval(raw, row_error, row_df)
-    small_sample = 1 - 3 / np.maximum(4 * s_df - 1, 3.0)
+    small_sample = hedges_correction(s_df)
     g = ratio_or_infinite(small_sample * raw.difference, s)
     low = ratio_or_infinite(small_sample * (raw.difference - half), s)
     high = ratio_or_infinite(small_sample * (raw.difference + half), s)
@@ -83,7 +89,7 @@ def compare_scores(layout: Layout, pairs: Pairs, kind: OutcomeKind) -> Compariso
     icc = _mean_icc(icc_1, icc_2)
     per = (per_1 + per_2) / 2
     p_cluster = ranked.contrast.p_value()
-    plain, omnibus = _plain(layout, pairs, moments, blocked)
+    plain, omnibus = _plain(layout, pairs, moments, (blocked, u))
     shift, exact = hodges_lehmann(layout, pairs)
     beside = {
         "n_1": n1,
@@ -131,6 +137,11 @@ def compare_scores(layout: Layout, pairs: Pairs, kind: OutcomeKind) -> Compariso
     )
 
 
+def hedges_correction(df: Floats) -> Floats:
+    """J = 1 − 3/(4df − 1), the small-sample correction of d (Hedges 1981); that of df 2 for less."""
+    return np.asarray(1 - 3 / (4 * np.maximum(df, 2.0) - 1))
+
+
 def _tests(labels: Bools, paired: Bools, blocked: bool) -> tuple[str, ...]:
     rows = "van Elteren" if blocked else "Wilcoxon rank-sum (van Elteren, one block)"
     return tuple(
@@ -142,10 +153,8 @@ def _tests(labels: Bools, paired: Bools, blocked: bool) -> tuple[str, ...]:
 def _van_elteren(layout: Layout, pairs: Pairs, sums: RankSums, sizes: Floats | None) -> _Ranked:
     """z of the aligned ranks with weights 1/(N_h+1) (van Elteren 1960), and the contrast of cluster means."""
     i, j = pairs.first, pairs.second
-    n, at = layout.count, layout.cell_block
-    both = n[layout.cell_group, at] + n[:, at]
-    aligned = sums.below + sums.below[layout.cell_group, np.arange(at.size)] - layout.cell_size * both / 2
-    aligned /= both + 1
+    n = layout.count
+    aligned = _aligned_ranks(layout, sums)
     if sizes is not None:
         aligned[sizes == 0] = 0.0
     n1, n2 = n[i], n[j]
@@ -167,6 +176,26 @@ def _van_elteren(layout: Layout, pairs: Pairs, sums: RankSums, sizes: Floats | N
         delta=delta,
         contrast=contrast(layout, pairs, means, rows, 1.0),
     )
+
+
+def _aligned_ranks(layout: Layout, sums: RankSums) -> Floats:
+    """Σ (R − (N_h+1)/2)/(N_h+1) over each cell towards each partner (G × U), in the memory of
+    ``sums.below``.
+    """
+    n, size = layout.count, layout.cell_size
+    for g in range(layout.groups):
+        here = layout.cells_of(g)
+        block = sums.below[:, here]
+        block += block[g].copy()
+        if layout.blocks == 1:
+            both = n[g] + n
+            block -= both / 2 if layout.own_rows else size[here] * both / 2
+        else:
+            at = layout.cell_block[here]
+            both = n[g, at] + n[:, at]
+            block -= both / 2 if layout.own_rows else size[here] * both / 2
+        block /= both + 1
+    return sums.below
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,20 +293,25 @@ def _mean_icc(first: Floats, second: Floats) -> Floats:
 
 
 def _plain(
-    layout: Layout, pairs: Pairs, moments: _Moments, blocked: RankSums
+    layout: Layout, pairs: Pairs, moments: _Moments, one_block: tuple[RankSums, Floats | None]
 ) -> tuple[dict[str, Floats], dict[str, float]]:
-    """The plain recipe, for readers of the literal specification: no blocks, no clusters."""
+    """The plain recipe, for readers of the literal specification: no blocks, no clusters.
+
+    *one_block* holds the ranks by block and, where there is one block only, the U that follow from them.
+    """
     i, j = pairs.first, pairs.second
     n = layout.sizes
-    unblocked = blocked if layout.blocks == 1 else rank_sums(layout, blocked=False)
-    u = layout.by_group(unblocked.below) if layout.blocks == 1 else unblocked.below
+    unblocked, u = one_block
+    if u is None:
+        unblocked = rank_sums(layout, blocked=False)
+        u = unblocked.below
     statistic, p = mann_whitney(u, i, j, n, unblocked)
     h, df = kruskal_wallis(u, n, unblocked.levels)
     difference = moments.group_mean[i] - moments.group_mean[j]
     difference = np.where(np.abs(difference) < TINY, 0.0, difference)
     cohen = ratio_or_infinite(difference, np.sqrt(_pooled_variance(layout, pairs, moments)))
     rows = n[i] + n[j]
-    hedges = cohen * (1 - 3 / np.maximum(4 * (rows - 2) - 1, 3.0))
+    hedges = cohen * hedges_correction(rows - 2)
     return {
         "spec_u": statistic,
         "spec_p_value": p,

@@ -8,6 +8,10 @@ from scipy.special import ndtri
 from pytest_fairness.statistics.frames import Floats
 
 
+TINY_N = 1e-9
+"""Stands in for an empty group where a quotient is then not used."""
+
+
 def wilson(x: Floats, n: Floats, z: Floats | float) -> tuple[Floats, Floats]:
     """Wilson score interval (Wilson 1927); *z* the normal or t quantile. 0–1 where n is 0."""
     m = np.maximum(n, TINY_N)
@@ -17,9 +21,6 @@ def wilson(x: Floats, n: Floats, z: Floats | float) -> tuple[Floats, Floats]:
     return np.where(n > 0, np.maximum(middle - half, 0.0), 0.0), np.where(
         n > 0, np.minimum(middle + half, 1.0), 1.0
     )
-
-
-TINY_N = 1e-300
 
 
 def newcombe(

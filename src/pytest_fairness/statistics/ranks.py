@@ -61,6 +61,7 @@ def rank_sums(layout: Layout, *, blocked: bool) -> RankSums:
     before = np.cumsum(count, axis=1) - count  # rows of a group in earlier blocks
 
     by_cell = layout.blocks == 1 or blocked
+    single = layout.cell_start.size == values.size
     below = np.empty((groups, layout.cell_start.size if by_cell else groups))
     cubes = np.empty((groups, groups, blocks)) if tied else None
     histograms = [np.bincount(level[layout.rows_of(g)], minlength=top) for g in range(groups)]
@@ -74,8 +75,11 @@ def rank_sums(layout: Layout, *, blocked: bool) -> RankSums:
         lower = np.cumsum(counts) - counts / 2
         if block_of_level is not None:
             lower -= before[g][block_of_level]
-        rows = lower[level]
-        below[g] = layout.by_cell(rows) if by_cell else np.add.reduceat(rows, layout.group_start)
+        if by_cell and single:
+            np.take(lower, level, out=below[g], mode="clip")
+        else:
+            rows = lower[level]
+            below[g] = layout.by_cell(rows) if by_cell else np.add.reduceat(rows, layout.group_start)
         if cubes is not None:
             weights = own * counts[level]
             cubes[:, g] = np.bincount(group_block, weights, minlength=groups * blocks).reshape(groups, blocks)

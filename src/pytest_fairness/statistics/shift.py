@@ -37,8 +37,7 @@ def hodges_lehmann(layout: Layout, pairs: Pairs) -> tuple[Floats, bool]:
 
 def _samples(layout: Layout, points: int) -> Floats:
     """G × H × points values: all rows of each group × block, or evenly spaced order statistics of them."""
-    order = np.lexsort((layout.values, layout.row_block, layout.row_group))
-    ordered = layout.values[order]
+    ordered = _sorted(layout)
     size = layout.count.astype(np.intp).ravel()
     start = np.cumsum(size) - size
     if bool(np.all(size == points)):
@@ -48,10 +47,16 @@ def _samples(layout: Layout, points: int) -> Floats:
     return ordered[at].reshape(layout.groups, layout.blocks, points)
 
 
+def _sorted(layout: Layout) -> Floats:
+    """The values in ascending order within each group × block."""
+    if layout.blocks == 1:
+        return np.concatenate([np.sort(layout.values[layout.rows_of(g)]) for g in range(layout.groups)])
+    return layout.values[np.lexsort((layout.values, layout.row_block, layout.row_group))]
+
+
 def _one_by_one(layout: Layout, pairs: Pairs, cap: int | None) -> Floats:
-    order = np.lexsort((layout.values, layout.row_block, layout.row_group))
     size = layout.count.astype(np.intp)
-    split = np.split(layout.values[order], np.cumsum(size.ravel())[:-1])
+    split = np.split(_sorted(layout), np.cumsum(size.ravel())[:-1])
     if cap is not None:
         split = [rows if rows.size <= cap else rows[_spread(rows.size, cap)] for rows in split]
     h = layout.blocks
