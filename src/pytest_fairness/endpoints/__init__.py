@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from pytest_fairness.endpoints.callable_endpoint import callable_endpoint
+from pytest_fairness.endpoints.config import EndpointConfig, load_endpoints
+from pytest_fairness.endpoints.parameters import check_parameters
+from pytest_fairness.endpoints.prices import price_table
 from pytest_fairness.endpoints.protocol import (
     AttemptError,
     Endpoint,
@@ -12,16 +15,25 @@ from pytest_fairness.endpoints.protocol import (
     Request,
     Wire,
 )
+from pytest_fairness.endpoints.registry import BUILT_IN_TYPES, as_endpoint, create_endpoint, named_endpoint
 from pytest_fairness.endpoints.simulated import simulated_endpoint
 
 __all__ = [
+    "BUILT_IN_TYPES",
     "AttemptError",
     "Endpoint",
+    "EndpointConfig",
     "Evidence",
     "Price",
     "Reply",
     "Request",
     "Wire",
+    "as_endpoint",
     "callable_endpoint",
+    "check_parameters",
+    "create_endpoint",
+    "load_endpoints",
+    "named_endpoint",
+    "price_table",
     "simulated_endpoint",
 ]

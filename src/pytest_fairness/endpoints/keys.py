@@ -1,0 +1,45 @@
+"""Keys: read from the environment when a call needs them, remembered only so that they can be cut out of texts."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from pytest_fairness.endpoints.protocol import AttemptError, Evidence
+from pytest_fairness.endpoints.redaction import remember
+
+_SECRET_NAME = re.compile(r"(?:^|_)(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$")
+# Sets of settings that end like secrets and hold none.
+_PLAIN_VALUE = re.compile(r"(?:true|false|yes|no|none|on|off|[\d.]+|[a-z]{1,8})", re.IGNORECASE)
+
+
+def read_key(variable: str | None, endpoint: str) -> str | None:
+    """The key in the environment variable *variable*; ``None`` if the endpoint needs none.
+
+    Raises AttemptError(AUTH) if the variable is not set, or holds what no header can carry.
+    """
+    if variable is None:
+        return None
+    key = os.environ.get(variable, "")
+    remember(key)
+    if not key.strip():
+        raise AttemptError(
+            f"endpoint {endpoint!r}: the environment variable {variable} is not set; export the key, "
+            "or name another variable with api_key_env",
+            evidence=Evidence.AUTH,
+        )
+    key = key.strip()
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise AttemptError(
+            f"endpoint {endpoint!r}: {variable} holds a space, a line break or a character that no header can "
+            "carry; set it again",
+            evidence=Evidence.AUTH,
+        )
+    return key
+
+
+def remember_environment() -> None:
+    """Remember every value whose variable is called like a secret: libraries read them behind our back."""
+    for name, value in os.environ.items():
+        if _SECRET_NAME.search(name.upper()) and not _PLAIN_VALUE.fullmatch(value):
+            remember(value)
