@@ -18,6 +18,8 @@ from pytest_fairness.baselines.store import BaselineStore
 from pytest_fairness.model import Finding
 from pytest_fairness.statistics.score_summary import PersonaScore, ScoreSummary
 
+from .project import Project
+
 TEST_ID = "tests/test_letters.py::test_letters_keep_their_baseline"
 SCORE = "letter_score"
 LIVE = Fingerprints(endpoint="app", models=("gpt-4",), identity="i1", template="t1", scorer="s1", design="d1")
@@ -117,3 +119,13 @@ def unchanged() -> Iterator[Callable[[Path], None]]:
     yield lambda path: watched.update({path: path.read_bytes()})
     assert watched, "nothing was watched"
     assert {path: path.read_bytes() for path in watched} == watched
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """See :class:`Project`; the machine's own CI, options and login do not show."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
+    monkeypatch.setenv("FAIRNESS_APPROVER", "Jane Smith")
+    return Project(pytester)

@@ -61,7 +61,7 @@ class TestComparing:
         finding = desk.check(FALLEN)
         assert finding.verdict is Verdict.FAIL
         assert finding.p_value == pytest.approx(0.001932, abs=5e-7)
-        assert finding.sentence.startswith("Worse than the approved baseline: overall 82.9 → 80.2")
+        assert "worse than the approved baseline: overall 82.9 → 80.2" in finding.sentence
 
     @pytest.mark.parametrize(
         ("changes", "told"),
@@ -150,8 +150,8 @@ class TestApproving:
         unchanged(desk.file)
         finding = desk.approve(FALLEN)
         assert finding.verdict is Verdict.FAIL
-        assert finding.sentence.startswith("Worse than the approved baseline: overall 82.9 → 80.2")
-        assert "Approval refused: this is a regression" in finding.sentence
+        assert "worse than the approved baseline: overall 82.9 → 80.2" in finding.sentence
+        assert "Approval refused: this is a regression. Mend" in finding.sentence
         assert "--fairness-approve-regression" in finding.sentence
         assert finding.pairs
         assert finding.details["baseline"]["written"] is False
@@ -161,6 +161,8 @@ class TestApproving:
         desk.approve()
         finding = desk.approve(FALLEN, policy=replace(REGRESSION_TOO, justification="criteria were reworded"))
         assert finding.verdict is Verdict.FLAG
+        assert finding.sentence.startswith("FLAG: worse than the approved baseline")
+        assert finding.sentence.endswith("Approved all the same by Jane Smith.")
         assert finding.justification is not None
         assert finding.justification["reason"] == "criteria were reworded"
         assert finding.justification["approver"] == "Jane Smith"
@@ -215,7 +217,7 @@ class TestApproving:
         """Whatever the comparison found unfit about the run, permission for a regression does not mend it."""
         desk.approve()
         unfit = Finding(assertion="baseline", verdict=Verdict.INCONCLUSIVE, reason=reason, sentence="Not so.")
-        with pytest.raises(ApprovalRefusedError, match=rf"{reason}.* no yardstick\. Not so\."):
+        with pytest.raises(ApprovalRefusedError, match=rf"{reason}.* no yardstick: Not so\."):
             desk.store(REGRESSION_TOO).check(
                 SCORE, summary(RISEN), lambda _: unfit, fingerprints=LIVE, simulated=False
             )

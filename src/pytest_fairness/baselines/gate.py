@@ -25,6 +25,11 @@ _UNFIT = frozenset({Reason.INCOMPLETE, Reason.UNSCORED, Reason.MIXED_MODELS})
 _MAX_UNSCORED = 0.05  # of the trials; the share over which a comparison is INCONCLUSIVE(UNSCORED)
 
 
+def clause(finding: Finding) -> str:
+    """The finding's sentence without the verdict that it begins with and the full stop that it ends with."""
+    return finding.sentence.removeprefix(f"{finding.verdict}: ").rstrip(". ")
+
+
 @dataclass(slots=True, kw_only=True)
 class Gate:
     """One score of one test, step by step as syrupy drives it (see ``extension.Exchange``).
@@ -84,13 +89,13 @@ class Gate:
         self.finding = self.compare(self.approved.summary)
         old, new = self.approved.summary, self.proposed.summary
         if self.finding.verdict is Verdict.FAIL:
-            return f"this is a regression ({self.finding.sentence.rstrip('. ')})"
+            return "this is a regression"
         if lost := sorted(set(old.personas) - set(new.personas)):
             # A smaller run would otherwise quietly approve a weaker yardstick.
             named = ", ".join(map(repr, lost[:5])) + (", …" if len(lost) > 5 else "")
             return f"{len(lost)} of the {len(old.personas)} approved personas have no score here ({named})"
         if self.finding.reason is Reason.DIFFERENTIAL_REFUSAL:
-            return f"refusals rose ({self.finding.sentence.rstrip('. ')})"
+            return f"refusals rose ({clause(self.finding)})"
         worsened = new.overall < old.overall if self.proposed.lower_is_worse else new.overall > old.overall
         if self.finding.verdict is not Verdict.PASS and worsened:
             return (
@@ -130,5 +135,5 @@ class Gate:
         if self.finding is not None and self.finding.reason in _UNFIT:
             raise ApprovalRefusedError(
                 f"Approval refused: this run is {self.finding.verdict} ({self.finding.reason}) and no "
-                f"yardstick. {self.finding.sentence}"
+                f"yardstick: {clause(self.finding)}."
             )

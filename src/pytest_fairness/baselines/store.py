@@ -83,6 +83,7 @@ class BaselineStore:
         BaselineError for a baseline that cannot be trusted or is of the other kind (simulated or live),
         StoreError for the disk.
         """
+        __tracebackhide__ = True  # the error says it all; our own lines would stand between it and the test
         from pytest_fairness.baselines.extension import baseline_extension
 
         folder, name = self.folder, baseline_name(self.test_id, score)

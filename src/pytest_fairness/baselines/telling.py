@@ -7,7 +7,7 @@ from dataclasses import replace
 from pytest_fairness.baselines.approval import Approval
 from pytest_fairness.baselines.document import BaselineDocument
 from pytest_fairness.baselines.errors import BaselineError
-from pytest_fairness.baselines.gate import Gate
+from pytest_fairness.baselines.gate import Gate, clause
 from pytest_fairness.model import JSON, Finding, OutcomeKind, Verdict, to_json
 
 
@@ -43,8 +43,8 @@ def approved_finding(gate: Gate) -> Finding:
             assertion="baseline",
             verdict=Verdict.PASS,
             sentence=(
-                f"The baseline of {document.score} is approved at {document.summary.overall:.6g} overall, "
-                f"over {len(document.summary.personas)} personas; {replaced} nothing was compared."
+                f"PASS: the baseline of {document.score} is approved at {document.summary.overall:.6g} "
+                f"overall, over {len(document.summary.personas)} personas; {replaced} nothing was compared."
             ),
             test_id=document.test_id,
             outcome=document.score,
@@ -56,7 +56,7 @@ def approved_finding(gate: Gate) -> Finding:
         finding = replace(
             gate.finding,
             verdict=Verdict.FLAG,
-            sentence=f"{gate.finding.sentence} The regression was approved by {approval.approved_by}.",
+            sentence=f"FLAG: {clause(gate.finding)}. Approved all the same by {approval.approved_by}.",
             justification={
                 "reason": approval.justification,
                 "approver": approval.approved_by,
