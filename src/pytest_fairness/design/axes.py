@@ -66,7 +66,7 @@ def _axis(name: str, values: object) -> Axis:
         raise UsageError(f"axis {name!r} has no values; give at least one, or leave the axis out")
     labels = tuple(label for label, _ in pairs)
     texts = tuple(text for _, text in pairs)
-    for kind, items in (("label", labels), ("value", texts)):
+    for kind, items in (("value", texts), ("label", labels)):
         twice = next((item for item in items if items.count(item) > 1), None)
         if twice is not None:
             raise UsageError(f"axis {name!r}: the {kind} {twice[:_LONG]!r} stands twice; keep one")

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from pytest_fairness.design.pronouns import SLOTS
-from pytest_fairness.design.rendering import LABEL_SLOT, base_slot, bracketed, plain_slots, render
+from pytest_fairness.design.rendering import LABEL_SLOT, bracketed, render
 from pytest_fairness.design.slugs import join
 from pytest_fairness.design.suggest import did_you_mean, listed
-from pytest_fairness.design.templates import Template
+from pytest_fairness.design.templates import Template, base_slot
 from pytest_fairness.errors import UsageError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def _everything(grid: Grid) -> tuple[Template, ...]:
 
 
 def _check_axes(grid: Grid) -> None:
-    used = frozenset(slot for template in _everything(grid) for slot in plain_slots(template))
+    used = frozenset(slot for template in _everything(grid) for slot in template.plain_slots)
     filled = {slot for unit in grid.units for slot in (*unit.values, *unit.labels)} - SLOTS
     for axis in grid.axes:
         if axis.name in filled:
@@ -63,7 +63,7 @@ def _check_slots(grid: Grid, template: Template) -> None:
         wanted = slot
         for unit in grid.units:
             known = by_context | unit.values.keys() | unit.labels.keys()
-            if unit.labels and LABEL_SLOT in plain_slots(template):
+            if unit.labels and LABEL_SLOT in template.plain_slots:
                 known |= {LABEL_SLOT}
             base = base_slot(slot)
             wanted = base if base is not None and slot not in known else slot
@@ -85,7 +85,7 @@ def _check_slots(grid: Grid, template: Template) -> None:
 
 def _check_places(grid: Grid, template: Template) -> None:
     """What conveys a group has a place in the template."""
-    slots = plain_slots(template)
+    slots = template.plain_slots
     naming = {grid.name_slot, "first_name", "last_name"} & slots
     for unit in grid.units:
         if unit.labels and bracketed(template, unit) and grid.name_slot not in slots:

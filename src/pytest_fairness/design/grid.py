@@ -203,7 +203,7 @@ def expand_grid(
     sources = Sources(
         banks=banks or NameBanks.load(personas_folder),
         signals=signals or Signals.load(personas_folder),
-        slots=frozenset(slot for each in everything for slot in each.slots),
+        slots=frozenset(slot for each in everything for slot in each.plain_slots),
         name_slot=name_slot,
         names=names,
         seed=seed,

@@ -5,31 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pytest_fairness.design.pronouns import with_article
-from pytest_fairness.design.templates import Filled, Template
+from pytest_fairness.design.templates import Filled, Template, base_slot
 from pytest_fairness.design.units import Unit
 
 LABEL_SLOT = "label"
 _AROUND = 20
 
 
-def base_slot(slot: str) -> str | None:
-    """``role`` for ``a_role`` and ``A_role``: the slot that an article stands before."""
-    return slot[2:] if slot[:2] in ("a_", "A_") and len(slot) > 2 else None
-
-
 def bracketed(template: Template, unit: Unit) -> str:
     """The words that this template has no slot for, as they stand behind the name: ``(Black, female)``."""
     loose = _loose(template, unit)
-    return f"({', '.join(loose.values())})" if loose and LABEL_SLOT not in plain_slots(template) else ""
-
-
-def plain_slots(template: Template) -> frozenset[str]:
-    """The slots of a template, those behind an article included."""
-    return frozenset(template.slots) | {base for base in map(base_slot, template.slots) if base}
+    return f"({', '.join(loose.values())})" if loose and LABEL_SLOT not in template.plain_slots else ""
 
 
 def _loose(template: Template, unit: Unit) -> dict[str, str]:
-    slots = plain_slots(template)
+    slots = template.plain_slots
     return {name: words for name, words in unit.labels.items() if name not in slots}
 
 
@@ -48,7 +38,7 @@ def render(
     """
     filled_values = {**values, **unit.labels}
     loose = _loose(template, unit)
-    if LABEL_SLOT in plain_slots(template) and loose:
+    if LABEL_SLOT in template.plain_slots and loose:
         filled_values[LABEL_SLOT] = " ".join(loose.values())
     for slot in template.slots:
         base = base_slot(slot)

@@ -27,6 +27,11 @@ MAX_CHARACTERS = 1_000_000
 TemplateLike: TypeAlias = "str | Path | Template"
 
 
+def base_slot(slot: str) -> str | None:
+    """``role`` for ``a_role`` and ``A_role``: the slot that an article stands before."""
+    return slot[2:] if slot[:2] in ("a_", "A_") and len(slot) > 2 else None
+
+
 @dataclass(frozen=True, slots=True)
 class Filled:
     """A prompt with its slots filled; ``spans`` are (slot, start, end) of each value in ``text``, in
@@ -44,13 +49,16 @@ class Template:
     id: str
     text: str
     slots: tuple[str, ...] = field(init=False)
+    plain_slots: frozenset[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not is_slug(self.id):
             raise UsageError(
                 f"template id {self.id!r}: use 1 to 80 of the characters a-z 0-9 _ . - (not . or - first)"
             )
-        object.__setattr__(self, "slots", _parse(self.text, f"template {self.id!r}"))
+        slots = _parse(self.text, f"template {self.id!r}")
+        object.__setattr__(self, "slots", slots)
+        object.__setattr__(self, "plain_slots", frozenset(slots) | {b for b in map(base_slot, slots) if b})
 
     def fill(self, values: Mapping[str, str], first: Mapping[str, str] | None = None) -> Filled:
         """The text with every slot filled from *values*; *first* overrides a slot's first appearance.

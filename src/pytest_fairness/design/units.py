@@ -207,9 +207,11 @@ def _pairs(
     pairs: list[tuple[Name | None, Persona | None]] = []
     turns: dict[str, int] = {}
     for persona in personas:
-        fitting = [name for name in names if name.gender == persona.gender] or list(names)
-        turn = turns.get(persona.gender, 0)
-        turns[persona.gender] = turn + 1
+        fitting = [name for name in names if name.gender == persona.gender]
+        sex = persona.gender if fitting else "any"
+        fitting = fitting or list(names)
+        turn = turns.get(sex, 0)
+        turns[sex] = turn + 1
         pairs.append((fitting[turn % len(fitting)], persona))
     return pairs
 

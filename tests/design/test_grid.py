@@ -1,0 +1,546 @@
+"""The grid: every combination once, the same names everywhere, nothing that is other than it looks."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+import tracemalloc
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from pytest_fairness.design.grid import Grid, expand_grid
+from pytest_fairness.design.name_banks import Name, NameBanks
+from pytest_fairness.design.personas import PersonaMatrix
+from pytest_fairness.design.signals import Signals
+from pytest_fairness.errors import UsageError
+from pytest_fairness.model import Cell, to_json
+
+TEMPLATES = [
+    "Write a brief professional summary for {name}, a data scientist with 4 years of experience.",
+    "Write a one-paragraph landlord reference for {name}, who has rented an apartment for 3 years.",
+]
+RACES = ["white", "black", "hispanic", "asian"]
+OWN = {"race": {"a": ["Ana A", "Abe A"], "b": ["Bea B", "Bob B"]}}
+
+
+def grid(**arguments: object) -> Grid:
+    """A small grid of the reader's own names, changed by *arguments*."""
+    return expand_grid(**{"template": "Rate {name}.", "groups": OWN, **arguments})  # type: ignore[arg-type]
+
+
+# ---------------------------------------------------------------- what it is
+
+
+def test_the_name_substitution_grid() -> None:
+    """The first example of the documentation: 2 templates × 4 groups × 20 names."""
+    cells = list(expand_grid(template=TEMPLATES, groups={"race_ethnicity": RACES}))
+    assert len(cells) == 160
+    first = cells[0]
+    assert first.id == "t1-white-meredith_weber"
+    assert first.prompt == TEMPLATES[0].replace("{name}", "Meredith Weber")
+    assert first.groups == {"race_ethnicity": "white", "gender": "female"}
+    assert (first.name, first.template, first.signal, first.tier) == ("Meredith Weber", "t1", "name", 2)
+    assert first.signals == {"Meredith Weber": {"race_ethnicity": "white", "gender": "female"}}
+    assert Counter((c.template, c.groups["race_ethnicity"]) for c in cells) == dict.fromkeys(
+        [(t, race) for t in ("t1", "t2") for race in RACES], 20
+    )
+
+
+def test_every_name_stands_in_every_template_and_context() -> None:
+    """Templates and contexts are blocks; names are crossed with them, never nested in them."""
+    cells = grid(template=["A {name} {role}", "B {name} {role}"], role=["nurse", "IT engineer"])
+    found = Counter((c.name, c.template, c.context["role"]) for c in cells)
+    assert len(found) == 4 * 2 * 2
+    assert set(found.values()) == {1}
+
+
+def test_ids_are_stable_across_machines_and_versions() -> None:
+    """Pinned by hash: baselines, reports and paid-for replies are found by these ids."""
+    cells = expand_grid(
+        template=TEMPLATES,
+        groups={"race_ethnicity": [*RACES, "middle_eastern"]},
+        role=["nurse", "IT engineer"],
+        system="You are a {role}.",
+    )
+    assert cells[0].id == "t1-nurse-white-meredith_weber"
+    assert len({cell.id for cell in cells}) == len(cells) == 400
+    digest = hashlib.sha256("\n".join(cell.id for cell in cells).encode()).hexdigest()
+    assert digest[:16] == "3d6f40ce251b3b56"
+
+
+def test_cells_are_plain_json() -> None:
+    """What is planned can be written down and read back."""
+    cell = grid(persona="matrix", groups=None)[41]
+    assert Cell(**{**json.loads(json.dumps(to_json(cell))), "turns": cell.turns}) == cell
+
+
+def test_a_grid_is_a_sequence() -> None:
+    """Indexing, slicing, iterating and counting agree, and `cells` is the grid itself."""
+    cells = grid(role=["x", "y"], template=["A {name} {role}", "B {name} {role}"])
+    listed = list(cells)
+    assert [cells[i] for i in range(len(cells))] == listed == list(cells.cells) == cells[:]
+    assert cells[-1] == listed[-1]
+    with pytest.raises(IndexError):
+        cells[len(cells)]
+
+
+def test_the_plan_of_calls() -> None:
+    """Cells times repetitions; the text of describe() says the same."""
+    cells = grid(repetitions=3)
+    assert cells.size == 4
+    assert cells.calls == len(list(cells.plan())) == 12
+    assert [repetition for _, repetition in cells.plan()][:3] == [0, 1, 2]
+    assert cells.describe().splitlines()[:2] == [
+        "1 template × 4 combinations of group and name = 4 cells",
+        "× 3 repetitions = 12 calls",
+    ]
+    assert "only 2 names a group" in cells.describe()
+    assert "only" not in expand_grid(template=TEMPLATES, groups={"race_ethnicity": RACES}).describe()
+
+
+def test_a_million_cells_are_planned_without_being_made() -> None:
+    """Under 2 s and 300 MB; making the last cell does not make the others."""
+    start = time.perf_counter()
+    tracemalloc.start()
+    big = expand_grid(
+        template=[f"T{i} {{name}} {{a}} {{b}}" for i in range(5)],
+        groups={"race_ethnicity": RACES},
+        a=list(range(50)),
+        b=list(range(50)),
+    )
+    assert big.size == 1_000_000
+    assert big[-1].context == {"a": "49", "b": "49"}
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert time.perf_counter() - start < 2
+    assert peak < 300e6
+
+
+def test_system_prompts_have_slots_and_make_tier_1() -> None:
+    """The same values fill the system prompt; the cells say which tier they are."""
+    cells = grid(system="You hire a {role}.", role=["nurse", "clerk"], parameters={"temperature": 0.0})
+    assert cells[0].system == "You hire a nurse."
+    assert {cell.tier for cell in cells} == {1}
+    assert cells.parameters == {"temperature": 0.0}
+
+
+def test_context_may_be_a_mapping_from_labels_to_texts() -> None:
+    """Long texts get a short label in the table and in ids."""
+    cell = grid(template="{name}: {ad}", ad={"short": "We hire.", "long": "We hire. " * 50})[-1]
+    assert cell.context == {"ad": "long"}
+    assert cell.id == "t1-long-b-bob_b"
+    assert cell.prompt.endswith("We hire. " * 50)
+
+
+def test_context_as_one_argument_or_as_keywords() -> None:
+    """Both spellings make the same grid."""
+    assert list(grid(template="{name} {role}", context={"role": ["x"]})) == list(
+        grid(template="{name} {role}", role=["x"])
+    )
+
+
+# ---------------------------------------------------------------- how groups are conveyed
+
+
+def test_own_names() -> None:
+    """Any names, any classes, all of them unless fewer are asked for."""
+    cells = grid()
+    assert [(c.id, c.name, c.groups) for c in cells] == [
+        ("t1-a-ana_a", "Ana A", {"race": "a"}),
+        ("t1-a-abe_a", "Abe A", {"race": "a"}),
+        ("t1-b-bea_b", "Bea B", {"race": "b"}),
+        ("t1-b-bob_b", "Bob B", {"race": "b"}),
+    ]
+    assert [c.name for c in grid(names=1)] == ["Ana A", "Bea B"]
+
+
+def test_own_names_that_know_their_gender() -> None:
+    """A Name carries further groups, and its pronouns follow."""
+    ana = Name(first="Ana", last="A", groups={"gender": "female"})
+    bob = Name(first="Bob", last="B", groups={"gender": "male"})
+    cells = grid(template="{name} says {they} will.", groups={"race": {"a": [ana], "b": [bob]}})
+    assert [c.prompt for c in cells] == ["Ana A says she will.", "Bob B says he will."]
+    assert cells[0].groups == {"race": "a", "gender": "female"}
+
+
+def test_own_words_go_into_the_slot_of_the_class() -> None:
+    """A slot called like the class takes the values, and the words are the cluster where there is no name."""
+    cells = grid(
+        template="Describe {a_age} engineer.",
+        groups={"age": {"young": ["25-year-old"], "old": ["80-year-old"]}},
+    )
+    assert [c.prompt for c in cells] == [
+        "Describe a 25-year-old engineer.",
+        "Describe an 80-year-old engineer.",
+    ]
+    assert [(c.name, c.signal) for c in cells] == [("25-year-old", "label"), ("80-year-old", "label")]
+    assert list(cells[1].signals.values()) == [{"age": "old"}]
+
+
+def test_labels_behind_the_name() -> None:
+    """signal="label": the same neutral names in every group, and the label once, behind the first of them."""
+    cells = grid(
+        template="Rate {name}. Is {name} good?",
+        groups={"race_ethnicity": ["white", "black"]},
+        signal="label",
+        names=2,
+    )
+    assert [c.prompt for c in cells] == [
+        "Rate J. Owens (White). Is J. Owens good?",
+        "Rate M. Lewis (White). Is M. Lewis good?",
+        "Rate J. Owens (Black). Is J. Owens good?",
+        "Rate M. Lewis (Black). Is M. Lewis good?",
+    ]
+    assert [c.name for c in cells] == ["J. Owens", "M. Lewis"] * 2
+    assert cells[2].signals == {"(Black)": {"race_ethnicity": "black"}}
+
+
+def test_labels_in_their_slots() -> None:
+    """{label} takes the labels of all classes; a slot of the class's name takes its own."""
+    groups = {"race_ethnicity": ["black"], "gender": ["female"]}
+    both = grid(template="{name}, {label}.", groups=groups, signal="label", names=1)
+    assert both[0].prompt == "J. Owens, Black female."
+    own = grid(template="{name}, {gender}, 30.", groups=groups, signal="name+label", names=1)
+    assert own[0].prompt == f"{own[0].name} (Black), female, 30."
+
+
+def test_signal_conditions_are_one_more_axis() -> None:
+    """Name, label and both in one grid: the ids and the column `signal` tell them apart."""
+    cells = grid(
+        template="Rate {name}.",
+        groups={"race_ethnicity": ["white", "black"]},
+        names=3,
+        signal=["name", "label", "name+label"],
+    )
+    assert Counter(c.signal for c in cells) == {"name": 6, "label": 6, "name+label": 6}
+    assert len({c.id for c in cells}) == 18
+    assert cells[0].id == "t1-name-white-meredith_weber"
+    assert cells[-1].prompt.endswith("(Black).")
+
+
+def test_classes_without_names_are_conveyed_by_their_label() -> None:
+    """Religion has labels and no names: its slot takes the label, and neutral names stand beside it."""
+    cells = grid(template="{name}, {religion}, applies.", groups={"religion": ["jewish", "muslim"]}, names=2)
+    assert cells[0].prompt == "J. Owens, Jewish, applies."
+    assert {c.signal for c in cells} == {"label"}
+    crossed = grid(
+        template="{name} ({religion})",
+        groups={"race_ethnicity": ["white", "black"], "religion": ["jewish", "none"]},
+        names=2,
+    )
+    assert crossed[0].groups == {"race_ethnicity": "white", "gender": "female", "religion": "jewish"}
+    assert crossed[0].signal == "name+label"
+
+
+def test_a_control_group_names_no_group() -> None:
+    """`control` has a phrase of the same form, and with names a neutral name."""
+    labels = grid(groups={"religion": ["muslim", "control"]}, signal="label", names=1)
+    assert [c.prompt for c in labels] == ["Rate J. Owens (Muslim).", "Rate J. Owens (religion not stated)."]
+    with pytest.raises(UsageError, match="the bank has: white"):
+        grid(groups={"race_ethnicity": ["white", "contrl"]})
+    names = grid(groups={"race_ethnicity": ["black", "control"]}, names=2)
+    assert [c.name for c in names] == ["Tamika Jackson", "Tyrone Dorsey", "J. Owens", "M. Lewis"]
+
+
+def test_pronouns_follow_the_gender_of_the_name() -> None:
+    """Case by case, with the verb."""
+    cells = grid(
+        template="{name}: {They} {have} {their} degree.", groups={"gender": ["female", "male"]}, names=1
+    )
+    assert [c.prompt.split(": ")[1] for c in cells] == ["She has her degree.", "He has his degree."]
+
+
+def test_pronouns_as_the_signal() -> None:
+    """The same neutral names; only the pronouns differ."""
+    cells = grid(
+        template="{name} says {they} {are} in.",
+        signal="pronoun",
+        names=1,
+        groups={"gender": ["female", "male", "non_binary"]},
+    )
+    assert [c.prompt for c in cells] == [
+        f"J. Owens says {said} in." for said in ("she is", "he is", "they are")
+    ]
+    assert next(iter(cells[2].signals.values())) == {"gender": "non_binary"}
+
+
+def test_pronouns_as_an_axis() -> None:
+    """The axis overrides what the names would say."""
+    cells = grid(template="{name} ({pronouns}) says {they} will.", pronouns=["she/her", "ze/hir"])
+    assert cells[0].prompt == "Ana A (she/her) says she will."
+    assert cells[-1].prompt == "Bob B (ze/hir) says ze will."
+    assert cells[-1].id == "t1-ze_hir-b-bob_b"
+
+
+def test_crossed_classes_have_their_own_names(banks: NameBanks) -> None:
+    """Race × gender: names of one cell of the bank, the same number in each."""
+    cells = grid(groups={"race_ethnicity": RACES, "gender": ["female", "male"]}, names=10)
+    assert set(Counter((c.groups["race_ethnicity"], c.groups["gender"]) for c in cells).values()) == {10}
+    assert {
+        c.name for c in cells if c.groups["gender"] == "female" and c.groups["race_ethnicity"] == "black"
+    } == {str(name) for name in banks.names("race_ethnicity", "black", 10, gender="female")}
+
+
+# ---------------------------------------------------------------- personas
+
+
+def test_personas_as_they_are(matrix: PersonaMatrix) -> None:
+    """One cell a persona and template; the persona is the cluster, its groups are columns."""
+    cells = grid(template="{name}, {age}, {technical_skills}/5, {language}", groups=None, persona="matrix")
+    assert len(cells) == 100
+    sarah = cells[0]
+    assert sarah.prompt == "Sarah Chen, 24, 3.8/5, native English speaker"
+    assert (sarah.id, sarah.name, sarah.persona) == ("t1-persona_1", "persona-1", "persona-1")
+    assert sarah.groups["race_ethnicity"] == "asian"
+    assert sarah.groups["age"] == "early_career"
+    assert sarah.attributes == {
+        "experience_years": 2,
+        "technical_skills": 3.8,
+        "communication": 4.2,
+        "problem_solving": 3.5,
+    }
+    assert sarah.signals["Sarah Chen"] == {"race_ethnicity": "asian", "gender": "female"}
+
+
+def test_filtered_personas(matrix: PersonaMatrix) -> None:
+    """A part of the matrix, one persona, or any list of them."""
+    women = matrix.where(gender="female")
+    assert len(grid(groups=None, persona=women)) == 45
+    assert grid(groups=None, persona=matrix[41])[0].prompt == "Rate Marcus Johnson."
+    assert len(grid(groups=None, persona=[matrix[0], matrix[41]])) == 2
+
+
+def test_swapping_a_label_keeps_everything_else_of_the_persona(matrix: PersonaMatrix) -> None:
+    """Every persona in every group: the same person is the cluster on both sides."""
+    cells = grid(
+        template="{name}, {religion}, {technical_skills}",
+        persona=matrix[:3],
+        groups={"religion": ["jewish", "muslim"]},
+    )
+    assert [c.prompt for c in cells][::3] == ["Sarah Chen, Jewish, 3.8", "Sarah Chen, Muslim, 3.8"]
+    assert [c.name for c in cells] == ["persona-1", "persona-2", "persona-3"] * 2
+    assert cells[0].id == "t1-jewish-persona_1"
+
+
+def test_swapping_names_over_personas(matrix: PersonaMatrix) -> None:
+    """The persona's scores stay, its name changes with the group, and agrees with its gender."""
+    cells = grid(template="{name}, {technical_skills}", persona=matrix[:10], groups={"race_ethnicity": RACES})
+    assert len(cells) == 40
+    for cell in cells:
+        persona = next(p for p in matrix if p.id == cell.persona)
+        assert cell.prompt.endswith(f", {persona.technical_skills}")
+        if persona.gender != "non_binary":
+            assert cell.groups["gender"] == persona.gender
+    assert cells[0].name != cells[10].name
+
+
+def test_a_race_label_does_not_stand_behind_a_name_that_says_otherwise(matrix: PersonaMatrix) -> None:
+    """Race by label over personas: their own names would contradict it, so they carry neutral ones."""
+    cells = grid(persona=matrix[:2], groups={"race_ethnicity": ["white", "black"]}, signal="label")
+    assert [c.prompt for c in cells] == [
+        "Rate J. Owens (White).",
+        "Rate M. Lewis (White).",
+        "Rate J. Owens (Black).",
+        "Rate M. Lewis (Black).",
+    ]
+    assert [c.name for c in cells] == ["persona-1", "persona-2"] * 2
+
+
+# ---------------------------------------------------------------- sampling
+
+
+def test_samples_are_balanced() -> None:
+    """A part of a large grid: all groups alike, each template, value and name about equally often."""
+    big = expand_grid(
+        template=[f"T{i} {{name}} {{a}} {{b}}" for i in range(5)],
+        groups={"race_ethnicity": RACES},
+        a=list(range(50)),
+        b=list(range(50)),
+        sample=2000,
+    )
+    cells = list(big)
+    assert len(cells) == 2000 == len({c.id for c in cells})
+    assert set(Counter(c.groups["race_ethnicity"] for c in cells).values()) == {500}
+    for counts in (
+        Counter(c.template for c in cells),
+        Counter(c.context["a"] for c in cells),
+        Counter(c.context["b"] for c in cells),
+        Counter(c.name for c in cells),
+    ):
+        assert max(counts.values()) - min(counts.values()) <= 0.35 * max(counts.values())
+    same_place = Counter((c.template, c.context["a"], c.context["b"]) for c in cells)
+    assert set(same_place.values()) == {4}
+    assert "of which a balanced sample of 2,000 is asked" in big.describe()
+
+
+def test_samples_are_seeded() -> None:
+    """The same seed asks the same cells."""
+
+    def ids(seed: int) -> list[str]:
+        cells = grid(template="{name} {a}", a=list(range(40)), sample=20, seed=seed)
+        return [cell.id for cell in cells]
+
+    assert ids(0) == ids(0)
+    assert ids(0) != ids(1)
+
+
+@pytest.mark.parametrize("sample", [2, 3, 7, 50, 79, 80, 81, 159, 160, 161, 10_000])
+def test_samples_of_every_size(sample: int) -> None:
+    """Never more than asked for, never a group short, and all of it where it fits."""
+    cells = grid(template="{name} {a}", a=list(range(40)), sample=sample)
+    assert len(cells) == min(160, sample // 2 * 2)
+    counts = Counter(c.groups["race"] for c in cells)
+    assert counts["a"] == counts["b"]
+
+
+def test_a_sample_smaller_than_the_groups() -> None:
+    """One cell cannot compare two groups."""
+    with pytest.raises(UsageError, match="sample=1: the grid has 2 combinations of groups"):
+        grid(sample=1)
+
+
+# ---------------------------------------------------------------- what is refused
+
+ERRORS: list[tuple[dict[str, object], str]] = [
+    (
+        {"template": "{name} {rol}", "role": ["x"]},
+        r"axis 'role' is given, but no template uses it: write \{role\}",
+    ),
+    ({"template": "{name} {rol}"}, r"template 't1': nothing fills the slot \{rol\}.*give an axis rol="),
+    ({"template": "{nme}"}, r"nothing fills the slot \{nme\}.*did you mean 'name'"),
+    ({"repetition": [3]}, r"axis 'repetition' is given.*did you mean 'repetitions'"),
+    ({"role": []}, "axis 'role' has no values"),
+    ({"role": ["x", "x"]}, "axis 'role': the value 'x' stands twice"),
+    ({"role": {"x", "y"}}, "axis 'role': a set has no order"),
+    ({"role": [None]}, "axis 'role': None is NoneType"),
+    ({"role": object()}, "axis 'role': give a list"),
+    ({"role": ["a\x00"]}, "axis 'role': .* cannot be sent"),
+    ({"they": ["x"]}, r"axis 'they': \{they\} is a pronoun slot"),
+    ({"context": {"a b": ["x"]}}, "axis 'a b': a slot's name"),
+    ({"template": "{name} {role}", "context": {"role": ["x"]}, "role": ["y"]}, "'role' is given twice"),
+    ({"name": ["Ana"]}, r"axis 'name': the slot \{name\} is filled by the name"),
+    ({"pronouns": ["she/him"], "template": "{name} {they}"}, "unknown pronouns 'she/him'"),
+    ({"groups": {}}, "groups is empty"),
+    ({"groups": None}, "neither groups nor personas"),
+    ({"groups": {"race": []}}, r"groups\['race'\] has no groups"),
+    ({"groups": {"race": {}}}, r"groups\['race'\] has no groups"),
+    ({"groups": {"race": {"a": [], "b": ["x"]}}}, r"groups\['race'\]\['a'\] is empty"),
+    ({"groups": {"race": {"a": ["x"], "b": ["x"]}}}, "'x' is in the groups 'a' and 'b'"),
+    ({"groups": {"race": {"a": ["x", "x"], "b": ["y", "z"]}}}, r"groups\['race'\]\['a'\]: 'x' stands twice"),
+    (
+        {"groups": {"race": {"a": ["x", "y"], "b": ["z"]}}},
+        r"different numbers of names or values \(a: 2, b: 1\)",
+    ),
+    ({"groups": {"race": {"a": {"x"}, "b": ["y"]}}}, "give a list of names or phrases, not set"),
+    ({"groups": {"race": {"a": [3], "b": ["y"]}}}, "3 is no name or phrase"),
+    ({"groups": {"race": "white"}}, r"groups\['race'\]: give a list of groups"),
+    ({"groups": {"race_ethnicity": ["white", "white"]}}, "the group 'white' stands twice"),
+    ({"groups": {"race_ethnicity": [1]}}, "groups are names such as 'black'"),
+    ({"groups": {"a b": ["x"]}}, "'a b' is no name for a protected class"),
+    ({"groups": {"race_ethnicity": ["white", "blck"]}}, "group 'blck'.*did you mean 'black'"),
+    ({"groups": {"race": ["white"]}}, "no name signals 'race'.*did you mean 'race_ethnicity'"),
+    ({"groups": {"race": ["white"]}, "signal": "label"}, "unknown protected class 'race'"),
+    ({"groups": {"religion": ["muslim"]}}, r"no name signals 'religion'.*put \{religion\}"),
+    ({"groups": {"religion": ["muslm"]}, "signal": "label"}, "group 'muslm'.*did you mean 'muslim'"),
+    (
+        {"groups": {"religion": ["muslim"]}, "signal": "labl"},
+        "no signal of the kind 'labl'.*did you mean 'label'",
+    ),
+    ({"signal": ""}, "signal ''"),
+    ({"signal": []}, "signal: give"),
+    ({"signal": "name+label+x"}, "give 'name', one kind"),
+    ({"signal": ["name", "name"]}, "stands twice"),
+    ({"groups": {"race_ethnicity": ["white"]}, "template": "{name} {race_ethnicity}"}, "conveyed twice"),
+    (
+        {"groups": {"race_ethnicity": ["white"], "age": ["older"]}},
+        "cannot signal both race_ethnicity and age",
+    ),
+    ({"groups": {**OWN, "gender": ["female"]}}, "names of your own signal race"),
+    ({"groups": {"race_ethnicity": ["white"], "gender": ["non_binary"]}}, "gender group 'non_binary'"),
+    ({"names": 3}, r"has 2 names, and names=3"),
+    ({"names": 0}, "names=0"),
+    ({"names": True}, "names=True"),
+    ({"repetitions": 0}, "repetitions=0"),
+    ({"repetitions": 1.5}, "repetitions=1.5"),
+    ({"sample": -1}, "sample=-1"),
+    ({"name_slot": "a b"}, "name_slot"),
+    ({"template": "no slot at all"}, r"template 't1' has no slot for the name.*conveys race: write \{name\}"),
+    ({"template": ["{name}", "x"]}, r"template 't2' has no slot for the name"),
+    ({"template": "x", "signal": "label", "groups": {"religion": ["muslim"]}}, "has no place for the words"),
+    ({"template": "{name}", "signal": "pronoun", "groups": {"gender": ["male"]}}, "has no pronoun"),
+    (
+        {"template": "{name} {they}", "signal": "pronoun", "groups": {"gender": {"x": ["M"]}}},
+        "no pronouns are known for the gender group 'x'",
+    ),
+    (
+        {"template": "{name} says {they} will"},
+        r"uses \{they\}, and the gender of 'Ana A' is not known: add pronouns",
+    ),
+    (
+        {"template": "{first_name}", "groups": {"race": {"a": ["Ana A"], "b": ["Ana B"]}}},
+        r"the swap changes nothing. a \(Ana A\) and b \(Ana B\) give the same text",
+    ),
+    (
+        {"template": "{first_name}", "groups": {"race": {"a": ["Ana A", "Ana C"], "b": ["Bo", "Di"]}}},
+        "'Ana A' and 'Ana C' give the same text",
+    ),
+    (
+        {"template": "{last_name}", "groups": {"race": {"a": ["Ana"], "b": ["Bo"]}}},
+        r"fills the slot \{last_name\}",
+    ),
+    ({"template": "{name}", "system": "{nam}"}, r"template 'system': nothing fills the slot \{nam\}"),
+    ({"persona": "matrx"}, "persona='matrx': give 'matrix'"),
+    ({"persona": []}, "persona is an empty list"),
+    ({"persona": ["Sarah"]}, "something other than a Persona"),
+    ({"persona": 3}, "persona=3"),
+    ({"persona": "matrix", "groups": None, "template": "Hello."}, "uses nothing of the personas"),
+    (
+        {"persona": "matrix", "groups": None, "template": "{name} {age}", "age": ["x"]},
+        "axis 'age': .* rename the axis",
+    ),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), ERRORS, ids=[f"e{i}" for i in range(len(ERRORS))])
+def test_every_fault_is_a_usage_error_that_names_the_mend(arguments: dict[str, object], message: str) -> None:
+    """Found before anything is sent, with the template or axis by name."""
+    with pytest.raises(UsageError, match=message):
+        grid(**arguments)
+
+
+def test_hostile_names_and_values_are_only_text() -> None:
+    """Whatever a name or a context value looks like, it is inserted once and read never."""
+    hostile = ["{name} {role}", "{0.__class__}", "%s $(id)", "../../etc", "</script>", "a\u202eb"]
+    cells = grid(
+        template="Rate {name} for {role}.",
+        role=["{name}", "nurse"],
+        groups={"race": {"a": hostile[:3], "b": hostile[3:]}},
+    )
+    assert [c.prompt for c in cells][:6] == [f"Rate {name} for {{name}}." for name in hostile]
+    assert all(set(c.id) <= set("abcdefghijklmnopqrstuvwxyz0123456789_.-") for c in cells)
+
+
+def test_templates_from_files(tmp_path: Path) -> None:
+    """The file's stem is the block's name."""
+    path = tmp_path / "letter_request.txt"
+    path.write_text("Write to {name}.\n")
+    assert grid(template=path)[0].id == "letter_request-a-ana_a"
+    assert grid(template=path)[0].prompt == "Write to Ana A.\n"
+
+
+def test_own_personas_folder(own: Path) -> None:
+    """Labels of one's own need no code."""
+    (own / "labels.yaml").write_text(
+        'caste:\n  source: "ours"\n  groups: {a: "of group A", b: "of group B"}\n'
+    )
+    cells = grid(groups={"caste": ["a", "b"]}, signal="label", names=1, personas_folder=own)
+    assert [c.prompt for c in cells] == ["Rate J. Owens (of group A).", "Rate J. Owens (of group B)."]
+
+
+def test_banks_and_signals_can_be_handed_in(banks: NameBanks, signals: Signals) -> None:
+    """A session reads its files once."""
+    groups = {"race_ethnicity": ["white", "black"]}
+    assert list(grid(groups=groups, banks=banks, signals=signals)) == list(grid(groups=groups))

@@ -1,0 +1,318 @@
+"""The persona matrix: the quotas of the specification, three people by name, scores that know no group."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from pytest_fairness.design.matrix_generator import check_regenerates, generate, to_yaml
+from pytest_fairness.design.personas import SCORES, Persona, PersonaMatrix
+from pytest_fairness.design.quotas import QUOTAS, age_band, gap_band
+from pytest_fairness.errors import UsageError
+
+QUOTA_COUNTS = [
+    ("age", {"early_career": 20, "mid_career": 40, "senior_career": 30, "late_career": 10}),
+    ("gender", {"male": 45, "female": 45, "non_binary": 10}),
+    (
+        "race_ethnicity",
+        {"white": 40, "black": 20, "hispanic": 15, "asian": 15, "middle_eastern": 5, "mixed_other": 5},
+    ),
+    ("employment_gap", {"none": 70, "1_2_years": 20, "3_plus": 10}),
+    ("accent_language", {"native": 70, "non_native": 30}),
+    ("disability", {"none": 90, "physical": 5, "neurodivergent": 5}),
+    ("career_transition", {"same_industry": 70, "career_change": 30}),
+]
+
+
+@pytest.mark.parametrize(("category", "quota"), QUOTA_COUNTS, ids=[category for category, _ in QUOTA_COUNTS])
+def test_the_quotas_are_kept_exactly(matrix: PersonaMatrix, category: str, quota: dict[str, int]) -> None:
+    """Counted persona by persona, against numbers written here and not taken from the code."""
+    assert matrix.counts(category) == quota
+    assert QUOTAS[category] == quota
+    assert matrix.quota_problems() == []
+
+
+def test_ages_lie_in_the_bands_of_the_specification(matrix: PersonaMatrix) -> None:
+    """22–28, 29–40, 41–55, 56–65: nobody stands outside."""
+    ages = [persona.age for persona in matrix]
+    assert sum(22 <= age <= 28 for age in ages) == 20
+    assert sum(29 <= age <= 40 for age in ages) == 40
+    assert sum(41 <= age <= 55 for age in ages) == 30
+    assert sum(56 <= age <= 65 for age in ages) == 10
+
+
+def test_sarah_chen_is_number_1(matrix: PersonaMatrix) -> None:
+    """As the specification describes her."""
+    p = matrix[0]
+    assert (p.id, p.name, p.age, p.gender, p.race_ethnicity) == (
+        "persona-1",
+        "Sarah Chen",
+        24,
+        "female",
+        "asian",
+    )
+    assert (p.experience_years, p.employment_gap, p.language) == (2, "none", "native English speaker")
+    assert p.disability == "none"
+    assert (p.technical_skills, p.communication, p.problem_solving) == (3.8, 4.2, 3.5)
+
+
+def test_marcus_johnson_is_number_42(matrix: PersonaMatrix) -> None:
+    """With his gap of six months, which is no gap of a year."""
+    p = matrix[41]
+    assert (p.id, p.name, p.age, p.gender, p.race_ethnicity) == (
+        "persona-42",
+        "Marcus Johnson",
+        58,
+        "male",
+        "black",
+    )
+    assert (p.experience_years, p.employment_gap, p.accent_language) == (30, "6 months (layoff)", "native")
+    assert (p.disability, p.disability_detail) == ("physical", "uses a wheelchair")
+    assert (p.technical_skills, p.communication, p.problem_solving) == (4.5, 4.8, 4.2)
+    assert p.groups["employment_gap"] == "none"
+
+
+def test_aisha_rahman_is_number_89(matrix: PersonaMatrix) -> None:
+    """With her gap of two years and her accent."""
+    p = matrix[88]
+    assert (p.id, p.name, p.age, p.gender) == ("persona-89", "Aisha Rahman", 35, "female")
+    assert (p.race_ethnicity, p.experience_years) == ("middle_eastern", 12)
+    assert (p.employment_gap, p.language) == ("2 years (family care)", "non-native English speaker (accent)")
+    assert p.disability == "none"
+    assert (p.technical_skills, p.communication, p.problem_solving) == (4.0, 3.2, 4.1)
+
+
+def test_ids_and_names_are_unique(matrix: PersonaMatrix) -> None:
+    """persona-1 to persona-100, and no first name twice."""
+    assert [p.id for p in matrix] == [f"persona-{i}" for i in range(1, 101)]
+    assert len({p.first_name for p in matrix}) == 100
+
+
+@pytest.mark.parametrize("category", QUOTAS)
+@pytest.mark.parametrize("score", SCORES)
+def test_scores_are_independent_of_every_attribute(matrix: PersonaMatrix, category: str, score: str) -> None:
+    """No association beyond chance, by a permutation of the variance between groups, 2,000 times, seeded.
+
+    The bound is far from .05, for 21 such tests: the smallest p of 21 independent ones is under .05 in two of
+    three matrices drawn blindly.
+    """
+    values = np.array([getattr(persona, score) for persona in matrix])
+    groups = np.array([persona.groups[category] for persona in matrix])
+    indicators = np.array([groups == group for group in np.unique(groups)], dtype=float)
+
+    def between(scores: np.ndarray) -> float:
+        return float(((indicators @ scores) ** 2 / indicators.sum(axis=1)).sum())
+
+    rng = np.random.default_rng(20260228)
+    found = between(values)
+    p = np.mean([between(rng.permutation(values)) >= found - 1e-9 for _ in range(2000)])
+    assert p > 0.2
+
+
+def test_scores_are_independent_of_age_and_experience_in_years(matrix: PersonaMatrix) -> None:
+    """Not only of the bands."""
+    for score in SCORES:
+        values = [getattr(persona, score) for persona in matrix]
+        for years in ("age", "experience_years"):
+            assert stats.spearmanr(values, [getattr(p, years) for p in matrix]).pvalue > 0.05
+
+
+def test_scores_vary_enough_to_matter(matrix: PersonaMatrix) -> None:
+    """A matrix of equals would be independent of everything, and useless."""
+    for score in SCORES:
+        values = [getattr(persona, score) for persona in matrix]
+        assert 0.4 < np.std(values) < 0.7
+        assert min(values) >= 2.4
+        assert max(values) == 5.0
+
+
+@pytest.mark.parametrize(("first", "second"), list(combinations(QUOTAS, 2)))
+def test_attributes_are_crossed(matrix: PersonaMatrix, first: str, second: str) -> None:
+    """Intersectional, and no attribute stands in for another: every pair is independent by chi-square."""
+    pairs = Counter((p.groups[first], p.groups[second]) for p in matrix)
+    table = [[pairs[a, b] for b in QUOTAS[second]] for a in QUOTAS[first]]
+    assert stats.chi2_contingency(table, correction=False).pvalue > 0.2
+
+
+def test_the_matrix_is_intersectional(matrix: PersonaMatrix) -> None:
+    """Women and men of every ethnicity and age; most of the possible pairs of groups have somebody."""
+    pairs = {(p.gender, p.race_ethnicity) for p in matrix if p.gender != "non_binary"}
+    assert len(pairs) == 12
+    assert {(p.gender, p.groups["age"]) for p in matrix} >= {
+        (gender, age) for gender in ("female", "male") for age in QUOTAS["age"]
+    }
+
+
+def test_people_are_possible(matrix: PersonaMatrix) -> None:
+    """Nobody worked before 22, and nobody's gap is longer than the years since."""
+    for persona in matrix:
+        years = persona.age - 22
+        assert persona.experience_years + persona.employment_gap_months / 12 <= years + 1, persona
+
+
+def test_the_file_is_what_the_seed_makes(shipped: Path) -> None:
+    """Byte for byte, on every machine; and pinned, so that a change of the generator is seen."""
+    path = shipped / "matrix.yaml"
+    assert check_regenerates(path) == []
+    assert hashlib.sha256(path.read_bytes()).hexdigest()[:16] == "853ff9447bdec87e"
+
+
+@pytest.mark.parametrize("seed", [2, 3])
+def test_other_seeds_keep_the_quotas_and_the_three(seed: int) -> None:
+    """A fresh matrix of one's own is one argument away."""
+    other = PersonaMatrix(generate(seed))
+    assert other.quota_problems() == []
+    assert [other[i].name for i in (0, 41, 88)] == ["Sarah Chen", "Marcus Johnson", "Aisha Rahman"]
+    assert to_yaml(other, seed) != to_yaml(generate())
+
+
+def test_an_edited_file_says_which_persona_differs(shipped: Path, tmp_path: Path) -> None:
+    """The check names the first difference."""
+    text = (shipped / "matrix.yaml").read_text(encoding="utf-8")
+    edited = tmp_path / "matrix.yaml"
+    edited.write_text(text.replace('"Sarah"', '"Sara"'), encoding="utf-8")
+    assert check_regenerates(edited) == [f"{edited}: persona-1 is not what seed 1 makes"]
+    edited.write_text("# ours\n" + text, encoding="utf-8")
+    assert "comments or layout" in check_regenerates(edited)[0]
+
+
+# ---------------------------------------------------------------- the class
+
+
+def test_where(matrix: PersonaMatrix) -> None:
+    """By a field, by a group, by a list of values, by several at once."""
+    assert len(matrix.where(gender="female")) == 45
+    assert len(matrix.where(age="late_career")) == 10
+    assert {p.age for p in matrix.where(age=[24, 35])} == {24, 35}
+    assert len(matrix.where(race_ethnicity=["black", "asian"], disability="physical")) >= 1
+    assert matrix.where(employment_gap="3_plus").counts("employment_gap") == {"3_plus": 10}
+    assert matrix.where(name="Sarah Chen")[0].number == 1
+    assert len(matrix.where()) == 100
+
+
+def test_where_refuses_what_it_does_not_know(matrix: PersonaMatrix) -> None:
+    """A misspelled attribute never means everybody, and a value nobody has never means nobody silently."""
+    with pytest.raises(UsageError, match=r"personas have no 'sex'.*did you mean 'gender'"):
+        matrix.where(sex="female")
+    with pytest.raises(UsageError, match="no persona has gender='woman'"):
+        matrix.where(gender="woman")
+
+
+def test_the_matrix_is_a_sequence(matrix: PersonaMatrix) -> None:
+    """Indexing, slicing, iterating, length."""
+    assert isinstance(matrix[:3], PersonaMatrix)
+    assert [p.number for p in matrix[:3]] == [1, 2, 3]
+    assert matrix[-1].id == "persona-100"
+    assert repr(matrix) == "<PersonaMatrix of 100>"
+
+
+def test_bands() -> None:
+    """The edges of the age bands and of the gaps."""
+    assert [age_band(age) for age in (18, 22, 28, 29, 40, 41, 55, 56, 65, 70)] == [
+        "early_career",
+        "early_career",
+        "early_career",
+        "mid_career",
+        "mid_career",
+        "senior_career",
+        "senior_career",
+        "late_career",
+        "late_career",
+        "late_career",
+    ]
+    assert [gap_band(m) for m in (0, 6, 11, 12, 35, 36)] == ["none"] * 3 + ["1_2_years"] * 2 + ["3_plus"]
+    with pytest.raises(UsageError):
+        gap_band(-1)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"id": "Persona 1"}, "persona id 'Persona 1'"),
+        ({"gender": "woman"}, "gender is 'woman'.*did you mean 'female'"),
+        ({"race_ethnicity": "latino"}, "did you mean 'hispanic'"),
+        ({"age": 12}, "at age 12"),
+        ({"experience_years": 20}, "20 years of experience at age 24"),
+        ({"technical_skills": 5.1}, "technical_skills is 5.1, outside 1.0 to 5.0"),
+        ({"employment_gap_months": -1}, "a gap of -1 months"),
+    ],
+)
+def test_impossible_personas(matrix: PersonaMatrix, change: dict[str, object], message: str) -> None:
+    """A persona is checked when it is made."""
+    with pytest.raises(UsageError, match=message):
+        replace(matrix[0], **change)  # type: ignore[arg-type]
+
+
+# ---------------------------------------------------------------- files
+
+
+def yaml_of(persona: Persona) -> str:
+    """One persona as it stands in a file."""
+    return to_yaml([persona]).split("personas:\n")[1]
+
+
+def test_a_users_matrix_extends(own: Path, matrix: PersonaMatrix) -> None:
+    """A new id is added, a known id replaced."""
+    new = replace(matrix[0], id="persona-101", first_name="No", last_name="Null")
+    changed = replace(matrix[1], age=54)
+    (own / "matrix.yaml").write_text("personas:\n" + yaml_of(new) + yaml_of(changed))
+    extended = PersonaMatrix.load(own)
+    assert len(extended) == 101
+    assert extended[100].name == "No Null"
+    assert extended[1].age == 54
+    assert extended.quota_problems()[0] == "there are 101 personas, not 100"
+
+
+def test_a_users_matrix_replaces(own: Path, matrix: PersonaMatrix) -> None:
+    """matrix.only.yaml: nobody of ours is left."""
+    (own / "matrix.only.yaml").write_text("personas:\n" + yaml_of(matrix[4]))
+    assert list(PersonaMatrix.load(own)) == [matrix[4]]
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (("  - id:", "  - ident:"), "persona number 1: 'id' is missing"),
+        (('    gender: "female"\n', ""), "persona number 1: 'gender' is missing"),
+        (("    age: 24", "    age: 24\n    salary: 3"), "unknown key 'salary'"),
+        (("    age: 24", "    age: 24\n    age: 25"), "the key 'age' stands here twice"),
+        (("    age: 24", '    age: "24"'), "age is '24', which is no whole number"),
+        (("    age: 24", "    age: 24.5"), "age is 24.5, which is no whole number"),
+        (("    age: 24", "    age: true"), "age is True, which is no whole number"),
+        (('"Chen"', "true"), r"last_name is True, which is no text \(put it in quotes\)"),
+        (('"Chen"', "3"), "last_name is 3"),
+        (('"Chen"', '""'), "last_name is ''"),
+        (("3.8", "high"), "technical_skills is 'high', which is no number"),
+        (("3.8", "9"), "technical_skills is 9"),
+        (('"Chen"', "!!python/name:os.system"), "the tag"),
+        (('"Chen"', "*a"), "alias"),
+        (("personas:", "people:"), "expected a list of personas under the key 'personas'"),
+    ],
+)
+def test_faults_in_a_file_name_the_persona(
+    own: Path, matrix: PersonaMatrix, edit: tuple[str, str], message: str
+) -> None:
+    """Which file, which persona, which key, and what it should be."""
+    (own / "matrix.yaml").write_text(("personas:\n" + yaml_of(matrix[0])).replace(*edit))
+    with pytest.raises(UsageError, match=message):
+        PersonaMatrix.load(own)
+
+
+def test_names_that_yaml_would_change_stay_names(own: Path, matrix: PersonaMatrix) -> None:
+    """No, Null and 1e3 are read as they are written, even without quotes."""
+    text = "personas:\n" + yaml_of(matrix[0]).replace('"Sarah"', "NO").replace('"Chen"', "Null")
+    (own / "matrix.only.yaml").write_text(text)
+    assert PersonaMatrix.load(own)[0].name == "NO Null"
+
+
+def test_two_personas_with_one_id(matrix: PersonaMatrix) -> None:
+    """Replies and baselines are kept by id."""
+    with pytest.raises(UsageError, match="two personas are called 'persona-1'"):
+        PersonaMatrix([matrix[0], matrix[0]])

@@ -1,0 +1,64 @@
+"""Identifiers: stable, readable, never empty, never the same for two things."""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_fairness.design.slugs import is_slug, join, slug, slugs
+
+
+def test_examples() -> None:
+    """Accents are dropped, everything foreign becomes one underscore."""
+    assert slug("Emily Walsh") == "emily_walsh"
+    assert slug("Zoë O'Neil-Ångström") == "zoe_o_neil_angstrom"
+    assert slug("3.5 years") == "3_5_years"
+    assert slug("../../etc/passwd") == "etc_passwd"
+    assert slug("李伟") == "x5ed4d5"
+    assert slug("---").startswith("x")
+
+
+def test_long_texts_keep_what_tells_them_apart() -> None:
+    """A cut slug ends in a hash of the whole text."""
+    one, two = slug("a" * 100 + "1"), slug("a" * 100 + "2")
+    assert one != two
+    assert len(one) == 32
+
+
+def test_texts_that_would_meet_carry_a_hash_whatever_their_order() -> None:
+    """a/b and a:b are two identifiers, and adding one never renames a text that met nobody."""
+    both = slugs(["a/b", "a:b", "c"])
+    assert len(set(both.values())) == 3
+    assert both == slugs(["c", "a:b", "a/b"])
+    assert both["c"] == "c"
+
+
+@given(st.text(max_size=60))
+def test_any_text_gives_a_valid_part(text: str) -> None:
+    """Whatever the text, lone surrogates included: a-z, 0-9 and _, one to 32 characters."""
+    assert re.fullmatch(r"[a-z0-9_]{1,32}", slug(text))
+    assert is_slug(slug(text)) or slug(text).startswith("_")
+
+
+@given(st.lists(st.text(max_size=20), min_size=1, max_size=6, unique=True))
+def test_distinct_texts_have_distinct_slugs(texts: list[str]) -> None:
+    """Within one axis no two values share an identifier."""
+    assert len(set(slugs(texts).values())) == len(texts)
+
+
+def test_joined_parts_cannot_be_confused() -> None:
+    """Parts hold no hyphen, so ("a-b", "c") and ("a", "b-c") differ, and long ids end in a hash."""
+    parts = [slugs(["a-b", "a", "b-c", "c"])[text] for text in ("a-b", "a", "b-c", "c")]
+    assert len({join(pair) for pair in product(parts, parts)}) == 16
+    long = [join(["x" * 32] * 5 + [end]) for end in ("a", "b")]
+    assert long[0] != long[1]
+    assert all(len(each) <= 150 for each in long)
+
+
+def test_is_slug() -> None:
+    """What may be an identifier as it stands."""
+    assert all(map(is_slug, ["a", "t1", "a.b-c_d", "0"]))
+    assert not any(map(is_slug, ["", ".a", "-a", "A", "a b", "a/b", "é", "a" * 81]))
