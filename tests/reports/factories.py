@@ -10,8 +10,8 @@ from pytest_fairness.model import Finding, GroupResult, OutcomeKind, PairResult,
 from pytest_fairness.reports.results import RunResults, save_results, write_results
 
 HOSTILE = (
-    "<script>alert(1)</script><img src=x onerror=alert(2)> \x1b]0;owned\x07\x1b[2J \r\u202egnp.exe \u200b\x00 \ud800"
-    " \u2028 javascript:alert(3) =cmd|'/c calc'!A1 ::set-output name=a::b"
+    "<script>alert(1)</script><img src=x onerror=alert(2)> \x1b]0;owned\x07\x1b[2J \r\u202egnp.exe \u200b\x00"
+    " \ud800 \u2028 javascript:alert(3) =cmd|'/c calc'!A1 ::set-output name=a::b"
 )
 
 
@@ -34,7 +34,11 @@ def group(name: str = "white", value: float | None = 0.72, **changes: Any) -> Gr
 
 
 def pair(
-    first: str = "white", second: str = "black", verdict: Verdict = Verdict.FAIL, effect: float = 0.81, **changes: Any
+    first: str = "white",
+    second: str = "black",
+    verdict: Verdict = Verdict.FAIL,
+    effect: float = 0.81,
+    **changes: Any,
 ) -> PairResult:
     """Two groups compared; the interval is ± .3 around the effect unless given."""
     data: dict[str, Any] = {
@@ -64,17 +68,33 @@ def disparity(**changes: Any) -> Finding:
         pair("white", "black"),
         pair("white", "hispanic", Verdict.FLAG, 0.41, corrected_p_value=0.031, p_value=0.0052),
         pair("white", "asian", Verdict.PASS, 0.05, corrected_p_value=1.0, p_value=0.71, worse_off=None),
-        pair("black", "hispanic", Verdict.INCONCLUSIVE, -0.38, reason=Reason.PRECISION, corrected_p_value=0.2, p_value=0.033),
+        pair(
+            "black",
+            "hispanic",
+            Verdict.INCONCLUSIVE,
+            -0.38,
+            reason=Reason.PRECISION,
+            corrected_p_value=0.2,
+            p_value=0.033,
+        ),
         pair("black", "asian", Verdict.FAIL, -0.76),
-        pair("hispanic", "asian", Verdict.INCONCLUSIVE, -0.33, reason=Reason.PRECISION, corrected_p_value=0.4, p_value=0.07),
+        pair(
+            "hispanic",
+            "asian",
+            Verdict.INCONCLUSIVE,
+            -0.33,
+            reason=Reason.PRECISION,
+            corrected_p_value=0.4,
+            p_value=0.07,
+        ),
     )
     data: dict[str, Any] = {
         "assertion": "no_disparity",
         "verdict": Verdict.FAIL,
         "spec_verdict": Verdict.FAIL,
         "sentence": (
-            "FAIL: black is worse off than white on sentiment: 0.560 against 0.720, 0.160 lower (d = 0.81, 90 % "
-            "interval 0.51 to 1.11, corrected p = .002; 200 trials from 20 names a group)."
+            "FAIL: black is worse off than white on sentiment: 0.560 against 0.720, 0.160 lower (d = 0.81, "
+            "90 % interval 0.51 to 1.11, corrected p = .002; 200 trials from 20 names a group)."
         ),
         "test_id": "tests/test_names.py::test_tone_does_not_follow_the_name",
         "test_module": "test_names",
@@ -119,7 +139,11 @@ def passing(**changes: Any) -> Finding:
             group("women", 118.2, low=115.9, high=120.5, sd=11.0),
             group("men", 119.0, low=116.8, high=121.2, sd=10.5),
         ),
-        "pairs": (pair("women", "men", Verdict.PASS, -0.06, metric="word_count", corrected_p_value=0.62, p_value=0.62),),
+        "pairs": (
+            pair(
+                "women", "men", Verdict.PASS, -0.06, metric="word_count", corrected_p_value=0.62, p_value=0.62
+            ),
+        ),
         "family": {"size": 1, "method": "bonferroni", "alpha": 0.05},
         "notes": (),
     }
@@ -131,7 +155,7 @@ def four_fifths(**changes: Any) -> Finding:
     ratio = {"ratio": 0.668, "ratio_low": 0.555, "ratio_high": 0.804, "z": -4.1, "shortfall": 39.0}
     data: dict[str, Any] = {
         "assertion": "four_fifths",
-        "sentence": "FAIL: black is called back at 6.4 %, white at 9.7 %: a ratio of .668, below four fifths.",
+        "sentence": "FAIL: black is called back at 6.5 %, white at 9.7 %, a ratio of .668, under 4/5.",
         "test_id": "examples/test_callbacks.py::test_callback_rates_keep_four_fifths",
         "protected_class": "race",
         "outcome": "called_back",
@@ -156,8 +180,8 @@ def baseline(**changes: Any) -> Finding:
 
     def scope(metric: str, now: float, approved: float, verdict: Verdict, p: float) -> PairResult:
         return pair(
-            "now", "approved", verdict, (now - approved) / 6, metric=metric, difference=now - approved, p_value=p / 3,
-            corrected_p_value=p, worse_off="now",
+            "now", "approved", verdict, (now - approved) / 6, metric=metric, difference=now - approved,
+            p_value=p / 3, corrected_p_value=p, worse_off="now",
             statistics={"now": now, "approved": approved, "margin": 1.0, "t": -4.2, "df": 99},
         )  # fmt: skip
 
@@ -171,7 +195,10 @@ def baseline(**changes: Any) -> Finding:
         "unit": "points",
         "cluster": "persona",
         "block": None,
-        "group_results": (group("now", 89.2, low=88.0, high=90.4), group("approved", 94.2, low=93.1, high=95.3)),
+        "group_results": (
+            group("now", 89.2, low=88.0, high=90.4),
+            group("approved", 94.2, low=93.1, high=95.3),
+        ),
         "pairs": (
             scope("overall", 89.2, 94.2, Verdict.FAIL, 0.0003),
             scope("age", 88.1, 96.5, Verdict.FAIL, 0.0001),
@@ -190,7 +217,7 @@ def categorical(**changes: Any) -> Finding:
         "verdict": Verdict.INCONCLUSIVE,
         "reason": Reason.PRECISION,
         "spec_verdict": Verdict.PASS,
-        "sentence": "INCONCLUSIVE: women and men differ most in how often career is 'nurse': 30.0 % against 21.0 %.",
+        "sentence": "INCONCLUSIVE: women and men differ most on career 'nurse': 30.0 % against 21.0 %.",
         "test_id": "tests/test_careers.py::test_career_advice",
         "protected_class": "gender",
         "outcome": "career",
@@ -199,7 +226,9 @@ def categorical(**changes: Any) -> Finding:
             group("women", None, shares={"engineer": 0.5, "nurse": 0.3, "teacher": 0.2}),
             group("men", None, shares={"engineer": 0.61, "nurse": 0.21, "teacher": 0.18}),
         ),
-        "pairs": (pair("women", "men", Verdict.INCONCLUSIVE, 0.31, metric="career", reason=Reason.PRECISION),),
+        "pairs": (
+            pair("women", "men", Verdict.INCONCLUSIVE, 0.31, metric="career", reason=Reason.PRECISION),
+        ),
     }
     return disparity(**{**data, **changes})
 
@@ -237,7 +266,9 @@ def results(*findings: Finding, **changes: Any) -> RunResults:
     )
 
 
-def trial(group_name: str = "white", reply: str = "A superb data scientist.", **changes: Any) -> dict[str, Any]:
+def trial(
+    group_name: str = "white", reply: str = "A superb data scientist.", **changes: Any
+) -> dict[str, Any]:
     """A log record of type ``trial``."""
     return {
         "type": "trial",
@@ -272,5 +303,15 @@ def run_folder(directory: Path, run: RunResults, trials: list[dict[str, Any]] | 
     return directory
 
 
-__all__ = ["HOSTILE", "baseline", "categorical", "disparity", "four_fifths", "group", "pair", "passing", "results"]
+__all__ = [
+    "HOSTILE",
+    "baseline",
+    "categorical",
+    "disparity",
+    "four_fifths",
+    "group",
+    "pair",
+    "passing",
+    "results",
+]
 __all__ += ["run_folder", "trial", "write_results"]

@@ -51,7 +51,7 @@ def symmetric(
     values: Iterable[float | None], left: float, right: float, *, least: float, most: float
 ) -> Scale:
     """A scale as far left as right of 0 that holds the *values*, from ±*least* to at most ±*most*."""
-    reach = max((abs(value) for value in values if value is not None and math.isfinite(value)), default=least)
+    reach = max((abs(value) for value in values if value is not None and math.isfinite(value)), default=0.0)
     reach = min(max(reach * 1.08, least), most)
     return Scale(-reach, reach, left, right)
 

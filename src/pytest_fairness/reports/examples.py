@@ -16,10 +16,10 @@ Examples: TypeAlias = Mapping[str, Sequence[TrialView]]
 
 
 def collect_examples(run_dir: Path, findings: Sequence[Finding]) -> dict[tuple[str, str], Examples]:
-    """Examples for each (protected class, endpoint) that the *findings* compare, from the run's logs.
+    """Examples for each (protected class, endpoint) that the *findings* compare, from its logs.
 
-    The first trials of each group in the order of the log, one a template as far as possible, so that the same
-    prompts stand side by side. The log is read once, and no more than what is shown is kept.
+    The first trials of each group by template and name, one a template, so that the same prompts stand
+    side by side. The log is read once, and no more than what is shown is kept.
     """
     wanted = {
         (finding.protected_class, finding.model_endpoint or ""): {

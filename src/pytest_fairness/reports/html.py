@@ -99,11 +99,18 @@ def _sections(results: RunResults, run_dir: Path) -> list[Section]:
                 or share_picture(finding, f"{identity}-shares"),
                 pairs_picture=effect_picture(finding, f"{identity}-pairs"),
                 method=explain(finding).split("\n\n")[1:],
-                examples=examples.get(key) if earlier == index + 1 else None,
+                examples=_in_order(examples.get(key), finding) if earlier == index + 1 else None,
                 examples_at=earlier if earlier != index + 1 and key in examples else None,
             )
         )
     return sections
+
+
+def _in_order(examples: Examples | None, finding: Finding) -> Examples | None:
+    """The *examples* of the finding's groups, in its order."""
+    if examples is None:
+        return None
+    return {group.group: examples[group.group] for group in finding.group_results if group.group in examples}
 
 
 def _without_verdict(finding: Finding) -> str:

@@ -5,21 +5,23 @@ print.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from pytest_fairness.model import Finding, GroupResult, PairResult, Verdict
+from pytest_fairness.model import Finding, GroupResult, OutcomeKind, PairResult, Verdict
 from pytest_fairness.reports import figures
 from pytest_fairness.reports.axes import Scale, scale, symmetric, tick_label
-from pytest_fairness.reports.escaping import html, shortened
+from pytest_fairness.reports.columns import clipped, columns_of
+from pytest_fairness.reports.escaping import html, shortened, visible
 
-WIDTH = 760
+WIDTH = 800
 ROW = 34
 TOP = 30
-_LEFT, _RIGHT = 150, 610
+RIGHT = 610
 MOST_ROWS = 40
+LABEL = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +43,7 @@ def group_picture(finding: Finding, identity: str) -> Picture | None:
         return None
     rate = figures.is_rate(finding)
     ends = [end for group in groups for end in (group.value, group.low, group.high)]
-    line = scale(ends, _LEFT, _RIGHT, zero=rate)
+    line = scale(ends, _left(group.group for group in groups), RIGHT, zero=rate)
     worse = _worse_off(finding)
     body = [_axis(line, len(groups), rate=rate)]
     caption = "Dots are group values, lines their 95 % intervals" + (
@@ -67,19 +69,24 @@ def effect_picture(finding: Finding, identity: str) -> Picture | None:
     if not pairs or finding.assertion in ("baseline", *figures.RATIO_ASSERTIONS):
         return None
     ends = [end for pair in pairs for end in (pair.effect, pair.effect_low, pair.effect_high)]
-    line = symmetric(ends, _LEFT + 50, _RIGHT, least=0.7, most=2.5)
     several = len({pair.metric for pair in finding.pairs}) > 1
+    names = [_pair_name(pair, several) for pair in pairs]
+    line = symmetric(ends, _left(names), RIGHT, least=0.7, most=2.5)
     body = [_band(line, len(pairs)), _axis(line, len(pairs), rate=False)]
     body += [
         _reference_line(line, limit, len(pairs), f"{limit:+.1f}".replace("-", "−")) for limit in (-0.5, 0.5)
     ]
     body.append(_line(line.at(0), TOP - 6, line.at(0), _bottom(len(pairs)), "zero"))
-    for at, pair in enumerate(pairs):
-        name = f"{pair.group_1} – {pair.group_2}" + (f" ({pair.metric})" if several else "")
-        body.append(_pair_row(pair, name, line, _middle(at)))
-    body.append(
-        _axis_label("effect d: right of 0 the first group of the pair is higher", len(pairs), int(line.at(0)))
+    body += [
+        _pair_row(pair, name, line, _middle(at))
+        for at, (pair, name) in enumerate(zip(pairs, names, strict=True))
+    ]
+    label = (
+        "effect d: how far the two distributions lie apart"
+        if finding.kind is OutcomeKind.CATEGORICAL
+        else "effect d: right of 0 the first group of the pair is higher"
     )
+    body.append(_axis_label(label, len(pairs), int(line.at(0))))
     told = "; ".join(f"{p.group_1} – {p.group_2} {figures.effect(p.effect)} {p.verdict}" for p in pairs)
     caption = (
         "Lines are 90 % intervals. Within ±0.2 an effect is trivial; PASS needs its interval within ±0.5."
@@ -100,13 +107,14 @@ def baseline_picture(finding: Finding, identity: str) -> Picture | None:
     ]
     if finding.assertion != "baseline" or not rows:
         return None
-    line = scale([value for _, approved, now in rows for value in (approved, now)], _LEFT, _RIGHT)
+    left = _left(pair.metric for pair, _, _ in rows)
+    line = scale([value for _, approved, now in rows for value in (approved, now)], left, RIGHT)
     body = [_axis(line, len(rows), rate=False)]
     for at, (pair, approved, now) in enumerate(rows):
         y = _middle(at)
         change = f"{figures.value(approved, finding)} → {figures.value(now, finding)}"
         body += [
-            _label(pair.metric, y),
+            _label(pair.metric, y, line),
             _line(line.at(approved), y, line.at(now), y, f"whisker {_tone(pair.verdict)}"),
             f'<circle class="ring" cx="{line.at(approved)}" cy="{y}" r="6"/>',
             _mark(pair.verdict, line.at(now), y),
@@ -125,23 +133,23 @@ def share_picture(finding: Finding, identity: str) -> Picture | None:
     labels = figures.categories(finding)
     if not groups or not labels:
         return None
-    shown, line = labels[:7], Scale(0.0, 1.0, _LEFT, WIDTH - 20)
+    shown, line = labels[:7], Scale(0.0, 1.0, _left(group.group for group in groups), WIDTH - 20)
     body = [_axis(line, len(groups), rate=True)]
     for at, group in enumerate(groups):
         y, start = _middle(at), 0.0
-        body.append(_label(group.group, y))
+        body.append(_label(group.group, y, line))
         parts = [(label, group.shares.get(label, 0.0)) for label in shown]
         rest = 1.0 - sum(share for _, share in parts)
         for place, (label, share) in enumerate([*parts, ("other", rest)] if rest > 1e-9 else parts):
             x, end = line.at(start), line.at(start + share)
+            width = f"{max(end - x, 0):.2f}"
             told = f"{group.group}: {label} {figures.percent(share)}"
             body.append(
-                f'<rect class="share s{place}" x="{x}" y="{y - 11}" width="{max(end - x, 0):.2f}" height="22">'
+                f'<rect class="share s{place}" x="{x}" y="{y - 11}" width="{width}" height="22">'
                 f"<title>{html(told)}</title></rect>"
             )
-            words = next(
-                (text for text in (f"{label} {share:.0%}", f"{share:.0%}") if 8 * len(text) < end - x), ""
-            )
+            fitting = [text for text in (f"{label} {share:.0%}", f"{share:.0%}") if 8 * len(text) < end - x]
+            words = fitting[0] if fitting else ""
             body.append(f'<text class="inside" x="{(x + end) / 2:.2f}" y="{y + 4}">{html(words)}</text>')
             start += share
     body.append(_axis_label(f"share of each {finding.outcome}", len(groups)))
@@ -182,7 +190,7 @@ def _bottom(rows: int) -> int:
 
 def _group_row(finding: Finding, group: GroupResult, line: Scale, y: int, worse: bool) -> str:
     tone = _tone(finding.verdict) if worse and finding.verdict is not Verdict.PASS else "plain"
-    parts = [_label(group.group, y)]
+    parts = [_label(group.group, y, line)]
     if group.low is not None and group.high is not None:
         parts.append(_whisker(line, group.low, group.high, y, tone))
     value = group.value if group.value is not None else 0.0
@@ -194,7 +202,7 @@ def _group_row(finding: Finding, group: GroupResult, line: Scale, y: int, worse:
 
 def _pair_row(pair: PairResult, name: str, line: Scale, y: int) -> str:
     tone = _tone(pair.verdict)
-    parts = [_label(name, y, 28)]
+    parts = [_label(name, y, line)]
     if pair.effect_low is not None and pair.effect_high is not None:
         parts.append(_whisker(line, pair.effect_low, pair.effect_high, y, tone))
     parts.append(_mark(pair.verdict, line.at(pair.effect), y))
@@ -254,20 +262,30 @@ def _reference_line(line: Scale, value: float, rows: int, words: str) -> str:
     )
 
 
-def _axis_label(words: str, rows: int, centre: int = (_LEFT + _RIGHT) // 2) -> str:
+def _axis_label(words: str, rows: int, centre: int = 400) -> str:
     return (
         f'<text class="axis-label" x="{centre}" y="{_bottom(rows) + 42}">{html(shortened(words, 80))}</text>'
     )
 
 
-def _label(words: str, y: int, most: int = 20) -> str:
-    shown = words if len(words) <= most else words[: most - 1] + "…"
-    x = _LEFT - 14 + (50 if most > 20 else 0)
-    return f'<text class="label" x="{x}" y="{y + 4}">{html(shown)}<title>{html(words)}</title></text>'
+def _left(labels: Iterable[str]) -> float:
+    """Where the axis starts, so that the labels, cut if they must be, stand before it."""
+    return 30 + 7.5 * min(max(map(columns_of, labels), default=0), LABEL)
+
+
+def _pair_name(pair: PairResult, several: bool) -> str:
+    half = (LABEL - 3) // 2
+    name = f"{clipped(pair.group_1, half)} – {clipped(pair.group_2, half)}"
+    return f"{name} ({pair.metric})" if several else name
+
+
+def _label(words: str, y: int, line: Scale) -> str:
+    shown = html(clipped(visible(words), LABEL))
+    return f'<text class="label" x="{line.left - 14}" y="{y + 4}">{shown}<title>{html(words)}</title></text>'
 
 
 def _side(words: str, y: int, tone: str) -> str:
-    return f'<text class="side {tone}" x="{_RIGHT + 14}" y="{y + 4}">{html(words)}</text>'
+    return f'<text class="side {tone}" x="{RIGHT + 14}" y="{y + 4}">{html(words)}</text>'
 
 
 def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import textwrap
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_fairness.model import Finding, GroupResult, PairResult, Verdict
+from pytest_fairness.model import Finding, GroupResult, Verdict
 from pytest_fairness.reports import figures
+from pytest_fairness.reports.columns import clipped, columns_of, padded, wrapped
 from pytest_fairness.reports.escaping import line, terminal
 from pytest_fairness.reports.results import RunResults
 
 WIDTH = 100
 MOST_PAIRS = 12
 MOST_GROUPS = 24
+_NARROWEST = 10
 _SIMULATED = "simulated: the figures come from a simulated endpoint; no model was asked"
 _REPLAYED = "replayed: the replies come from a recorded run; no model was asked now"
 
@@ -51,7 +51,7 @@ def summary_lines(run: RunResults, report: Path | str | None = None) -> list[str
         for finding in run.findings:
             if finding.verdict is verdict:
                 lines += _summary_of(finding)
-    lines += [_clipped(f"  never finished: {line(nodeid)}", WIDTH) for nodeid in run.missing]
+    lines += [clipped(f"  never finished: {line(nodeid)}", WIDTH) for nodeid in run.missing]
     if run.missing:
         lines.append("  The findings above leave out what these tests would have found.")
     if report is not None:
@@ -71,9 +71,9 @@ def _summary_of(finding: Finding) -> list[str]:
     if marks:
         head += f" [{', '.join(marks)}]"
     if finding.verdict is Verdict.PASS:
-        return [_clipped(head, WIDTH)]
-    lines = textwrap.wrap(head, WIDTH, subsequent_indent="    ", break_long_words=True)
-    return [*lines, _clipped(f"    {line(finding.test_id)}", WIDTH)] if finding.test_id else lines
+        return [clipped(head, WIDTH)]
+    lines = wrapped(head.strip(), WIDTH, "  ", "    ")
+    return [*lines, clipped(f"    {line(finding.test_id)}", WIDTH)] if finding.test_id else lines
 
 
 # ---------------------------------------------------------------- tables
@@ -90,13 +90,11 @@ class _Column:
 def _groups(finding: Finding) -> str:
     shown: Sequence[GroupResult] = finding.group_results[:MOST_GROUPS]
     columns = [
-        _Column(line(finding.protected_class) or "group", [line(group.group) for group in shown], True, True),
+        _Column(finding.protected_class or "group", [group.group for group in shown], True, True),
         _Column("n", [str(group.n) for group in shown]),
     ]
     if finding.cluster is not None:
-        columns.append(
-            _Column(line(figures.plural(finding.cluster)), [str(group.clusters) for group in shown])
-        )
+        columns.append(_Column(figures.plural(finding.cluster), [str(group.clusters) for group in shown]))
     if any(group.value is not None for group in shown):
         columns += [
             _Column(figures.value_title(finding), [figures.value(group.value, finding) for group in shown]),
@@ -104,7 +102,7 @@ def _groups(finding: Finding) -> str:
         ]
     for label in figures.categories(finding)[:5]:
         columns.append(
-            _Column(line(label), [figures.percent(group.shares.get(label)) for group in shown], False, True)
+            _Column(label, [figures.percent(group.shares.get(label)) for group in shown], False, True)
         )
     columns.append(_Column("refused", [figures.refused(group) for group in shown]))
     return _table(columns) + _more(len(finding.group_results) - len(shown), "group")
@@ -112,10 +110,12 @@ def _groups(finding: Finding) -> str:
 
 def _pairs(finding: Finding) -> str:
     shown = figures.most_telling(finding.pairs, MOST_PAIRS)
-    metrics = {pair.metric for pair in finding.pairs}
-    columns = [_Column("pair", [_pair_name(pair) for pair in shown], True, True)]
-    if len(metrics) > 1:
-        columns.append(_Column("on", [line(pair.metric) for pair in shown], True, True))
+    if finding.assertion == "baseline":
+        columns = [_Column("scope", [pair.metric for pair in shown], True, True)]
+    else:
+        columns = [_Column("pair", [f"{pair.group_1} – {pair.group_2}" for pair in shown], True, True)]
+        if len({pair.metric for pair in finding.pairs}) > 1:
+            columns.append(_Column("on", [pair.metric for pair in shown], True, True))
     columns += [
         _Column(title, [cell(pair) for pair in shown]) for title, cell in figures.pair_columns(finding)
     ]
@@ -123,59 +123,31 @@ def _pairs(finding: Finding) -> str:
     return _table(columns) + _more(len(finding.pairs) - len(shown), "pair")
 
 
-def _pair_name(pair: PairResult) -> str:
-    return f"{line(pair.group_1)} – {line(pair.group_2)}"
-
-
 def _more(count: int, what: str) -> str:
     return f"\n  … and {count} more {what}{'s' * (count != 1)}" if count > 0 else ""
 
 
 def _table(columns: Sequence[_Column]) -> str:
-    """Rows under their titles, two spaces apart, within the width; the columns that may be cut give way."""
-    widths = [max(map(columns_of, (column.title, *column.cells))) for column in columns]
-    while sum(widths) + 2 * len(widths) > WIDTH:
-        widest = max((at for at, column in enumerate(columns) if column.shrinks), key=lambda at: widths[at])
-        if widths[widest] <= 6:
-            break
-        widths[widest] -= 1
-    rows = [[column.title for column in columns], *zip(*(column.cells for column in columns), strict=True)]
-    lines = []
-    for row in rows:
+    """Rows under their titles, two spaces apart, within the width; columns that may be cut give way first."""
+    shown = [[line(text) for text in (column.title, *column.cells)] for column in columns]
+    widths = [max(map(columns_of, texts)) for texts in shown]
+    while sum(widths) + 2 * len(widths) > WIDTH and max(widths) > _NARROWEST:
+        giving = [at for at, column in enumerate(columns) if column.shrinks and widths[at] > _NARROWEST]
+        widths[max(giving or range(len(widths)), key=lambda at: widths[at])] -= 1
+    rows = []
+    for row in zip(*shown, strict=True):
         cells = [
-            _padded(_clipped(cell, width), width, column.left)
-            for cell, width, column in zip(row, widths, columns, strict=True)
+            padded(clipped(text, width), width, left=column.left)
+            for text, width, column in zip(row, widths, columns, strict=True)
         ]
-        lines.append(("  " + "  ".join(cells)).rstrip())
-    return "\n".join(lines)
-
-
-def columns_of(text: str) -> int:
-    """How many columns of a terminal *text* takes: two for wide characters, none for combining ones."""
-    return sum(
-        0 if unicodedata.combining(character) else 2 if unicodedata.east_asian_width(character) in "WF" else 1
-        for character in text
-    )
-
-
-def _clipped(text: str, width: int) -> str:
-    if columns_of(text) <= width:
-        return text
-    kept = text
-    while kept and columns_of(kept) > width - 1:
-        kept = kept[: min(len(kept) - 1, width - 1)]
-    return kept + "…"
-
-
-def _padded(text: str, width: int, left: bool) -> str:
-    space = " " * (width - columns_of(text))
-    return text + space if left else space + text
+        rows.append(("  " + "  ".join(cells)).rstrip())
+    return "\n".join(rows)
 
 
 def _wrapped(text: str, indent: str = "") -> str:
-    lines: list[str] = []
-    for paragraph in terminal(text).expandtabs(4).splitlines() or [""]:
-        lines += textwrap.wrap(
-            paragraph, WIDTH, initial_indent=indent, subsequent_indent=indent + "  " * bool(indent)
-        )
-    return "\n".join(lines)
+    paragraphs = terminal(text).expandtabs(4).split("\n")
+    return "\n".join(
+        line
+        for paragraph in paragraphs
+        for line in wrapped(paragraph, WIDTH, indent, indent + "  " * bool(indent))
+    )

@@ -1,0 +1,147 @@
+"""Whatever a model writes, no sink obeys it, and nothing is lost on the way."""
+
+from __future__ import annotations
+
+import csv
+import html as stdlib_html
+import io
+import json
+import re
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_fairness.reports.columns import clipped, columns_of, wrapped
+from pytest_fairness.reports.escaping import (
+    ci_log,
+    csv_cell,
+    html,
+    json_in_script,
+    line,
+    markdown,
+    shortened,
+    terminal,
+    visible,
+)
+
+from .factories import HOSTILE
+
+#: Any text a model may emit, lone surrogates and control codes included.
+ANY = st.text(st.characters(), max_size=200) | st.sampled_from([HOSTILE, "\ud800", "\x1b[2J", "\u202e"])
+
+
+def _obeyed(text: str, *, but: str = "") -> list[str]:
+    """Characters that a terminal or a parser would act on."""
+    return [c for c in text if c not in but and unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
+
+
+@given(ANY)
+def test_a_terminal_obeys_nothing_but_new_lines_and_tabs(text):
+    """No escape sequence, carriage return, bidi override or lone surrogate gets to a terminal."""
+    shown = terminal(text)
+    assert _obeyed(shown, but="\n\t") == []
+    assert shown.encode("utf-8").decode("utf-8") == shown
+    assert _obeyed(line(text)) == []
+
+
+@given(ANY)
+def test_html_shows_the_text_and_nothing_else(text):
+    """Unescaped again it is the visible text; no tag, entity or attribute can be opened."""
+    shown = html(text)
+    assert stdlib_html.unescape(shown) == visible(text)
+    assert not set(shown) & set("<>\"'")
+    assert _obeyed(shown, but="\n\t") == []
+
+
+NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+VALUES = st.recursive(
+    st.none() | st.booleans() | NUMBERS | ANY,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(ANY, inner, max_size=4),
+    max_leaves=8,
+)
+
+
+@given(VALUES)
+def test_json_in_a_script_comes_back_whole_and_never_ends_the_script(value):
+    """Exact round trip, in ASCII without ``<``, ``>`` or ``&``."""
+    text = json_in_script(value)
+    assert json.loads(text) == value
+    assert text.isascii()
+    assert not set(text) & set("<>&")
+
+
+@given(ANY)
+def test_a_csv_cell_is_never_a_formula_and_stays_one_cell(text):
+    """Read back by a csv reader it is the visible text, an apostrophe before a formula."""
+    buffer = io.StringIO()
+    csv.writer(buffer).writerow([csv_cell(text), "next"])
+    buffer.seek(0)
+    rows = list(csv.reader(buffer))
+    assert len(rows) == 1
+    cell, following = rows[0]
+    assert following == "next"
+    assert cell.removeprefix("'") == visible(text, keep="\n").removeprefix("'")
+    assert not re.match(r"""[\s"']*[=+\-@\t\r]""", cell) or cell.startswith("'")
+
+
+@pytest.mark.parametrize(
+    "text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", " =1", '"=1', "＝1", "\x00=1", "\n=1"]
+)
+def test_known_formula_openings_get_an_apostrophe(text):
+    """The openings that OWASP names, also behind white space, quotes and in full width."""
+    assert csv_cell(text).startswith("'")
+
+
+def test_numbers_stay_numbers_in_csv():
+    """A negative figure of ours is no formula."""
+    assert [csv_cell(-0.5), csv_cell(3), csv_cell(None)] == ["-0.5", "3", ""]
+
+
+@given(ANY)
+def test_markdown_keeps_one_inert_line(text):
+    """No line can be started, so no block; no HTML, link, mention or emphasis survives unescaped."""
+    shown = markdown(text)
+    assert "\n" not in shown
+    assert not set(shown) & set("<>")
+    assert not re.search(r"(?<!\\)(?:\\\\)*[`*_\[\]~|]", shown)
+    assert not re.search(r"@\w", shown)
+    assert "://" not in shown
+
+
+@given(ANY)
+def test_a_build_log_gets_one_line_without_a_command(text):
+    """Nothing that a CI service takes for a command is left."""
+    shown = ci_log(text)
+    assert "\n" not in shown
+    assert "::" not in shown
+    assert not re.search(r"##\[|##vso|##teamcity", shown, re.IGNORECASE)
+
+
+def test_what_is_hidden_is_spelt_out():
+    """A reader sees what was there."""
+    assert terminal("\x1b[31m") == "\\x1b[31m"
+    assert terminal("a\rb") == "a\\rb"
+    assert terminal("\u202etxt\u200b") == "\\u202etxt\\u200b"
+    assert terminal("\ud800\U000e0041") == "\\ud800\\U000e0041"
+    assert line("a\nb\tc") == "a\\nb\\tc"
+    assert terminal("né 💘 漢\n\t") == "né 💘 漢\n\t"
+
+
+def test_texts_are_cut_with_a_word_on_what_is_missing():
+    """By characters for a page, by columns for a terminal."""
+    assert shortened("x" * 10, 10) == "x" * 10
+    assert shortened("x" * 2000, 10) == "x" * 10 + " … [1,990 more characters]"
+    assert clipped("abcdef", 4) == "abc…"
+    assert columns_of(clipped("漢" * 9, 6)) <= 6
+    assert columns_of("e\u0301") == 1
+
+
+@given(ANY, st.integers(8, 60))
+def test_wrapping_keeps_every_word_and_the_width(text, width):
+    """Nothing is lost and no line is too wide, whatever the script."""
+    text = terminal(text)
+    lines = wrapped(text, width, "- ", "  ")
+    assert all(columns_of(each) <= width for each in lines)
+    assert "".join("".join(each[2:].split()) for each in lines) == "".join(text.split())

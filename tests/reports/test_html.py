@@ -1,0 +1,316 @@
+"""The HTML report: self-contained, inert, accessible, and complete."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pytest_fairness.errors import FairnessError
+from pytest_fairness.model import Verdict
+from pytest_fairness.reports.html import heat_map, render, write_html
+from pytest_fairness.reports.pictures import MOST_ROWS, effect_picture, group_picture
+
+from .factories import (
+    HOSTILE,
+    baseline,
+    categorical,
+    disparity,
+    four_fifths,
+    group,
+    pair,
+    passing,
+    results,
+    run_folder,
+    trial,
+)
+
+VOID = {"meta", "link", "br", "img", "hr", "input"}
+ALLOWED = {
+    *("html", "head", "meta", "title", "style", "body", "header", "footer", "main", "aside", "section"),
+    *("article", "h1", "h2", "h3", "p", "ul", "li", "dl", "dt", "dd", "table", "caption", "thead", "tbody"),
+    *("tr", "th", "td", "span", "strong", "small", "br", "a", "div", "figure", "figcaption", "details"),
+    *("summary", "pre", "svg", "desc", "line", "rect", "circle", "path", "text"),
+}
+
+
+class Page(HTMLParser):
+    """Reads a page, insisting that it is well formed and uses only the elements that we write."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        assert tag in ALLOWED, tag
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        assert tag in ALLOWED, tag
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join("".join(self.words).split())
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+def _page(tmp_path, *findings, trials=(), **changes) -> Page:
+    folder = run_folder(tmp_path, results(*findings, **changes), list(trials))
+    return Page(write_html(folder).read_text(encoding="utf-8"))
+
+
+EVERY = (disparity(), passing(simulated=True), four_fifths(), baseline(), categorical())
+
+
+def test_the_page_is_made_from_the_files_alone_and_lies_beside_them(tmp_path):
+    """A finished run's folder is enough, and the same folder gives the same page."""
+    folder = run_folder(tmp_path, results(*EVERY), [trial()])
+    path = write_html(folder)
+    assert path == tmp_path / "report.html"
+    first = path.read_bytes()
+    assert write_html(folder).read_bytes() == first
+    with pytest.raises(FairnessError, match=r"holds no findings\.json"):
+        write_html(tmp_path / "nowhere")
+
+
+def test_the_page_runs_nothing_and_loads_nothing(tmp_path):
+    """No script, no handler, no remote address; a policy that would forbid them."""
+    text = write_html(run_folder(tmp_path, results(*EVERY), [trial()])).read_text()
+    page = Page(text)
+    policy = next(meta for meta in page.all("meta") if meta.get("http-equiv") == "Content-Security-Policy")
+    assert (policy["content"] or "").startswith(
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+    )
+    for _tag, attributes in page.elements:
+        assert not [
+            name for name in attributes if name.startswith("on") or name in ("src", "action", "style")
+        ]
+        assert (attributes.get("href") or "#").startswith("#")
+    assert set(re.findall(r"https?://[^\s\"<]+", text)) <= {"http://www.w3.org/2000/svg"}
+    assert "@import" not in text
+    assert "url(" not in text
+
+
+def test_a_page_of_hostile_text_is_inert(tmp_path):
+    """Markup, control codes and overrides in every field and every reply come out as letters."""
+    finding = disparity(
+        sentence=HOSTILE, protected_class=HOSTILE, outcome=HOSTILE, unit=HOSTILE, notes=(HOSTILE,),
+        description=HOSTILE, model_endpoint=HOSTILE, test_statistic=HOSTILE, cluster=HOSTILE, test_id=HOSTILE,
+        pairs=(pair(HOSTILE, "b", notes=(HOSTILE,), metric=HOSTILE),),
+        group_results=(group(HOSTILE), group("b")),
+        justification={"reason": HOSTILE, "approver": HOSTILE},
+    )  # fmt: skip
+    record = trial(
+        HOSTILE, HOSTILE, endpoint={"name": HOSTILE}, messages=[{"role": HOSTILE, "content": HOSTILE}]
+    )
+    record["cell"]["groups"] = {HOSTILE: HOSTILE}
+    folder = run_folder(
+        tmp_path,
+        results(
+            finding,
+            categorical(group_results=(group("a", None, shares={HOSTILE: 1.0}),)),
+            missing=[HOSTILE],
+            run={key: [HOSTILE] for key in ("command", "endpoints")}
+            | {"id": HOSTILE, "versions": {HOSTILE: HOSTILE}},
+        ),
+        [record],
+    )
+    text = write_html(folder).read_bytes().decode("utf-8")
+    page = Page(text)  # would raise on a <script> or an <img>
+    assert "onerror=alert" in page.text
+    assert "Examples: what was asked" in page.text
+    for character in "\x1b\x07\r\u202e\u200b\x00\u2028":
+        assert character not in text
+    assert "\\x1b]0;owned\\x07" in page.text
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.text(st.characters(), min_size=1, max_size=80))
+def test_any_text_leaves_the_page_well_formed(tmp_path, text):
+    """The page parses into our own elements whatever the model said."""
+    finding = disparity(
+        sentence=text, outcome=text, group_results=(group(text), group("b")), pairs=(pair(text, "b"),)
+    )
+    Page(render(results(finding), tmp_path))
+
+
+def test_a_megabyte_reply_does_not_fill_the_page(tmp_path):
+    """Examples are cut, and say how much is missing."""
+    page = _page(tmp_path, disparity(), trials=[trial("white", "word " * 300_000)])
+    assert "more characters]" in page.text
+    assert (tmp_path / "report.html").stat().st_size < 100_000
+
+
+def test_every_picture_has_a_title_a_description_and_its_table(tmp_path):
+    """Who cannot see a picture loses nothing: its figures stand in a table with headers after it."""
+    page = _page(tmp_path, *EVERY)
+    names = [tag for tag, _ in page.elements]
+    places = [at for at, name in enumerate(names) if name == "svg"]
+    assert len(places) == 8  # two each, but one for the four fifths and one for the baseline
+    for at, following in itertools.pairwise([*places, len(names)]):
+        rest = names[at:following]
+        assert rest[1] == "title"
+        assert rest[2] == "desc"
+        assert "table" in rest
+    for svg in page.all("svg"):
+        assert svg["role"] == "img"
+        assert svg["aria-labelledby"]
+    identities = [attributes["id"] for _, attributes in page.elements if attributes.get("id")]
+    assert len(identities) == len(set(identities))
+
+
+def test_tables_have_captions_and_scoped_headers(tmp_path):
+    """A screen reader can tell which figure is what."""
+    page = _page(tmp_path, *EVERY)
+    names = [tag for tag, _ in page.elements]
+    assert all(names[at + 1] == "caption" for at, name in enumerate(names) if name == "table")
+    assert all(header.get("scope") in ("col", "row") for header in page.all("th"))
+
+
+def test_the_page_tells_what_a_reader_needs(tmp_path):
+    """Run, endpoint, seed, commit and versions; each finding's sentence, family and notes."""
+    page = _page(tmp_path, *EVERY)
+    for word in (
+        "2026-02-28-001",
+        "gpt-4o",
+        "20260228",
+        "0123456789abcdef",
+        "3.11.7",
+        "789 answered, 11 refused",
+        "$ 1.2345",
+    ):
+        assert word in page.text
+    assert "black is worse off than white on sentiment" in page.text
+    assert "6 tests in the family" in page.text
+    assert "Kruskal–Wallis over all groups" in page.text
+    assert "four fifths" in page.text
+    assert "94.20 → 89.20" in page.text
+
+
+def test_simulated_results_are_loud_wherever_they_are(tmp_path):
+    """A banner at the top and a mark at the finding; neither where a model was asked."""
+    simulated = _page(tmp_path / "a", disparity(simulated=True))
+    assert "Simulated endpoint. No model was asked" in simulated.text
+    assert [item for item in simulated.all("li") if item.get("class") == "mark"]
+    assert "Simulated endpoint" not in _page(tmp_path / "b", disparity()).text
+    assert "Replayed." in _page(tmp_path / "c", disparity(replayed=True)).text
+
+
+def test_unfinished_and_failed_tests_without_findings_are_told(tmp_path):
+    """A page never looks complete when it is not."""
+    page = _page(
+        tmp_path,
+        items=[{"nodeid": "t::broken", "outcome": "error", "message": "endpoint is down"}],
+        missing=["t::gone"],
+    )
+    assert "Incomplete. 1 collected test never finished: t::gone" in page.text
+    assert "endpoint is down" in page.text
+    assert "This run made no finding." in page.text
+
+
+def test_examples_stand_side_by_side_by_group(tmp_path):
+    """The same prompts for each group in the finding's order, a refusal if any, only its own endpoint."""
+    trials = [
+        record
+        for name in ("asian", "black", "white")
+        for record in (
+            trial(name, f"reply to {name}"),
+            trial(name, "second time", repetition=1),
+            trial(name, f"refused {name}", status="refused", repetition=2),
+            trial(name, "other model", endpoint={"name": "other"}),
+        )
+    ]
+    page = _page(tmp_path, disparity(), disparity(), trials=trials)
+    assert (
+        page.text.index("reply to white")
+        < page.text.index("reply to black")
+        < page.text.index("reply to asian")
+    )
+    assert "refused white" in page.text
+    assert "second time" not in page.text
+    assert "other model" not in page.text
+    assert page.text.count("reply to white") == 1
+    assert "Examples of these groups stand under finding 1." in page.text
+
+
+def test_the_heat_map_shows_the_worst_verdict_of_each_model_and_class():
+    """Only where there is more than one cell; what was not tested is not coloured."""
+    assert heat_map([disparity()]) is None
+    heat = heat_map(
+        [disparity(), passing(), passing(protected_class="race_ethnicity"), passing(model_endpoint="other")]
+    )
+    assert heat is not None
+    assert heat.classes == ["race_ethnicity", "gender"]
+    assert heat.rows == [
+        ("gpt-4o", [(Verdict.FAIL, 2), (Verdict.PASS, 1)]),
+        ("other", [None, (Verdict.PASS, 1)]),
+    ]
+
+
+def test_pictures_are_well_formed_for_any_figures():
+    """Infinite, equal, missing and huge figures still make a picture; many pairs make a readable one."""
+    groups = (
+        group("a", 0.0, low=0.0, high=0.0),
+        group("b", 0.0, low=None, high=None),
+        group("c", 1e9, low=-1e9, high=2e9),
+    )
+    pairs = tuple(
+        pair(f"g{at}", "b", verdict, effect, effect_low=low, effect_high=high)
+        for at, (verdict, effect, low, high) in enumerate(
+            [(v, e, e - 1, e + 1) for v in Verdict for e in (0.0, 99.0, -0.4)]
+            + [(Verdict.FAIL, float("inf"), float("-inf"), float("inf")), (Verdict.PASS, 0.0, None, None)]
+        )
+    )
+    for finding in (
+        disparity(group_results=groups, pairs=pairs),
+        disparity(group_results=groups[:2], pairs=pairs[:1]),
+        disparity(pairs=pairs * 9),
+        four_fifths(group_results=(group("a", 0.0), group("b", 0.0))),
+    ):
+        for picture in (group_picture(finding, "x"), effect_picture(finding, "y")):
+            if picture is not None:
+                root = ET.fromstring(str(picture.svg))
+                for element in root.iter():
+                    for name in ("x", "x1", "x2", "cx"):
+                        assert 0 <= float(element.get(name, 0)) <= 800
+    many = effect_picture(disparity(pairs=pairs * 9), "z")
+    assert many is not None
+    assert f"The {MOST_ROWS} most telling of {len(pairs) * 9} pairs" in many.caption
+    assert group_picture(disparity(group_results=(group("a", None),)), "w") is None
+
+
+def test_the_worse_off_group_is_marked_in_words_too():
+    """Colour never carries a verdict alone: the group is named, and each verdict has its own shape."""
+    picture = group_picture(disparity(), "x")
+    assert picture is not None
+    assert "0.560 worse off" in str(picture.svg)
+    assert "worse off" not in str(group_picture(passing(), "y").svg)  # type: ignore[union-attr]
+    effects = str(effect_picture(disparity(), "z").svg)  # type: ignore[union-attr]
+    for shape in (
+        '<rect class="dot fail"',
+        '<path class="dot flag"',
+        '<circle class="dot pass"',
+        '<circle class="ring inconclusive"',
+    ):
+        assert shape in effects
