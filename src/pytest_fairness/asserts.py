@@ -72,7 +72,7 @@ def assert_baseline(
     __tracebackhide__ = True
     from pytest_fairness.analysis.baseline import compare_baseline, summarise_scores
     from pytest_fairness.baselines.fingerprints import Fingerprints
-    from pytest_fairness.frame import design_of
+    from pytest_fairness.frame import UNFINISHED, design_of
     from pytest_fairness.scorers import outcome_of
 
     test = current_test()
@@ -108,7 +108,7 @@ def assert_baseline(
         ),
         simulated=bool(frame["simulated"].any()) if "simulated" in frame else False,
         replayed=bool(frame["replayed"].any()) if "replayed" in frame else False,
-        unfinished=int(frame["undetermined"].sum()) if "undetermined" in frame else 0,
+        unfinished=int(frame["status"].isin(UNFINISHED).sum()) if "status" in frame else 0,
         threshold=threshold,
         lower_is_worse=outcome.lower_is_worse,
     )

@@ -27,5 +27,5 @@ class HtmlBridge:
         from pytest_fairness.reports.escaping import html
 
         session = session_if_any(self._config)
-        for line in session.summary() if session is not None else ():
-            postfix.append(f"<p>{html(line)}</p>")
+        if session is not None:
+            postfix.extend(f"<p>{html(line)}</p>" for line in session.summary())

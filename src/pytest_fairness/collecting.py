@@ -64,6 +64,15 @@ def key_of(node: Any, name: str) -> tuple[str, str]:
     return node.parent.nodeid, name
 
 
+def nodeid_of(item: pytest.Item) -> str:
+    """The node id as it is without xdist, which adds ``@group`` to it under ``--dist loadgroup``."""
+    return (
+        item.nodeid.rpartition("@")[0]
+        if item.get_closest_marker("xdist_group") and "@" in item.nodeid
+        else item.nodeid
+    )
+
+
 def expand(metafunc: pytest.Metafunc, tier: str) -> PlannedGrid | None:
     """Parametrise a test from its ``fairness_grid`` marker; None where it has none.
 
@@ -76,7 +85,10 @@ def expand(metafunc: pytest.Metafunc, tier: str) -> PlannedGrid | None:
             _refuse(metafunc, f"asks for {sorted(wanted)[0]!r} but has no @pytest.mark.{GRID}(...)")
         return None
     if not wanted:
-        _refuse(metafunc, f"has a {GRID} but asks for neither 'trials' (the whole grid) nor 'cell' (one at a time)")
+        _refuse(
+            metafunc,
+            f"has a {GRID} but asks for neither 'trials' (the whole grid) nor 'cell' (one at a time)",
+        )
     if wanted == PULLS:
         _refuse(metafunc, "asks for both 'trials' and 'cell'; write two tests: they share their replies")
     try:
@@ -177,7 +189,9 @@ def labels_of(item: pytest.Item) -> Labels:
     name = getattr(item, "originalname", item.name)
     given = keywords.get("justification")
     return Labels(
-        id=str(keywords.get("id") or item.nodeid),
-        description=str(keywords.get("description") or docstring or name.removeprefix("test_").replace("_", " ")),
+        id=str(keywords.get("id") or nodeid_of(item)),
+        description=str(
+            keywords.get("description") or docstring or name.removeprefix("test_").replace("_", " ")
+        ),
         justifications=() if given is None else (parse(given, f"{item.nodeid}: justification"),),
     )

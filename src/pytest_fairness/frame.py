@@ -12,6 +12,8 @@ from pytest_fairness.model import JSON, Cell, Status, Trial
 if TYPE_CHECKING:
     import pandas as pd
 
+#: What is neither an answer nor an outcome: these trials were planned and came to nothing.
+UNFINISHED = (Status.ERROR, Status.UNKNOWN, Status.NOT_RUN)
 _DESIGN = "pytest_fairness"
 
 
@@ -114,7 +116,7 @@ def trials_frame(
     none), ``status``, ``refused``, ``undetermined`` (neither answered nor refused), ``endpoint``, ``model``,
     ``simulated``, ``replayed``, ``cost`` (US dollars), ``seconds``, ``key``.
     """
-    import pandas as pd  # noqa: PLC0415 - half a second that only fairness tests should pay
+    import pandas as pd
 
     cells, trials = [cell for cell, _ in asked], [trial for _, trial in asked]
     columns: dict[str, list[object]] = {
@@ -157,7 +159,7 @@ def _keys(mappings: Iterable[Mapping[str, object]]) -> list[str]:
 
 def refuse_if_nothing_answered(trials: Sequence[Trial], endpoint: str) -> None:
     """Raise EndpointError where not one trial got through: that is a broken endpoint, not a finding."""
-    failed = [trial for trial in trials if trial.status in (Status.ERROR, Status.UNKNOWN, Status.NOT_RUN)]
+    failed = [trial for trial in trials if trial.status in UNFINISHED]
     if trials and len(failed) == len(trials):
         raise EndpointError(
             f"endpoint {endpoint!r}: none of {len(trials)} trials was answered; the first: "

@@ -57,7 +57,8 @@ def _pulls_ours(metafunc: pytest.Metafunc) -> bool:
     # A project may have a fixture of its own called ``trials`` or ``cell``: that one is none of our business.
     fixtures = metafunc.definition._fixtureinfo.name2fixturedefs
     return any(
-        name in fixtures and fixtures[name][-1].func.__module__ == "pytest_fairness.fixtures" for name in PULLS
+        name in fixtures and fixtures[name][-1].func.__module__ == "pytest_fairness.fixtures"
+        for name in PULLS
     )
 
 

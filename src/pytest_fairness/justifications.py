@@ -39,7 +39,7 @@ class Justification:
 
     def covers(self, finding: Finding, nodeid: str, today: datetime.date) -> bool:
         """Whether this is about *finding* of the test *nodeid* and has not expired."""
-        about = self.test in (None, nodeid, nodeid.split("[")[0], finding.test_id)
+        about = self.test in (None, nodeid, nodeid.split("[", maxsplit=1)[0], finding.test_id)
         return about and self.outcome in (None, finding.outcome) and today.isoformat() <= self.expiry
 
     def to_dict(self) -> dict[str, JSON]:
@@ -54,10 +54,14 @@ def parse(entry: object, source: str, *, of_file: bool = False) -> Justification
     needed = {*_KEYS, *(["test"] if of_file else [])}
     for key in entry:
         if key not in allowed:
-            raise UsageError(f"{source}: unknown key {key!r}; a justification has {', '.join(sorted(allowed))}")
+            raise UsageError(
+                f"{source}: unknown key {key!r}; a justification has {', '.join(sorted(allowed))}"
+            )
     for key in sorted(needed):
         if not str(entry.get(key) or "").strip():
-            raise UsageError(f"{source}: {key!r} is missing; a FLAG passes only with a documented justification")
+            raise UsageError(
+                f"{source}: {key!r} is missing; a FLAG passes only with a documented justification"
+            )
     values: dict[str, Any] = {key: str(value) for key, value in entry.items()}
     for key in ("date", "expiry"):
         try:
@@ -79,9 +83,7 @@ def read_file(path: Path) -> tuple[Justification, ...]:
     )
 
 
-def find(
-    justifications: Iterable[Justification], finding: Finding, nodeid: str
-) -> Mapping[str, JSON] | None:
+def find(justifications: Iterable[Justification], finding: Finding, nodeid: str) -> Mapping[str, JSON] | None:
     """The first justification that covers *finding* today, or None."""
     today = datetime.datetime.now(datetime.UTC).date()
     return next((j.to_dict() for j in justifications if j.covers(finding, nodeid, today)), None)

@@ -18,7 +18,6 @@ from pytest_fairness.guest import FINDINGS
 from pytest_fairness.model import JSON, Finding
 
 
-
 def attach(report: pytest.TestReport, findings: Iterable[Finding]) -> None:
     """Put *findings* on *report* as one string of plain ASCII: nothing else is sure to cross to the controller."""
     setattr(report, FINDINGS, json.dumps([finding.to_dict() for finding in findings], allow_nan=False))

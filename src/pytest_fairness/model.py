@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
 from typing import Any, Self, TypeAlias
 
-JSON: TypeAlias = "None | bool | int | float | str | list[JSON] | dict[str, JSON]"
+JSON: TypeAlias = "bool | int | float | str | list[JSON] | dict[str, JSON] | None"
 
 
 def to_json(value: Any) -> JSON:
@@ -241,7 +241,15 @@ class PairResult:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        numbers = ("p_row", "p_cluster", "p_value", "corrected_p_value", "effect", "effect_low", "effect_high")
+        numbers = (
+            "p_row",
+            "p_cluster",
+            "p_value",
+            "corrected_p_value",
+            "effect",
+            "effect_low",
+            "effect_high",
+        )
         return cls(
             **{
                 **data,

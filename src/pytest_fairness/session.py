@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import uuid
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -44,6 +43,8 @@ class FairnessSession:
         self.grids: dict[tuple[str, str], collecting.PlannedGrid] = {}
         self.selected: dict[tuple[tuple[str, str], int], tuple[int, ...]] = {}
         self.pulled: set[tuple[str, str]] = set()
+        #: Whether every test of the project was asked for, so that what nobody claims can be told.
+        self.complete = False
         self.ledger = ledger.Ledger()
         self.asking = Asking(self)
         #: The folder of the run, once its reports are written.
@@ -63,6 +64,7 @@ class FairnessSession:
         planned = [item.nodeid for item in items if guest.is_fairness_item(item)]
         if planned and not self.config.option.collectonly:
             self.selected = collecting.selected_cells(items)
+            self.complete = telling.is_whole(self.config)
             self.pulled = {collecting.key_of(i, getattr(i, "originalname", i.name)) for i in items}
             self.ledger.collected.update(planned)
             self.store.write_planned(planned)
@@ -128,7 +130,7 @@ class FairnessSession:
             description=labels.description,
             emit=findings.append,
             policy=Policy(smoke=self.settings.smoke, require_conclusive=self.settings.require_conclusive),
-            justification=lambda finding: find(documented, finding, item.nodeid),
+            justification=lambda finding: find(documented, finding, collecting.nodeid_of(item)),
             baseline=lambda: self._baselines(item),
             scorers=self.scorers,
             seed=self.settings.seed,
@@ -148,7 +150,7 @@ class FairnessSession:
         settings = self.settings
         return BaselineStore(
             snapshot=snapshot,
-            test_id=item.nodeid,
+            test_id=collecting.nodeid_of(item),
             rootdir=self.config.rootpath,
             root=settings.baseline_dir,
             policy=ApprovalPolicy(
@@ -213,6 +215,9 @@ class FairnessSession:
         terminal.section("fairness", sep="=")
         for line in self.summary():
             terminal.write_line(line)
+        if self.complete and not terminal.stats.get("deselected") and not terminal.stats.get("error"):
+            for line in telling.orphans(self.settings.baseline_dir, self.config.rootpath, self.ledger):
+                terminal.write_line(line, yellow=True)
         if self.trouble is not None:
             terminal.write_line(f"fairness: the reports are not whole: {self.trouble}", red=True)
 

@@ -86,7 +86,11 @@ def git_commit(root: Path) -> str | None:
         return None
     try:
         answer = subprocess.run(  # noqa: S603 - fixed arguments, no shell
-            [git, "-C", str(root), "rev-parse", "HEAD"], capture_output=True, text=True, timeout=10, check=False
+            [git, "-C", str(root), "rev-parse", "HEAD"],
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=False,
         )
     except (OSError, subprocess.SubprocessError):
         return None
@@ -137,6 +141,29 @@ def summary(run: Path, root: Path) -> list[str]:
     from pytest_fairness.reports.text import summary_lines
 
     return summary_lines(read_results(run), shown(run / "report.html", root))
+
+
+def is_whole(config: pytest.Config) -> bool:
+    """Whether this session collects the whole project: no path on the command line, and one process that sees it all."""
+    return config.args_source is not config.ArgsSource.ARGS and not hasattr(config, "workerinput")
+
+
+def orphans(folder: Path, root: Path, book: Ledger) -> list[str]:
+    """A line for each approved baseline that no test of a whole session claims; nothing is ever deleted."""
+    from pytest_fairness.baselines import BaselineFolder, find_orphans
+
+    used = {
+        str(baseline["file"]).rpartition("/")[2]
+        for finding in book.findings
+        if isinstance(baseline := finding.details.get("baseline"), dict)
+    }
+    finished = [item.nodeid for item in book.items.values() if item.outcome in ("passed", "failed")]
+    found = find_orphans(
+        BaselineFolder(folder, anchor=root), collected=book.collected, finished=finished, used=used
+    )
+    return [
+        f"  unclaimed baseline {orphan.name}: {orphan.why}; if it is of no use, git rm it" for orphan in found
+    ]
 
 
 def shown(path: Path, root: Path) -> str:

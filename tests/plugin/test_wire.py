@@ -22,6 +22,7 @@ endpoints:
     type: "openai"
     model: "gpt-4o-mini"
     base_url: "{url}"
+    api_key_env: "OPENAI_API_KEY"
     supports_system_prompt: true
     default_temperature: 1.0
   - name: "through-litellm"
@@ -29,6 +30,7 @@ endpoints:
     via: "litellm"
     model: "gpt-4o-mini"
     base_url: "{url}"
+    api_key_env: "OPENAI_API_KEY"
     supports_system_prompt: true
     default_temperature: 1.0
 """
