@@ -34,9 +34,7 @@ def frames(draw, kind):
         st.lists(st.sampled_from([f"g{i}" for i in range(groups)]), min_size=rows - groups, max_size=rows - groups)
     )
     shared = draw(st.booleans())
-    name = [
-        ("" if shared else g) + f"n{draw(st.integers(0, 3))}" for g in group
-    ]
+    name = [("" if shared else g) + f"n{draw(st.integers(0, 3))}" for g in group]
     constant = draw(st.booleans()) and draw(st.booleans())
     values = [draw(SCORES[kind])] * rows if constant else [draw(SCORES[kind]) for _ in range(rows)]
     missing = draw(st.lists(st.booleans(), min_size=rows, max_size=rows)) if draw(st.booleans()) else [False] * rows
@@ -159,7 +157,9 @@ def test_the_unit_of_a_numeric_outcome_does_not_matter(factor):
     """Points or thousandths of points: the same effect, interval and p; the difference in the new unit."""
     frame = normal_frame()
     first = analyze_disparity(frame, "outcome", "group", kind="numeric")
-    second = analyze_disparity(frame.assign(outcome=frame.outcome * factor + 5 * factor), "outcome", "group", kind="numeric")
+    second = analyze_disparity(
+        frame.assign(outcome=frame.outcome * factor + 5 * factor), "outcome", "group", kind="numeric"
+    )
     for one, two in zip(first.pairs, second.pairs, strict=True):
         assert two.effect == pytest.approx(one.effect, rel=1e-6)
         assert two.effect_high == pytest.approx(one.effect_high, rel=1e-6)

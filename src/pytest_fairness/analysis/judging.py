@@ -74,11 +74,11 @@ def judge_family(members: Sequence[Member], thresholds: Thresholds, cluster_noun
     decisions = [[judge_pair(pair) for pair in pairs] for pairs in evidence]
 
     touched = {at: _differential(members, decisions, at) for at in range(len(members))}
-    second = {
-        at: members[at].worst_rank()
-        for at, which in touched.items()
-        if any(which) and members[at].worst_rank  # type: ignore[misc]
-    }
+    second: dict[int, Metric] = {}
+    for at, which in touched.items():
+        again_ranked = members[at].worst_rank
+        if again_ranked is not None and any(which):
+            second[at] = again_ranked()
     worst: dict[int, list[Decision]] = {}
     for at, metric in second.items():
         family[at] = np.where(touched[at], np.minimum(family[at], metric.p_values), family[at])
@@ -100,16 +100,24 @@ def judge_family(members: Sequence[Member], thresholds: Thresholds, cluster_noun
                 if at in worst and decision.reason is not Reason.UNSCORED:
                     chosen = worse(chosen, worst[at][place])
             final.append(chosen)
-        extra = None
-        if at in second:
-            extra = [
-                {"worst_rank_p_value": p, "complete_case_p_value": c} if flag else {}
-                for p, c, flag in zip(
-                    second[at].p_values.tolist(), member.metric.p_values.tolist(), flags, strict=True
-                )
-            ]
+        extra = _beside_worst_rank(member.metric, second[at], flags) if at in second else None
         results += _results(member, evidence[at], final, family[at], corrected[at], thresholds, size, extra)
     return results
+
+
+def _beside_worst_rank(
+    answered: Metric, worst: Metric, flags: Sequence[bool]
+) -> list[dict[str, float]]:
+    """Both p-values of the pairs whose refusals differ, and the plain recipe's with refusals ranked worst."""
+    spec = np.ones(len(flags))
+    if worst.comparison is not None:
+        spec = worst.column(worst.comparison.beside["spec_p_value"], 1.0)
+    return [
+        {"complete_case_p_value": c, "worst_rank_p_value": w, "worst_rank_spec_p_value": plain} if flag else {}
+        for c, w, plain, flag in zip(
+            answered.p_values.tolist(), worst.p_values.tolist(), spec.tolist(), flags, strict=True
+        )
+    ]
 
 
 def _corrected(family: Sequence[Floats], thresholds: Thresholds) -> list[Floats]:

@@ -21,7 +21,7 @@ Bools: TypeAlias = "NDArray[np.bool_]"
 
 DEFAULT_CLUSTER = "name"
 DEFAULT_BLOCK = "template"
-_CELL_COLUMNS = ("cell", "arm", "endpoint")
+_CELL_COLUMNS = ("cell", "arm", "endpoint", DEFAULT_BLOCK)
 """Columns that, where present, tell apart trials of the same name and template that are not repetitions."""
 
 
@@ -200,7 +200,7 @@ def _require_distinct(frame: pd.DataFrame, design: Design) -> None:
         first, second = sorted(order[[same[0], same[0] + 1]].tolist())
         columns = [design.cluster_name, design.block_name, "repetition"]
         named = ", ".join(
-            f"{c}={frame[c].iloc[second]!r}" for c in columns if c is not None and c in frame.columns
+            f"{c} {frame[c].iloc[second]}" for c in columns if c is not None and c in frame.columns
         )
         raise FrameError(
             f"column 'repetition', {row_name(frame, second)} repeats {row_name(frame, first)} "

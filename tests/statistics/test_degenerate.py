@@ -1,0 +1,166 @@
+"""Data without spread, groups without rows, one name, copies: what the contract says of each."""
+
+import math
+
+import pandas as pd
+import pytest
+
+from pytest_fairness.analysis.disparity import analyze_disparity
+from pytest_fairness.model import Reason, Verdict
+
+from .frames_of import names, scores
+
+
+def constant(values, people=4, templates=10, repetitions=1):
+    """group → one value for every trial."""
+    return names({
+        group: {f"{group}{p}": [[value] * repetitions] * templates for p in range(people)}
+        for group, value in values.items()
+    })  # fmt: skip
+
+
+def test_both_constant_and_equal_is_saturated():
+    """No difference at all: effect 0, p 1, PASS with a note."""
+    finding = analyze_disparity(constant({"a": 7, "b": 7}), "outcome", "group", kind="numeric")
+    pair = finding.pairs[0]
+    assert finding.verdict is Verdict.PASS
+    assert (pair.effect, pair.p_value) == (0, 1)
+    assert "saturated" in " ".join(pair.notes)
+    assert "alike" in finding.sentence
+
+
+def test_saturation_of_equal_fractions_is_not_rounding():
+    """.1 and .1 are equal, whatever their mean computes to."""
+    finding = analyze_disparity(constant({"a": 0.1, "b": 0.1}), "outcome", "group", kind="numeric")
+    assert finding.verdict is Verdict.PASS
+    assert finding.pairs[0].effect == 0
+
+
+@pytest.mark.parametrize("kind", ["numeric", "ordinal", "binary", "categorical"])
+def test_both_constant_and_unequal_fails_with_an_infinite_effect(kind):
+    """Every name of a group gets one outcome, and the groups' outcomes differ."""
+    values = {"a": True, "b": False} if kind == "binary" else {"a": 7, "b": 5}
+    pair = analyze_disparity(constant(values, templates=15), "outcome", "group", kind=kind).pairs[0]
+    assert pair.verdict is Verdict.FAIL
+    assert math.isinf(pair.effect)
+
+
+def test_a_constant_difference_below_what_matters_does_not_fail():
+    """``min_raw_diff`` is an extra condition for FAIL, in degenerate data too."""
+    frame = constant({"a": 7.0, "b": 6.95})
+    assert analyze_disparity(frame, "outcome", "group", kind="numeric").verdict is Verdict.FAIL
+    assert analyze_disparity(frame, "outcome", "group", kind="numeric", min_raw_diff=0.1).verdict is Verdict.PASS
+
+
+def test_a_constant_difference_between_two_single_names_is_undecided():
+    """With one name a group nothing tells the group from the name."""
+    frame = constant({"a": 7, "b": 5}, people=1, templates=40)
+    finding = analyze_disparity(frame, "outcome", "group", kind="numeric")
+    assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.N)
+
+
+def one_name(shift, repetitions=1, templates=60):
+    wave = [0.3, -0.4, 0.9, -1.1, 0.0, 1.4, -0.7, 0.2]
+    return names({
+        group: {group: [[at * shift + wave[(t + 3 * at) % 8]] * repetitions for t in range(templates)]}
+        for at, group in enumerate("ab")
+    })  # fmt: skip
+
+
+def test_one_name_a_group_is_about_the_labels_and_never_fails():
+    """p is that of the rows, the scope says so, and FAIL is capped at FLAG."""
+    pair = analyze_disparity(one_name(3.0), "outcome", "group", block=None).pairs[0]
+    assert pair.scope == "labels"
+    assert pair.p_cluster is None
+    assert pair.p_value == pair.p_row < 0.001
+    assert pair.verdict is Verdict.FLAG
+    assert "capped" in " ".join(pair.notes)
+
+
+def test_copies_add_nothing_where_a_group_has_one_name():
+    """A model at temperature 0 repeats itself: ten copies are one trial."""
+    once = analyze_disparity(one_name(0.4), "outcome", "group").pairs[0]
+    tenfold = analyze_disparity(one_name(0.4, repetitions=10), "outcome", "group")
+    assert tenfold.pairs[0].p_value == pytest.approx(once.p_value)
+    assert "count once" in " ".join(tenfold.notes)
+    assert tenfold.pairs[0].statistics["distinct_n_1"] == 60
+
+
+def test_identical_repetitions_count_once_towards_the_minimum():
+    """Thirty copies of three answers are three trials: too few."""
+    frame = constant({"a": 7, "b": 7}, people=3, templates=1, repetitions=30)
+    finding = analyze_disparity(frame, "outcome", "group", kind="numeric")
+    assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.N)
+    assert finding.group_results[0].n == 90
+    assert finding.group_results[0].n_distinct == 3
+
+
+def test_too_few_trials_flag_at_most():
+    """Under the minimum a significant difference is a FLAG, anything else undecided."""
+    far = scores(a=[1, 2, 3, 4, 5, 1, 2, 3, 4, 5], b=[11, 12, 13, 14, 15, 11, 12, 13, 14, 15])
+    assert analyze_disparity(far, "outcome", "group", cluster=None, kind="numeric").verdict is Verdict.FLAG
+    near = scores(a=[1, 2, 3, 4], b=[2, 3, 4, 5])
+    finding = analyze_disparity(near, "outcome", "group", cluster=None, kind="numeric")
+    assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.N)
+
+
+def test_an_empty_group_is_undecided_and_named():
+    """A group whose every outcome is missing has nothing to compare."""
+    frame = scores(a=[1.0] * 40, b=[float("nan")] * 40)
+    finding = analyze_disparity(frame, "outcome", "group", cluster=None, kind="numeric")
+    assert finding.verdict is Verdict.INCONCLUSIVE
+    assert finding.n_per_group == {"a": 40, "b": 0}
+
+
+def test_no_outcome_at_all_is_undecided():
+    """Every reply unreadable: a finding, not a crash."""
+    frame = scores(a=[float("nan")] * 4, b=[float("nan")] * 4)
+    finding = analyze_disparity(frame, "outcome", "group", cluster=None, kind="numeric")
+    assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.UNSCORED)
+
+
+def test_unscored_replies_over_five_per_cent_leave_it_undecided():
+    """Three of fifty is too many, two of fifty is not."""
+    base = [1.0, 2.0, 3.0, 4.0, 5.0] * 10
+    for lost, undecided in ((3, True), (2, False)):
+        frame = scores(a=[float("nan")] * lost + base[lost:], b=base)
+        reason = analyze_disparity(frame, "outcome", "group", cluster=None, kind="numeric").reason
+        assert (reason is Reason.UNSCORED) is undecided
+
+
+def test_undetermined_trials_are_never_answered_ones():
+    """A trial that was neither answered nor refused has no outcome, even if the column holds a value."""
+    frame = scores(a=[1.0, 2.0] * 30, b=[1.0, 2.0] * 30)
+    frame["undetermined"] = [at < 10 for at in range(60)] + [False] * 60
+    finding = analyze_disparity(frame, "outcome", "group", cluster=None, kind="numeric")
+    assert finding.reason is Reason.UNSCORED
+    assert finding.group_results[0].undetermined == 10
+    assert finding.group_results[0].n == 50
+
+
+def test_groups_asked_in_other_blocks_cannot_be_compared():
+    """No common block: the verdict says so instead of comparing templates."""
+    frame = constant({"a": 7, "b": 5}, people=4, templates=10)
+    frame.loc[frame.group == "b", "template"] += "x"
+    finding = analyze_disparity(frame, "outcome", "group", kind="numeric")
+    assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.RAGGED)
+
+
+def test_swapped_labels_on_the_same_personas_are_paired():
+    """The same persona in both groups: the t-test is on its differences, and the persona's level cancels."""
+    level = {f"p{i}": 10.0 * i for i in range(12)}
+    frame = pd.DataFrame(
+        [
+            (group, persona, f"t{t}", level[persona] + shift + 0.1 * ((i * 7 + t * 3 + at) % 5))
+            for at, (group, shift) in enumerate((("a", 0.0), ("b", 0.5)))
+            for i, persona in enumerate(level)
+            for t in range(3)
+        ],
+        columns=["group", "name", "template", "outcome"],
+    )
+    pair = analyze_disparity(frame, "outcome", "group").pairs[0]
+    assert "paired" in pair.test
+    assert pair.statistics["df"] == 11
+    assert pair.p_cluster < 0.001
+    apart = frame.assign(name=frame.group + frame.name)
+    assert analyze_disparity(apart, "outcome", "group").pairs[0].p_cluster > 0.5

@@ -1,0 +1,165 @@
+"""The four-fifths rule: published examples, the boundary, the family, and the modes."""
+
+import pytest
+
+from pytest_fairness.analysis.four_fifths import analyze_four_fifths
+from pytest_fairness.errors import FrameError, UsageError
+from pytest_fairness.model import Reason, Verdict
+from pytest_fairness.statistics.four_fifths import below_four_fifths, impact_ratio, reference_group
+
+from .frames_of import decisions
+
+
+def judge(frame, **options):
+    return analyze_four_fifths(frame, "outcome", "group", cluster=None, **options)
+
+
+def ratios(finding):
+    return {pair.group_1: pair.statistics["impact_ratio"] for pair in finding.pairs}
+
+
+def test_questions_and_answers_of_1979():
+    """The worked example of the Uniform Guidelines' Q&A: .75 fails, .8 and .85 do not."""
+    frame = decisions(white=(600, 1000), indian=(450, 1000), hispanic=(480, 1000), black=(510, 1000))
+    finding = judge(frame, bare_ratio=True)
+    assert ratios(finding) == pytest.approx({"indian": 0.75, "hispanic": 0.8, "black": 0.85})
+    verdicts = {pair.group_1: pair.verdict for pair in finding.pairs}
+    assert verdicts == {"indian": Verdict.FAIL, "hispanic": Verdict.PASS, "black": Verdict.PASS}
+
+
+def test_textbook_men_and_women():
+    """48 of 255 men, 52 of 395 women (careerengine.us): 13 % is below four fifths of 19 %."""
+    finding = judge(decisions(men=(48, 255), women=(52, 395)), bare_ratio=True)
+    assert ratios(finding)["women"] == pytest.approx(0.699367088607595)
+    assert finding.verdict is Verdict.FAIL
+    assert "women" in finding.sentence
+
+
+def test_textbook_three_groups():
+    """400/600, 200/400, 140/260 (learn8.cc): the second fails, the third just passes the ratio."""
+    finding = judge(decisions(caucasian=(400, 600), hispanic=(200, 400), asian=(140, 260)))
+    assert ratios(finding) == pytest.approx({"hispanic": 0.75, "asian": 0.8076923076923077})
+    verdicts = {pair.group_1: pair.verdict for pair in finding.pairs}
+    assert verdicts == {"hispanic": Verdict.FAIL, "asian": Verdict.FLAG}
+
+
+def test_call_backs_of_white_and_black_names():
+    """Bertrand & Mullainathan (2004), 2,435 résumés each: 9.65 % against 6.45 %."""
+    finding = judge(decisions(white=(235, 2435), black=(157, 2435)))
+    s = finding.pairs[0].statistics
+    assert s["impact_ratio"] == pytest.approx(0.6680851063829787, rel=1e-9)
+    assert s["impact_ratio_low"] == pytest.approx(0.5502405093838053, rel=1e-9)
+    assert s["impact_ratio_high"] == pytest.approx(0.8111683922919336, rel=1e-9)
+    assert abs(s["z"]) == pytest.approx(4.108412152434346, rel=1e-9)
+    assert s["fisher_p_value"] == pytest.approx(4.758747107909523e-05, rel=1e-9)
+    assert finding.verdict is Verdict.FAIL
+
+
+@pytest.mark.parametrize(
+    ("x1", "n1", "x2", "n2"),
+    [(3, 5, 6, 8), (3, 5, 36, 48), (1, 6, 5, 24), (4, 6, 5, 6), (12, 36, 10, 24), (24, 36, 45, 54)],
+)
+def test_exactly_four_fifths_passes_though_floating_point_says_less(x1, n1, x2, n2):
+    """The quotient computes to .7999999999999999; the counts say exactly four fifths."""
+    assert (x1 / n1) / (x2 / n2) < 0.8
+    assert not below_four_fifths(x1, n1, x2, n2)
+    assert judge(decisions(a=(x1, n1), b=(x2, n2))).verdict is Verdict.PASS
+
+
+def test_every_small_case_of_exactly_four_fifths_passes():
+    """All of them from 5 to 60 trials a group, and one favourable decision fewer never does."""
+    trap = 0
+    for n1 in range(5, 61):
+        for n2 in range(5, 61):
+            for x2 in range(1, n2 + 1):
+                if (4 * x2 * n1) % (5 * n2) == 0:
+                    x1 = 4 * x2 * n1 // (5 * n2)
+                    assert not below_four_fifths(x1, n1, x2, n2)
+                    assert below_four_fifths(x1 - 1, n1, x2, n2)
+                    trap += (x1 / n1) / (x2 / n2) < 0.8
+    assert trap == 1171
+
+
+def test_a_reference_chosen_by_the_data_costs_all_pairs():
+    """Highest of four: six pairs are corrected together; declared beforehand: three."""
+    frame = decisions(a=(60, 100), b=(50, 100), c=(40, 100), d=(45, 100))
+    chosen, declared = judge(frame), judge(frame, reference="a")
+    assert chosen.family["size"] == 6
+    assert declared.family["size"] == 3
+    assert len(chosen.pairs) == len(declared.pairs) == 3
+    ours = {p.group_1: p.corrected_p_value for p in chosen.pairs}
+    theirs = {p.group_1: p.corrected_p_value for p in declared.pairs}
+    assert ours["c"] == pytest.approx(2 * theirs["c"])
+
+
+def test_a_handful_of_cases_is_no_reference():
+    """Under 2 % of the data a group's rate is noise, however high."""
+    frame = decisions(tiny=(3, 3), a=(60, 100), b=(30, 100))
+    finding = judge(frame)
+    assert finding.details["reference"] == {"group": "a"}
+    assert "tiny" in " ".join(finding.notes)
+    assert reference_group([3, 60, 30], [3, 100, 100]) == 1
+    assert reference_group([0, 0], [0, 0]) is None
+
+
+def test_flip_flop_and_shortfall():
+    """One decision more turns 1/10 against 2/10 round, not 5/50 against 20/50."""
+    assert impact_ratio(1, 10, 2, 10).flip_flop
+    far = impact_ratio(20, 50, 5, 50)
+    assert (far.x_low, far.x_high) == (5, 20)
+    assert not far.flip_flop
+    assert far.shortfall == pytest.approx(7.5)
+
+
+def test_nobody_gets_it():
+    """No favourable decision anywhere: there is no ratio, and no disparity."""
+    finding = judge(decisions(a=(0, 60), b=(0, 60)))
+    assert finding.verdict is Verdict.PASS
+    assert "at all" in finding.sentence
+
+
+def test_the_favourable_value_is_the_callers():
+    """Being denied is not being granted: the ratio of the wrong rate hides the disparity."""
+    frame = decisions(a=(90, 100), b=(60, 100))
+    frame["outcome"] = frame.outcome.map({True: "granted", False: "denied"})
+    granted = judge(frame, favourable="granted")
+    assert ratios(granted)["b"] == pytest.approx(2 / 3)
+    denied = judge(frame, favourable=["denied"])
+    assert denied.pairs[0].worse_off == "a"
+    assert judge(frame, favourable=lambda value: value == "granted").pairs == granted.pairs
+    with pytest.raises(UsageError, match="'denied'"):
+        judge(frame)
+
+
+def test_an_unknown_reference_is_named():
+    """With the groups that there are."""
+    with pytest.raises(FrameError, match="'c' is no group of 'group'; it has 'a', 'b'"):
+        judge(decisions(a=(1, 2), b=(1, 2)), reference="c")
+
+
+def test_names_are_the_unit_here_too():
+    """Two names a group whose rates happen to differ are no adverse impact, however many calls."""
+    frame = decisions(a=(300, 500), b=(200, 500))
+    frame["name"] = [f"{group}{at % 500 < 250}" for at, group in enumerate(frame.group)]
+    finding = analyze_four_fifths(frame, "outcome", "group")
+    assert finding.verdict is Verdict.INCONCLUSIVE
+    assert judge(frame).verdict is Verdict.FAIL
+
+
+def test_refusing_one_group_is_not_hidden_by_its_answers():
+    """b is decided as often in favour among those answered; but a third of b gets no answer."""
+    frame = decisions(a=(120, 200), b=(120, 200), r=(0, 100))
+    frame["refused"] = frame.group == "r"
+    frame["group"] = frame.group.replace("r", "b")
+    finding = judge(frame)
+    assert finding.verdict in (Verdict.FAIL, Verdict.FLAG, Verdict.INCONCLUSIVE)
+    assert finding.verdict is not Verdict.PASS
+    assert finding.refusal_rates["b"] == pytest.approx(1 / 3)
+
+
+def test_unreadable_decisions_leave_it_undecided():
+    """One decision in ten unread is more than the rule can bear."""
+    frame = decisions(a=(60, 100), b=(55, 100))
+    frame["outcome"] = frame.outcome.astype(object)
+    frame.loc[:9, "outcome"] = None
+    assert judge(frame).reason is Reason.UNSCORED
