@@ -13,12 +13,20 @@ from pytest_fairness.endpoints.protocol import Endpoint
 from pytest_fairness.running.engine import Engine
 from pytest_fairness.running.store import RunStore, open_run
 
+from .children import Runs
+
 EngineMaker = Callable[..., Engine]
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     return tmp_path / ".fairness" / "runs"
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Runs:
+    """Processes that ask, on a root and a ledger of their own."""
+    return Runs(tmp_path)
 
 
 @pytest.fixture
@@ -44,8 +52,6 @@ def engine_for(store: RunStore) -> Iterator[EngineMaker]:
 
 def records(directory: Path, *kinds: str) -> list[dict[str, Any]]:
     """The records of a run's logs, of these types or all, as plain JSON."""
-    lines = (
-        line for path in sorted(directory.glob("trials*.jsonl")) for line in path.read_text().splitlines()
-    )
+    lines = (line for path in sorted(directory.glob("trials*.jsonl")) for line in path.read_text().splitlines())
     found = [json.loads(line) for line in lines]
     return [record for record in found if not kinds or record["type"] in kinds]

@@ -81,9 +81,7 @@ def test_the_tests_parameters_lie_over_the_defaults(engine_for: EngineMaker) -> 
 def test_every_trial_is_a_fresh_conversation_with_its_own_turns(engine_for: EngineMaker) -> None:
     """Turn by turn: the system prompt, then each turn with the replies to those before; nothing of other
     trials."""
-    endpoint = Scripted(
-        lambda request: Reply(text=f"reply {len(request.messages) // 2}", usage=Usage(output_tokens=2))
-    )
+    endpoint = Scripted(lambda request: Reply(text=f"reply {len(request.messages) // 2}", usage=Usage(output_tokens=2)))
     asked = cell(turns=("one", "two", "three"), system="Be fair.")
     trial = engine_for(endpoint).run([PlannedTrial(cell=asked)])[0]
     assert trial.replies == ("reply 1", "reply 2", "reply 3")
@@ -136,9 +134,7 @@ def test_a_complete_reply_is_an_outcome_whatever_it_is(
 def test_a_refusal_in_words_is_marked(engine_for: EngineMaker) -> None:
     """What the given function calls a refusal is REFUSED, with its text; the attempt keeps the provider's
     view."""
-    endpoint = Scripted(
-        lambda request: Reply(text="Sorry, no." if "0" in request.messages[-1].content else "Yes.")
-    )
+    endpoint = Scripted(lambda request: Reply(text="Sorry, no." if "0" in request.messages[-1].content else "Yes."))
     engine = engine_for(endpoint, is_refusal=lambda text: text.startswith("Sorry"))
     trials = engine.run(plan(2))
     assert [(trial.status, trial.reply) for trial in trials] == [
@@ -158,9 +154,7 @@ def test_a_refusal_in_the_middle_is_answered_by_the_next_turn(engine_for: Engine
 def test_a_turn_without_text_ends_the_conversation(engine_for: EngineMaker) -> None:
     """No reply is made up so that the conversation could go on; the replies before it are kept."""
     replies = iter([Reply(text="Yes."), Reply(text=None, status=Status.EMPTY)])
-    trial = engine_for(Scripted(lambda _: next(replies))).run(
-        [PlannedTrial(cell=cell(turns=("a", "b", "c")))]
-    )[0]
+    trial = engine_for(Scripted(lambda _: next(replies))).run([PlannedTrial(cell=cell(turns=("a", "b", "c")))])[0]
     assert (trial.status, trial.replies, trial.reply) == (Status.EMPTY, ("Yes.",), None)
 
 
@@ -402,9 +396,7 @@ def test_numbers_out_of_range_are_refused(store: RunStore, options: dict[str, An
 def test_the_log_alone_gives_the_results(engine_for: EngineMaker) -> None:
     """Everything that came back, and the cells it belongs to, can be read from the folder."""
     engine = engine_for(Scripted(system="x"), seed=3)
-    planned = plan(
-        12, context={"role": "nurse"}, attributes={"years": 4}, system="S", arm="raw", signal="name"
-    )
+    planned = plan(12, context={"role": "nurse"}, attributes={"years": 4}, system="S", arm="raw", signal="name")
     trials = engine.run(planned)
     engine.close()
     engine.store.close()
@@ -412,10 +404,7 @@ def test_the_log_alone_gives_the_results(engine_for: EngineMaker) -> None:
     read = {record.trial.key: record for record in RunReader.open(engine.store.directory).records()}
     assert [read[trial.key].cell for trial in trials] == [one.cell for one in planned]
     reader = RunReader.open(engine.store.directory)
-    assert (
-        reader.engines[next(iter(read.values())).identity]["endpoint"]["identity"]
-        == engine.endpoint.identity()
-    )
+    assert reader.engines[next(iter(read.values())).identity]["endpoint"]["identity"] == engine.endpoint.identity()
     assert not reader.unanswered
 
 
@@ -467,9 +456,7 @@ def test_the_bytes_of_the_wire_are_on_record(engine_for: EngineMaker) -> None:
     assert Wire(**logged) == wire
 
 
-def test_times_do_not_depend_on_the_wall_clock(
-    engine_for: EngineMaker, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_times_do_not_depend_on_the_wall_clock(engine_for: EngineMaker, monkeypatch: pytest.MonkeyPatch) -> None:
     """A clock that jumps back a day in the middle gives no negative duration."""
     clock = itertools.count(10**6, -86400)
     monkeypatch.setattr(time, "time", lambda: next(clock))
@@ -483,9 +470,7 @@ def test_a_simulated_endpoint_says_so(engine_for: EngineMaker) -> None:
     assert (trial.source, trial.cost) == ("simulated", 0.0)
 
 
-def test_when_the_log_fails_nothing_more_is_sent(
-    engine_for: EngineMaker, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_when_the_log_fails_nothing_more_is_sent(engine_for: EngineMaker, monkeypatch: pytest.MonkeyPatch) -> None:
     """What cannot be recorded must not be paid for; and the error says what to mend."""
     endpoint = Scripted(delay=0.01)
     engine = engine_for(endpoint, concurrency=4)

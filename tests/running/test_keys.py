@@ -25,9 +25,7 @@ ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=40)  # lone su
 
 def test_the_key_never_changes_between_versions() -> None:
     """A key written down once: runs of an older version must still be found, by any Python on any machine."""
-    asked = Cell(
-        id="x", template="t", turns=("Grüße, \ud800 Lakisha",), groups={"race": "black"}, system="Be brief."
-    )
+    asked = Cell(id="x", template="t", turns=("Grüße, \ud800 Lakisha",), groups={"race": "black"}, system="Be brief.")
     key = content_key(IDENTITY, {"temperature": 1.0, "max_tokens": 5}, asked, 2)
     assert key == "0aebc0df00fc32f87a4c05a1e6c14bdc51aea8ff9109faa6a8ab988b210d75b8"
 
@@ -44,9 +42,7 @@ def test_the_key_does_not_depend_on_the_process() -> None:
     for seed in ("1", "2"):
         environment = {**os.environ, "PYTHONHASHSEED": seed, "LC_ALL": "C", "PYTHONUTF8": "0"}
         keys.add(
-            subprocess.run(
-                [sys.executable, "-c", script], env=environment, capture_output=True, check=True
-            ).stdout
+            subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, check=True).stdout
         )
     asked = Cell(id="x", template="t", turns=("é\ud800",), groups={})
     here = content_key({"a": {"c": True, "d": None}, "b": 1}, {"a": 2, "z": 0.1}, asked, 0)
@@ -81,9 +77,7 @@ def test_endpoint_parameters_and_repetition_are_in_the_key() -> None:
 
 def test_what_is_not_asked_is_not_in_the_key() -> None:
     """Tests that ask the same text under other names share the reply."""
-    other = dataclasses.replace(
-        cell(), id="elsewhere", name="N", groups={"gender": "female"}, context={"role": "x"}
-    )
+    other = dataclasses.replace(cell(), id="elsewhere", name="N", groups={"gender": "female"}, context={"role": "x"})
     assert content_key(IDENTITY, {}, other, 0) == content_key(IDENTITY, {}, cell(), 0)
 
 

@@ -267,9 +267,7 @@ def test_a_trial_in_two_logs_is_an_error(root: Path) -> None:
         finish(one, KEYS[0])
         finish(other, KEYS[0], reply="no")
         directory = one.directory
-    with pytest.raises(
-        StoreError, match=r"trials-gw1\.jsonl, line 2: this trial is already in trials-gw0\.jsonl"
-    ):
+    with pytest.raises(StoreError, match=r"trials-gw1\.jsonl, line 2: this trial is already in trials-gw0\.jsonl"):
         RunReader.open(directory)
 
 
