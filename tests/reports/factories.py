@@ -140,9 +140,7 @@ def passing(**changes: Any) -> Finding:
             group("men", 119.0, low=116.8, high=121.2, sd=10.5),
         ),
         "pairs": (
-            pair(
-                "women", "men", Verdict.PASS, -0.06, metric="word_count", corrected_p_value=0.62, p_value=0.62
-            ),
+            pair("women", "men", Verdict.PASS, -0.06, metric="word_count", corrected_p_value=0.62, p_value=0.62),
         ),
         "family": {"size": 1, "method": "bonferroni", "alpha": 0.05},
         "notes": (),
@@ -152,7 +150,7 @@ def passing(**changes: Any) -> Finding:
 
 def four_fifths(**changes: Any) -> Finding:
     """A FAIL of the four-fifths rule on call-backs by race."""
-    ratio = {"ratio": 0.668, "ratio_low": 0.555, "ratio_high": 0.804, "z": -4.1, "shortfall": 39.0}
+    ratio = {"impact_ratio": 0.668, "impact_ratio_low": 0.555, "impact_ratio_high": 0.804, "z": -4.1}
     data: dict[str, Any] = {
         "assertion": "four_fifths",
         "sentence": "FAIL: black is called back at 6.5 %, white at 9.7 %, a ratio of .668, under 4/5.",
@@ -168,6 +166,7 @@ def four_fifths(**changes: Any) -> Finding:
         ),
         "pairs": (pair("white", "black", Verdict.FAIL, 0.24, metric="called_back", statistics=ratio),),
         "family": {"size": 1, "method": "bonferroni", "alpha": 0.05},
+        "details": {"reference": {"race": "white"}},
         "cluster": "first_name",
         "block": None,
         "notes": (),
@@ -226,9 +225,7 @@ def categorical(**changes: Any) -> Finding:
             group("women", None, shares={"engineer": 0.5, "nurse": 0.3, "teacher": 0.2}),
             group("men", None, shares={"engineer": 0.61, "nurse": 0.21, "teacher": 0.18}),
         ),
-        "pairs": (
-            pair("women", "men", Verdict.INCONCLUSIVE, 0.31, metric="career", reason=Reason.PRECISION),
-        ),
+        "pairs": (pair("women", "men", Verdict.INCONCLUSIVE, 0.31, metric="career", reason=Reason.PRECISION),),
     }
     return disparity(**{**data, **changes})
 
@@ -266,9 +263,7 @@ def results(*findings: Finding, **changes: Any) -> RunResults:
     )
 
 
-def trial(
-    group_name: str = "white", reply: str = "A superb data scientist.", **changes: Any
-) -> dict[str, Any]:
+def trial(group_name: str = "white", reply: str = "A superb data scientist.", **changes: Any) -> dict[str, Any]:
     """A log record of type ``trial``."""
     return {
         "type": "trial",

@@ -30,8 +30,7 @@ def test_there_are_a_few_round_ticks_inside(values):
     ticks = line.ticks()
     assert 2 <= len(ticks) <= 13
     assert all(
-        line.low - 1e-6 * abs(line.low) - 1e-9 <= tick <= line.high + 1e-6 * abs(line.high) + 1e-9
-        for tick in ticks
+        line.low - 1e-6 * abs(line.low) - 1e-9 <= tick <= line.high + 1e-6 * abs(line.high) + 1e-9 for tick in ticks
     )
 
 

@@ -99,13 +99,9 @@ def test_the_page_runs_nothing_and_loads_nothing(tmp_path):
     text = write_html(run_folder(tmp_path, results(*EVERY), [trial()])).read_text()
     page = Page(text)
     policy = next(meta for meta in page.all("meta") if meta.get("http-equiv") == "Content-Security-Policy")
-    assert (policy["content"] or "").startswith(
-        "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-    )
+    assert (policy["content"] or "").startswith("default-src 'none'; style-src 'unsafe-inline'; img-src data:")
     for _tag, attributes in page.elements:
-        assert not [
-            name for name in attributes if name.startswith("on") or name in ("src", "action", "style")
-        ]
+        assert not [name for name in attributes if name.startswith("on") or name in ("src", "action", "style")]
         assert (attributes.get("href") or "#").startswith("#")
     assert set(re.findall(r"https?://[^\s\"<]+", text)) <= {"http://www.w3.org/2000/svg"}
     assert "@import" not in text
@@ -121,9 +117,7 @@ def test_a_page_of_hostile_text_is_inert(tmp_path):
         group_results=(group(HOSTILE), group("b")),
         justification={"reason": HOSTILE, "approver": HOSTILE},
     )  # fmt: skip
-    record = trial(
-        HOSTILE, HOSTILE, endpoint={"name": HOSTILE}, messages=[{"role": HOSTILE, "content": HOSTILE}]
-    )
+    record = trial(HOSTILE, HOSTILE, endpoint={"name": HOSTILE}, messages=[{"role": HOSTILE, "content": HOSTILE}])
     record["cell"]["groups"] = {HOSTILE: HOSTILE}
     folder = run_folder(
         tmp_path,
@@ -131,8 +125,7 @@ def test_a_page_of_hostile_text_is_inert(tmp_path):
             finding,
             categorical(group_results=(group("a", None, shares={HOSTILE: 1.0}),)),
             missing=[HOSTILE],
-            run={key: [HOSTILE] for key in ("command", "endpoints")}
-            | {"id": HOSTILE, "versions": {HOSTILE: HOSTILE}},
+            run={key: [HOSTILE] for key in ("command", "endpoints")} | {"id": HOSTILE, "versions": {HOSTILE: HOSTILE}},
         ),
         [record],
     )
@@ -149,9 +142,7 @@ def test_a_page_of_hostile_text_is_inert(tmp_path):
 @given(st.text(st.characters(), min_size=1, max_size=80))
 def test_any_text_leaves_the_page_well_formed(tmp_path, text):
     """The page parses into our own elements whatever the model said."""
-    finding = disparity(
-        sentence=text, outcome=text, group_results=(group(text), group("b")), pairs=(pair(text, "b"),)
-    )
+    finding = disparity(sentence=text, outcome=text, group_results=(group(text), group("b")), pairs=(pair(text, "b"),))
     Page(render(results(finding), tmp_path))
 
 
@@ -201,7 +192,7 @@ def test_the_page_tells_what_a_reader_needs(tmp_path):
         "$ 1.2345",
     ):
         assert word in page.text
-    assert "black is worse off than white on sentiment" in page.text
+    assert "Black is worse off than white on sentiment" in page.text
     assert "6 tests in the family" in page.text
     assert "Kruskal–Wallis over all groups" in page.text
     assert "four fifths" in page.text
@@ -242,11 +233,7 @@ def test_examples_stand_side_by_side_by_group(tmp_path):
         )
     ]
     page = _page(tmp_path, disparity(), disparity(), trials=trials)
-    assert (
-        page.text.index("reply to white")
-        < page.text.index("reply to black")
-        < page.text.index("reply to asian")
-    )
+    assert page.text.index("reply to white") < page.text.index("reply to black") < page.text.index("reply to asian")
     assert "refused white" in page.text
     assert "second time" not in page.text
     assert "other model" not in page.text
@@ -314,3 +301,14 @@ def test_the_worse_off_group_is_marked_in_words_too():
         '<circle class="ring inconclusive"',
     ):
         assert shape in effects
+
+
+def test_the_four_fifths_line_stands_at_four_fifths_of_the_reference():
+    """Of the named reference group, or of the highest rate where none is named."""
+    declared = group_picture(four_fifths(), "x")
+    highest = group_picture(four_fifths(details={}), "x")
+    other = group_picture(four_fifths(details={"reference": {"race": "black"}}), "x")
+    assert declared is not None
+    assert declared == highest
+    assert "(7.7%)" in declared.caption
+    assert "(5.2%)" in other.caption  # type: ignore[union-attr]

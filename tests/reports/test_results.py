@@ -28,9 +28,7 @@ from .factories import (
 
 def test_results_come_back_equal(tmp_path):
     """Every finding, item and fact of the run survives the file."""
-    written = results(
-        disparity(), passing(simulated=True), four_fifths(), baseline(), categorical(), missing=["a::b"]
-    )
+    written = results(disparity(), passing(simulated=True), four_fifths(), baseline(), categorical(), missing=["a::b"])
     save_results(written, tmp_path)
     assert read_results(tmp_path) == written
 
@@ -106,9 +104,7 @@ def test_another_schema_is_refused_with_the_mend(tmp_path):
     """A file of a later version is never half understood."""
     data = results(disparity()).to_dict() | {"schema": 2}
     (tmp_path / NAME).write_text(json.dumps(data))
-    with pytest.raises(
-        FairnessError, match=r"findings.json: findings of schema 2 .* the version that wrote them"
-    ):
+    with pytest.raises(FairnessError, match=r"findings.json: findings of schema 2 .* the version that wrote them"):
         read_results(tmp_path)
 
 

@@ -30,7 +30,7 @@ def padded(text: str, width: int, *, left: bool) -> str:
 
 
 def wrapped(text: str, width: int, first: str = "", rest: str = "") -> list[str]:
-    """The words of *text* on lines of at most *width* columns, *first* before the first, *rest* before others.
+    """The words of *text* on lines of at most *width* columns, with *first* and then *rest* before each line.
 
     A word that is wider than a line is broken.
     """

@@ -22,9 +22,7 @@ def collect_examples(run_dir: Path, findings: Sequence[Finding]) -> dict[tuple[s
     side by side. The log is read once, and no more than what is shown is kept.
     """
     wanted = {
-        (finding.protected_class, finding.model_endpoint or ""): {
-            group.group for group in finding.group_results
-        }
+        (finding.protected_class, finding.model_endpoint or ""): {group.group for group in finding.group_results}
         for finding in findings
         if finding.protected_class and finding.model_endpoint
     }

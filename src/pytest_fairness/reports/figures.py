@@ -40,9 +40,7 @@ def percent(share: float | None) -> str:
 
 def refused(group: GroupResult) -> str:
     """``3 (1.5 %)``."""
-    return str(group.refused) + (
-        f" ({percent(group.refusal_rate)})" if group.refused and group.refusal_rate else ""
-    )
+    return str(group.refused) + (f" ({percent(group.refusal_rate)})" if group.refused and group.refusal_rate else "")
 
 
 def effect(number: float | None) -> str:
@@ -70,18 +68,15 @@ def p_value(number: float | None) -> str:
     return "1" if number > 0.99995 else f"{number:.4f}".removeprefix("0")
 
 
-def statistic(pair: PairResult, *names: str) -> float | None:
-    """The first of *names* that the pair reports as a number."""
-    for name in names:
-        found = pair.statistics.get(name)
-        if isinstance(found, (int, float)) and not isinstance(found, bool):
-            return float(found)
-    return None
+def statistic(pair: PairResult, name: str) -> float | None:
+    """What the pair reports under *name*, if that is a number."""
+    found = pair.statistics.get(name)
+    return float(found) if isinstance(found, (int, float)) and not isinstance(found, bool) else None
 
 
 def ratio(pair: PairResult) -> float | None:
     """The impact ratio of a four-fifths pair."""
-    return statistic(pair, "ratio", "impact_ratio")
+    return statistic(pair, "impact_ratio")
 
 
 def verdict_words(pair: PairResult) -> str:
@@ -114,8 +109,8 @@ def pair_columns(finding: Finding) -> list[tuple[str, Callable[[PairResult], str
 
 
 def _ratio_interval(pair: PairResult) -> str:
-    low = statistic(pair, "ratio_low", "impact_ratio_low", "risk_ratio_low")
-    high = statistic(pair, "ratio_high", "impact_ratio_high", "risk_ratio_high")
+    low = statistic(pair, "impact_ratio_low")
+    high = statistic(pair, "impact_ratio_high")
     return "–" if low is None or high is None else f"{low:.3f} to {high:.3f}"
 
 
@@ -147,9 +142,7 @@ def family_line(finding: Finding) -> str:
     if isinstance(size, int):
         told = f"{size} test{'s' * (size != 1)} in the family"
         alpha = finding.family.get("alpha")
-        parts.append(
-            told + (f", corrected by {method}" if method else "") + (f", alpha {alpha}" if alpha else "")
-        )
+        parts.append(told + (f", corrected by {method}" if method else "") + (f", alpha {alpha}" if alpha else ""))
     if finding.cluster:
         parts.append(f"unit of evidence: {finding.cluster}")
     if finding.block:

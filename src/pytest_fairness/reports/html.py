@@ -67,14 +67,10 @@ def render(results: RunResults, run_dir: Path) -> str:
         .render(
             run=results.run,
             results=results,
-            worst=Verdict.worst([finding.verdict for finding in results.findings])
-            if results.findings
-            else None,
+            worst=Verdict.worst([finding.verdict for finding in results.findings]) if results.findings else None,
             sections=_sections(results, run_dir),
             heat=heat_map(results.findings),
-            loose=[
-                item for item in results.items if not item.findings and item.outcome in ("failed", "error")
-            ],
+            loose=[item for item in results.items if not item.findings and item.outcome in ("failed", "error")],
             facts=_facts(results.run),
         )
     )
@@ -115,7 +111,10 @@ def _in_order(examples: Examples | None, finding: Finding) -> Examples | None:
 
 def _without_verdict(finding: Finding) -> str:
     """The sentence without the verdict that it starts with: on the page a badge stands beside it."""
-    return finding.sentence.removeprefix(f"{finding.verdict}: ")
+    sentence = finding.sentence.removeprefix(f"{finding.verdict}: ")
+    first = sentence.split(" ", 1)[0]
+    # A name like letter_score is written as it is spelt in code, also at the start of a sentence.
+    return sentence[:1].upper() + sentence[1:] if first.isalpha() else sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,9 +184,7 @@ def _environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=lambda value: (
-            visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-        ),
+        finalize=lambda value: visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value,
     )
     environment.globals.update(figures=figures)
     environment.filters.update(shortened=shortened)

@@ -73,14 +73,9 @@ def effect_picture(finding: Finding, identity: str) -> Picture | None:
     names = [_pair_name(pair, several) for pair in pairs]
     line = symmetric(ends, _left(names), RIGHT, least=0.7, most=2.5)
     body = [_band(line, len(pairs)), _axis(line, len(pairs), rate=False)]
-    body += [
-        _reference_line(line, limit, len(pairs), f"{limit:+.1f}".replace("-", "−")) for limit in (-0.5, 0.5)
-    ]
+    body += [_reference_line(line, limit, len(pairs), f"{limit:+.1f}".replace("-", "−")) for limit in (-0.5, 0.5)]
     body.append(_line(line.at(0), TOP - 6, line.at(0), _bottom(len(pairs)), "zero"))
-    body += [
-        _pair_row(pair, name, line, _middle(at))
-        for at, (pair, name) in enumerate(zip(pairs, names, strict=True))
-    ]
+    body += [_pair_row(pair, name, line, _middle(at)) for at, (pair, name) in enumerate(zip(pairs, names, strict=True))]
     label = (
         "effect d: how far the two distributions lie apart"
         if finding.kind is OutcomeKind.CATEGORICAL
@@ -88,9 +83,7 @@ def effect_picture(finding: Finding, identity: str) -> Picture | None:
     )
     body.append(_axis_label(label, len(pairs), int(line.at(0))))
     told = "; ".join(f"{p.group_1} – {p.group_2} {figures.effect(p.effect)} {p.verdict}" for p in pairs)
-    caption = (
-        "Lines are 90 % intervals. Within ±0.2 an effect is trivial; PASS needs its interval within ±0.5."
-    )
+    caption = "Lines are 90 % intervals. Within ±0.2 an effect is trivial; PASS needs its interval within ±0.5."
     if len(pairs) < len(finding.pairs):
         caption += f" The {len(pairs)} most telling of {len(finding.pairs)} pairs; the table has them all."
     title = "Effect of each pair of groups"
@@ -154,8 +147,7 @@ def share_picture(finding: Finding, identity: str) -> Picture | None:
             start += share
     body.append(_axis_label(f"share of each {finding.outcome}", len(groups)))
     told = "; ".join(
-        f"{group.group}: "
-        + ", ".join(f"{label} {figures.percent(group.shares.get(label, 0.0))}" for label in shown)
+        f"{group.group}: " + ", ".join(f"{label} {figures.percent(group.shares.get(label, 0.0))}" for label in shown)
         for group in groups
     )
     caption = "From left to right: " + ", ".join(shortened(label, 30) for label in shown) + "."
@@ -249,23 +241,18 @@ def _axis(line: Scale, rows: int, *, rate: bool) -> str:
 
 def _band(line: Scale, rows: int) -> str:
     x, end = line.at(-0.2), line.at(0.2)
-    return (
-        f'<rect class="band" x="{x}" y="{TOP - 6}" width="{end - x:.2f}" height="{_bottom(rows) - TOP + 6}"/>'
-    )
+    return f'<rect class="band" x="{x}" y="{TOP - 6}" width="{end - x:.2f}" height="{_bottom(rows) - TOP + 6}"/>'
 
 
 def _reference_line(line: Scale, value: float, rows: int, words: str) -> str:
     x = line.at(value)
     return (
-        _line(x, TOP - 6, x, _bottom(rows), "reference")
-        + f'<text class="tick" x="{x}" y="{TOP - 12}">{words}</text>'
+        _line(x, TOP - 6, x, _bottom(rows), "reference") + f'<text class="tick" x="{x}" y="{TOP - 12}">{words}</text>'
     )
 
 
 def _axis_label(words: str, rows: int, centre: int = 400) -> str:
-    return (
-        f'<text class="axis-label" x="{centre}" y="{_bottom(rows) + 42}">{html(shortened(words, 80))}</text>'
-    )
+    return f'<text class="axis-label" x="{centre}" y="{_bottom(rows) + 42}">{html(shortened(words, 80))}</text>'
 
 
 def _left(labels: Iterable[str]) -> float:
@@ -305,7 +292,9 @@ def _worse_off(finding: Finding) -> str | None:
 
 
 def _reference(finding: Finding, groups: Sequence[GroupResult]) -> float:
-    """The rate that the others are measured against: of the declared reference group, or the highest."""
-    declared = finding.details.get("reference")
-    rates = [group.value or 0.0 for group in groups if group.group == declared]
-    return rates[0] if rates else max(group.value or 0.0 for group in groups)
+    """The rate that the others are measured against: of the reference group, or else the highest."""
+    named = finding.details.get("reference")
+    references = list(named.values()) if isinstance(named, dict) else [named]
+    rates = [group.value or 0.0 for group in groups]
+    declared = [group.value or 0.0 for group in groups if group.group in references]
+    return declared[0] if len(declared) == 1 else max(rates)

@@ -70,8 +70,7 @@ class RunResults:
             "run": to_json(self.run),
             "items": [to_json(item) for item in self.items],
             "findings": [
-                {**finding.to_dict(), "nodeid": self.nodeid_of(index)}
-                for index, finding in enumerate(self.findings)
+                {**finding.to_dict(), "nodeid": self.nodeid_of(index)} for index, finding in enumerate(self.findings)
             ],
             "missing": list(self.missing),
         }
@@ -116,9 +115,7 @@ def read_results(run_dir: Path) -> RunResults:
     try:
         data = json.loads(path.read_bytes())
     except FileNotFoundError:
-        raise FairnessError(
-            f"{run_dir} holds no {NAME}: it is no run's folder, or the run did not finish"
-        ) from None
+        raise FairnessError(f"{run_dir} holds no {NAME}: it is no run's folder, or the run did not finish") from None
     except (OSError, ValueError, RecursionError) as error:
         raise FairnessError(f"{path} cannot be read: {error}") from error
     try:

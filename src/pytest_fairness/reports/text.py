@@ -23,9 +23,7 @@ _REPLAYED = "replayed: the replies come from a recorded run; no model was asked 
 def finding_text(finding: Finding) -> str:
     """Sentence, groups, pairs, family and notes, in at most 100 columns, safe for a terminal."""
     parts = [_wrapped(finding.sentence)]
-    provenance = [
-        text for text, said in ((_SIMULATED, finding.simulated), (_REPLAYED, finding.replayed)) if said
-    ]
+    provenance = [text for text, said in ((_SIMULATED, finding.simulated), (_REPLAYED, finding.replayed)) if said]
     if provenance:
         parts.append("\n".join(provenance))
     if finding.group_results:
@@ -63,9 +61,7 @@ def _summary_of(finding: Finding) -> list[str]:
     sentence = line(finding.sentence)
     prefix = f"{finding.verdict}: "
     head = f"  {sentence if sentence.startswith(prefix) else prefix + sentence}"
-    marks = [
-        word for word, said in (("simulated", finding.simulated), ("replayed", finding.replayed)) if said
-    ]
+    marks = [word for word, said in (("simulated", finding.simulated), ("replayed", finding.replayed)) if said]
     if finding.justification is not None:
         marks.append("justified")
     if marks:
@@ -101,9 +97,7 @@ def _groups(finding: Finding) -> str:
             _Column("95 % interval", [figures.interval(group.low, group.high, finding) for group in shown]),
         ]
     for label in figures.categories(finding)[:5]:
-        columns.append(
-            _Column(label, [figures.percent(group.shares.get(label)) for group in shown], False, True)
-        )
+        columns.append(_Column(label, [figures.percent(group.shares.get(label)) for group in shown], False, True))
     columns.append(_Column("refused", [figures.refused(group) for group in shown]))
     return _table(columns) + _more(len(finding.group_results) - len(shown), "group")
 
@@ -116,9 +110,7 @@ def _pairs(finding: Finding) -> str:
         columns = [_Column("pair", [f"{pair.group_1} – {pair.group_2}" for pair in shown], True, True)]
         if len({pair.metric for pair in finding.pairs}) > 1:
             columns.append(_Column("on", [pair.metric for pair in shown], True, True))
-    columns += [
-        _Column(title, [cell(pair) for pair in shown]) for title, cell in figures.pair_columns(finding)
-    ]
+    columns += [_Column(title, [cell(pair) for pair in shown]) for title, cell in figures.pair_columns(finding)]
     columns.append(_Column("verdict", [figures.verdict_words(pair) for pair in shown], True))
     return _table(columns) + _more(len(finding.pairs) - len(shown), "pair")
 
@@ -147,7 +139,5 @@ def _table(columns: Sequence[_Column]) -> str:
 def _wrapped(text: str, indent: str = "") -> str:
     paragraphs = terminal(text).expandtabs(4).split("\n")
     return "\n".join(
-        line
-        for paragraph in paragraphs
-        for line in wrapped(paragraph, WIDTH, indent, indent + "  " * bool(indent))
+        line for paragraph in paragraphs for line in wrapped(paragraph, WIDTH, indent, indent + "  " * bool(indent))
     )

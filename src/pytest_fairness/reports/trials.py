@@ -55,10 +55,7 @@ def _view(line: bytes) -> TrialView | None:
     return TrialView(
         key=_text(record.get("key")),
         status=_text(record.get("status")),
-        groups={
-            _text(key): _text(value)
-            for key, value in _mapping(cell.get("groups", record.get("groups"))).items()
-        },
+        groups={_text(key): _text(value) for key, value in _mapping(cell.get("groups", record.get("groups"))).items()},
         name=_text(cell.get("name", record.get("name")) or cell.get("persona")),
         template=_text(cell.get("template", record.get("template"))),
         repetition=record["repetition"] if isinstance(record.get("repetition"), int) else 0,
