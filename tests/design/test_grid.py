@@ -247,9 +247,7 @@ def test_a_control_group_names_no_group() -> None:
 
 def test_pronouns_follow_the_gender_of_the_name() -> None:
     """Case by case, with the verb."""
-    cells = grid(
-        template="{name}: {They} {have} {their} degree.", groups={"gender": ["female", "male"]}, names=1
-    )
+    cells = grid(template="{name}: {They} {have} {their} degree.", groups={"gender": ["female", "male"]}, names=1)
     assert [c.prompt.split(": ")[1] for c in cells] == ["She has her degree.", "He has his degree."]
 
 
@@ -261,9 +259,7 @@ def test_pronouns_as_the_signal() -> None:
         names=1,
         groups={"gender": ["female", "male", "non_binary"]},
     )
-    assert [c.prompt for c in cells] == [
-        f"J. Owens says {said} in." for said in ("she is", "he is", "they are")
-    ]
+    assert [c.prompt for c in cells] == [f"J. Owens says {said} in." for said in ("she is", "he is", "they are")]
     assert next(iter(cells[2].signals.values())) == {"gender": "non_binary"}
 
 
@@ -279,9 +275,9 @@ def test_crossed_classes_have_their_own_names(banks: NameBanks) -> None:
     """Race × gender: names of one cell of the bank, the same number in each."""
     cells = grid(groups={"race_ethnicity": RACES, "gender": ["female", "male"]}, names=10)
     assert set(Counter((c.groups["race_ethnicity"], c.groups["gender"]) for c in cells).values()) == {10}
-    assert {
-        c.name for c in cells if c.groups["gender"] == "female" and c.groups["race_ethnicity"] == "black"
-    } == {str(name) for name in banks.names("race_ethnicity", "black", 10, gender="female")}
+    assert {c.name for c in cells if c.groups["gender"] == "female" and c.groups["race_ethnicity"] == "black"} == {
+        str(name) for name in banks.names("race_ethnicity", "black", 10, gender="female")
+    }
 
 
 # ---------------------------------------------------------------- personas
@@ -533,9 +529,7 @@ def test_templates_from_files(tmp_path: Path) -> None:
 
 def test_own_personas_folder(own: Path) -> None:
     """Labels of one's own need no code."""
-    (own / "labels.yaml").write_text(
-        'caste:\n  source: "ours"\n  groups: {a: "of group A", b: "of group B"}\n'
-    )
+    (own / "labels.yaml").write_text('caste:\n  source: "ours"\n  groups: {a: "of group A", b: "of group B"}\n')
     cells = grid(groups={"caste": ["a", "b"]}, signal="label", names=1, personas_folder=own)
     assert [c.prompt for c in cells] == ["Rate J. Owens (of group A).", "Rate J. Owens (of group B)."]
 

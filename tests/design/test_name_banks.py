@@ -104,9 +104,7 @@ def test_flagged_names_are_recorded_and_never_drawn(banks: NameBanks) -> None:
     """Leroy, Jay, Neil, Matthew, Emily and Allison: classic audit names that another source contradicts."""
     flagged = {entry.name for entry in banks.first_names.values() if entry.flags & BLOCKING}
     assert {"Leroy", "Jay", "Neil", "Matthew", "Emily", "Allison"} <= flagged
-    white = {
-        name.first for seed in range(20) for name in banks.names("race_ethnicity", "white", 40, seed=seed)
-    }
+    white = {name.first for seed in range(20) for name in banks.names("race_ethnicity", "white", 40, seed=seed)}
     assert white.isdisjoint(flagged)
 
 

@@ -22,10 +22,7 @@ def test_slots_are_filled_and_known_in_order() -> None:
 def test_values_are_never_read_again() -> None:
     """A value that looks like a slot, or like any template language, is inserted as it is."""
     hostile = "{role} {0.__class__} {{7*7}} {% x %} $(id) %(x)s \\1 \\g<0>"
-    assert (
-        Template("t", "[{name}|{role}]").render({"name": hostile, "role": "{name}"})
-        == f"[{hostile}|{{name}}]"
-    )
+    assert Template("t", "[{name}|{role}]").render({"name": hostile, "role": "{name}"}) == f"[{hostile}|{{name}}]"
 
 
 @pytest.mark.parametrize(
@@ -90,9 +87,7 @@ def test_text_that_cannot_be_sent_is_refused(text: str) -> None:
         Template("t", text)
 
 
-@pytest.mark.parametrize(
-    "id_", ["", "A", "a/b", "../x", ".hidden", "-x", "a b", "ä", "x" * 81, "a\nb", "a:b"]
-)
+@pytest.mark.parametrize("id_", ["", "A", "a/b", "../x", ".hidden", "-x", "a b", "ä", "x" * 81, "a\nb", "a:b"])
 def test_ids_are_slugs(id_: str) -> None:
     """An id goes into file names and test ids."""
     with pytest.raises(UsageError, match="template id"):
@@ -103,9 +98,7 @@ def test_ids_from_every_kind_of_source(tmp_path: Path) -> None:
     """t1, t2 … for texts, the stem for files, the key of a mapping, a template's own."""
     path = tmp_path / "Letter Request (v2).txt"
     path.write_text("File {name}")
-    assert [
-        t.id for t in templates(["One {name}", path, Template("mine", "Two {name}"), "Three {name}"])
-    ] == [
+    assert [t.id for t in templates(["One {name}", path, Template("mine", "Two {name}"), "Three {name}"])] == [
         "t1",
         "letter_request_v2",
         "mine",

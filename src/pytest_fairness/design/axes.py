@@ -55,9 +55,7 @@ def _axis(name: str, values: object) -> Axis:
     elif isinstance(values, (str, int, float)):
         pairs = [(_text(name, values), _text(name, values))]
     elif isinstance(values, (set, frozenset)):
-        raise UsageError(
-            f"axis {name!r}: a set has no order, so ids would change from run to run; give a list"
-        )
+        raise UsageError(f"axis {name!r}: a set has no order, so ids would change from run to run; give a list")
     elif isinstance(values, Iterable):
         pairs = [(text, text) for text in (_text(name, value) for value in values)]
     else:

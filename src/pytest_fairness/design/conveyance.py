@@ -32,9 +32,7 @@ def group_axes(groups: Mapping[str, object]) -> tuple[GroupAxis, ...]:
     signals neither), and anything that is not text or a :class:`Name`.
     """
     if not groups:
-        raise UsageError(
-            "groups is empty; give at least one protected class, such as {'gender': ['female', 'male']}"
-        )
+        raise UsageError("groups is empty; give at least one protected class, such as {'gender': ['female', 'male']}")
     return tuple(_group_axis(name, value) for name, value in groups.items())
 
 
@@ -42,9 +40,7 @@ def _group_axis(name: str, value: object) -> GroupAxis:
     if not isinstance(name, str) or not name.isidentifier():
         raise UsageError(f"groups: {name!r} is no name for a protected class; use letters, digits and _")
     if isinstance(value, Mapping):
-        values = {
-            str(group): _values(f"groups[{name!r}][{group!r}]", items) for group, items in value.items()
-        }
+        values = {str(group): _values(f"groups[{name!r}][{group!r}]", items) for group, items in value.items()}
         owner: dict[str, str] = {}
         for group, items in values.items():
             for item in map(str, items):
@@ -61,8 +57,7 @@ def _group_axis(name: str, value: object) -> GroupAxis:
         axis = GroupAxis(name, tuple(value))
     else:
         raise UsageError(
-            f"groups[{name!r}]: give a list of groups, or a mapping from groups to names, "
-            f"not {type(value).__name__}"
+            f"groups[{name!r}]: give a list of groups, or a mapping from groups to names, not {type(value).__name__}"
         )
     if not axis.groups:
         raise UsageError(f"groups[{name!r}] has no groups; name at least two to compare")
@@ -116,9 +111,7 @@ def conditions(signal: object) -> tuple[Condition, ...]:
         parts = [part.strip() for part in item.split("+")]
         kinds = [part for part in parts if part != "name"]
         if not all(parts) or len(kinds) > 1 or len(parts) > 2 or len(set(parts)) != len(parts):
-            raise UsageError(
-                f"signal {item!r}: give 'name', one kind such as 'label', or both as 'name+label'"
-            )
+            raise UsageError(f"signal {item!r}: give 'name', one kind such as 'label', or both as 'name+label'")
         made.append(Condition(item, "name" in parts, kinds[0] if kinds else None))
     if len({condition.name for condition in made}) != len(made):
         raise UsageError("signal: a condition stands twice; keep one")
@@ -173,9 +166,7 @@ class Sources:
             )
         return self.signals.phrases(axis.name, group, kind)
 
-    def people(
-        self, groups: Mapping[str, str], axes: Sequence[GroupAxis], condition: Condition
-    ) -> tuple[Name, ...]:
+    def people(self, groups: Mapping[str, str], axes: Sequence[GroupAxis], condition: Condition) -> tuple[Name, ...]:
         """The names for one combination of groups; none where no template has a place for a name."""
         named = [axis for axis in axes if self.named(axis, condition)]
         own = [axis for axis in named if axis.values]
@@ -200,9 +191,7 @@ class Sources:
             self.banks.names(GENDER, gender, wanted)  # refuses, and lists the groups that names do signal
         return self.banks.names(base[0], groups[base[0]], wanted, gender=gender, seed=self.seed)
 
-    def _own(
-        self, own: list[GroupAxis], named: list[GroupAxis], groups: Mapping[str, str]
-    ) -> tuple[Name, ...]:
+    def _own(self, own: list[GroupAxis], named: list[GroupAxis], groups: Mapping[str, str]) -> tuple[Name, ...]:
         if len(named) > 1:
             other = next(axis.name for axis in named if axis is not own[0])
             raise UsageError(
@@ -214,8 +203,7 @@ class Sources:
         values = axis.values[groups[axis.name]]
         if self.names is not None and len(values) < self.names:
             raise UsageError(
-                f"groups[{axis.name!r}][{groups[axis.name]!r}] has {len(values)} names, and "
-                f"names={self.names}"
+                f"groups[{axis.name!r}][{groups[axis.name]!r}] has {len(values)} names, and names={self.names}"
             )
         return tuple(_as_name(value, {axis.name: groups[axis.name]}) for value in values[: self.names])
 

@@ -14,11 +14,11 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from functools import partial
-from math import sqrt
 from pathlib import Path
-from statistics import NormalDist, fmean
+from statistics import NormalDist
 from typing import TypeVar
 
+from pytest_fairness.design.association import excess
 from pytest_fairness.design.name_banks import RACE, NameBanks
 from pytest_fairness.design.name_entries import NameEntry
 from pytest_fairness.design.personas import SCORES, Persona, read_matrix
@@ -125,10 +125,8 @@ def generate(seed: int = SEED) -> list[Persona]:
 def to_yaml(personas: Sequence[Persona], seed: int = SEED) -> str:
     """The matrix as it stands in ``personas/matrix.yaml``; every text is quoted, so that it stays text."""
     lines = [
-        "# The persona matrix: 100 synthetic people. Nobody in it is real; the names come from "
-        "personas/names.",
-        f"# Made by pytest_fairness.design.matrix_generator with seed {seed}; personas 1, 42 and 89 are "
-        "those of the",
+        "# The persona matrix: 100 synthetic people. Nobody in it is real; the names come from personas/names.",
+        f"# Made by pytest_fairness.design.matrix_generator with seed {seed}; personas 1, 42 and 89 are those of the",
         "# specification. Edit freely: `pytest-fairness personas check` counts the quotas again.",
         f"seed: {seed}",
         "personas:",
@@ -160,9 +158,7 @@ def _crossed(seed: int) -> dict[str, list[str]]:
         given = {i: group for i, group in given.items() if group}
         left = Counter(quota) - Counter(given.values())
         pool = [group for group in quota for _ in range(left[group])]
-        candidates = (
-            _with_given(_shuffled(pool, f"{seed}.{category}.{turn}"), given) for turn in range(_TRIES)
-        )
+        candidates = (_with_given(_shuffled(pool, f"{seed}.{category}.{turn}"), given) for turn in range(_TRIES))
         possible = [candidate for candidate in candidates if _possible(category, candidate, crossed)]
         crossed[category] = min(possible, key=partial(_association, others=crossed))
     return crossed
@@ -285,26 +281,10 @@ def _scores(seed: int, score: str, groups: Mapping[str, Sequence[str]]) -> list[
         rest = iter(_shuffled(pool, f"{seed}.{score}.{turn}"))
         return [given[i] if i in given else next(rest) for i in range(SIZE)]
 
-    return min(map(candidate, range(_TRIES)), key=lambda scores: _worst_excess(scores, groups))
-
-
-def _worst_excess(scores: Sequence[float], groups: Mapping[str, Sequence[str]]) -> float:
-    """How far the variance between groups exceeds what chance makes it, for the worst category, in SDs.
-
-    (N − 1) times the share of the variance that lies between k groups is chi-square with k − 1 degrees of
-    freedom when nothing is associated: mean k − 1, variance 2(k − 1).
-    """
-    mean = fmean(scores)
-    total = sum((score - mean) ** 2 for score in scores)
-    worst = float("-inf")
-    for found in groups.values():
-        members: dict[str, list[float]] = defaultdict(list)
-        for score, group in zip(scores, found, strict=True):
-            members[group].append(score)
-        between = sum(len(own) * (fmean(own) - mean) ** 2 for own in members.values())
-        freedom = len(members) - 1
-        worst = max(worst, ((len(scores) - 1) * between / total - freedom) / sqrt(2 * freedom))
-    return worst
+    return min(
+        map(candidate, range(_TRIES)),
+        key=lambda scores: max(excess(scores, found) for found in groups.values()),
+    )
 
 
 def _shuffled(items: Sequence[T], seed: str) -> list[T]:

@@ -124,9 +124,7 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
             return self._across_races(group, n, seed)
         firsts = self._firsts(protected_class, group, n, gender, seed)
         surnames = self.surnames_for(firsts, protected_class, group, seed=seed)
-        return tuple(
-            _full(first, last, {protected_class: group}) for first, last in zip(firsts, surnames, strict=True)
-        )
+        return tuple(_full(first, last, {protected_class: group}) for first, last in zip(firsts, surnames, strict=True))
 
     def neutral(self, n: int = 20, *, seed: int = 0) -> tuple[Name, ...]:
         """*n* names of an initial and a surname common in several groups, which signal no group.
@@ -152,9 +150,7 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
             )
         )
 
-    def first_name_pool(
-        self, protected_class: str, group: str, gender: str, *, seed: int = 0
-    ) -> list[NameEntry]:
+    def first_name_pool(self, protected_class: str, group: str, gender: str, *, seed: int = 0) -> list[NameEntry]:
         """Every first name that may be drawn, in the order of *seed*."""
         wanted = protected_class, group, gender
         pool = (e for e in self.first_names.values() if (e.protected_class, e.group, e.gender) == wanted)
@@ -193,9 +189,7 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
         counts = self.available(protected_class, group)
         return min(20, 2 * min(counts.get(sex, 0) for sex in _SEXES))
 
-    def _firsts(
-        self, protected_class: str, group: str, n: int, gender: str | None, seed: int
-    ) -> list[NameEntry]:
+    def _firsts(self, protected_class: str, group: str, n: int, gender: str | None, seed: int) -> list[NameEntry]:
         if gender not in (None, *_SEXES, "unisex"):
             raise UsageError(f"gender {gender!r}: names are female, male or unisex")
         wanted = {gender: n} if gender else {"female": (n + 1) // 2, "male": n // 2}
@@ -232,9 +226,7 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
 
 def _full(first: NameEntry, last: NameEntry, groups: dict[str, str]) -> Name:
     known = {GENDER: first.gender} if first.gender in _SEXES else {}
-    return Name(
-        first=first.name, last=last.name, groups=groups | known, strength=first.strength, source=first.source
-    )
+    return Name(first=first.name, last=last.name, groups=groups | known, strength=first.strength, source=first.source)
 
 
 def _shuffled(entries: Iterable[NameEntry], seed: int) -> list[NameEntry]:

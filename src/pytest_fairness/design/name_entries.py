@@ -86,9 +86,7 @@ def _read(relative: str, folder: Path | None, *, gendered: bool) -> dict[Key, Na
         for row in rows(path, _NEEDED | {"gender"} if gendered else _NEEDED, _OPTIONAL):
             entry = _entry(row, gendered=gendered)
             if entry.key in own:
-                raise UsageError(
-                    f"{row.where}: {entry.name!r} stands already in {own[entry.key].where}; keep one"
-                )
+                raise UsageError(f"{row.where}: {entry.name!r} stands already in {own[entry.key].where}; keep one")
             own[entry.key] = entry
         merged.update(own)
     return merged
@@ -103,9 +101,7 @@ def _entry(row: Row, *, gendered: bool) -> NameEntry:
         raise UsageError(f"{row.where}: gender is {gender!r}; use one of {', '.join(GENDERS)}")
     flags = frozenset(row.text("flags").split())
     if flags - FLAGS:
-        raise UsageError(
-            f"{row.where}: unknown flag {sorted(flags - FLAGS)[0]!r} (known: {', '.join(sorted(FLAGS))})"
-        )
+        raise UsageError(f"{row.where}: unknown flag {sorted(flags - FLAGS)[0]!r} (known: {', '.join(sorted(FLAGS))})")
     return NameEntry(
         protected_class=row.required("protected_class"),
         group=row.required("group"),

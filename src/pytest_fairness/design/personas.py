@@ -56,9 +56,7 @@ class Persona:
                     f"{did_you_mean(str(getattr(self, name)), known)}"
                 )
         if not 18 <= self.age <= 75 or not 0 <= self.experience_years <= self.age - 16:
-            raise UsageError(
-                f"persona {self.id}: {self.experience_years} years of experience at age {self.age}"
-            )
+            raise UsageError(f"persona {self.id}: {self.experience_years} years of experience at age {self.age}")
         if not 0 <= self.employment_gap_months <= 240:
             raise UsageError(f"persona {self.id}: a gap of {self.employment_gap_months} months")
         for name in SCORES:
@@ -119,9 +117,7 @@ class PersonaMatrix(Sequence[Persona]):
         """
         chosen = [p for p in self if all(_matches(p, name, wanted) for name, wanted in attributes.items())]
         if not chosen:
-            raise UsageError(
-                "no persona has " + ", ".join(f"{name}={value!r}" for name, value in attributes.items())
-            )
+            raise UsageError("no persona has " + ", ".join(f"{name}={value!r}" for name, value in attributes.items()))
         return PersonaMatrix(chosen)
 
     def counts(self, category: str) -> dict[str, int]:

@@ -41,7 +41,7 @@ _KNOWN = {
     "she": ("she", "her", "her", "hers", "herself"),
     "he": ("he", "him", "his", "his", "himself"),
     "they": ("they", "them", "their", "theirs", "themself"),
-    # Neopronouns as listed by the LGBTQIA resource centre of UC Davis and in Wiktionary's appendix.
+    # Neopronouns in use; any other set can be given by its five forms.
     "xe": ("xe", "xem", "xyr", "xyrs", "xemself"),
     "ze": ("ze", "hir", "hir", "hirs", "hirself"),
     "ey": ("ey", "em", "eir", "eirs", "emself"),

@@ -45,9 +45,7 @@ def render(
         if base is not None and slot not in filled_values and base in filled_values:
             filled_values[slot] = with_article(filled_values[base], capital=slot[0] == "A")
     bracket = bracketed(template, unit) if needs_labels else ""
-    first = (
-        {name_slot: f"{filled_values[name_slot]} {bracket}"} if bracket and name_slot in filled_values else {}
-    )
+    first = {name_slot: f"{filled_values[name_slot]} {bracket}"} if bracket and name_slot in filled_values else {}
     filled = template.fill(filled_values, first)
     surfaces = _surfaces(filled, unit, name_slot, values)
     if bracket and bracket in filled.text:
@@ -55,9 +53,7 @@ def render(
     return filled.text, surfaces
 
 
-def _surfaces(
-    filled: Filled, unit: Unit, name_slot: str, values: Mapping[str, str]
-) -> dict[str, Mapping[str, str]]:
+def _surfaces(filled: Filled, unit: Unit, name_slot: str, values: Mapping[str, str]) -> dict[str, Mapping[str, str]]:
     names = {name_slot, "first_name", "last_name"}
     found: dict[str, Mapping[str, str]] = {}
     for slot, start, end in filled.spans:

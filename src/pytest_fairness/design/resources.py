@@ -21,9 +21,7 @@ def shipped_folder() -> Path:
     for folder in (package, checkout):
         if (folder / _MARK).is_file():
             return folder
-    raise UsageError(
-        f"the shipped personas are missing (looked in {package} and {checkout}); reinstall the package"
-    )
+    raise UsageError(f"the shipped personas are missing (looked in {package} and {checkout}); reinstall the package")
 
 
 def layers(relative: str, folder: Path | None = None) -> tuple[Path, ...]:
@@ -36,9 +34,7 @@ def layers(relative: str, folder: Path | None = None) -> tuple[Path, ...]:
     if folder is None:
         return (shipped,)
     if not folder.is_dir():
-        raise UsageError(
-            f"{folder} is not a folder; personas are read from a folder laid out like the shipped one"
-        )
+        raise UsageError(f"{folder} is not a folder; personas are read from a folder laid out like the shipped one")
     own = folder / relative
     only = own.with_name(f"{own.stem}.only{own.suffix}")
     if own.is_file() and only.is_file():

@@ -89,8 +89,7 @@ class Signals:
             )
         known = self.kinds_of(protected_class)
         raise UsageError(
-            f"{protected_class} has no signal of the kind {kind!r} (it has: {listed(known)})"
-            f"{did_you_mean(kind, known)}"
+            f"{protected_class} has no signal of the kind {kind!r} (it has: {listed(known)}){did_you_mean(kind, known)}"
         )
 
 

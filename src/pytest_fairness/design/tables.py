@@ -67,9 +67,7 @@ def rows(path: Path, columns: frozenset[str], optional: frozenset[str]) -> Itera
                 continue
             where = f"{path}:{reader.line_num}"
             if len(cells) != len(header):
-                raise UsageError(
-                    f"{where}: {len(cells)} cells under {len(header)} columns; quote a cell with commas"
-                )
+                raise UsageError(f"{where}: {len(cells)} cells under {len(header)} columns; quote a cell with commas")
             yield Row(dict(zip(header, (cell.strip() for cell in cells), strict=True)), where)
     except csv.Error as error:
         raise UsageError(f"{path}:{reader.line_num}: not valid CSV: {error}") from error
@@ -91,13 +89,9 @@ def _read(path: Path) -> str:
 def _check_header(path: Path, header: list[str], columns: frozenset[str], optional: frozenset[str]) -> None:
     missing = sorted(columns - set(header))
     if missing:
-        raise UsageError(
-            f"{path}:1: the column {missing[0]!r} is missing (needed: {', '.join(sorted(columns))})"
-        )
+        raise UsageError(f"{path}:1: the column {missing[0]!r} is missing (needed: {', '.join(sorted(columns))})")
     unknown = sorted(set(header) - columns - optional)
     if unknown:
-        raise UsageError(
-            f"{path}:1: unknown column {unknown[0]!r} (known: {', '.join(sorted(columns | optional))})"
-        )
+        raise UsageError(f"{path}:1: unknown column {unknown[0]!r} (known: {', '.join(sorted(columns | optional))})")
     if len(set(header)) != len(header):
         raise UsageError(f"{path}:1: a column stands twice")

@@ -53,9 +53,7 @@ class Template:
 
     def __post_init__(self) -> None:
         if not is_slug(self.id):
-            raise UsageError(
-                f"template id {self.id!r}: use 1 to 80 of the characters a-z 0-9 _ . - (not . or - first)"
-            )
+            raise UsageError(f"template id {self.id!r}: use 1 to 80 of the characters a-z 0-9 _ . - (not . or - first)")
         slots = _parse(self.text, f"template {self.id!r}")
         object.__setattr__(self, "slots", slots)
         object.__setattr__(self, "plain_slots", frozenset(slots) | {b for b in map(base_slot, slots) if b})
@@ -95,9 +93,7 @@ def _parse(text: str, where: str) -> tuple[str, ...]:
         raise UsageError(f"{where} is longer than {MAX_CHARACTERS:,} characters")
     for position, character in enumerate(text):
         if character == "\x00" or "\ud800" <= character <= "\udfff":
-            raise UsageError(
-                f"{where}, line {_line(text, position)}: holds {character!r}, which cannot be sent"
-            )
+            raise UsageError(f"{where}, line {_line(text, position)}: holds {character!r}, which cannot be sent")
     clever = _CLEVER.search(text)
     if clever:
         raise UsageError(
@@ -158,9 +154,7 @@ def templates(
                 "template={'first': ..., 'second': ...}"
             )
         if template.text in texts:
-            raise UsageError(
-                f"the templates {texts[template.text]!r} and {template.id!r} are the same text; keep one"
-            )
+            raise UsageError(f"the templates {texts[template.text]!r} and {template.id!r} are the same text; keep one")
         ids.add(template.id)
         texts[template.text] = template.id
     return made

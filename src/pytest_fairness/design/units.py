@@ -58,9 +58,7 @@ NOTHING = Filling({}, {})
 
 def _of_name(name: Name, name_slot: str) -> Filling:
     """The whole name, its parts, and the pronouns of its gender."""
-    values = {name_slot: name.full, "first_name": name.first} | (
-        {"last_name": name.last} if name.last else {}
-    )
+    values = {name_slot: name.full, "first_name": name.first} | ({"last_name": name.last} if name.last else {})
     carried = dict.fromkeys(values, name.groups)
     if name.gender in BY_GENDER:
         values |= pronouns(BY_GENDER[name.gender]).values()
@@ -132,9 +130,7 @@ def group_units(
             units += made
     if len(set(sizes.values())) > 1:
         counts = ", ".join(f"{groups}: {size}" for groups, size in sizes.items())
-        raise UsageError(
-            f"the groups have different numbers of names or values ({counts}); give each the same number"
-        )
+        raise UsageError(f"the groups have different numbers of names or values ({counts}); give each the same number")
     return units, len(made)
 
 

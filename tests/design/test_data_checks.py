@@ -1,0 +1,127 @@
+"""What ships passes its own checks, and every planted fault is found with its reason."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from pytest_fairness.design.association import excess
+from pytest_fairness.design.data_checks import check_names, check_personas, check_signals
+from pytest_fairness.design.name_banks import NameBanks
+from pytest_fairness.design.name_entries import NameEntry
+from pytest_fairness.design.personas import PersonaMatrix
+from pytest_fairness.design.signals import SignalKind, Signals
+
+
+def test_what_ships_is_sound(banks: NameBanks, matrix: PersonaMatrix, signals: Signals) -> None:
+    """No problem at all in the shipped names, personas and signals."""
+    assert check_names(banks) == []
+    assert check_personas(matrix) == []
+    assert check_signals(signals) == []
+
+
+def planted(banks: NameBanks, **change: object) -> list[str]:
+    """The problems of the shipped bank with one further name, *change* made to a sound entry."""
+    sound = NameEntry(
+        protected_class="race_ethnicity",
+        group="white",
+        gender="female",
+        name="Planted",
+        strength=0.9,
+        bearers=400,
+        source="test",
+        year=2026,
+        licence="ours",
+    )
+    entry = replace(sound, **change)  # type: ignore[arg-type]
+    return [str(p) for p in check_names(NameBanks({**banks.first_names, entry.key: entry}, banks.surnames))]
+
+
+def test_a_sound_name_is_no_problem(banks: NameBanks) -> None:
+    """The base of the planted faults below has none itself."""
+    assert planted(banks) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"strength": 0.4}, "weak: strength 0.40 is under 0.5"),
+        ({"perceived": 0.3}, "weak: 30% of readers named the group"),
+        ({"bearers": 12}, "rare: 12 bearers counted, under 30"),
+        ({"strength": None}, "has no figure for its signal"),
+        ({"name": "Mary Ann"}, "two words"),
+        ({"name": "Maximilianella"}, "longer than other first names"),
+        ({"year": None}, "no year of its source"),
+        ({"licence": ""}, "no licence of its source"),
+        ({"name": "Tamika"}, "ambiguous: in the groups black, white"),
+        ({"group": "sami"}, "race_ethnicity/sami: 1 female names may be drawn, under the 10"),
+    ],
+)
+def test_planted_faults_in_names_are_found(banks: NameBanks, change: dict[str, object], reason: str) -> None:
+    """One fault, one reason that says why it matters or what to do."""
+    assert any(reason in problem for problem in planted(banks, **change))
+
+
+@pytest.mark.parametrize("change", [{"strength": 0.4, "flags": {"weak"}}, {"bearers": 12, "flags": {"rare"}}])
+def test_a_flag_answers_the_problem(banks: NameBanks, change: dict[str, object]) -> None:
+    """What is recorded openly is no longer a fault: weak names are not drawn, rare ones are known to be."""
+    assert planted(banks, **{**change, "flags": frozenset(change["flags"])}) == []  # type: ignore[call-overload]
+
+
+def test_unbalanced_banks_are_found(banks: NameBanks) -> None:
+    """Names of one group much longer, or much more frequent, than those of another."""
+
+    def changed(**change: object) -> list[str]:
+        entries = {
+            key: replace(e, **{k: v(e) if callable(v) else v for k, v in change.items()})
+            if (e.group, e.protected_class) == ("white", "race_ethnicity")
+            else e
+            for key, e in banks.first_names.items()
+        }
+        return [str(p) for p in check_names(NameBanks({e.key: e for e in entries.values()}, banks.surnames))]
+
+    assert any("unbalanced length: white" in p for p in changed(name=lambda e: (e.name + "elizabeth")[:12]))
+    assert any("the median white name has 50000 bearers" in p for p in changed(bearers=50_000))
+
+
+def test_planted_faults_in_personas_are_found(matrix: PersonaMatrix) -> None:
+    """A quota that is off by one, and scores that follow gender."""
+    off = PersonaMatrix([replace(matrix[0], gender="male"), *matrix[1:]])
+    assert [str(p) for p in check_personas(off)][:2] == [
+        "quotas: gender: 46 male, not 45",
+        "quotas: gender: 44 female, not 45",
+    ]
+    biased = PersonaMatrix(
+        replace(p, communication=min(5.0, p.communication + 0.6)) if p.gender == "female" else p for p in matrix
+    )
+    assert [p.where for p in check_personas(biased)] == ["communication by gender"]
+
+
+@pytest.mark.parametrize(
+    ("groups", "reason"),
+    [
+        ({"a": ("x",), "b": ("y",)}, "has no control"),
+        ({"a": ("x",), "control": ("y",)}, "fewer than two groups"),
+        ({"a": ("x",), "b": ("x",), "control": ("y",)}, "'x' stands for a and for b"),
+        ({"a": ("{x}",), "b": ("z",), "control": ("y",)}, "holds a brace"),
+        ({"a": ("is wheelchair-bound",), "b": ("z",), "control": ("y",)}, "uses 'wheelchair-bound'"),
+        (
+            {"a": ("is one",), "b": ("was once the treasurer of a club",), "control": ("was there once",)},
+            "unequal length: 'is one' against 'was once the treasurer",
+        ),
+    ],
+)
+def test_planted_faults_in_signals_are_found(groups: dict[str, tuple[str, ...]], reason: str) -> None:
+    """One fault, one reason."""
+    kind = SignalKind(protected_class="c", kind="k", groups=groups, source="test")
+    assert [reason in str(p) for p in check_signals(Signals({("c", "k"): kind}))] == [True]
+
+
+def test_excess_is_zero_on_average_and_large_with_a_difference() -> None:
+    """The measure of association: by hand for two groups, and in its degenerate cases."""
+    # Two groups of two, means 1.5 and 3.5: between 4, total 5; (3 · 4/5 − 1) / √2.
+    assert excess([1, 2, 3, 4], ["a", "a", "b", "b"]) == pytest.approx((3 * 0.8 - 1) / 2**0.5)
+    assert excess([1, 2, 1, 2], ["a", "a", "b", "b"]) == pytest.approx(-1 / 2**0.5)
+    assert excess([1, 1, 1], ["a", "a", "b"]) == 0.0
+    assert excess([1, 2, 3], ["a", "a", "a"]) == 0.0

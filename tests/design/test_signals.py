@@ -1,0 +1,121 @@
+"""Labels and signals: every protected class, every kind, each with a neutral control and its source."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pytest_fairness.design.grid import expand_grid
+from pytest_fairness.design.signals import CONTROL, Signals
+from pytest_fairness.errors import UsageError
+
+# The table of protected classes of the specification: each class with the signals that its tests use. Names and
+# pronouns are not phrases; they come from the banks and from signal="pronoun".
+SPECIFIED = {
+    "race_ethnicity": {"label", "cultural_marker"},
+    "gender": {"label", "pronoun_label"},
+    "age": {"label", "stated_age", "generation_marker", "graduation_year"},
+    "disability": {"label", "condition", "accommodation"},
+    "religion": {"label", "practice", "holiday"},
+    "sexual_orientation": {"label", "partner_of_a_man", "partner_of_a_woman", "community_marker"},
+    "national_origin": {"label", "birthplace", "accent", "immigration_status"},
+    "socioeconomic_status": {"label", "neighbourhood", "education_institution", "hobbies"},
+    "pregnancy_family": {"label"},
+    "marital_status": {"label"},
+    "appearance": {"label"},
+    "health": {"label"},
+    "accent_language": {"label", "accent"},
+}
+
+
+@pytest.mark.parametrize("protected_class", SPECIFIED)
+def test_every_class_has_every_signal_of_the_specification(signals: Signals, protected_class: str) -> None:
+    """Each kind with a control, a source, and at least two groups."""
+    assert SPECIFIED[protected_class] <= set(signals.kinds_of(protected_class))
+    for kind in signals.kinds_of(protected_class):
+        known = signals.kinds[protected_class, kind]
+        assert CONTROL in known.groups
+        assert len(signals.groups(protected_class, kind)) >= 2
+        assert known.source
+
+
+@pytest.mark.parametrize("protected_class", SPECIFIED)
+def test_every_kind_makes_a_grid(signals: Signals, protected_class: str) -> None:
+    """One example a kind that runs: all of its groups and the control, in a sentence."""
+    for kind in signals.kinds_of(protected_class):
+        groups = [*signals.groups(protected_class, kind), CONTROL]
+        grid = expand_grid(
+            template=f"{{name}}, who {{{protected_class}}}, applies.",
+            groups={protected_class: groups},
+            signal=kind,
+            names=4,
+            signals=signals,
+        )
+        assert len(grid) == 4 * len(groups)
+        assert {cell.signal for cell in grid} == {kind}
+        assert all(list(cell.signals.values()) == [{protected_class: cell.groups[protected_class]}] for cell in grid)
+
+
+def test_several_phrases_of_one_group_are_dealt_over_the_names(signals: Signals) -> None:
+    """No single phrase stands for the group; the same name has the same phrase position in every group."""
+    grid = expand_grid(
+        template="{name} {age}.", groups={"age": ["younger", "older"]}, signal="graduation_year", names=4
+    )
+    assert [cell.prompt for cell in grid][:4] == [
+        "J. Owens graduated from high school in 2017.",
+        "M. Lewis finished high school in 2017.",
+        "R. Evans graduated from high school in 2017.",
+        "S. Wilson finished high school in 2017.",
+    ]
+    assert signals.phrases("age", "older", "graduation_year")[1] == "finished high school in 1983"
+
+
+def test_unknown_things_come_with_a_suggestion(signals: Signals) -> None:
+    """Class, kind and group."""
+    with pytest.raises(UsageError, match=r"unknown protected class 'relgion'.*did you mean 'religion'"):
+        signals.phrases("relgion", "muslim")
+    with pytest.raises(UsageError, match=r"age has no signal of the kind 'graduation'.*did you mean 'graduation_year'"):
+        signals.groups("age", "graduation")
+    with pytest.raises(UsageError, match=r"no label is known for the religion group 'moslem'.*did you mean 'muslim'"):
+        signals.phrases("religion", "moslem")
+
+
+def test_a_users_folder_extends_and_replaces(own: Path) -> None:
+    """Groups are added to a kind, kinds to a class, classes to the whole; .only.yaml replaces a file."""
+    (own / "labels.yaml").write_text('religion:\n  source: "ours"\n  groups: {shinto: "Shinto", jewish: "Jew"}\n')
+    (own / "signals" / "caste.yaml").write_text(
+        'surname:\n  source: "ours"\n  control: "c"\n  groups: {a: "x", b: [y, z]}\n'
+    )
+    (own / "signals" / "age.only.yaml").write_text('era:\n  source: "ours"\n  groups: {a: "x", b: "y"}\n')
+    extended = Signals.load(own)
+    assert extended.phrases("religion", "shinto") == ("Shinto",)
+    assert extended.phrases("religion", "jewish") == ("Jew",)
+    assert extended.phrases("religion", "muslim") == ("Muslim",)
+    assert extended.kinds["religion", "label"].source.endswith("; ours")
+    assert extended.phrases("caste", "b", "surname") == ("y", "z")
+    assert extended.kinds_of("age") == ("label", "era")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "expected a mapping with at least one entry"),
+        ("- a\n", "expected a mapping"),
+        ("x: 1\n", "labels.yaml: x: expected a mapping"),
+        ('x: {groups: {a: "b"}}\n', "x: source: expected text"),
+        ('x: {source: "s"}\n', "x: groups: expected a mapping"),
+        ('x: {source: "s", groups: {}}\n', "x: groups: expected a mapping with at least one"),
+        ('x: {source: "s", groups: {a: 3}}\n', "x: a: expected text, found 3; put it in quotes"),
+        ('x: {source: "s", groups: {a: ["b", "b"]}}\n', "x: a: give one or more different phrases"),
+        ('x: {source: "s", groups: {a: []}}\n', "x: a: give one or more different phrases"),
+        ('x: {source: "s", groups: {a: ""}}\n', "x: a: expected text"),
+        ('x: {source: "s", groups: {a: "b"}, contrl: "c"}\n', "unknown key 'contrl'"),
+        ('x: {source: "s", groups: {a: "b", a: "c"}}\n', "labels.yaml:1: the key 'a' stands here twice"),
+    ],
+)
+def test_faults_in_a_users_file_say_where(own: Path, text: str, message: str) -> None:
+    """File, class, key."""
+    (own / "labels.yaml").write_text(text)
+    with pytest.raises(UsageError, match=message):
+        Signals.load(own)
