@@ -27,8 +27,7 @@ def summary(scores, categories=None, **rest):
     """A summary of one score a persona, p0, p1, …"""
     personas = {f"p{i}": PersonaScore(mean=float(score), n=1) for i, score in enumerate(scores)}
     labels = {
-        label: tuple(f"p{i}" for i in members if f"p{i}" in personas)
-        for label, members in (categories or {}).items()
+        label: tuple(f"p{i}" for i in members if f"p{i}" in personas) for label, members in (categories or {}).items()
     }
     overall = float(np.mean(scores)) if len(scores) else 0.0
     return ScoreSummary(personas=personas, categories=labels, overall=overall, trials=len(scores), **rest)
@@ -144,9 +143,7 @@ def test_higher_may_be_worse():
     up = [score + 5 for score in OLD]
     assert compare_baseline(summary(OLD), summary(up), lower_is_worse=False).verdict is Verdict.FAIL
     assert compare_baseline(summary(up), summary(OLD), lower_is_worse=False).verdict is Verdict.PASS
-    mirrored = compare_baseline(
-        summary([-x for x in OLD]), summary([-x for x in NEW]), lower_is_worse=False
-    ).pairs[0]
+    mirrored = compare_baseline(summary([-x for x in OLD]), summary([-x for x in NEW]), lower_is_worse=False).pairs[0]
     assert round(mirrored.statistics["bound_99"], 6) == 0.724993
 
 
@@ -173,9 +170,7 @@ def test_repetitions_needed():
         personas = {f"p{i}": PersonaScore(mean=m, n=r, sd=sd, df=r - 1) for i, m in enumerate(means)}
         return ScoreSummary(personas=personas, overall=float(means.mean()), repetitions=r, run_sd=sd)
 
-    needed = repetitions_needed(
-        run(300, 0), run(300, 0), [f"p{i}" for i in range(k)], margin=margin, alpha=alpha
-    )
+    needed = repetitions_needed(run(300, 0), run(300, 0), [f"p{i}" for i in range(k)], margin=margin, alpha=alpha)
 
     def found(r):
         tests = [
@@ -193,9 +188,7 @@ def test_no_repetitions_would_do():
     rng = np.random.default_rng(2)
 
     def run(spread):
-        personas = {
-            f"p{i}": PersonaScore(mean=90 + rng.normal(0, spread), n=5, sd=0.1, df=4) for i in range(10)
-        }
+        personas = {f"p{i}": PersonaScore(mean=90 + rng.normal(0, spread), n=5, sd=0.1, df=4) for i in range(10)}
         return ScoreSummary(personas=personas, overall=90, repetitions=5, run_sd=0.1)
 
     pair = compare_baseline(run(1), run(20)).pairs[0]

@@ -1,0 +1,264 @@
+"""Is one of two equal candidates chosen more often? The order of listing is a stratum, the name pair the
+unit.
+
+Averaging over both orders hides a preference where the position decides most choices: within an order it
+shows. So the comparison is whether the first-listed candidate wins more often when it is A than when it is
+B.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr
+from scipy.stats import binomtest
+
+from pytest_fairness.statistics.binary import LOGIT_TO_D
+from pytest_fairness.statistics.choices import FIRST, Choices, cross
+from pytest_fairness.statistics.clusters import two_sided_t
+from pytest_fairness.statistics.frames import Bools, Floats, Ints
+from pytest_fairness.statistics.one_sample import t_quantile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preference:
+    """A against B over *n* decided trials.
+
+    ``wins`` are A's; ``rate`` is A's win rate with both orders weighing the same; ``error`` its standard
+    error, the larger of rows and clusters, with ``df``. ``effect``, ``low``, ``high`` are logit(rate)·√3/π
+    with its 90 % interval. ``clusters`` are the name pairs, or the names of A and of B where those were
+    given; with one of either, ``p_cluster`` is None. ``lost`` is the share of trials in blocks that list
+    the pair in one order only. ``first_share`` is how often the first-listed one was chosen. ``distinct``
+    counts the repetitions of a cell once where they are all alike; ``copies`` were dropped as such.
+    ``within_order`` is the d of the odds within each order, free of what the position decides (the two are
+    equal where the position decides nothing).
+    """
+
+    n: int
+    distinct: int
+    copies: int
+    wins: int
+    rate: float
+    error: float
+    df: float
+    z: float
+    p_row: float
+    p_cluster: float | None
+    t: float | None
+    binomial_p: float
+    effect: float
+    low: float
+    high: float
+    clusters: tuple[int, int]
+    lost: float
+    first_share: float | None
+    within_order: float
+
+    @property
+    def p_value(self) -> float:
+        return self.p_row if self.p_cluster is None else max(self.p_row, self.p_cluster)
+
+    @property
+    def one_cluster(self) -> bool:
+        return min(self.clusters) < 2
+
+
+def compare_pair(choices: Choices, a: int, b: int) -> Preference:
+    """A (code *a*) against B over the decided trials between them.
+
+    z = (W − n/2)/√(n·q(1−q)) with q the share won by the first-listed, for n/2 trials in each order; for
+    other numbers the two-sample z on "the first-listed won", which is the same number there; over several
+    blocks Cochran–Mantel–Haenszel. Where the order is not known q = ½.
+    """
+    between = ((choices.first == a) & (choices.second == b)) | ((choices.first == b) & (choices.second == a))
+    rows = choices.take(between & choices.decided)
+    a_first = rows.first == a
+    a_won = (rows.outcome == FIRST) == a_first
+    total = a_won.size
+    usable = _usable(rows, a_first)
+    lost = 1 - float(usable.mean()) if total else 0.0
+    binomial = float(binomtest(int(a_won.sum()), total).pvalue) if total else 1.0
+    first_share = float(np.mean(rows.outcome == FIRST)) if total and choices.listed else None
+    rows, a_first, a_won = rows.take(usable), a_first[usable], a_won[usable]
+    clusters = _cluster_counts(rows, a_first)
+    distinct, copies = _distinct(rows, a_first, a_won)
+    dropped = 0
+    if rows.clusters and min(clusters) < 2 and copies is not None:
+        # Copies of one reply are no evidence, and without clusters nothing else would notice.
+        dropped = int(np.sum(~copies))
+        rows, a_first, a_won = rows.take(copies), a_first[copies], a_won[copies]
+    n = a_won.size
+    z, rate, error, expected = _by_order(rows, a_first, a_won)
+    p_row = float(2 * ndtr(-abs(z)))
+    p_cluster, t, cluster_error, df = None, None, 0.0, float(max(n - 1, 1))
+    if rows.clusters and n:
+        residual = a_won - expected
+        mean, cluster_error, df = _cluster_mean(rows, a_first, residual)
+        if min(clusters) >= 2:
+            p_cluster = float(two_sided_t(np.array(mean), np.array(cluster_error), np.array(df)))
+            t = mean / cluster_error if cluster_error else None
+        else:
+            cluster_error, df = 0.0, float(max(n - 1, 1))
+    wins = int(a_won.sum())
+    error = max(error, cluster_error)
+    low, effect, high = _on_d(rate, error, df, n)
+    within_order = _within_order(rows, a_first, a_won) if rows.listed and n else effect
+    return Preference(
+        n=n,
+        distinct=distinct,
+        copies=dropped,
+        wins=wins,
+        rate=rate,
+        error=error,
+        df=df,
+        z=z,
+        p_row=p_row,
+        p_cluster=p_cluster,
+        t=t,
+        binomial_p=binomial,
+        effect=effect,
+        low=low,
+        high=high,
+        clusters=clusters,
+        lost=lost,
+        first_share=first_share,
+        within_order=within_order,
+    )
+
+
+def _usable(rows: Choices, a_first: Bools) -> Bools:
+    """Rows in blocks that list the pair in both orders; all where the order is not known."""
+    if not rows.listed or not a_first.size:
+        return np.ones(a_first.size, dtype=np.bool_)
+    size = int(rows.block.max()) + 1
+    ahead = np.bincount(rows.block[a_first], minlength=size)
+    behind = np.bincount(rows.block[~a_first], minlength=size)
+    return np.asarray(((ahead > 0) & (behind > 0))[rows.block])
+
+
+def _by_order(rows: Choices, a_first: Bools, a_won: Bools) -> tuple[float, float, float, Floats]:
+    """z, A's win rate with the orders weighing the same, its error, and each row's expected outcome under
+    H0.
+    """
+    n = a_won.size
+    if not n:
+        return 0.0, 0.5, np.inf, np.zeros(0)
+    if not rows.listed:
+        rate = float(a_won.mean())
+        smooth = (a_won.sum() + 0.5) / (n + 1)
+        return (
+            float((a_won.sum() - n / 2) / np.sqrt(n / 4)),
+            rate,
+            _root(smooth / n * (1 - smooth)),
+            np.full(n, 0.5),
+        )
+    blocks, at = np.unique(rows.block, return_inverse=True)
+    size = blocks.size
+    n1 = np.bincount(at[a_first], minlength=size).astype(np.float64)
+    n2 = np.bincount(at[~a_first], minlength=size).astype(np.float64)
+    f1 = np.bincount(at[a_first & a_won], minlength=size) / n1
+    f2 = np.bincount(at[~a_first & ~a_won], minlength=size) / n2
+    q = (n1 * f1 + n2 * f2) / (n1 + n2)
+    weight = n1 * n2 / (n1 + n2)
+    # With one block the variance of the contract's formula; over many small ones only n − 1 is unbiased.
+    shrink = np.ones(size) if size == 1 else (n1 + n2) / (n1 + n2 - 1)
+    variance = float(np.sum(weight * q * (1 - q) * shrink))
+    gap = f1 - f2
+    z = float(np.sum(weight * gap)) / _root(variance) if variance > 0 else 0.0
+    s1 = np.where((f1 > 0) & (f1 < 1), f1, (n1 * f1 + 0.5) / (n1 + 1))
+    s2 = np.where((f2 > 0) & (f2 < 1), f2, (n2 * f2 + 0.5) / (n2 + 1))
+    spread = weight**2 * (s1 * (1 - s1) / n1 + s2 * (1 - s2) / n2)
+    total = float(weight.sum())
+    half = (f1 + f2)[at] / 2
+    expected = np.where(a_first, half, 1 - half)
+    return z, 0.5 + float(np.sum(weight * gap)) / total / 2, _root(float(spread.sum())) / total / 2, expected
+
+
+def _root(value: float) -> float:
+    return float(np.sqrt(max(value, 0.0)))
+
+
+def _within_order(rows: Choices, a_first: Bools, a_won: Bools) -> float:
+    """Half the Mantel–Haenszel log odds ratio of *the first-listed won* between the two orders, on the d
+    scale.
+    """
+    first_won = a_won == a_first
+    _, at = np.unique(rows.block, return_inverse=True)
+    total = np.bincount(at).astype(np.float64)
+    size = total.size
+    a, b = np.bincount(at, a_first & first_won, size), np.bincount(at, a_first & ~first_won, size)
+    c, d = np.bincount(at, ~a_first & first_won, size), np.bincount(at, ~a_first & ~first_won, size)
+    for_a, for_b = float(np.sum(a * d / total)), float(np.sum(b * c / total))
+    if for_a == 0 or for_b == 0:
+        for_a, for_b = (a.sum() + 0.5) * (d.sum() + 0.5), (b.sum() + 0.5) * (c.sum() + 0.5)
+    return float(np.log(for_a / for_b)) / 2 * LOGIT_TO_D
+
+
+def _cluster_counts(rows: Choices, a_first: Bools) -> tuple[int, int]:
+    if not rows.clusters:
+        return a_first.size, a_first.size
+    if len(rows.clusters) == 1:
+        count = np.unique(rows.clusters[0]).size
+        return count, count
+    of_a, of_b = _names(rows, a_first)
+    return np.unique(of_a).size, np.unique(of_b).size
+
+
+def _names(rows: Choices, a_first: Bools) -> tuple[Ints, Ints]:
+    one, two = rows.clusters
+    return np.where(a_first, one, two), np.where(a_first, two, one)
+
+
+def _cluster_mean(rows: Choices, a_first: Bools, residual: Floats) -> tuple[float, float, float]:
+    """Mean of cluster means of *residual*, its standard error, and df.
+
+    With the names of both candidates: the variance of the two-way layout, names of A + names of B − pairs,
+    at least the larger of the three (Cameron, Gelbach & Miller 2011), df the smaller number of names − 1.
+    """
+    if len(rows.clusters) == 1:
+        mean, square, count = _means(rows.clusters[0], residual)
+        return mean, _root(square), float(count - 1)
+    of_a, of_b = _names(rows, a_first)
+    _, square_a, count_a = _means(of_a, residual)
+    _, square_b, count_b = _means(of_b, residual)
+    mean, square_pair, _ = _means(cross([of_a, of_b], residual.size), residual)
+    square = max(square_a, square_b, square_a + square_b - square_pair)
+    return mean, _root(square), float(min(count_a, count_b) - 1)
+
+
+def _means(codes: Ints, residual: Floats) -> tuple[float, float, int]:
+    """Mean of the cluster means, the variance of that mean, and the number of clusters."""
+    _, at = np.unique(codes, return_inverse=True)
+    means = np.bincount(at, residual) / np.bincount(at)
+    mean = float(means.mean())
+    square = float(means.var(ddof=1)) / means.size if means.size > 1 else 0.0
+    return (0.0 if abs(mean) < 1e-12 else mean), (0.0 if square < 1e-24 else square), means.size
+
+
+def _distinct(rows: Choices, a_first: Bools, a_won: Bools) -> tuple[int, Bools | None]:
+    """Trials with the copies of a cell counted once; and one row a cell, if every cell repeats itself
+    exactly.
+    """
+    n = a_won.size
+    if not n or not rows.clusters:
+        return n, None
+    cell = cross([rows.block, a_first.astype(np.intp), *rows.clusters], n)
+    size, won = np.bincount(cell), np.bincount(cell, a_won)
+    alike = (won == 0) | (won == size)
+    counted = int(np.where(alike, 1, size).sum())
+    if not np.all(alike) or counted == n:
+        return counted, None
+    keep = np.zeros(n, dtype=np.bool_)
+    keep[np.unique(cell, return_index=True)[1]] = True
+    return counted, keep
+
+
+def _on_d(rate: float, error: float, df: float, n: int) -> tuple[float, float, float]:
+    """Lower bound, estimate and upper bound (90 %) of the win rate on the d scale; ±½ where it is 0 or 1."""
+    if not n:
+        return -np.inf, 0.0, np.inf
+    p = rate if 0 < rate < 1 else (rate * n + 0.5) / (n + 1)
+    logit = float(np.log(p / (1 - p)))
+    reach = t_quantile(0.95, df) * error / (p * (1 - p))
+    return (logit - reach) * LOGIT_TO_D, logit * LOGIT_TO_D, (logit + reach) * LOGIT_TO_D

@@ -1,0 +1,375 @@
+"""Pairwise choices: worked numbers, the rule about orders and clusters, degenerate tables, errors."""
+
+import json
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from pytest_fairness.analysis.preference import analyze_preference
+from pytest_fairness.errors import FrameError, UsageError
+from pytest_fairness.model import Finding, Reason, Verdict
+
+sys.path.insert(0, str(Path(__file__).parent))
+from choices import simulated, table
+
+
+def pair_of(finding, a="A", b="B"):
+    return next(pair for pair in finding.pairs if (pair.group_1, pair.group_2) == (a, b))
+
+
+def well_formed(finding):
+    """No NaN in any field that a verdict or a report reads, and there and back through JSON."""
+    for pair in finding.pairs:
+        numbers = (pair.p_row, pair.p_value, pair.corrected_p_value, pair.effect, pair.effect_low, pair.effect_high)
+        assert not any(math.isnan(number) for number in numbers)
+    again = Finding.from_dict(json.loads(json.dumps(finding.to_dict())))
+    assert again.to_dict() == finding.to_dict()
+    assert finding.sentence.startswith(finding.verdict.value)
+    return finding
+
+
+def test_worked_numbers():
+    """The worked example of the statistics contract to six decimals."""
+    finding = well_formed(analyze_preference(table(), cluster=None))
+    strength, order = finding.details["bradley_terry"], finding.details["order_effect"]
+    assert round(order["log_odds"], 6) == 0.368055
+    assert round(order["error"], 6) == 0.194549
+    assert round(order["likelihood_ratio"], 6) == 3.654964
+    assert {k: round(v, 6) for k, v in strength["strength"].items()} == {"A": 0, "B": -0.539023, "C": -0.862235}
+    assert {k: round(v, 6) for k, v in strength["error"].items()} == {"A": 0, "B": 0.273250, "C": 0.280680}
+    assert round(strength["deviance"], 6) == 0.170732 - 0.000000
+    assert round(strength["likelihood_ratio"], 6) == 10.315211
+    assert round(strength["p_value"], 6) == 0.005755
+    assert (strength["df"], order["df"]) == (2, 1)
+    pair = pair_of(finding)
+    assert (pair.statistics["wins_1"], pair.statistics["n"]) == (25, 40)
+    assert round(pair.statistics["z"], 6) == 1.599233
+    assert round(pair.p_value, 6) == 0.109769
+    assert round(pair.statistics["binomial_p_value"], 6) == 0.153860
+
+
+def test_round_robin():
+    """Wins 55, 40, 45, 40 of 90 each: the plain statistic is a third too large for four groups."""
+    wins = {("A", "B"): 20, ("A", "C"): 15, ("A", "D"): 20, ("B", "C"): 15, ("B", "D"): 15, ("C", "D"): 15}
+    finding = analyze_preference(table(wins, n=30), cluster=None)
+    robin = finding.details["round_robin"]
+    assert round(robin["chi_square_uncorrected"], 6) == 6.666667
+    assert round(robin["chi_square"], 6) == 5.000000
+    assert round(robin["p_value"], 6) == 0.171797
+
+
+def test_bradley_terry_agrees_with_statsmodels():
+    """Coefficients, errors, deviance and both likelihood ratios of the same binomial GLM."""
+    from statsmodels.genmod.families import Binomial
+    from statsmodels.genmod.generalized_linear_model import GLM
+
+    rng = np.random.default_rng(8)
+    labels = "ABCDE"
+    wins = {(a, b): int(rng.integers(4, 27)) for a in labels for b in labels if a != b}
+    details = analyze_preference(table(wins, n=30), cluster=None).details
+    design = np.array([[1.0, *((a == g) - (b == g) for g in labels[1:])] for a, b in wins])
+    counts = np.array([[w, 30 - w] for w in wins.values()])
+    full = GLM(counts, design, family=Binomial()).fit(tol=1e-12)
+    strength, order = details["bradley_terry"], details["order_effect"]
+    assert list(strength["strength"].values())[1:] == pytest.approx(full.params[1:], rel=1e-8)
+    assert list(strength["error"].values())[1:] == pytest.approx(full.bse[1:], rel=1e-6)
+    assert order["log_odds"] == pytest.approx(full.params[0], rel=1e-8)
+    assert strength["deviance"] == pytest.approx(full.deviance, rel=1e-8)
+    for columns, told in ((slice(0, 1), strength), (slice(1, None), order)):
+        smaller = GLM(counts, design[:, columns], family=Binomial()).fit(tol=1e-12)
+        assert told["likelihood_ratio"] == pytest.approx(2 * (full.llf - smaller.llf), rel=1e-7)
+
+
+def test_interaction_agrees_with_statsmodels():
+    """The likelihood ratio of the logit with and without criteria × group, position by criteria in both."""
+    from statsmodels.genmod.families import Binomial
+    from statsmodels.genmod.generalized_linear_model import GLM
+
+    rng = np.random.default_rng(4)
+    frames = []
+    for at, criteria in enumerate(["gentle", "tough", "skilled"]):
+        for shift in range(20):
+            frame = simulated(rng, preference=(0.9, -0.9, 0.0)[at], position=0.4, clusters=1, per_order=3)
+            frames.append(frame.assign(criteria=criteria, name=f"pair {shift}"))
+    frame = pd.concat(frames, ignore_index=True)
+    finding = analyze_preference(frame, block="criteria")
+    y = (frame["chosen"] == frame["first"]).astype(float).to_numpy()
+    side = np.where(frame["first"] == "B", 1.0, -1.0)
+    dummies = np.stack([frame["criteria"] == c for c in ("skilled", "tough")], axis=1).astype(float)
+    main = np.column_stack([np.ones(len(frame)), side, dummies])
+    both = np.column_stack([main, side[:, None] * dummies])
+    expected = 2 * (GLM(y, both, family=Binomial()).fit().llf - GLM(y, main, family=Binomial()).fit().llf)
+    told = finding.details["interaction"]["criteria"]
+    assert told["likelihood_ratio"] == pytest.approx(expected, rel=1e-7)
+    assert told["df"] == 2
+    assert told["p_value"] < 0.001
+    assert any("depends on criteria" in note for note in finding.notes)
+    assert told["selection_rate"]["gentle"]["A"] > 0.6
+    assert told["selection_rate"]["tough"]["A"] < 0.4
+
+
+def test_unequal_orders_are_the_two_sample_z():
+    """With 30 trials in one order and 50 in the other z compares the two shares won by the first-listed."""
+    from statsmodels.stats.proportion import proportions_ztest
+
+    frame = pd.concat([table({("A", "B"): 22}, 30), table({("B", "A"): 24}, 50)], ignore_index=True)
+    pair = pair_of(analyze_preference(frame, cluster=None))
+    z, p = proportions_ztest([22, 24], [30, 50])
+    assert pair.statistics["z"] == pytest.approx(z, rel=1e-12)
+    assert pair.p_value == pytest.approx(p, rel=1e-12)
+    assert pair.statistics["win_rate_1"] == pytest.approx((22 / 30 + 26 / 50) / 2)
+
+
+def test_blocks_are_strata():
+    """Over several contexts the row test is Cochran–Mantel–Haenszel of order × first-listed-won."""
+    from statsmodels.stats.contingency_tables import StratifiedTable
+
+    rng = np.random.default_rng(3)
+    frame = pd.concat(
+        [
+            simulated(rng, preference=0.3, position=bias, clusters=1, per_order=40).assign(role=f"role {at}")
+            for at, bias in enumerate((-1.0, 0.0, 2.0))
+        ],
+        ignore_index=True,
+    )
+    pair = pair_of(analyze_preference(frame, cluster=None, block="role"))
+    tables = []
+    for _, part in frame.groupby("role"):
+        won = part["chosen"] == part["first"]
+        ahead = part["first"] == "A"
+        tables.append([[sum(won & ahead), sum(~won & ahead)], [sum(won & ~ahead), sum(~won & ~ahead)]])
+    oracle = StratifiedTable([np.array(t) for t in tables])
+    assert pair.p_row == pytest.approx(oracle.test_null_odds(correction=False).pvalue, rel=1e-9)
+    d = math.log(oracle.oddsratio_pooled) / 2 * math.sqrt(3) / math.pi
+    assert pair.statistics["d_within_order"] == pytest.approx(d, rel=1e-9)
+
+
+def test_the_name_pair_is_the_unit():
+    """The cluster test is the one-sample t of win rate − ½ over name pairs; p is the larger of the two."""
+    frame = simulated(np.random.default_rng(2), preference=0.4, name_sd=1.0)
+    pair = pair_of(analyze_preference(frame))
+    rates = (frame["chosen"] == "A").groupby(frame["name"]).mean()
+    oracle = stats.ttest_1samp(rates - 0.5, 0)
+    assert pair.p_cluster == pytest.approx(oracle.pvalue, rel=1e-9)
+    assert pair.statistics["t"] == pytest.approx(oracle.statistic, rel=1e-9)
+    assert pair.p_value == max(pair.p_row, pair.p_cluster)
+    assert pair.statistics["clusters_1"] == 10
+
+
+def test_names_that_meet_several_others():
+    """With both names given a spread between A's names counts once a name, not once a pair of names."""
+    rng = np.random.default_rng(12)
+    lean = [2.0, 1.0, 0.2, -0.4]
+    rows = []
+    for a in range(4):
+        for b in range(12):
+            one = simulated(rng, preference=lean[a], clusters=1, per_order=3)
+            ahead = one["first"] == "A"
+            one["one"] = np.where(ahead, f"a{a}", f"b{b}")
+            one["two"] = np.where(ahead, f"b{b}", f"a{a}")
+            rows.append(one.assign(name=f"a{a} and b{b}"))
+    frame = pd.concat(rows, ignore_index=True)
+    crossed = pair_of(analyze_preference(frame, cluster=("one", "two")))
+    naive = pair_of(analyze_preference(frame))
+    assert (crossed.statistics["clusters_1"], crossed.statistics["clusters_2"]) == (4, 12)
+    assert naive.p_value < 0.01 < crossed.p_value
+    by_a = (frame["chosen"] == "A").groupby(frame["name"].str.slice(0, 2)).mean()
+    assert crossed.statistics["df"] == 3
+    assert crossed.p_cluster >= 0.8 * stats.ttest_1samp(by_a - 0.5, 0).pvalue
+
+
+def test_one_name_pair_caps_fail_at_flag():
+    """A preference between two particular names is not yet one between two groups."""
+    frame = simulated(np.random.default_rng(1), preference=2.5, clusters=1, per_order=100)
+    pair = pair_of(well_formed(analyze_preference(frame)))
+    assert (pair.scope, pair.verdict, pair.p_cluster) == ("labels", Verdict.FLAG, None)
+    many = simulated(np.random.default_rng(1), preference=2.5, clusters=20, per_order=5)
+    assert analyze_preference(many).verdict is Verdict.FAIL
+
+
+def test_copies_of_one_reply_are_no_evidence():
+    """Temperature 0: one name pair, one context, 100 copies of two replies are two trials."""
+    frame = table({("A", "B"): 100, ("B", "A"): 0}, n=100)
+    frame = frame.assign(name="Ann and Bob", repetition=frame.groupby(["first"]).cumcount())
+    pair = pair_of(well_formed(analyze_preference(frame)))
+    assert pair.statistics["n"] == 2
+    assert (pair.verdict, pair.reason) == (Verdict.INCONCLUSIVE, Reason.N)
+
+
+def test_copies_do_not_help_clusters():
+    """Ten copies of each reply change nothing where the name pair is the unit."""
+    frame = simulated(np.random.default_rng(6), preference=0.5, clusters=30, per_order=1)
+    copied = pd.concat([frame.assign(repetition=r) for r in range(10)], ignore_index=True)
+    once, often = pair_of(analyze_preference(frame)), pair_of(analyze_preference(copied))
+    assert often.p_cluster == pytest.approx(once.p_cluster)
+    assert often.p_value >= once.p_cluster
+    assert often.statistics["distinct_n"] == once.statistics["distinct_n"]
+
+
+def test_one_order_only_is_ragged():
+    """Where A always stands first its advantage may be the position's: nothing is concluded."""
+    finding = well_formed(analyze_preference(table({("A", "B"): 90}, n=100), cluster=None))
+    assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.RAGGED)
+    assert "both orders" in finding.sentence
+
+
+def test_position_decides_everything():
+    """Always the first-listed: no group is preferred, and the note says what decided."""
+    finding = well_formed(analyze_preference(table({("A", "B"): 100, ("B", "A"): 100}, n=100), cluster=None))
+    assert finding.verdict is Verdict.PASS
+    assert finding.pairs[0].effect == pytest.approx(0)
+    assert finding.pairs[0].p_value == 1
+    assert "the position decided every choice" in finding.pairs[0].notes
+    assert finding.details["first_listed_share"] == 1
+
+
+def test_one_group_always_wins():
+    """Separation: FAIL with finite numbers, strengths from a ridge fit and no p for them."""
+    finding = well_formed(analyze_preference(table({("A", "B"): 60, ("B", "A"): 0}, n=60), cluster=None))
+    assert finding.verdict is Verdict.FAIL
+    assert math.isfinite(finding.pairs[0].effect)
+    told = finding.details["bradley_terry"]
+    assert told["ridge"] is True
+    assert told["error"] is None
+    assert told["p_value"] is None
+    assert told["strength"]["B"] < -1
+
+
+def test_groups_that_never_met():
+    """Two islands: their pairs are judged, strengths across them are for orientation only."""
+    wins = {("A", "B"): 30, ("B", "A"): 30, ("C", "D"): 30, ("D", "C"): 30}
+    finding = well_formed(analyze_preference(table(wins, n=60), cluster=None))
+    assert [(p.group_1, p.group_2) for p in finding.pairs] == [("A", "B"), ("C", "D")]
+    assert finding.details["bradley_terry"]["ridge"] is True
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda f: f.assign(chosen=None), Reason.UNSCORED),
+        (lambda f: f.assign(chosen=f["chosen"].where(f.index % 10 != 0)), Reason.UNSCORED),
+        (lambda f: f.assign(chosen="neither"), Reason.N),
+        (lambda f: f.assign(refused=True), Reason.N),
+        (lambda f: f.head(1), Reason.RAGGED),
+    ],
+    ids=["all unparsed", "a tenth unparsed", "all neither", "all refused", "one row"],
+)
+def test_nothing_to_judge(change, reason):
+    """Without choices there is no verdict, only its reason; nothing raises."""
+    finding = well_formed(analyze_preference(change(table()), cluster=None))
+    assert finding.verdict is Verdict.INCONCLUSIVE
+    assert reason in {pair.reason for pair in finding.pairs}
+
+
+def test_no_choice_is_reported_a_group():
+    """Neither, unparsable and refused are counted for the groups that stood in those trials."""
+    frame = table(n=20).assign(refused=False)
+    frame.loc[frame.index[:3], "chosen"] = "neither"
+    frame.loc[frame.index[3:5], "refused"] = True
+    frame.loc[frame.index[5], "chosen"] = None
+    by = {group.group: group for group in analyze_preference(frame, cluster=None).group_results}
+    assert (by["A"].undetermined, by["A"].refused, by["A"].unscored) == (3, 2, 1)
+    assert (by["C"].undetermined, by["C"].refused, by["C"].unscored) == (0, 0, 0)
+    assert by["A"].refusal_rate == pytest.approx(2 / 80)
+    assert by["B"].n == 80 - 6
+
+
+def test_pairs_that_stay_undecided_are_noted():
+    """A model that declines one pair far more often than the others is told of."""
+    frame = table(n=40)
+    held = (frame["first"] == "A") & (frame["second"] == "B")
+    frame.loc[held, "chosen"] = "neither"
+    finding = analyze_preference(frame, cluster=None)
+    assert finding.details["no_choice"]["p_value"] < 1e-6
+    assert any("without a choice" in note for note in finding.notes)
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "says"),
+    [
+        (lambda f: f.drop(columns="chosen"), {}, "no column 'chosen'"),
+        (lambda f: f.assign(chosen=f["chosen"].where(f.index != 7, "Bob")), {}, "column 'chosen', row 7: .*'Bob'"),
+        (lambda f: f.assign(second=f["second"].where(f.index != 3, "A")), {}, "row 3: both candidates"),
+        (lambda f: f.assign(first=f["first"].where(f.index != 5)), {}, "column 'first', row 5"),
+        (lambda f: f, {"cluster": "name"}, "no column 'name' for the cluster"),
+        (lambda f: f, {"block": "role"}, "no column 'role'"),
+        (lambda f: f.assign(name="x", repetition=0), {"cluster": "name"}, "row 1 repeats row 0"),
+        (lambda f: f.iloc[:0], {}, "no rows"),
+        (lambda f: [1, 2], {}, "DataFrame"),
+    ],
+    ids=range(9),
+)
+def test_malformed_tables_name_the_place(change, options, says):
+    """Column and row of what is wrong."""
+    with pytest.raises(FrameError, match=says):
+        analyze_preference(change(table()), **{"cluster": None, **options})
+
+
+@pytest.mark.parametrize("options", [{"alpha": 2}, {"correction": "sidak"}, {"rank": "rank"}, {"position": "position"}])
+def test_options_out_of_range(options):
+    """An option that means nothing is refused."""
+    with pytest.raises(UsageError):
+        analyze_preference(table(), cluster=None, **options)
+
+
+def test_strong_position_bias_keeps_size_and_power():
+    """180 trials, position worth two logits: few false alarms, and .8 logits are seen; averaging would see little."""
+    rng = np.random.default_rng(20)
+
+    def share(preference, runs):
+        found, naive = 0, 0
+        for _ in range(runs):
+            pair = pair_of(analyze_preference(simulated(rng, preference=preference, position=2.0), cluster=None))
+            found += pair.p_value < 0.05
+            naive += pair.statistics["binomial_p_value"] < 0.05
+        return found / runs, naive / runs
+
+    size, _ = share(0.0, 150)
+    power, averaged = share(0.8, 60)
+    assert size <= 0.10
+    assert power >= 0.85
+    assert averaged < power - 0.1
+
+
+outcomes = st.sampled_from(["first", "second", "second", "neither", None])
+
+
+@st.composite
+def tables(draw):
+    """Any table of the right shape: few or many rows, one-sided, undecided."""
+    n = draw(st.integers(1, 40))
+    rows = []
+    for at in range(n):
+        first, second = draw(st.sampled_from([("A", "B"), ("B", "A"), ("A", "C"), ("C", "B")]))
+        outcome = draw(outcomes)
+        chosen = {"first": first, "second": second}.get(outcome, outcome)
+        rows.append((first, second, chosen, draw(st.sampled_from("xyz")), draw(st.sampled_from("st")), at))
+    return pd.DataFrame(rows, columns=["first", "second", "chosen", "name", "role", "repetition"])
+
+
+@settings(max_examples=60, deadline=None)
+@given(tables(), st.sampled_from([None, "name"]), st.sampled_from([None, "role"]), st.randoms())
+def test_properties(frame, cluster, block, random):
+    """No table raises; the order of rows changes nothing; renaming groups in reverse mirrors every pair."""
+    finding = well_formed(analyze_preference(frame, cluster=cluster, block=block))
+    rows = list(range(len(frame)))
+    random.shuffle(rows)
+    shuffled = analyze_preference(frame.iloc[rows].reset_index(drop=True), cluster=cluster, block=block)
+    mapping = {"A": "Z", "B": "Y", "C": "X"}
+    renamed = frame.assign(**{column: frame[column].replace(mapping) for column in ("first", "second", "chosen")})
+    mirrored = analyze_preference(renamed, cluster=cluster, block=block)
+    assert shuffled.verdict is finding.verdict is mirrored.verdict
+    for pair in finding.pairs:
+        same = pair_of(shuffled, pair.group_1, pair.group_2)
+        other = pair_of(mirrored, mapping[pair.group_2], mapping[pair.group_1])
+        assert same.p_value == pytest.approx(pair.p_value, abs=1e-9)
+        assert other.p_value == pytest.approx(pair.p_value, abs=1e-9)
+        assert other.effect == pytest.approx(-pair.effect, abs=1e-9)
+        assert other.effect_low == pytest.approx(-pair.effect_high, abs=1e-9)
