@@ -58,7 +58,8 @@ def test_the_design_loads_without_the_heavy_libraries() -> None:
         "import sys; import pytest_fairness.design.grid as g; "
         "g.expand_grid(template='Rate {name}', groups={'gender': ['female', 'male']}); "
         "import pytest_fairness.design.data_checks, pytest_fairness.design.matrix_generator; "
-        "sys.stderr.write(','.join({'numpy', 'pandas', 'scipy', 'statsmodels', 'pytest', 'litellm'} & set(sys.modules)))"
+        "heavy = {'numpy', 'pandas', 'scipy', 'statsmodels', 'pytest', 'litellm'}; "
+        "sys.stderr.write(','.join(heavy & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

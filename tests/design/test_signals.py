@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from pytest_fairness.design.grid import expand_grid
+from pytest_fairness.design.personas import PersonaMatrix
 from pytest_fairness.design.signals import CONTROL, Signals
 from pytest_fairness.errors import UsageError
 
@@ -55,6 +57,25 @@ def test_every_kind_makes_a_grid(signals: Signals, protected_class: str) -> None
         assert len(grid) == 4 * len(groups)
         assert {cell.signal for cell in grid} == {kind}
         assert all(list(cell.signals.values()) == [{protected_class: cell.groups[protected_class]}] for cell in grid)
+
+
+def test_what_a_signal_says_stands_in_the_text_as_whole_words(signals: Signals, matrix: PersonaMatrix) -> None:
+    """Surface strings are looked for as words; one that was cut within a word would never be found."""
+    everything = (
+        "Candidate {name} from abroad\nAge: {age} (about)\nSays {they} {are} {language}, {disability_detail} and well"
+    )
+    grids = [expand_grid(template=everything, persona=matrix)]
+    grids += [
+        expand_grid(
+            template="The person considered extensively, {name}, who {religion} undoubtedly, applies.",
+            groups={"religion": ["jewish", "muslim"]},
+            signal=["holiday", "label", "practice"],
+        )
+    ]
+    for cell in (cell for grid in grids for cell in grid):
+        assert cell.signals
+        for surface in cell.signals:
+            assert re.search(rf"(?<!\w){re.escape(surface)}(?!\w)", cell.prompt), (surface, cell.prompt)
 
 
 def test_several_phrases_of_one_group_are_dealt_over_the_names(signals: Signals) -> None:

@@ -74,7 +74,12 @@ def _surfaces(filled: Filled, unit: Unit, name_slot: str, values: Mapping[str, s
 
 
 def _with_surroundings(text: str, start: int, end: int) -> str:
-    """The value with the words around it on its line: "24" alone would be found anywhere."""
-    left = text[max(0, start - _AROUND) : start].rpartition("\n")[2]
-    right = text[end : end + _AROUND].partition("\n")[0]
-    return f"{left}{text[start:end]}{right}".strip()
+    """The value with the whole words around it on its line: "24" alone would be found anywhere."""
+    left, right = max(0, start - _AROUND), min(len(text), end + _AROUND)
+    while 0 < left < start and text[left - 1].isalnum():
+        left += 1
+    while end < right < len(text) and text[right].isalnum():
+        right -= 1
+    before = text[left:start].rpartition("\n")[2]
+    after = text[end:right].partition("\n")[0]
+    return f"{before}{text[start:end]}{after}".strip()
