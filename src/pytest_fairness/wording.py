@@ -67,9 +67,7 @@ def disparity_sentence(
         return f"{verdict}: there are no two groups of {by} to compare."
     if reason in _LOST:
         return (
-            f"{verdict}: {_LOST[reason].format(by=by, outcome=decider.metric)}; {decider.needs or ''}".rstrip(
-                "; "
-            )
+            f"{verdict}: {_LOST[reason].format(by=by, outcome=decider.metric)}; {decider.needs or ''}".rstrip("; ")
             + "."
         )
     gap = _gap(decider, groups, kind, unit)
@@ -114,11 +112,7 @@ def _gap(pair: PairResult, groups: Mapping[str, GroupResult], kind: OutcomeKind,
     worse, better = (pair.group_1, pair.group_2) if worse_first else (pair.group_2, pair.group_1)
     low, high = (one, two) if worse_first else (two, one)
     direction = "lower" if low < high else "higher"
-    by_much = (
-        f"{100 * abs(one - two):.1f} percentage points"
-        if kind in RATES
-        else amount(abs(one - two), kind, unit)
-    )
+    by_much = f"{100 * abs(one - two):.1f} percentage points" if kind in RATES else amount(abs(one - two), kind, unit)
     what = "refused" if kind is OutcomeKind.REFUSAL else pair.metric
     return (
         f"{worse} is worse off than {better} on {what}: {amount(low, kind, unit)} against "
@@ -142,11 +136,8 @@ def _basis(pair: PairResult, groups: Mapping[str, GroupResult], clusters: str) -
         group = groups.get(label)
         if group is None:
             continue
-        units = (
-            ""
-            if clusters == "rows"
-            else f" from {group.clusters} {clusters if group.clusters != 1 else clusters[:-1]}"
-        )
+        noun = clusters if group.clusters != 1 else clusters.removesuffix("s")
+        units = "" if clusters == "rows" else f" from {group.clusters} {noun}"
         parts.append(f"{group.n} trials{units}")
     if len(parts) == 2 and parts[0] == parts[1]:
         return f"{parts[0]} a group"
@@ -160,16 +151,13 @@ def four_fifths_sentence(
     if decider is None or "impact_ratio" not in decider.statistics:
         needs = f": it would take {decider.needs}" if decider is not None and decider.needs else ""
         return f"{verdict}: there are no two groups of {by} with decisions to compare{needs}."
-    s = {
-        name: float(value) if isinstance(value, (int, float)) else 0.0
-        for name, value in decider.statistics.items()
-    }
+    s = {name: float(value) if isinstance(value, (int, float)) else 0.0 for name, value in decider.statistics.items()}
     first = decider.worse_off != decider.group_2
     worse, better = (decider.group_1, decider.group_2) if first else (decider.group_2, decider.group_1)
     low, high = ("1", "2") if first else ("2", "1")
     if s["rate_1"] == s["rate_2"] == 0:
         return f"{verdict}: no group of {by} got the favourable {decider.metric} at all."
-    counts = f"{s[f'favourable_{low}']:.0f} of {s[f'n_{low}']:.0f} against {s[f'favourable_{high}']:.0f} of {s[f'n_{high}']:.0f}"
+    counts = " against ".join(f"{s[f'favourable_{at}']:.0f} of {s[f'n_{at}']:.0f}" for at in (low, high))
     rates = (
         f"{worse} gets the favourable {decider.metric} in {100 * s[f'rate_{low}']:.1f} % of cases, {better} in "
         f"{100 * s[f'rate_{high}']:.1f} % ({counts}), an impact ratio of {s['impact_ratio']:.2f}"
@@ -260,9 +248,7 @@ _CORRECTIONS = {
 def _change(finding: Finding) -> str:
     needs = list(dict.fromkeys(pair.needs for pair in finding.pairs if pair.needs))
     if finding.verdict is Verdict.PASS:
-        return (
-            "What would change the verdict: a larger difference in a new run; this one leaves no room for it."
-        )
+        return "What would change the verdict: a larger difference in a new run; this one leaves no room for it."
     if finding.verdict is Verdict.INCONCLUSIVE:
         wanted = "; ".join(needs[:3]) if needs else "more names a group, every name in every template"
         return f"What would change the verdict: {wanted}."

@@ -15,8 +15,7 @@ from scipy.special import chdtrc, stdtrit
 
 from pytest_fairness.analysis.disparity import analyze_disparity
 from pytest_fairness.statistics import proportions
-from pytest_fairness.statistics.binary import cochran_mantel_haenszel, odds_ratio
-from pytest_fairness.statistics.binary import Counts
+from pytest_fairness.statistics.binary import Counts, cochran_mantel_haenszel, odds_ratio
 from pytest_fairness.statistics.categorical import chi_square
 from pytest_fairness.statistics.corrections import correct
 

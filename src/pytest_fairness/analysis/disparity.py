@@ -98,10 +98,12 @@ def analyze_disparity(
     columns = as_columns(by)
     thresholds = _thresholds(alpha, correction, min_raw_diff, min_raw_ratio)
     reading = read(frame, outcome, kind, lower_is_worse, scorers)
+    if reading.values.kind is OutcomeKind.CATEGORICAL and (min_raw_diff, min_raw_ratio) != (None, None):
+        raise UsageError(f"{reading.name!r} holds labels: min_raw_diff and min_raw_ratio need numbers")
     groupings: list[_Grouping] = []
     offset = 0
     for chosen in every_grouping(columns):
-        grouping = _measure(frame, chosen, reading, cluster, block, seed, offset)
+        grouping = _measure(frame, chosen, reading, cluster, block, seed=seed, offset=offset)
         offset += len(grouping.members)
         groupings.append(grouping)
     noun = cluster_noun(groupings[0].design)
@@ -110,22 +112,16 @@ def analyze_disparity(
     return stamp(finding, frame)
 
 
-def _thresholds(
-    alpha: float, correction: str, min_raw_diff: float | None, min_raw_ratio: float | None
-) -> Thresholds:
+def _thresholds(alpha: float, correction: str, min_raw_diff: float | None, min_raw_ratio: float | None) -> Thresholds:
     if not 0 < alpha < 1:
         raise UsageError(f"alpha={alpha!r}: give a level between 0 and 1, as .05")
     if correction not in METHODS:
         raise UsageError(f"correction={correction!r}: it is one of {', '.join(METHODS)}")
     if min_raw_diff is not None and not min_raw_diff >= 0:
-        raise UsageError(
-            f"min_raw_diff={min_raw_diff!r}: give a difference of 0 or more, in the outcome's unit"
-        )
+        raise UsageError(f"min_raw_diff={min_raw_diff!r}: give a difference of 0 or more, in the outcome's unit")
     if min_raw_ratio is not None and not 0 < min_raw_ratio <= 1:
         raise UsageError(f"min_raw_ratio={min_raw_ratio!r}: give a ratio above 0 and up to 1, as .75")
-    return Thresholds(
-        alpha=alpha, correction=correction, min_raw_diff=min_raw_diff, min_raw_ratio=min_raw_ratio
-    )
+    return Thresholds(alpha=alpha, correction=correction, min_raw_diff=min_raw_diff, min_raw_ratio=min_raw_ratio)
 
 
 def _measure(
@@ -134,6 +130,7 @@ def _measure(
     reading: Reading,
     cluster: str | None,
     block: str | None,
+    *,
     seed: int,
     offset: int,
 ) -> _Grouping:
@@ -141,7 +138,7 @@ def _measure(
     design = read_design(frame, by, cluster=cluster, block=block)
     name, kind = " × ".join(by), reading.values.kind
     used = scored_rows(design, reading)
-    score = measure(design, reading.values.values, used, kind, len(reading.values.categories), seed)
+    score = measure(design, reading.values.values, used, kind, categories=len(reading.values.categories), seed=seed)
     share = unscored_share(design, reading, used)
     labels = design.group.labels
     refused, undetermined = (
@@ -209,7 +206,7 @@ def _worst_rank(design: Design, reading: Reading, used: Bools, seed: int) -> Met
         lower_is_worse=reading.lower_is_worse,
         categories=len(reading.values.categories),
     )
-    return measure(design, values, used | refused, kind, categories, seed)
+    return measure(design, values, used | refused, kind, categories=categories, seed=seed)
 
 
 def _conclude(
@@ -224,9 +221,7 @@ def _conclude(
     verdict, reason = assertion_verdict(pairs)
     decider = deciding_pair(pairs)
     kind = reading.values.kind
-    home = next(
-        (g for g in groupings if decider is not None and g.by == decider.statistics["by"]), groupings[0]
-    )
+    home = next((g for g in groupings if decider is not None and g.by == decider.statistics["by"]), groupings[0])
     metric = decider.metric if decider is not None else reading.name
     decided_kind = kind if metric == reading.name else OutcomeKind.REFUSAL
     by_label = {group.group: group for group in home.results[metric]}
@@ -309,9 +304,7 @@ def _notes(groupings: Sequence[_Grouping], reading: Reading, kind: OutcomeKind, 
         wanted = RECOMMENDED_N[kind]
         small = [f"{g.group} ({g.n_distinct})" for g in results if g.n_distinct < wanted]
         if small:
-            notes.append(
-                f"fewer than the recommended {wanted} distinct trials a group: {', '.join(small[:6])}"
-            )
+            notes.append(f"fewer than the recommended {wanted} distinct trials a group: {', '.join(small[:6])}")
         unknown = sum(g.undetermined for g in results)
         if unknown:
             notes.append(f"{unknown} trials were neither answered nor refused; they count as unscored")

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pytest_fairness.analysis.decision_tables import Table, read_decisions, tabulate
 from pytest_fairness.analysis.provenance import stamp
-from pytest_fairness.analysis.reading import as_columns, cluster_noun, count_by_group, every_grouping
-from pytest_fairness.errors import FrameError, UsageError
-from pytest_fairness.model import JSON, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
+from pytest_fairness.analysis.reading import as_columns, cluster_noun, every_grouping
+from pytest_fairness.errors import UsageError
+from pytest_fairness.model import JSON, Finding, OutcomeKind, PairResult, Reason, Verdict
 from pytest_fairness.statistics.clusters import all_pairs
 from pytest_fairness.statistics.corrections import METHODS, correct
 from pytest_fairness.statistics.four_fifths import (
@@ -20,11 +21,8 @@ from pytest_fairness.statistics.four_fifths import (
     deviations,
     impact_ratio,
     lower_first,
-    reference_group,
 )
-from pytest_fairness.statistics.frames import Bools, Design, Floats, read_design, require_frame
-from pytest_fairness.statistics.groups import describe_groups
-from pytest_fairness.statistics.metrics import Metric, measure
+from pytest_fairness.statistics.frames import read_design, require_frame
 from pytest_fairness.verdict import (
     MAX_RAGGED,
     MAX_REFUSAL_DIFFERENCE,
@@ -43,30 +41,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 HIGHEST = "highest"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Table:
-    """One grouping: who got the favourable decision, and the tests of every pair.
-
-    ``x`` of ``n`` decisions were favourable; ``p`` is the p-value of every pair of groups, ``family`` the
-    pairs corrected together and ``reported`` those with the reference, as places in the list of all pairs.
-    """
-
-    by: str
-    design: Design
-    metric: Metric
-    labels: tuple[str, ...]
-    x: list[int]
-    n: list[int]
-    refused: list[int]
-    missing: list[int]
-    unscored: list[float]
-    with_refusals: tuple[list[int], list[int]]
-    reference: int | None
-    family: list[int]
-    reported: list[int]
-    groups: tuple[GroupResult, ...]
 
 
 def analyze_four_fifths(
@@ -106,14 +80,12 @@ def analyze_four_fifths(
         raise UsageError(f"correction={correction!r}: it is one of {', '.join(METHODS)}")
     if not 0 < alpha < 1:
         raise UsageError(f"alpha={alpha!r}: give a level between 0 and 1, as .05")
-    name, yes, present = _decisions(require_frame(frame), outcome, favourable, scorers)
+    name, yes, present = read_decisions(require_frame(frame), outcome, favourable, scorers)
     declared = reference not in (None, HIGHEST)
     if declared and len(columns) > 1:
-        raise UsageError(
-            "reference=… names one group, but by=… names several classes: analyse them one by one"
-        )
+        raise UsageError("reference=… names one group, but by=… names several classes: analyse them one by one")
     tables = [
-        _tabulate(
+        tabulate(
             read_design(frame, chosen, cluster=cluster, block=block),
             yes,
             present,
@@ -127,9 +99,7 @@ def analyze_four_fifths(
     decider = deciding_pair(pairs)
     design = tables[0].design
     groups = tuple(group for table in tables for group in table.groups)
-    sentence = four_fifths_sentence(
-        verdict, reason, decider, by=", ".join(columns), clusters=cluster_noun(design)
-    )
+    sentence = four_fifths_sentence(verdict, reason, decider, by=", ".join(columns), clusters=cluster_noun(design))
     finding = Finding(
         assertion="four_fifths",
         verdict=verdict,
@@ -156,110 +126,25 @@ def analyze_four_fifths(
     return stamp(finding, frame)
 
 
-def _decisions(
-    frame: pd.DataFrame,
-    outcome: str | Callable[..., Any],
-    favourable: object,
-    scorers: Mapping[str, Any] | None,
-) -> tuple[str, Floats, Bools]:
-    """The outcome's name, 1 where it is favourable, and where there is an outcome."""
-    from pytest_fairness.scorers import outcome_of
-
-    found = outcome_of(frame, outcome, scorers)
-    series = found.values
-    present = ~series.isna().to_numpy()
-    if callable(favourable):
-        chosen = np.zeros(present.size)
-        kept = series[present]
-        chosen[present] = [float(bool(favourable(value))) for value in kept]
-        return found.name, chosen, present
-    many = isinstance(favourable, Collection) and not isinstance(favourable, str)
-    wanted = list(favourable) if many and isinstance(favourable, Collection) else [favourable]
-    yes = series.isin(wanted).to_numpy(dtype=np.bool_, na_value=False) & present
-    if not yes.any() and present.any():
-        values = series[present].drop_duplicates().tolist()
-        if any(value not in (0, 1) for value in values):
-            seen = ", ".join(repr(value) for value in values[:8])
-            raise UsageError(
-                f"favourable={favourable!r} never occurs in {found.name!r}, which holds {seen}: name the value "
-                "that is the favourable decision"
-            )
-    return found.name, yes.astype(np.float64), present
-
-
-def _tabulate(design: Design, yes: Floats, present: Bools, *, by: str, reference: str | None) -> _Table:
-    labels = design.group.labels
-    used = present & ~design.undetermined & ~design.refused
-    metric = measure(design, yes, used, OutcomeKind.BINARY)
-    n = count_by_group(design, used).tolist()
-    x = count_by_group(design, used & (yes == 1)).tolist()
-    refused = count_by_group(design, design.refused & ~design.undetermined)
-    missing = count_by_group(design, ~used & ~design.refused)
-    undetermined = count_by_group(design, design.undetermined)
-    if reference is None:
-        at = reference_group(x, n)
-    elif reference in labels:
-        at = labels.index(reference)
-    else:
-        raise FrameError(
-            f"reference={reference!r} is no group of {by!r}; it has {', '.join(map(repr, labels))}"
-        )
-    pairs = all_pairs(len(labels))
-    both = list(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True))
-    reported = [place for place, pair in enumerate(both) if at is not None and at in pair]
-    return _Table(
-        by=by,
-        design=design,
-        metric=metric,
-        labels=labels,
-        x=x,
-        n=n,
-        refused=refused.tolist(),
-        missing=missing.tolist(),
-        unscored=(missing / np.maximum(missing + np.array(n), 1)).tolist(),
-        with_refusals=(x, (np.array(n) + refused).tolist()),
-        reference=at,
-        family=reported if reference is not None else list(range(len(both))),
-        reported=reported,
-        groups=describe_groups(
-            labels,
-            metric.layout,
-            metric.present,
-            OutcomeKind.BINARY,
-            refused=refused,
-            undetermined=undetermined,
-            unscored=missing - undetermined,
-            has_refusals=design.has_refusals,
-        ),
-    )
-
-
-def _judge(
-    tables: Sequence[_Table], name: str, *, alpha: float, correction: str, bare: bool
-) -> list[PairResult]:
+def _judge(tables: Sequence[Table], name: str, *, alpha: float, correction: str, bare: bool) -> list[PairResult]:
     families = [table.metric.p_values[table.family] for table in tables]
-    corrected = np.split(
-        correct(np.concatenate(families), correction), np.cumsum([f.size for f in families])[:-1]
-    )
+    corrected = np.split(correct(np.concatenate(families), correction), np.cumsum([f.size for f in families])[:-1])
     results = []
     for table, q in zip(tables, corrected, strict=True):
         by_place = dict(zip(table.family, q.tolist(), strict=True))
         first, second = (
-            side.tolist()
-            for side in (all_pairs(len(table.labels)).first, all_pairs(len(table.labels)).second)
+            side.tolist() for side in (all_pairs(len(table.labels)).first, all_pairs(len(table.labels)).second)
         )
         for place in table.reported:
             reference = table.reference
             group = first[place] if second[place] == reference else second[place]
             if reference is not None:
-                results.append(
-                    _pair(table, name, group, reference, place, by_place[place], alpha=alpha, bare=bare)
-                )
+                results.append(_pair(table, name, group, reference, place, by_place[place], alpha=alpha, bare=bare))
     return results
 
 
 def _pair(
-    table: _Table, name: str, group: int, reference: int, place: int, q: float, *, alpha: float, bare: bool
+    table: Table, name: str, group: int, reference: int, place: int, q: float, *, alpha: float, bare: bool
 ) -> PairResult:
     labels = (table.labels[group], table.labels[reference])
     if table.n[group] == 0 or table.n[reference] == 0:
@@ -281,9 +166,7 @@ def _pair(
     gap = _refusal_gap(table, group, reference)
     if abs(gap) > MAX_REFUSAL_DIFFERENCE + 1e-12 and not bare:
         x, n = table.with_refusals
-        harsher = _decide(
-            impact_ratio(x[group], n[group], x[reference], n[reference]), p, q, alpha=alpha, bare=bare
-        )
+        harsher = _decide(impact_ratio(x[group], n[group], x[reference], n[reference]), p, q, alpha=alpha, bare=bare)
         decision = worse(after_refusals(decision, differential=True), harsher)
     decision = _unless_lost(decision, table, group, reference, at)
     sign = 1.0 if comparison is None or group < reference else -1.0
@@ -301,9 +184,7 @@ def _pair(
         }
     rates = (table.x[group] / table.n[group], table.x[reference] / table.n[reference])
     lower = (
-        labels[0]
-        if lower_first(table.x[group], table.n[group], table.x[reference], table.n[reference])
-        else labels[1]
+        labels[0] if lower_first(table.x[group], table.n[group], table.x[reference], table.n[reference]) else labels[1]
     )
     return PairResult(
         group_1=labels[0],
@@ -381,7 +262,7 @@ def _decide(ratio: ImpactRatio, p: float, q: float, *, alpha: float, bare: bool)
     )
 
 
-def _refusal_gap(table: _Table, group: int, reference: int) -> float:
+def _refusal_gap(table: Table, group: int, reference: int) -> float:
     rates = []
     for at in (group, reference):
         total = table.n[at] + table.missing[at] + table.refused[at]
@@ -389,7 +270,7 @@ def _refusal_gap(table: _Table, group: int, reference: int) -> float:
     return float(rates[0] - rates[1])
 
 
-def _unless_lost(decision: Decision, table: _Table, group: int, reference: int, at: int) -> Decision:
+def _unless_lost(decision: Decision, table: Table, group: int, reference: int, at: int) -> Decision:
     """Too many decisions missing, or asked in other blocks, decide before anything else."""
     unscored = max(table.unscored[group], table.unscored[reference])
     if unscored > MAX_UNSCORED:
@@ -420,8 +301,7 @@ def _effect_size(decider: PairResult) -> str:
     if "impact_ratio" not in decider.statistics:
         return ""
     ratio, low, high = (
-        _number(decider.statistics[name])
-        for name in ("impact_ratio", "impact_ratio_low", "impact_ratio_high")
+        _number(decider.statistics[name]) for name in ("impact_ratio", "impact_ratio_low", "impact_ratio_high")
     )
     return f"impact ratio = {ratio:.3f} (95 % interval {low:.3f} to {high:.3f})"
 
@@ -430,7 +310,7 @@ def _number(value: JSON) -> float:
     return float(value) if isinstance(value, (int, float)) else 0.0
 
 
-def _notes(tables: Sequence[_Table], bare: bool) -> tuple[str, ...]:
+def _notes(tables: Sequence[Table], bare: bool) -> tuple[str, ...]:
     notes = []
     if bare:
         notes.append(
@@ -441,19 +321,15 @@ def _notes(tables: Sequence[_Table], bare: bool) -> tuple[str, ...]:
         if table.reference is None:
             continue
         total = sum(table.n)
-        tiny = [
-            label for label, n in zip(table.labels, table.n, strict=True) if 0 < n < SMALLEST_SHARE * total
-        ]
+        tiny = [label for label, n in zip(table.labels, table.n, strict=True) if 0 < n < SMALLEST_SHARE * total]
         if tiny:
             notes.append(f"under 2 % of the data, so never the reference: {', '.join(tiny)}")
         if table.metric.copies_dropped:
-            notes.append(
-                "repetitions that were all alike count once in the tests, for a group has one cluster"
-            )
+            notes.append("repetitions that were all alike count once in the tests, for a group has one cluster")
     return tuple(dict.fromkeys(notes))
 
 
-def _details(tables: Sequence[_Table], declared: bool, bare: bool) -> dict[str, JSON]:
+def _details(tables: Sequence[Table], declared: bool, bare: bool) -> dict[str, JSON]:
     references: dict[str, JSON] = {
         table.by: None if table.reference is None else table.labels[table.reference] for table in tables
     }

@@ -85,9 +85,7 @@ def judge_family(members: Sequence[Member], thresholds: Thresholds, cluster_noun
     if second:
         corrected = _corrected(family, thresholds)
         for at, metric in second.items():
-            again = _evidence(
-                members[at], metric, metric.p_values, corrected[at], thresholds, size, cluster_noun
-            )
+            again = _evidence(members[at], metric, metric.p_values, corrected[at], thresholds, size, cluster_noun)
             worst[at] = [judge_pair(pair) for pair in again]
     results: list[PairResult] = []
     for at, member in enumerate(members):
@@ -105,9 +103,7 @@ def judge_family(members: Sequence[Member], thresholds: Thresholds, cluster_noun
     return results
 
 
-def _beside_worst_rank(
-    answered: Metric, worst: Metric, flags: Sequence[bool]
-) -> list[dict[str, float]]:
+def _beside_worst_rank(answered: Metric, worst: Metric, flags: Sequence[bool]) -> list[dict[str, float]]:
     """Both p-values of the pairs whose refusals differ, and the plain recipe's with refusals ranked worst."""
     spec = np.ones(len(flags))
     if worst.comparison is not None:
@@ -202,7 +198,7 @@ def _evidence(
             inside.tolist(),
             constant.tolist(),
             strict=True,
-        )  # fmt: skip
+        )
     ]
 
 
@@ -282,9 +278,7 @@ def _results(
             statistics = {name: value for name, value in statistics.items() if value is not None}
         if "largest_gap_category" in statistics:
             gap = statistics["largest_gap_category"]
-            statistics["largest_gap_category"] = (
-                member.categories[int(gap)] if isinstance(gap, float) else None
-            )
+            statistics["largest_gap_category"] = member.categories[int(gap)] if isinstance(gap, float) else None
         if extra is not None:
             statistics.update(extra[at])
         statistics["by"] = member.by

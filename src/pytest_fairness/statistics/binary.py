@@ -56,7 +56,7 @@ def count_pairs(layout: Layout, pairs: Pairs) -> tuple[Counts, Floats]:
     groups, blocks = layout.count.shape
     at = layout.cell_group * blocks + layout.cell_block
     total = layout.by_cell(layout.values) + layout.cell_size * layout.reference
-    x = np.bincount(at, total, minlength=groups * blocks).reshape(groups, blocks)
+    x = np.bincount(at, total, minlength=groups * blocks).astype(np.float64).reshape(groups, blocks)
     i, j = pairs.first, pairs.second
     both = (layout.count[i] > 0) & (layout.count[j] > 0)
     n1h, n2h = np.where(both, layout.count[i], 0.0), np.where(both, layout.count[j], 0.0)

@@ -41,9 +41,7 @@ def compare_categories(layout: Layout, pairs: Pairs, categories: int, seed: int)
     k1, k2 = clusters[i], clusters[j]
     inflation = _design_effect(layout, by_cluster, counts, pairs, used)
     bottom = inflation * np.maximum(df, 1.0)
-    p_cluster = np.where(
-        df > 0, fdtrc(np.maximum(df, 1.0), np.maximum(df * (k1 + k2 - 2), 1.0), chi2 / bottom), 1.0
-    )
+    p_cluster = np.where(df > 0, fdtrc(np.maximum(df, 1.0), np.maximum(df * (k1 + k2 - 2), 1.0), chi2 / bottom), 1.0)
     p_cluster = np.where(np.minimum(k1, k2) >= 2, p_cluster, np.nan)
     labels = np.isnan(p_cluster)
 
@@ -105,9 +103,7 @@ def chi_square(tables: Floats) -> tuple[Floats, Floats]:
     total = np.maximum(tables.sum(axis=(1, 2), keepdims=True), 1.0)
     expected = rows * columns / total
     safe = np.where(expected > 0, expected, 1.0)
-    return np.sum((tables - expected) ** 2 / safe, axis=(1, 2)), np.sum(columns[:, 0] > 0, axis=1).astype(
-        float
-    )
+    return np.sum((tables - expected) ** 2 / safe, axis=(1, 2)), np.sum(columns[:, 0] > 0, axis=1).astype(float)
 
 
 def d_of_v(v: Floats) -> Floats:
@@ -165,7 +161,7 @@ def _design_effect(layout: Layout, by_cluster: Floats, counts: Floats, pairs: Pa
     # (1−p)·var/(p(1−p)/n) = n·var/p
     terms = np.where(p > 0, mean_variance * harmonic[:, None] / np.where(p > 0, p, 1.0), 0.0)
     mean = terms.sum(axis=1) / np.maximum(used, 1.0)
-    return np.maximum(mean * used / np.maximum(used - 1, 1.0), 1.0)
+    return np.asarray(np.maximum(mean * used / np.maximum(used - 1, 1.0), 1.0))
 
 
 def _bootstrap(

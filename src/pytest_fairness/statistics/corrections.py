@@ -12,9 +12,7 @@ from pytest_fairness.statistics.frames import Floats
 METHODS = ("bonferroni", "holm", "fdr_bh")
 
 
-def correct(
-    p_values: Sequence[float] | Floats, method: str = "bonferroni", size: int | None = None
-) -> Floats:
+def correct(p_values: Sequence[float] | Floats, method: str = "bonferroni", size: int | None = None) -> Floats:
     """Adjusted p-values in the given order, at most 1.
 
     ``bonferroni``: m·p. ``holm`` (Holm 1979): step-down, never less powerful. ``fdr_bh`` (Benjamini &

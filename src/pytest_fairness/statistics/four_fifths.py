@@ -63,8 +63,8 @@ def lower_first(x1: int, n1: int, x2: int, n2: int) -> bool:
 def impact_ratio(x1: int, n1: int, x2: int, n2: int) -> ImpactRatio:
     """Compare two groups' favourable decisions, in either order; both n are at least 1."""
     a, m, b, n = (x1, n1, x2, n2) if lower_first(x1, n1, x2, n2) else (x2, n2, x1, n1)
-    one = [np.array([float(value)]) for value in (a, m, b, n)]
-    ratio, low, high = (float(value[0]) for value in proportions.katz(*one))
+    xa, na, xb, nb = (np.array([float(value)]) for value in (a, m, b, n))
+    ratio, low, high = (float(value[0]) for value in proportions.katz(xa, na, xb, nb))
     pooled = (a + b) / (m + n)
     return ImpactRatio(
         x_low=a,
@@ -74,9 +74,9 @@ def impact_ratio(x1: int, n1: int, x2: int, n2: int) -> ImpactRatio:
         ratio=1.0 if b == 0 else ratio,
         ratio_low=low,
         ratio_high=high,
-        z=-float(np.sqrt(proportions.pearson(*one)[0])),
-        fisher=float(proportions.fisher_exact(*one)[0]),
-        smallest_expected=float(proportions.smallest_expected(*one)[0]),
+        z=-float(np.sqrt(proportions.pearson(xa, na, xb, nb)[0])),
+        fisher=float(proportions.fisher_exact(xa, na, xb, nb)[0]),
+        smallest_expected=float(proportions.smallest_expected(xa, na, xb, nb)[0]),
         shortfall=max(m * pooled - a, 0.0),
         flip_flop=b > 0 and (a + 1) * n >= (b - 1) * m,
     )

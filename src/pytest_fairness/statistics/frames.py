@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -77,7 +77,7 @@ def require_frame(frame: object) -> pd.DataFrame:
     return frame
 
 
-def require_column(frame: pd.DataFrame, column: str, what: str) -> pd.Series[object]:
+def require_column(frame: pd.DataFrame, column: str, what: str) -> pd.Series[Any]:
     """The column, or FrameError listing those that there are."""
     if column not in frame.columns:
         known = ", ".join(repr(str(name)) for name in frame.columns[:30])
@@ -112,14 +112,10 @@ def flags(frame: pd.DataFrame, column: str) -> Bools:
     missing = series.isna().to_numpy()
     values = series.to_numpy(dtype=object)
     for position in np.flatnonzero(~missing):
-        if not isinstance(values[position], (bool, np.bool_, int, float, np.number)) or values[
-            position
-        ] not in (0, 1):
+        if not isinstance(values[position], (bool, np.bool_, int, float, np.number)) or values[position] not in (0, 1):
             where = row_name(frame, int(position))
             raise FrameError(f"column {column!r}, {where}: {values[position]!r} is neither True nor False")
-    return np.array(
-        [bool(value) and not gone for value, gone in zip(values, missing, strict=True)], dtype=np.bool_
-    )
+    return np.array([bool(value) and not gone for value, gone in zip(values, missing, strict=True)], dtype=np.bool_)
 
 
 def read_design(
@@ -199,9 +195,7 @@ def _require_distinct(frame: pd.DataFrame, design: Design) -> None:
     if same.size:
         first, second = sorted(order[[same[0], same[0] + 1]].tolist())
         columns = [design.cluster_name, design.block_name, "repetition"]
-        named = ", ".join(
-            f"{c} {frame[c].iloc[second]}" for c in columns if c is not None and c in frame.columns
-        )
+        named = ", ".join(f"{c} {frame[c].iloc[second]}" for c in columns if c is not None and c in frame.columns)
         raise FrameError(
             f"column 'repetition', {row_name(frame, second)} repeats {row_name(frame, first)} "
             f"({named}, group {design.group.labels[int(design.group.codes[second])]!r}): the same trial stands "

@@ -27,64 +27,38 @@ def describe_groups(
 ) -> tuple[GroupResult, ...]:
     """One result a label. *present* holds the labels' codes that have scored rows, in the layout's order; the
     counts have one entry a label."""
-    if layout is None:
-        return tuple(
-            GroupResult(
-                group=label,
-                n=0,
-                n_distinct=0,
-                clusters=0,
-                refused=int(refused[at]),
-                undetermined=int(undetermined[at]),
-                unscored=int(unscored[at]),
-                refusal_rate=_rate(int(refused[at]), 0, has_refusals),
-            )
-            for at, label in enumerate(labels)
-        )
-    sizes = layout.sizes
-    mean, low, high, spread = summarise(layout, kind)
-    distinct, clusters = distinct_sizes(layout).tolist(), layout.clusters.tolist()
+    mean = low = high = spread = np.full(present.size, np.nan)
+    distinct = clusters = [0] * present.size
+    if layout is not None:
+        mean, low, high, spread = summarise(layout, kind)
+        distinct, clusters = distinct_sizes(layout).tolist(), layout.clusters.tolist()
     place = {int(code): at for at, code in enumerate(present)}
     results = []
-    for at, label in enumerate(labels):
-        here = place.get(at)
-        common = {
-            "refused": int(refused[at]),
-            "undetermined": int(undetermined[at]),
-            "unscored": int(unscored[at]),
-        }
-        if here is None:
-            results.append(
-                GroupResult(
-                    group=label,
-                    n=0,
-                    n_distinct=0,
-                    clusters=0,
-                    **common,
-                    refusal_rate=_rate(common["refused"], 0, has_refusals),
-                )  # fmt: skip
-            )
-            continue
-        rows = layout.values[layout.rows_of(here)] + layout.reference
-        n = int(sizes[here])
-        scored = {} if kind is OutcomeKind.CATEGORICAL else {
-            "value": float(mean[here]),
-            "low": _finite(low[here]),
-            "high": _finite(high[here]),
-            "sd": _finite(spread[here]),
-            "median": None if kind in RATES else float(np.median(rows)),
-        }  # fmt: skip
-        answered = n + common["unscored"] if kind is not OutcomeKind.REFUSAL else n - common["refused"]
+    for code, label in enumerate(labels):
+        at = place.get(code)
+        rows = np.zeros(0)
+        if layout is not None and at is not None:
+            rows = layout.values[layout.rows_of(at)] + layout.reference
+        n, gone, no = rows.size, int(refused[code]), int(unscored[code])
+        answered = n + no if kind is not OutcomeKind.REFUSAL else n - gone
+        labelled = kind is OutcomeKind.CATEGORICAL
+        scored = at is not None and not labelled
         results.append(
             GroupResult(
                 group=label,
                 n=n,
-                n_distinct=distinct[here],
-                clusters=clusters[here],
-                refusal_rate=_rate(common["refused"], answered, has_refusals),
-                shares=_shares(rows, categories) if kind is OutcomeKind.CATEGORICAL else {},
-                **common,
-                **scored,
+                n_distinct=0 if at is None else distinct[at],
+                clusters=0 if at is None else clusters[at],
+                value=_finite(mean, at, scored),
+                low=_finite(low, at, scored),
+                high=_finite(high, at, scored),
+                sd=_finite(spread, at, scored),
+                median=float(np.median(rows)) if scored and kind not in RATES else None,
+                refused=gone,
+                undetermined=int(undetermined[code]),
+                unscored=no,
+                refusal_rate=gone / (gone + answered) if has_refusals and gone + answered else None,
+                shares=_shares(rows, categories) if labelled and at is not None else {},
             )
         )
     return tuple(results)
@@ -120,13 +94,8 @@ def summarise(layout: Layout, kind: OutcomeKind) -> tuple[Floats, Floats, Floats
     return value, low + gone, high + gone, np.sqrt(variance) + np.where(n >= 2, 0.0, np.nan)
 
 
-def _rate(refused: int, answered: int, has_refusals: bool) -> float | None:
-    total = refused + answered
-    return refused / total if has_refusals and total else None
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
+def _finite(values: Floats, at: int | None, scored: bool) -> float | None:
+    return float(values[at]) if scored and at is not None and np.isfinite(values[at]) else None
 
 
 def _shares(rows: Floats, categories: tuple[str, ...]) -> dict[str, float]:

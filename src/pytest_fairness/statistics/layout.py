@@ -45,11 +45,11 @@ class Layout:
 
     @property
     def groups(self) -> int:
-        return self.count.shape[0]
+        return int(self.count.shape[0])
 
     @property
     def blocks(self) -> int:
-        return self.count.shape[1]
+        return int(self.count.shape[1])
 
     @property
     def clusters(self) -> Ints:
@@ -59,7 +59,7 @@ class Layout:
     @property
     def sizes(self) -> Floats:
         """Rows of each group, length G."""
-        return self.count.sum(axis=1)
+        return np.asarray(self.count.sum(axis=1))
 
     @property
     def complete(self) -> bool:
@@ -89,11 +89,7 @@ class Layout:
 
     def by_cell(self, rows: Floats) -> Floats:
         """Sums over the rows of each cell (last axis)."""
-        return (
-            rows
-            if self.cell_start.size == self.values.size
-            else np.add.reduceat(rows, self.cell_start, axis=-1)
-        )
+        return rows if self.cell_start.size == self.values.size else np.add.reduceat(rows, self.cell_start, axis=-1)
 
     def by_cluster(self, cells: Floats) -> Floats:
         """Sums over the cells of each cluster (last axis)."""
@@ -110,7 +106,7 @@ class Layout:
 
 
 def lay_out(
-    values: Floats, group: Ints, cluster: Ints, block: Ints, groups: int, blocks: int, own_rows: bool
+    values: Floats, group: Ints, cluster: Ints, block: Ints, *, groups: int, blocks: int, own_rows: bool
 ) -> Layout:
     """Sort and count. *group* holds codes 0 … groups−1, all of which occur; *values* has no NaN, length n ≥
     1.
@@ -140,9 +136,7 @@ def lay_out(
         cluster_group=cluster_group,
         group_cell_start=_starts(cell_group),
         group_cluster_start=_starts(cluster_group),
-        count=np.bincount(group * blocks + block, minlength=groups * blocks)
-        .reshape(groups, blocks)
-        .astype(np.float64),
+        count=np.bincount(group * blocks + block, minlength=groups * blocks).reshape(groups, blocks).astype(np.float64),
         row_block=block,
         own_rows=own_rows,
         shared=not own_rows and int(np.bincount(cluster_label).max()) > 1,
@@ -184,7 +178,7 @@ def without_copies(layout: Layout) -> Layout | None:
         layout.cell_group,
         np.repeat(layout.cluster_label, np.diff(layout.cluster_start, append=layout.cell_start.size)),
         layout.cell_block,
-        layout.groups,
-        layout.blocks,
-        layout.own_rows,
+        groups=layout.groups,
+        blocks=layout.blocks,
+        own_rows=layout.own_rows,
     )

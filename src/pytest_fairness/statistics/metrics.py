@@ -50,7 +50,7 @@ class Metric:
 
 
 def measure(
-    design: Design, values: Floats, used: Bools, kind: OutcomeKind, categories: int = 0, seed: int = 0
+    design: Design, values: Floats, used: Bools, kind: OutcomeKind, *, categories: int = 0, seed: int = 0
 ) -> Metric:
     """Compare all pairs of groups on *values* (one a row of the design) over the rows that are *used*."""
     groups = len(design.group.labels)
@@ -74,9 +74,9 @@ def measure(
         place[codes],
         design.cluster if everything else design.cluster[used],
         design.block if everything else design.block[used],
-        present.size,
-        design.blocks,
-        design.cluster_name is None,
+        groups=present.size,
+        blocks=design.blocks,
+        own_rows=design.cluster_name is None,
     )
     distinct[present] = distinct_sizes(layout)
     clusters[present] = layout.clusters

@@ -219,8 +219,8 @@ def _moments(layout: Layout, scale: float) -> _Moments:
         return _Moments(group_mean[:, None], group_squares[:, None], group_mean, group_squares)
     both = at * blocks + layout.row_block
     size = groups * blocks
-    mean = np.bincount(both, y, minlength=size) / np.maximum(layout.count.ravel(), 1.0)
-    squares = np.bincount(both, (y - mean[both]) ** 2, minlength=size)
+    mean: Floats = np.bincount(both, y, minlength=size).astype(np.float64) / np.maximum(layout.count.ravel(), 1.0)
+    squares: Floats = np.bincount(both, (y - mean[both]) ** 2, minlength=size).astype(np.float64)
     squares = _clean(squares, layout.count.ravel(), scale)
     return _Moments(mean.reshape(groups, blocks), squares.reshape(groups, blocks), group_mean, group_squares)
 
@@ -273,9 +273,7 @@ def _standardiser(
 def _pooled_variance(layout: Layout, pairs: Pairs, moments: _Moments) -> Floats:
     i, j = pairs.first, pairs.second
     n = layout.sizes
-    return np.asarray(
-        (moments.group_squares[i] + moments.group_squares[j]) / np.maximum(n[i] + n[j] - 2, 1.0)
-    )
+    return np.asarray((moments.group_squares[i] + moments.group_squares[j]) / np.maximum(n[i] + n[j] - 2, 1.0))
 
 
 def _d_of_delta(delta: Floats, n1: Floats, n2: Floats) -> Floats:

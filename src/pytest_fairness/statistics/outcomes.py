@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -32,7 +33,7 @@ class Values:
         return ~np.isnan(self.values)
 
 
-def read_outcome(frame: pd.DataFrame, column: str, series: pd.Series[object], kind: str | None) -> Values:
+def read_outcome(frame: pd.DataFrame, column: str, series: pd.Series[Any], kind: str | None) -> Values:
     """The values of *series* (named *column* in messages) as numbers of *kind*; ``None`` or ``auto`` infers
     it.
 
@@ -76,7 +77,7 @@ def _kind(kind: str | None) -> OutcomeKind | None:
         raise FrameError(f"unknown outcome kind {kind!r}; it is one of {known}, or 'auto'") from None
 
 
-def _infer(series: pd.Series[object], present: Floats) -> tuple[OutcomeKind, str]:
+def _infer(series: pd.Series[Any], present: Floats) -> tuple[OutcomeKind, str]:
     boolean = series.dtype == np.bool_ or str(series.dtype) == "boolean"
     if boolean or bool(np.all((present == 0) | (present == 1))):
         return OutcomeKind.BINARY, "its values are yes and no"
@@ -90,12 +91,12 @@ def _infer(series: pd.Series[object], present: Floats) -> tuple[OutcomeKind, str
     return OutcomeKind.NUMERIC, "its values are numbers"
 
 
-def _numbers(series: pd.Series[object]) -> Floats | None:
+def _numbers(series: pd.Series[Any]) -> Floats | None:
     """The values as floats with NaN for missing ones, or ``None`` if they are not numbers."""
     dtype = series.dtype
     if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
-        return series.to_numpy(dtype=np.float64)
-    if dtype == object:
+        return np.asarray(series.to_numpy(), dtype=np.float64)
+    if dtype.kind == "O" and isinstance(dtype, np.dtype):
         values = series.to_numpy(dtype=object)
         missing = series.isna().to_numpy()
         known = (bool, int, float, np.bool_, np.number)
@@ -105,11 +106,11 @@ def _numbers(series: pd.Series[object]) -> Floats | None:
         numbers[~missing] = values[~missing].astype(np.float64)
         return numbers
     if pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_bool_dtype(dtype):
-        return series.to_numpy(dtype=np.float64, na_value=np.nan)
+        return np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan), dtype=np.float64)
     return None
 
 
-def _only_labels(frame: pd.DataFrame, column: str, series: pd.Series[object]) -> pd.Series[object]:
+def _only_labels(frame: pd.DataFrame, column: str, series: pd.Series[Any]) -> pd.Series[Any]:
     """*series*, if all its values are text; numbers among labels are a mistake that a guess would hide."""
     if series.dtype == object:
         missing = series.isna().to_numpy()
@@ -125,7 +126,7 @@ def _only_labels(frame: pd.DataFrame, column: str, series: pd.Series[object]) ->
     return series
 
 
-def _labels(series: pd.Series[object], why: str | None) -> Values:
+def _labels(series: pd.Series[Any], why: str | None) -> Values:
     text = series.map(str, na_action="ignore")
     codes, uniques = pd.factorize(text)
     names = [str(value) for value in uniques]
@@ -141,15 +142,11 @@ def _labels(series: pd.Series[object], why: str | None) -> Values:
     )
 
 
-def _raise_not_a_number(
-    frame: pd.DataFrame, column: str, series: pd.Series[object], kind: OutcomeKind
-) -> None:
+def _raise_not_a_number(frame: pd.DataFrame, column: str, series: pd.Series[Any], kind: OutcomeKind) -> None:
     values = series.to_numpy(dtype=object)
     missing = series.isna().to_numpy()
     for position, value in enumerate(values):
         if not missing[position] and not isinstance(value, (bool, int, float, np.bool_, np.number)):
             where = row_name(frame, position)
-            raise FrameError(
-                f"column {column!r}, {where}: {value!r} is not a number, but the kind is {kind.value}"
-            )
+            raise FrameError(f"column {column!r}, {where}: {value!r} is not a number, but the kind is {kind.value}")
     raise FrameError(f"column {column!r}: values of type {series.dtype} are not numbers")

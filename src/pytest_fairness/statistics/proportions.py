@@ -7,7 +7,6 @@ from scipy.special import ndtri
 
 from pytest_fairness.statistics.frames import Floats
 
-
 TINY_N = 1e-9
 """Stands in for an empty group where a quotient is then not used."""
 
@@ -18,14 +17,10 @@ def wilson(x: Floats, n: Floats, z: Floats | float) -> tuple[Floats, Floats]:
     p, square = x / m, np.square(z)
     middle = (p + square / (2 * m)) / (1 + square / m)
     half = z / (1 + square / m) * np.sqrt(np.maximum(p * (1 - p) / m + square / (4 * m * m), 0.0))
-    return np.where(n > 0, np.maximum(middle - half, 0.0), 0.0), np.where(
-        n > 0, np.minimum(middle + half, 1.0), 1.0
-    )
+    return np.where(n > 0, np.maximum(middle - half, 0.0), 0.0), np.where(n > 0, np.minimum(middle + half, 1.0), 1.0)
 
 
-def newcombe(
-    x1: Floats, n1: Floats, x2: Floats, n2: Floats, confidence: float = 0.95
-) -> tuple[Floats, Floats]:
+def newcombe(x1: Floats, n1: Floats, x2: Floats, n2: Floats, confidence: float = 0.95) -> tuple[Floats, Floats]:
     """Interval of p₁ − p₂ from the two Wilson intervals (Newcombe 1998, method 10)."""
     z = float(ndtri(0.5 + confidence / 2))
     (l1, u1), (l2, u2) = wilson(x1, n1, z), wilson(x2, n2, z)
@@ -35,9 +30,7 @@ def newcombe(
     return low, high
 
 
-def katz(
-    x1: Floats, n1: Floats, x2: Floats, n2: Floats, confidence: float = 0.95
-) -> tuple[Floats, Floats, Floats]:
+def katz(x1: Floats, n1: Floats, x2: Floats, n2: Floats, confidence: float = 0.95) -> tuple[Floats, Floats, Floats]:
     """Risk ratio p₁/p₂ with its log interval (Katz et al. 1978).
 
     Where either x is 0 the interval comes from x+½ and n+½ (Walter 1975), and the ratio from the counts (0,

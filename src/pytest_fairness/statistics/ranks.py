@@ -99,9 +99,7 @@ def kruskal_wallis(u: Floats, sizes: Floats, levels: Ints) -> tuple[float, int]:
     return (statistic / correction if correction > 1e-12 else 0.0), sizes.size - 1
 
 
-def mann_whitney(
-    u: Floats, first: Ints, second: Ints, sizes: Floats, sums: RankSums
-) -> tuple[Floats, Floats]:
+def mann_whitney(u: Floats, first: Ints, second: Ints, sizes: Floats, sums: RankSums) -> tuple[Floats, Floats]:
     """U of the first group and its two-sided asymptotic p with continuity correction, for each pair.
 
     ``u[j, i]`` = Σ over rows of group i of P_j. As ``scipy.stats.mannwhitneyu(method="asymptotic")``; p is

@@ -41,10 +41,10 @@ def _samples(layout: Layout, points: int) -> Floats:
     size = layout.count.astype(np.intp).ravel()
     start = np.cumsum(size) - size
     if bool(np.all(size == points)):
-        return ordered.reshape(layout.groups, layout.blocks, points)
+        return np.asarray(ordered.reshape(layout.groups, layout.blocks, points))
     middle = (np.arange(points) + 0.5) / points
     at = start[:, None] + np.minimum((middle[None, :] * size[:, None]).astype(np.intp), size[:, None] - 1)
-    return ordered[at].reshape(layout.groups, layout.blocks, points)
+    return np.asarray(ordered[at].reshape(layout.groups, layout.blocks, points))
 
 
 def _sorted(layout: Layout) -> Floats:

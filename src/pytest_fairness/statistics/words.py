@@ -13,6 +13,7 @@ from scipy.special import chdtrc
 from pytest_fairness.statistics import proportions
 from pytest_fairness.statistics.binary import FEW, LOGIT_TO_D
 from pytest_fairness.statistics.corrections import correct
+from pytest_fairness.statistics.frames import Floats
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 
@@ -89,7 +90,7 @@ def word_differences(
     return sorted(found, key=lambda item: (item.p_value, -abs(item.effect), item.word))
 
 
-def _tested(x1: proportions.Floats, n1: float, x2: proportions.Floats, n2: float) -> proportions.Floats:
+def _tested(x1: Floats, n1: float, x2: Floats, n2: float) -> Floats:
     size_1, size_2 = np.full(x1.size, n1), np.full(x1.size, n2)
     p = chdtrc(1, proportions.pearson(x1, size_1, x2, size_2))
     few = proportions.smallest_expected(x1, size_1, x2, size_2) < FEW
@@ -97,7 +98,7 @@ def _tested(x1: proportions.Floats, n1: float, x2: proportions.Floats, n2: float
     return np.asarray(p)
 
 
-def _permuted(table: proportions.Floats, first: int, permutations: int, seed: int) -> proportions.Floats:
+def _permuted(table: Floats, first: int, permutations: int, seed: int) -> Floats:
     """Two-sided p of the difference in shares of documents, the division seen included."""
     rng = np.random.default_rng(seed)
     documents = table.shape[0]

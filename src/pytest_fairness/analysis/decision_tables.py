@@ -1,0 +1,124 @@
+"""Tables of decisions: how often each group got the favourable one, and the tests of every pair."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pytest_fairness.analysis.reading import count_by_group
+from pytest_fairness.errors import FrameError, UsageError
+from pytest_fairness.model import GroupResult, OutcomeKind
+from pytest_fairness.statistics.clusters import all_pairs
+from pytest_fairness.statistics.four_fifths import reference_group
+from pytest_fairness.statistics.frames import Bools, Design, Floats
+from pytest_fairness.statistics.groups import describe_groups
+from pytest_fairness.statistics.metrics import Metric, measure
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """One grouping: who got the favourable decision, and the tests of every pair.
+
+    ``x`` of ``n`` decisions were favourable; ``p`` is the p-value of every pair of groups, ``family`` the
+    pairs corrected together and ``reported`` those with the reference, as places in the list of all pairs.
+    """
+
+    by: str
+    design: Design
+    metric: Metric
+    labels: tuple[str, ...]
+    x: list[int]
+    n: list[int]
+    refused: list[int]
+    missing: list[int]
+    unscored: list[float]
+    with_refusals: tuple[list[int], list[int]]
+    reference: int | None
+    family: list[int]
+    reported: list[int]
+    groups: tuple[GroupResult, ...]
+
+
+def read_decisions(
+    frame: pd.DataFrame,
+    outcome: str | Callable[..., Any],
+    favourable: object,
+    scorers: Mapping[str, Any] | None,
+) -> tuple[str, Floats, Bools]:
+    """The outcome's name, 1 where it is favourable, and where there is an outcome.
+
+    Raises UsageError if *favourable* never occurs and the outcome is not yes or no.
+    """
+    from pytest_fairness.scorers import outcome_of
+
+    found = outcome_of(frame, outcome, scorers)
+    series = found.values
+    present = ~series.isna().to_numpy()
+    if callable(favourable):
+        chosen = np.zeros(present.size)
+        kept = series[present]
+        chosen[present] = [float(bool(favourable(value))) for value in kept]
+        return found.name, chosen, present
+    many = isinstance(favourable, Collection) and not isinstance(favourable, str)
+    wanted = list(favourable) if many and isinstance(favourable, Collection) else [favourable]
+    yes = series.isin(wanted).to_numpy(dtype=np.bool_, na_value=False) & present
+    if not yes.any() and present.any():
+        values = series[present].drop_duplicates().tolist()
+        if any(value not in (0, 1) for value in values):
+            seen = ", ".join(repr(value) for value in values[:8])
+            raise UsageError(
+                f"favourable={favourable!r} never occurs in {found.name!r}, which holds {seen}: name the value "
+                "that is the favourable decision"
+            )
+    return found.name, yes.astype(np.float64), present
+
+
+def tabulate(design: Design, yes: Floats, present: Bools, *, by: str, reference: str | None) -> Table:
+    labels = design.group.labels
+    used = present & ~design.undetermined & ~design.refused
+    metric = measure(design, yes, used, OutcomeKind.BINARY)
+    n = count_by_group(design, used).tolist()
+    x = count_by_group(design, used & (yes == 1)).tolist()
+    refused = count_by_group(design, design.refused & ~design.undetermined)
+    missing = count_by_group(design, ~used & ~design.refused)
+    undetermined = count_by_group(design, design.undetermined)
+    if reference is None:
+        at = reference_group(x, n)
+    elif reference in labels:
+        at = labels.index(reference)
+    else:
+        raise FrameError(f"reference={reference!r} is no group of {by!r}; it has {', '.join(map(repr, labels))}")
+    pairs = all_pairs(len(labels))
+    both = list(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True))
+    reported = [place for place, pair in enumerate(both) if at is not None and at in pair]
+    return Table(
+        by=by,
+        design=design,
+        metric=metric,
+        labels=labels,
+        x=x,
+        n=n,
+        refused=refused.tolist(),
+        missing=missing.tolist(),
+        unscored=(missing / np.maximum(missing + np.array(n), 1)).tolist(),
+        with_refusals=(x, (np.array(n) + refused).tolist()),
+        reference=at,
+        family=reported if reference is not None else list(range(len(both))),
+        reported=reported,
+        groups=describe_groups(
+            labels,
+            metric.layout,
+            metric.present,
+            OutcomeKind.BINARY,
+            refused=refused,
+            undetermined=undetermined,
+            unscored=missing - undetermined,
+            has_refusals=design.has_refusals,
+        ),
+    )

@@ -1,0 +1,75 @@
+"""Words that one group's replies hold more often: documents count, not tokens."""
+
+import pytest
+
+from pytest_fairness.model import OutcomeKind
+from pytest_fairness.statistics.words import word_differences
+from pytest_fairness.wording import amount, effect_words, p_words
+
+WARM = ["She is brilliant, reliable."] * 18 + ["She is reliable."] * 12
+PLAIN = ["She is reliable."] * 26 + ["She is brilliant."] * 4
+
+
+def test_the_word_that_differs_comes_first():
+    """With its documents, its effect, and a corrected p; words that everyone gets amount to nothing."""
+    found = word_differences(WARM, PLAIN)
+    first = found[0]
+    assert (first.word, first.documents_1, first.documents_2) == ("brilliant", 18, 4)
+    assert first.effect > 0.8
+    assert first.p_value < first.q_value < 0.01
+    assert next(item for item in found if item.word == "she").p_value == 1
+
+
+def test_a_word_counts_once_a_document():
+    """One talkative reply is one document, however often it repeats itself."""
+    bunch = ["great " * 50] + ["fine"] * 29
+    found = {item.word: item for item in word_differences(bunch, ["fine"] * 30, least_documents=1)}
+    assert found["great"].documents_1 == 1
+    assert found["great"].count_1 == 50
+    assert found["great"].p_value == pytest.approx(1.0)
+
+
+def test_permuting_documents_agrees_with_the_test():
+    """Two roads to the same p, and the seeded one is the same twice."""
+    plain = word_differences(WARM, PLAIN)[0].p_value
+    shuffled = word_differences(WARM, PLAIN, permutations=2000, seed=1)[0].p_value
+    assert shuffled == pytest.approx(plain, abs=0.002)
+    assert shuffled == word_differences(WARM, PLAIN, permutations=2000, seed=1)[0].p_value
+
+
+def test_nothing_to_compare():
+    """A group without documents, or words too rare to try."""
+    assert word_differences([], PLAIN) == []
+    assert word_differences(["one"], ["two"]) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "unit", "text"),
+    [
+        (0.625, OutcomeKind.BINARY, "", "62.5 %"),
+        (7.254, OutcomeKind.NUMERIC, "points", "7.25 points"),
+        (0.1234, OutcomeKind.NARRATIVE, "", "0.123"),
+        (0.0, OutcomeKind.NUMERIC, "", "0.000"),
+        (123.45, OutcomeKind.NUMERIC, "words", "123.5 words"),
+        (12345.6, OutcomeKind.NUMERIC, "", "12346"),
+        (-0.00012, OutcomeKind.NUMERIC, "", "-0.00012"),
+        (None, OutcomeKind.NUMERIC, "", "nothing"),
+    ],
+)
+def test_amounts_are_in_the_outcomes_own_unit(value, kind, unit, text):
+    """Rates in per cent, numbers with as many digits as they carry."""
+    assert amount(value, kind, unit) == text
+
+
+@pytest.mark.parametrize(("p", "text"), [(0.0, "p < .001"), (0.0314, "p = .031"), (1.0, "p = 1"), (0.9999, "p = 1")])
+def test_p_values_are_never_zero(p, text):
+    """Nor do they carry a useless nought."""
+    assert p_words(p) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.614, "0.61"), (-0.5, "−0.50"), (float("inf"), "∞"), (float("-inf"), "−∞"), (None, "unknown")]
+)
+def test_effects_in_words(value, text):
+    """Where there is no spread to measure by, the effect is without bound, and is said to be."""
+    assert effect_words(value) == text
