@@ -203,7 +203,7 @@ def test_simulated_results_are_loud_wherever_they_are(tmp_path):
     """A banner at the top and a mark at the finding; neither where a model was asked."""
     simulated = _page(tmp_path / "a", disparity(simulated=True))
     assert "Simulated endpoint. No model was asked" in simulated.text
-    assert [item for item in simulated.all("li") if item.get("class") == "mark"]
+    assert [item for item in simulated.all("li") if item.get("class") == "mark simulated"]
     assert "Simulated endpoint" not in _page(tmp_path / "b", disparity()).text
     assert "Replayed." in _page(tmp_path / "c", disparity(replayed=True)).text
 

@@ -38,7 +38,7 @@ fairness: 3 findings: 1 FAIL, 1 INCONCLUSIVE, 1 PASS (simulated)
     examples/test_callbacks.py::test_callback_rates_keep_four_fifths
   INCONCLUSIVE: women and men differ most on career 'nurse': 30.0 % against 21.0 %.
     tests/test_careers.py::test_career_advice
-  PASS: no difference worth minding on word_count among the two groups of gender. [simulated]
+  PASS [simulated]: no difference worth minding on word_count among the two groups of gender.
 report: .fairness/runs/2026-02-28-001/report.html"""
 
 
@@ -164,3 +164,16 @@ def test_missing_tests_and_replays_are_told_in_the_summary():
     assert "(replayed)" in lines[0]
     assert "  never finished: tests/a.py::test_gone" in lines
     assert summary_lines(results()) == ["fairness: 0 findings"]
+
+
+def test_marks_stand_before_the_sentence_where_nothing_cuts_them_off():
+    """Simulated, justified and expected are said on the first line, however long the sentence is."""
+    run = results(
+        disparity(simulated=True, sentence="FAIL: " + "long " * 90, justification={"reason": "r"}),
+        items=[{"nodeid": "t::a", "outcome": "xfailed", "findings": [0]}],
+        missing=[f"t::{number}" for number in range(25)],
+    )
+    lines = summary_lines(run)
+    assert lines[1].startswith("  FAIL [simulated, justified, expected]: long long")
+    assert "    t::a" in lines
+    assert "  … and 15 more" in lines

@@ -156,3 +156,17 @@ def justification_line(justification: Mapping[str, JSON]) -> str:
     if justification.get("expiry"):
         who.append(f"until {justification['expiry']}")
     return f"{justification.get('reason', '')}" + (f" ({', '.join(who)})" if who else "")
+
+
+def marks(finding: Finding, outcome: str = "") -> list[str]:
+    """What has to be said beside a verdict: where the replies come from, and what was done about it."""
+    return [
+        word
+        for word, said in (
+            ("simulated", finding.simulated),
+            ("replayed", finding.replayed),
+            ("justified", finding.justification is not None),
+            ("expected", outcome == "xfailed"),
+        )
+        if said
+    ]

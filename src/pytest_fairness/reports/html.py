@@ -41,6 +41,7 @@ class Section:
     nodeid: str
     finding: Finding
     sentence: str
+    marks: Sequence[str]
     groups_picture: Picture | None
     pairs_picture: Picture | None
     method: Sequence[str]
@@ -90,6 +91,7 @@ def _sections(results: RunResults, run_dir: Path) -> list[Section]:
                 nodeid=results.nodeid_of(index) or finding.test_id,
                 finding=finding,
                 sentence=_without_verdict(finding),
+                marks=figures.marks(finding, results.outcome_of(index)),
                 groups_picture=group_picture(finding, f"{identity}-groups")
                 or baseline_picture(finding, f"{identity}-scopes")
                 or share_picture(finding, f"{identity}-shares"),

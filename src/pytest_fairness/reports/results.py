@@ -63,6 +63,10 @@ class RunResults:
         """The test that made the finding at *index*; empty if no test claims it."""
         return next((item.nodeid for item in self.items if index in item.findings), "")
 
+    def outcome_of(self, index: int) -> str:
+        """How the test ended that made the finding at *index*, in pytest's word; empty if no test claims it."""
+        return next((item.outcome for item in self.items if index in item.findings), "")
+
     def to_dict(self) -> dict[str, JSON]:
         """``findings.json`` as plain JSON."""
         return {

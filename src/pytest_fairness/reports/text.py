@@ -15,6 +15,7 @@ from pytest_fairness.reports.results import RunResults
 WIDTH = 100
 MOST_PAIRS = 12
 MOST_GROUPS = 24
+MOST_MISSING = 10
 _NARROWEST = 10
 _SIMULATED = "simulated: the figures come from a simulated endpoint; no model was asked"
 _REPLAYED = "replayed: the replies come from a recorded run; no model was asked now"
@@ -46,10 +47,12 @@ def summary_lines(run: RunResults, report: Path | str | None = None) -> list[str
     told = f"fairness: {total} finding{'s' * (total != 1)}{': ' + counted if counted else ''}"
     lines = [told + (" (simulated)" if run.simulated else " (replayed)" if run.replayed else "")]
     for verdict in run.counts:
-        for finding in run.findings:
+        for index, finding in enumerate(run.findings):
             if finding.verdict is verdict:
-                lines += _summary_of(finding)
-    lines += [clipped(f"  never finished: {line(nodeid)}", WIDTH) for nodeid in run.missing]
+                lines += _summary_of(finding, run.nodeid_of(index) or finding.test_id, run.outcome_of(index))
+    lines += [clipped(f"  never finished: {line(nodeid)}", WIDTH) for nodeid in run.missing[:MOST_MISSING]]
+    if len(run.missing) > MOST_MISSING:
+        lines.append(f"  … and {len(run.missing) - MOST_MISSING} more")
     if run.missing:
         lines.append("  The findings above leave out what these tests would have found.")
     if report is not None:
@@ -57,19 +60,14 @@ def summary_lines(run: RunResults, report: Path | str | None = None) -> list[str
     return lines
 
 
-def _summary_of(finding: Finding) -> list[str]:
-    sentence = line(finding.sentence)
-    prefix = f"{finding.verdict}: "
-    head = f"  {sentence if sentence.startswith(prefix) else prefix + sentence}"
-    marks = [word for word, said in (("simulated", finding.simulated), ("replayed", finding.replayed)) if said]
-    if finding.justification is not None:
-        marks.append("justified")
-    if marks:
-        head += f" [{', '.join(marks)}]"
+def _summary_of(finding: Finding, test: str, outcome: str) -> list[str]:
+    marks = figures.marks(finding, outcome)
+    sentence = line(finding.sentence).removeprefix(f"{finding.verdict}: ")
+    marked = f" [{', '.join(marks)}]" if marks else ""
+    head = f"{finding.verdict}{marked}: {sentence}"
     if finding.verdict is Verdict.PASS:
-        return [clipped(head, WIDTH)]
-    lines = wrapped(head.strip(), WIDTH, "  ", "    ")
-    return [*lines, clipped(f"    {line(finding.test_id)}", WIDTH)] if finding.test_id else lines
+        return [clipped(f"  {head}", WIDTH)]
+    return [*wrapped(head, WIDTH, "  ", "    "), *([clipped(f"    {line(test)}", WIDTH)] if test else [])]
 
 
 # ---------------------------------------------------------------- tables
