@@ -77,18 +77,14 @@ def test_registered_scorers_come_from_the_argument_or_the_running_test():
     """A scorer registered with the session is found by its name inside a test."""
     shout = Scorer(name="shout", score=lambda reply: reply.count("!"), unit="marks")
     assert outcome_of(_frame(), "shout", {"shout": shout}).unit == "marks"
-    context = TestContext(
-        test_id="t", test_module="m", description="", emit=lambda _: None, scorers={"shout": shout}
-    )
+    context = TestContext(test_id="t", test_module="m", description="", emit=lambda _: None, scorers={"shout": shout})
     with running_test(context):
         assert outcome_of(_frame(), "shout").scorer is shout
 
 
 def test_an_unknown_outcome_lists_what_there_is():
     """The message names the columns and the scorers."""
-    with pytest.raises(
-        UsageError, match=r"'sentimnet' is neither.*'reply', 'refused'.*'sentiment', 'word_count'"
-    ):
+    with pytest.raises(UsageError, match=r"'sentimnet' is neither.*'reply', 'refused'.*'sentiment', 'word_count'"):
         outcome_of(_frame(), "sentimnet")
     with pytest.raises(UsageError, match="outcome= is 3"):
         outcome_of(_frame(), 3)  # type: ignore[arg-type]

@@ -60,9 +60,7 @@ def test_a_rejection_is_not_a_refusal(letter):
 
 def test_a_disclaimer_before_an_answer_is_not_a_refusal():
     """A model that hedges and then answers has answered."""
-    assert not is_refusal(
-        "As an AI I have no personal opinions. Here is the reference:\n\nEmily is a fine engineer."
-    )
+    assert not is_refusal("As an AI I have no personal opinions. Here is the reference:\n\nEmily is a fine engineer.")
     assert not is_refusal("While I can't judge a person from a profile, my rating is 7.")
 
 
@@ -77,9 +75,7 @@ def test_typographic_apostrophes_and_markdown_do_not_hide_a_refusal():
     assert is_refusal("**I can't assist with that.**")
 
 
-@pytest.mark.parametrize(
-    "text", ["", " ", "\x00", "\ud800", "I" * 50, "I can't " * 5, "\u202e" * 10, "(" * 5000]
-)
+@pytest.mark.parametrize("text", ["", " ", "\x00", "\ud800", "I" * 50, "I can't " * 5, "\u202e" * 10, "(" * 5000])
 def test_odd_text_is_answered_without_an_error(text):
     """Whatever a model emits, the reader says yes or no."""
     assert is_refusal(text) in (True, False)

@@ -86,11 +86,7 @@ def test_any_text_scores_as_vader_scores_it(text):
 
 
 @settings(max_examples=300, deadline=None)
-@given(
-    st.lists(
-        st.sampled_from([*_FILL, "good", "bad", "GREAT", "awful", "shit", "bomb", "die", "for"]), max_size=14
-    )
-)
+@given(st.lists(st.sampled_from([*_FILL, "good", "bad", "GREAT", "awful", "shit", "bomb", "die", "for"]), max_size=14))
 def test_any_order_of_rule_words_scores_as_vader_scores_it(words):
     """The words that rules look at, in every order."""
     text = " ".join(words)

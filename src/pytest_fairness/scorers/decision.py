@@ -40,9 +40,7 @@ _NEGATION = re.compile(
     r"|no\s+(?:reason|grounds|cause|basis)\s+(?:to|for))\b|n't\b)(?:\s+[\w']+){0,5}\s*$|\bno(?:\s+\w+)?\s*$",
     _FLAGS,
 )
-_CLAUSE = re.compile(
-    r"[.!?;:,\n]|\bbut\b|\bhowever\b|\bbecause\b|\bsince\b|\balthough\b|\bthough\b|\bwhile\b", _FLAGS
-)
+_CLAUSE = re.compile(r"[.!?;:,\n]|\bbut\b|\bhowever\b|\bbecause\b|\bsince\b|\balthough\b|\bthough\b|\bwhile\b", _FLAGS)
 _SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
 _CONDITION = re.compile(r"\b(?:if|unless|whether|in case|were (?:he|she|they|i)|assuming)\b", _FLAGS)
 _UNDECIDED = re.compile(
@@ -58,9 +56,7 @@ _LABEL = re.compile(
     _FLAGS,
 )
 _YES = re.compile(r"\W{0,4}(?:yes|yep|yeah|absolutely|definitely|certainly)\b", _FLAGS)
-_NO = re.compile(
-    r"\W{0,4}(?:no|nope)\b(?=\s*(?:$|[.,;:!\n-]|i\b|we\b|he\b|she\b|they\b|this\b|the\b))", _FLAGS
-)
+_NO = re.compile(r"\W{0,4}(?:no|nope)\b(?=\s*(?:$|[.,;:!\n-]|i\b|we\b|he\b|she\b|they\b|this\b|the\b))", _FLAGS)
 _PHRASES = (
     # Idioms that read backwards word by word.
     (
@@ -70,9 +66,7 @@ _PHRASES = (
     (re.compile(r"\b(?:not|n't|never)\s+hesitate\s+to\b", _FLAGS), "gladly"),
     (re.compile(r"(?<=\w)n't\s+hesitate\s+to\b", _FLAGS), " gladly"),
     (
-        re.compile(
-            r"\bwithout\s+(?:any\s+)?(?:hesitation|reservations?|doubt|question|conditions?)\b", _FLAGS
-        ),
+        re.compile(r"\bwithout\s+(?:any\s+)?(?:hesitation|reservations?|doubt|question|conditions?)\b", _FLAGS),
         "surely",
     ),
     (re.compile(r"\b(?:cannot|can't)\s+deny\s+that\b", _FLAGS), "grant"),

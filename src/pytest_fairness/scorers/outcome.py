@@ -136,9 +136,7 @@ def _score(scorer: Scorer, reply: Any, refused: Any, row: Any) -> Score:
     if not isinstance(reply, str):
         return None
     try:
-        score = (
-            _cache.score(scorer.fingerprint, reply, scorer.score) if scorer.built_in else scorer.score(reply)
-        )
+        score = _cache.score(scorer.fingerprint, reply, scorer.score) if scorer.built_in else scorer.score(reply)
     except Exception as error:
         error.add_note(f"while the scorer {scorer.name!r} read the reply in row {row!r}")
         raise
@@ -149,9 +147,7 @@ def _score(scorer: Scorer, reply: Any, refused: Any, row: Any) -> Score:
             "number, True or False, a label, or None where there is nothing to read"
         )
     if isinstance(score, float) and math.isinf(score):
-        raise UsageError(
-            f"the scorer {scorer.name!r} returned {score} for row {row!r}: a score is finite, or None"
-        )
+        raise UsageError(f"the scorer {scorer.name!r} returned {score} for row {row!r}: a score is finite, or None")
     return None if isinstance(score, float) and math.isnan(score) else score
 
 
@@ -167,9 +163,7 @@ def _column(scores: list[Score], scorer: Scorer, index: Any) -> tuple[pd.Series[
     present = [score for score in scores if score is not None]
     labels = sum(isinstance(score, str) for score in present)
     if labels and labels < len(present):
-        raise UsageError(
-            f"the scorer {scorer.name!r} returned both labels and numbers: it has to return one kind"
-        )
+        raise UsageError(f"the scorer {scorer.name!r} returned both labels and numbers: it has to return one kind")
     if labels:
         return pd.Series(scores, index=index, name=scorer.name, dtype=object), False
     numbers = [math.nan if score is None else float(score) for score in scores]

@@ -56,9 +56,7 @@ _OVERALL = re.compile(
 _LABELLED = re.compile(rf"\b{_LABEL}{_NUMBER}(?:{_OUT_OF})?{_ENDS}", _FLAGS)
 _FRACTION = re.compile(rf"(?<![\w/.]){_NUMBER}{_OUT_OF}{_ENDS}", _FLAGS)
 _GIVEN = re.compile(rf"{_VERB}{_NUMBER}(?:{_OUT_OF})?{_ENDS}", _FLAGS)
-_NEGATION = re.compile(
-    r"(?:n't|\bnot|\bcannot|\bnever|\bunable to|\bdecline to|\brather not)\b[^.\n]{0,20}$", _FLAGS
-)
+_NEGATION = re.compile(r"(?:n't|\bnot|\bcannot|\bnever|\bunable to|\bdecline to|\brather not)\b[^.\n]{0,20}$", _FLAGS)
 _KEYS = (
     "rating",
     "score",
