@@ -381,6 +381,22 @@ def test_closing_ends_endpoint_and_thread(store: RunStore) -> None:
     assert threading.active_count() == before + 1  # the store's own thread, which flushes its log
 
 
+def test_an_endpoint_that_does_not_close_is_told_of(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It holds nobody up, and the engine's thread ends all the same."""
+
+    class Clinging(Scripted):
+        async def aclose(self) -> None:
+            await asyncio.sleep(60)
+
+    monkeypatch.setattr("pytest_fairness.running.engine._CLOSING", 0.1)
+    engine = Engine(Clinging(), store)
+    engine.run(plan(1))
+    with pytest.raises(EndpointError, match="'scripted' did not close"):
+        engine.close()
+    engine.close()
+    assert "pytest-fairness-asking" not in [thread.name for thread in threading.enumerate()]
+
+
 @pytest.mark.parametrize(
     "options", [{"concurrency": 0}, {"max_attempts": 0}, {"attempt_timeout": 0}, {"deadline": -1}], ids=str
 )

@@ -103,9 +103,7 @@ class Asker:
     def _announce(self, conversation: Conversation, number: int, reserved: int, now: float) -> None:
         """Log that a request is about to leave: found without an answer, it is not sent again."""
         try:
-            self._store.append(
-                sent_record(conversation.key, conversation.turn, number, conversation.order, now)
-            )
+            self._store.append(sent_record(conversation.key, conversation.turn, number, conversation.order, now))
         except StoreError:
             self.settle(reserved, 0)
             raise
@@ -120,9 +118,7 @@ class Asker:
             async with deadline:
                 reply = await self._endpoint.ask(request)
         except AttemptError as error:
-            return _failed(
-                error.evidence, str(error), wire=error.wire, retry_after=_seconds(error.retry_after)
-            )
+            return _failed(error.evidence, str(error), wire=error.wire, retry_after=_seconds(error.retry_after))
         except asyncio.CancelledError:
             return _failed(Evidence.NO_RESPONSE, "interrupted after the request was sent", flags=(CANCELLED,))
         except BaseException as error:  # noqa: BLE001 - an application that calls sys.exit() must not end the session

@@ -242,9 +242,7 @@ class Batch:
             conversation.give_up(f"{error} (after {failures} attempts)" if failures > 1 else error)
         elif pause > self._policy.longest_pause:
             longest = self._policy.longest_pause
-            conversation.give_up(
-                f"{error} (asks for a pause of {pause:.0f} s; the longest allowed is {longest:.0f} s)"
-            )
+            conversation.give_up(f"{error} (asks for a pause of {pause:.0f} s; the longest allowed is {longest:.0f} s)")
         elif until is not None and time.monotonic() + pause >= until:
             conversation.give_up(f"{error} (the next attempt would come after the run's deadline)")
         else:

@@ -7,7 +7,6 @@ full. Amounts are whole nano-dollars, rounded up, so that sums are exact.
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -90,9 +89,7 @@ class Budget:
 
     def __init__(self, path: Path, cap: float | None) -> None:
         if cap is not None and not 0 <= cap < math.inf:
-            raise BudgetError(
-                f"a cost cap is a number of US dollars, 0 or more, not {cap!r}: mend --fairness-max-cost"
-            )
+            raise BudgetError(f"a cost cap is a number of US dollars, 0 or more, not {cap!r}: mend --fairness-max-cost")
         self.cap = None if cap is None else math.floor(cap * _NANO + 1e-6)
         self.reserved = 0
         self._lock = FileLock(path)
@@ -139,11 +136,7 @@ class Budget:
         return self._exhausted(self.account(), amount)
 
     def _exhausted(self, account: Account, amount: int) -> BudgetError:
-        held = (
-            f" and ${dollars(account.reserved):.4f} is held for calls without an account"
-            if account.reserved
-            else ""
-        )
+        held = f" and ${dollars(account.reserved):.4f} is held for calls without an account" if account.reserved else ""
         return BudgetError(
             f"the cost cap of ${dollars(self.cap or 0):.2f} leaves no room: "
             f"${dollars(account.settled):.4f} is spent{held}, the next call may cost ${dollars(amount):.4f}; "
@@ -155,17 +148,14 @@ class Budget:
         text = read_at(self._lock.descriptor, _WIDTH, 0)
         if not text:
             return Account()
-        try:
-            settled, reserved = json.loads(text)
-            if type(settled) is int and type(reserved) is int and settled >= 0 and reserved >= 0:
-                return Account(settled, reserved)
-        except (ValueError, TypeError):
-            pass
-        raise StoreError(f"{self._lock.path} is damaged, so the cost cap cannot be kept: start a new run")
+        parts = text.split()
+        if len(text) != _WIDTH or len(parts) != 2 or not all(part.isdigit() for part in parts):
+            raise StoreError(f"{self._lock.path} is damaged, so the cost cap cannot be kept: start a new run")
+        return Account(int(parts[0]), int(parts[1]))
 
     def _write(self, account: Account) -> None:
         # Overwritten in place, at one width, in one call: no crash and no full disk leaves an empty account.
-        text = f"{json.dumps([account.settled, account.reserved]):<{_WIDTH - 1}}\n"
+        text = f"{account.settled:>31} {account.reserved:>31}\n"
         os.lseek(self._lock.descriptor, 0, os.SEEK_SET)
         write_all(self._lock.descriptor, text.encode("ascii"), self._lock.path)
 

@@ -54,6 +54,7 @@ class Conversation:
     _input: int | None = None
     _output: int | None = None
     _unanswered: int | None = None
+    _messages: tuple[int, tuple[Message, ...]] | None = None
 
     @property
     def turn(self) -> int:
@@ -62,8 +63,11 @@ class Conversation:
     @property
     def messages(self) -> tuple[Message, ...]:
         """The messages of the turn that is next, or was last."""
-        turns = self.planned.cell.turns
-        return conversation(self.planned.cell.system, turns, self.replies[: len(turns) - 1])
+        cell = self.planned.cell
+        turn = min(self.turn, len(cell.turns) - 1)
+        if self._messages is None or self._messages[0] != turn:
+            self._messages = turn, conversation(cell.system, cell.turns, self.replies[:turn])
+        return self._messages[1]
 
     def apply(self, attempt: Attempt) -> None:
         """Take in how an attempt ended. Failures that may be repeated leave the conversation where it was."""

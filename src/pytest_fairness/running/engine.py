@@ -26,6 +26,9 @@ from pytest_fairness.running.store import RunStore
 
 __all__ = ["Engine", "PlannedTrial"]
 
+#: Seconds that an endpoint has to close.
+_CLOSING = 5.0
+
 
 class Engine:
     """Asks one endpoint for trials, and shares them through *store*.
@@ -78,9 +81,7 @@ class Engine:
         self._grace = grace
         self._identity = endpoint.identity()
         self._hash = identity_hash(self._identity)
-        self._source = (
-            "simulated" if endpoint.simulated else "replay" if endpoint.type == "replay" else "live"
-        )
+        self._source = "simulated" if endpoint.simulated else "replay" if endpoint.type == "replay" else "live"
         self._budget = Budget(store.state / "budget", max_cost)
         self._asker = Asker(endpoint, store, self._budget, attempt_timeout)
         self._own_loop = loop is None
@@ -183,9 +184,7 @@ class Engine:
         conversations = []
         for order, index in enumerate(interleaved(strata, self.seed)):
             key, one = planned[index]
-            conversations.append(
-                Conversation(key, one, sent_parameters(self.endpoint, one.parameters), order)
-            )
+            conversations.append(Conversation(key, one, sent_parameters(self.endpoint, one.parameters), order))
         return Batch(
             conversations,
             asker=self._asker,
@@ -267,17 +266,28 @@ class Engine:
     # ------------------------------------------------------------ the end
 
     def close(self) -> None:
-        """Close the endpoint and end the engine's thread. The store stays open. May be called twice."""
+        """Close the endpoint and end the engine's thread. The store stays open. May be called twice.
+
+        Raises EndpointError, or what the endpoint raises, where that does not close; the thread ends all the
+        same.
+        """
         with self._mutex:
-            loop = self._loop
-            if loop is not None:
-                try:
-                    loop.submit(self.endpoint.aclose()).result(5.0)
-                finally:
-                    if self._own_loop:
-                        loop.close()
-                    self._loop = None
-            self._budget.close()
+            loop, self._loop = self._loop, None
+            try:
+                if loop is not None:
+                    self._close_endpoint(loop)
+            finally:
+                if loop is not None and self._own_loop:
+                    loop.close()
+                self._budget.close()
+
+    def _close_endpoint(self, loop: LoopThread) -> None:
+        try:
+            loop.submit(self.endpoint.aclose()).result(_CLOSING)
+        except FutureTimeout as error:
+            raise EndpointError(
+                f"endpoint {self.endpoint.name!r} did not close within {_CLOSING:g} s; its trials are on the disk"
+            ) from error
 
     def __enter__(self) -> Self:
         return self

@@ -16,9 +16,7 @@ FIRST = "0" * 64
 _SEPARATOR = b',"hash":"'
 _TAIL = len(_SEPARATOR) + 64 + len(b'"}\n')
 _PREV = len(b',"prev":"') + 64 + len(b'"')
-_encode = json.JSONEncoder(
-    ensure_ascii=True, allow_nan=False, separators=(",", ":"), check_circular=False
-).encode
+_encode = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":"), check_circular=False).encode
 
 
 class BadLineError(ValueError):

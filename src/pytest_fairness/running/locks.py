@@ -89,8 +89,7 @@ class FileLock:
 
     def _no_locks(self, error: OSError) -> StoreError:
         return StoreError(
-            f"{self.path} cannot be locked ({error.strerror}): "
-            "put the runs on a local disk with --fairness-run-dir"
+            f"{self.path} cannot be locked ({error.strerror}): put the runs on a local disk with --fairness-run-dir"
         )
 
 

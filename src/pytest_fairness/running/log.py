@@ -178,9 +178,7 @@ class Log:
             seen(Line(tail.number, tail.offset, whole, self.head))
             self.records += 1
             self.size = tail.offset + len(whole)
-            self.notes.append(
-                f"{self.path}, line {tail.number}: the last record lacked its newline; completed"
-            )
+            self.notes.append(f"{self.path}, line {tail.number}: the last record lacked its newline; completed")
         files.flush(self._fd, self.path)
 
     def _put_aside(self, data: bytes) -> Path:
@@ -203,8 +201,6 @@ def read_line(descriptor: int, offset: int) -> bytes:
     while (end := data.find(b"\n")) < 0:
         more = files.read_at(descriptor, max(8192, len(data)), offset + len(data))
         if not more:
-            raise StoreError(
-                f"a record at byte {offset} ends before its line does: the log was cut while in use"
-            )
+            raise StoreError(f"a record at byte {offset} ends before its line does: the log was cut while in use")
         data += more
     return data[: end + 1]

@@ -24,9 +24,7 @@ def read_manifest(directory: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError) as error:
-        raise StoreError(
-            f"{path} cannot be read ({error}): restore it from a copy, or start a new run"
-        ) from error
+        raise StoreError(f"{path} cannot be read ({error}): restore it from a copy, or start a new run") from error
     if not isinstance(manifest, dict):
         raise StoreError(f"{path} is not a JSON object: restore it from a copy, or start a new run")
     return manifest

@@ -30,9 +30,7 @@ class Progress:
     monotonic, in seconds.
     """
 
-    def __init__(
-        self, stream: TextIO, mode: Mode = "auto", *, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, stream: TextIO, mode: Mode = "auto", *, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream
         self._mode = ("terminal" if stream.isatty() else "log") if mode == "auto" else mode
         self._clock = clock
@@ -66,9 +64,7 @@ class Progress:
         share = self._done / self._planned if self._planned else 1.0
         parts = [f"{self._label}: {self._done}/{self._planned} trials", f"{rate:.1f}/s"]
         if self._cost:
-            parts.append(
-                f"${self._cost:.4f} of about ${self._cost / share:.4f}" if share else f"${self._cost:.4f}"
-            )
+            parts.append(f"${self._cost:.4f} of about ${self._cost / share:.4f}" if share else f"${self._cost:.4f}")
         if self._refused:
             parts.append(f"{self._refused} refused")
         if self._failed:

@@ -55,9 +55,7 @@ class RunReader:
         that is missing or shorter than when the run was closed, and for a trial that was asked twice.
         """
         if not directory.is_dir():
-            raise StoreError(
-                f"{directory} is not the folder of a run: give one of those under .fairness/runs"
-            )
+            raise StoreError(f"{directory} is not the folder of a run: give one of those under .fairness/runs")
         reader = cls(directory)
         anchors = anchors_of(directory)
         for path in sorted(directory.glob(PATTERN)):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_fairness.endpoints.protocol import Evidence, Wire
-from pytest_fairness.model import JSON, Cell, Message, Status, Trial, Usage, to_json
+from pytest_fairness.model import JSON, Cell, Message, Status, Trial, Usage
 
 SCHEMA = 1
 
@@ -76,7 +76,7 @@ def attempt_record(
         "flags": attempt.flags,
         "time": utc_now(),
         "monotonic": monotonic,
-        "wire": None if wire is None else to_json(wire),
+        "wire": None if wire is None else _wire(wire),
     }
 
 
@@ -217,7 +217,17 @@ def conversation(system: str | None, turns: Sequence[str], replies: Sequence[str
     return (*messages, Message("user", turns[len(replies)]))
 
 
+def _wire(wire: Wire) -> dict[str, Any]:
+    return {
+        "url": wire.url,
+        "request_body": wire.request_body,
+        "request_headers": dict(wire.request_headers),
+        "status_code": wire.status_code,
+        "response_headers": dict(wire.response_headers),
+        "response_body": wire.response_body,
+        "truncated": wire.truncated,
+    }
+
+
 def _usage(usage: Usage | None) -> dict[str, int | None] | None:
-    return (
-        None if usage is None else {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
-    )
+    return None if usage is None else {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}

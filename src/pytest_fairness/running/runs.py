@@ -50,9 +50,7 @@ def reserve_run(root: Path, token: str, *, today: datetime.date | None = None) -
 def _reserved(root: Path, entry: Path) -> Path:
     name = entry.read_text("ascii", "replace")
     if not _RUN_ID.fullmatch(name) or not (root / name).is_dir() or (root / name).is_symlink():
-        raise StoreError(
-            f"{entry} names no run of {root}: remove that file, and the session starts a new run"
-        )
+        raise StoreError(f"{entry} names no run of {root}: remove that file, and the session starts a new run")
     return root / name
 
 

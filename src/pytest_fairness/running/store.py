@@ -37,9 +37,7 @@ class Claimed:
     busy: list[str] = field(default_factory=list)
 
 
-def open_run(
-    root: Path, token: str, *, writer: str | None = None, today: datetime.date | None = None
-) -> RunStore:
+def open_run(root: Path, token: str, *, writer: str | None = None, today: datetime.date | None = None) -> RunStore:
     """The store of the session *token* under *root*, written as *writer* (an xdist worker's id; None: the
     plain session, or xdist's controller). The folder is made on first use; see :func:`~.runs.reserve_run`.
 
@@ -58,9 +56,7 @@ class RunStore:
         if not _WRITER.fullmatch(writer):
             raise StoreError(f"{writer!r} cannot name a writer: up to 40 of a-z 0-9 _ . -")
         if directory.is_symlink() or not directory.is_dir():
-            raise StoreError(
-                f"{directory} is not the folder of a run (links are refused): give the real folder"
-            )
+            raise StoreError(f"{directory} is not the folder of a run (links are refused): give the real folder")
         self.directory = directory
         self.writer = writer
         self.state = directory / "state"
@@ -138,9 +134,7 @@ class RunStore:
                     claimed.mine[key] = self._earlier(key)
             self._claims.claim(list(claimed.mine))
             self._unknown_before.difference_update(claimed.mine)
-            self._claims.forget(
-                key for key in holders if key in self._index.finished and key not in claimed.mine
-            )
+            self._claims.forget(key for key in holders if key in self._index.finished and key not in claimed.mine)
         return claimed
 
     def _earlier(self, key: str) -> list[dict[str, Any]]:
