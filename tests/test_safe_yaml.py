@@ -80,9 +80,7 @@ def test_refusals_name_the_line(text: str, line: int, what: str) -> None:
 
 def test_a_billion_laughs_is_refused_at_its_first_anchor() -> None:
     """An alias bomb never gets as far as an alias."""
-    bomb = "a: &a [lol]\n" + "".join(
-        f"{b}: &{b} [*{a}, *{a}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True)
-    )
+    bomb = "a: &a [lol]\n" + "".join(f"{b}: &{b} [*{a}, *{a}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True))
     with pytest.raises(UsageError, match=r"bomb:1: the anchor &a"):
         safe_yaml.load(bomb, "bomb")
 
@@ -158,9 +156,7 @@ def test_the_endpoint_format_of_the_specification_reads() -> None:
 names = st.text(st.characters(blacklist_categories=("Cs", "Cc"), max_codepoint=0xFFFF), max_size=30)
 _plain = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**15), 10**15) | names,
-    lambda inner: (
-        st.lists(inner, max_size=4) | st.dictionaries(names.filter(lambda k: k != "<<"), inner, max_size=4)
-    ),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(names.filter(lambda k: k != "<<"), inner, max_size=4),
     max_leaves=12,
 )
 
@@ -184,6 +180,4 @@ class _Quoting(yaml.SafeDumper):
         return True
 
 
-_Quoting.add_representer(
-    str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"')
-)
+_Quoting.add_representer(str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"'))

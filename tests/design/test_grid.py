@@ -345,6 +345,34 @@ def test_a_race_label_does_not_stand_behind_a_name_that_says_otherwise(matrix: P
     assert [c.name for c in cells] == ["persona-1", "persona-2"] * 2
 
 
+def test_pronouns_follow_the_gender_that_is_swapped_in(matrix: PersonaMatrix) -> None:
+    """Never a label that says one thing and a pronoun that says another; the control gets they."""
+    template = "{name} says {they} {have} {technical_skills}."
+    groups = {"gender": ["female", "male", "control"]}
+    for persona in (matrix[:2], None):
+        cells = grid(
+            template=template.replace("{technical_skills}", "5") if persona is None else template,
+            persona=persona,
+            groups=groups,
+            signal="label",
+            names=2,
+        )
+        said = {cell.groups["gender"]: cell.prompt.split(" says ")[1].rsplit(" ", 1)[0] for cell in cells}
+        assert said == {"female": "she has", "male": "he has", "control": "they have"}
+
+
+def test_a_non_binary_persona_stays_so_under_another_name(matrix: PersonaMatrix) -> None:
+    """Swapping the name for the sake of ethnicity does not change the gender."""
+    persona = matrix.where(gender="non_binary")[0]
+    cells = grid(
+        template="{name}, {gender}, says {they} {are} in.",
+        persona=persona,
+        groups={"race_ethnicity": ["white", "black"]},
+    )
+    assert {cell.groups["gender"] for cell in cells} == {"non_binary"}
+    assert all(cell.prompt.endswith(", non-binary, says they are in.") for cell in cells)
+
+
 # ---------------------------------------------------------------- sampling
 
 

@@ -7,7 +7,7 @@ which is when everything that can be wrong with names, words and groups is found
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 from pytest_fairness.design.conveyance import Condition, GroupAxis, Sources
@@ -155,16 +155,19 @@ def _combination(
         pairs = [(None, None)] * most
     name_parts = slugs(str(name) for name, _ in pairs if name)
     units = []
-    for position, (name, persona) in enumerate(pairs):
+    for position, (drawn, persona) in enumerate(pairs):
+        name = _keeping_gender(drawn, persona) if drawn and persona and GENDER not in groups else drawn
         labels = {key: found[position % len(found)] for key, found in phrases.items()}
         filling = _of_persona(persona, sources.name_slot, sources.signals) if persona else NOTHING
         filling |= _of_name(name, sources.name_slot) if name else NOTHING
         values = dict(filling.values)
         conveys = dict(filling.conveys)
-        if condition.pronouns and groups.get(GENDER, CONTROL) != CONTROL:
-            agreed = _pronouns_of(groups[GENDER])
+        if name and not name.last:
+            values.pop("last_name", None)
+        if GENDER in groups:
+            agreed = _pronouns_of(groups[GENDER], required=condition.pronouns)
             values |= agreed
-            conveys |= {slot: {GENDER: groups[GENDER]} for slot in agreed}
+            conveys |= {slot: {GENDER: groups[GENDER]} for slot in agreed if groups[GENDER] != CONTROL}
         who = [slug(persona.id)] if persona else []
         who += [name_parts[str(name)]] if name else []
         words = "; ".join(labels.values())
@@ -183,6 +186,13 @@ def _combination(
             )
         )
     return units
+
+
+def _keeping_gender(name: Name, persona: Persona) -> Name:
+    """A swapped name brings its group; the persona's gender stays what it is."""
+    if name.gender in (None, persona.gender):
+        return name
+    return replace(name, groups={key: group for key, group in name.groups.items() if key != GENDER})
 
 
 def _signal(condition: Condition, *, named: bool, words: bool) -> str:
@@ -212,11 +222,14 @@ def _pairs(
     return pairs
 
 
-def _pronouns_of(gender: str) -> Mapping[str, str]:
-    try:
-        return pronouns(BY_GENDER[gender]).values()
-    except KeyError:
-        raise UsageError(
-            f"signal='pronoun': no pronouns are known for the gender group {gender!r} (known: "
-            f"{', '.join(BY_GENDER)}); vary them with an axis instead: pronouns=['she/her', 'ze/hir']"
-        ) from None
+def _pronouns_of(gender: str, *, required: bool) -> Mapping[str, str]:
+    """The pronoun slots of a gender group, *they* for the control; none for a group without known pronouns."""
+    known = {**BY_GENDER, CONTROL: "they"}
+    if gender in known:
+        return pronouns(known[gender]).values()
+    if not required:
+        return {}
+    raise UsageError(
+        f"signal='pronoun': no pronouns are known for the gender group {gender!r} (known: "
+        f"{', '.join(BY_GENDER)}); vary them with an axis instead: pronouns=['she/her', 'ze/hir']"
+    )
