@@ -8,15 +8,18 @@ caller, so that it may block. Whatever it raises is an outcome of the trial, nev
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import hashlib
 import inspect
+import re
 import textwrap
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Any
 
+from pytest_fairness.endpoints.ambient import answering
 from pytest_fairness.endpoints.protocol import Price, Reply, Request
 from pytest_fairness.endpoints.redaction import redact
 from pytest_fairness.errors import UsageError
@@ -24,6 +27,7 @@ from pytest_fairness.model import JSON, Status
 
 # Threads cannot be stopped; beyond this many calls at once the rest wait for one to end.
 _THREADS = 64
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -58,7 +62,8 @@ class CallableEndpoint:
             # Fresh dictionaries each time: what the function does to them is its own affair.
             argument = [{"role": message.role, "content": message.content} for message in request.messages]
         try:
-            answer = await self._call(argument)
+            with answering(request) as here:
+                answer = await self._call(argument)
         except asyncio.CancelledError:
             raise
         except KeyboardInterrupt:
@@ -74,7 +79,7 @@ class CallableEndpoint:
             )
         if not answer.strip():
             return Reply(text=None, status=Status.EMPTY, error=f"{self.name} returned an empty text")
-        return Reply(text=answer)
+        return Reply(text=answer, simulated=here.simulated)
 
     async def aclose(self) -> None:
         """Let go of the threads, without waiting for calls that never return."""
@@ -174,11 +179,40 @@ def _qualified_name(function: Any) -> str:
 
 
 def _fingerprint(function: Any) -> str | None:
-    """SHA-256 of the source, so that an edited application is another system; ``None`` where there is no source."""
+    """SHA-256 of the source and of what it was set up with, so that an edited application is another system.
+
+    Set up with: the arguments of a partial, what a closure holds, the attributes of the instance whose method it is.
+    What cannot be told apart by its text (an object that shows itself by its address) counts as its type. ``None``
+    where there is no source.
+    """
     plain = inspect.unwrap(_innermost(function))
     owner = plain if inspect.isroutine(plain) else type(plain)
     try:
         source = textwrap.dedent(inspect.getsource(owner))
     except (OSError, TypeError):
         return None
-    return hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()
+    parts = [source, *map(_told, _setup(function))]
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _setup(function: Any) -> Iterator[Any]:
+    while isinstance(function, functools.partial):
+        yield function.args
+        yield sorted(function.keywords.items())
+        function = function.func
+    function = inspect.unwrap(function)
+    instance = getattr(function, "__self__", None if inspect.isroutine(function) else function)
+    if instance is not None and not inspect.ismodule(instance):
+        yield sorted(getattr(instance, "__dict__", {}).items())
+    for cell in getattr(function, "__closure__", None) or ():
+        with contextlib.suppress(ValueError):  # a variable that is not bound yet
+            yield cell.cell_contents
+    yield getattr(function, "__defaults__", None)
+
+
+def _told(value: Any) -> str:
+    try:
+        text = repr(value)
+    except Exception:  # noqa: BLE001 - somebody's __repr__ must not keep a run from starting
+        return type(value).__qualname__
+    return _ADDRESS.sub("", text)

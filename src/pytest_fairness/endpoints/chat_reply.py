@@ -7,10 +7,12 @@ declines REFUSED, one that reports an error ERROR. All of them are complete answ
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from pytest_fairness.endpoints.evidence import message_of
+from pytest_fairness.endpoints.protocol import Reply, Wire
 from pytest_fairness.model import Status, Usage
 
 
@@ -25,9 +27,27 @@ class Parsed:
     usage: Usage | None = None
     error: str | None = None
 
+    def reply(self, wire: Wire | None) -> Reply:
+        """The same as a Reply, with its *wire*."""
+        return Reply(
+            text=self.text,
+            status=self.status,
+            finish_reason=self.finish_reason,
+            model=self.model,
+            usage=self.usage,
+            wire=wire,
+            error=self.error,
+        )
+
 
 def read_chat_completion(body: bytes) -> Parsed:
     """What *body*, of a response with a 2xx status, says."""
+    data = read_object(body)
+    return data if isinstance(data, Parsed) else chat_completion(data)
+
+
+def read_object(body: bytes) -> dict[str, Any] | Parsed:
+    """The JSON object in *body*, or what is to be said of a body that holds none, or an error."""
     if not body.strip():
         return Parsed(status=Status.MALFORMED, error="the body of the response is empty")
     try:
@@ -37,11 +57,16 @@ def read_chat_completion(body: bytes) -> Parsed:
         return Parsed(status=Status.MALFORMED, error=f"the body is not JSON: {message_of(start)}")
     if not isinstance(data, dict):
         return Parsed(status=Status.MALFORMED, error=f"the body is JSON {_kind(data)}, not an object")
-    model = text_or_none(data.get("model"))
-    usage = read_usage(data.get("usage"), "prompt_tokens", "completion_tokens")
     if data.get("error"):
         said = message_of(json.dumps({"error": data["error"]}))
-        return Parsed(status=Status.ERROR, model=model, usage=usage, error=f"an error in a 200: {said}")
+        return Parsed(status=Status.ERROR, model=text_or_none(data.get("model")), error=f"an error in a 200: {said}")
+    return data
+
+
+def chat_completion(data: Mapping[str, Any]) -> Parsed:
+    """What a chat completion says, read from JSON already."""
+    model = text_or_none(data.get("model"))
+    usage = read_usage(data.get("usage"), "prompt_tokens", "completion_tokens")
     choices = data.get("choices")
     if not isinstance(choices, list):
         return Parsed(

@@ -10,6 +10,7 @@ import difflib
 import math
 from collections.abc import Iterable, Mapping
 
+from pytest_fairness.endpoints.protocol import AttemptError, Endpoint, Evidence
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON
 
@@ -62,6 +63,17 @@ def check_parameters(endpoint_type: str, parameters: Mapping[str, JSON], where: 
         if name not in allowed:
             raise UsageError(f"{where}: {unknown('parameter', name, allowed)}")
         _check_value(name, value, where)
+
+
+def merged_parameters(endpoint: Endpoint, given: Mapping[str, JSON]) -> dict[str, JSON]:
+    """The endpoint's defaults with *given* over them. Raises AttemptError(AUTH) for one that it does not take."""
+    parameters = {**endpoint.default_parameters, **given}
+    try:
+        check_parameters(endpoint.type, parameters, f"endpoint {endpoint.name!r}")
+    except UsageError as error:
+        # Every other attempt would meet the same: nothing was sent, and nothing more need be tried.
+        raise AttemptError(str(error), evidence=Evidence.AUTH) from None
+    return parameters
 
 
 def _check_value(name: str, value: JSON, where: str) -> None:

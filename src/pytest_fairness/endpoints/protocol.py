@@ -67,6 +67,7 @@ class Reply:
     usage: Usage | None = None
     wire: Wire | None = None
     error: str | None = None
+    simulated: bool = False
 
 
 class Evidence(StrEnum):

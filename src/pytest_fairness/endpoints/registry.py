@@ -38,8 +38,6 @@ def simulated_type(config: EndpointConfig) -> Endpoint:
 
 def openai_type(config: EndpointConfig) -> Endpoint:
     """OpenAI or any server that speaks its format, directly; through litellm if the entry says ``via: litellm``."""
-    from pytest_fairness.endpoints.openai_compatible import OpenAICompatibleEndpoint
-
     base_url = config.base_url or _OPENAI_URL
     official = _host_ends(base_url, "openai.com")
     config = replace(
@@ -53,15 +51,20 @@ def openai_type(config: EndpointConfig) -> Endpoint:
         from pytest_fairness.endpoints.litellm_routes import OPENAI
 
         return LiteLLMEndpoint(config, OPENAI)
-    return OpenAICompatibleEndpoint(
-        name=config.name,
-        model=config.model or "",
-        base_url=base_url,
-        api_key_env=config.api_key_env,
-        supports_system_prompt=config.supports_system_prompt,
-        default_parameters=config.default_parameters,
-        price=config.price,
-        concurrency=config.concurrency or _CONCURRENCY,
+    from pytest_fairness.endpoints.openai_compatible import OpenAICompatibleEndpoint
+
+    return OpenAICompatibleEndpoint(**_direct(config))
+
+
+def ollama_type(config: EndpointConfig) -> Endpoint:
+    """Ollama's own chat, directly; models that run on one's own machine cost nothing a call."""
+    from pytest_fairness.endpoints.ollama import OllamaEndpoint
+
+    base_url = config.base_url or _OLLAMA_URL
+    free = Price(input_per_million=0.0, output_per_million=0.0)
+    local = urlsplit(base_url).hostname in ("localhost", "127.0.0.1", "::1")
+    return OllamaEndpoint(
+        **_direct(replace(config, base_url=base_url, price=config.price or (free if local else None)))
     )
 
 
@@ -83,18 +86,6 @@ def anthropic_type(config: EndpointConfig) -> Endpoint:
     )
 
 
-def ollama_type(config: EndpointConfig) -> Endpoint:
-    """Ollama's own chat, through litellm; models that run on one's own machine cost nothing a call."""
-    from pytest_fairness.endpoints.litellm_endpoint import LiteLLMEndpoint
-    from pytest_fairness.endpoints.litellm_routes import OLLAMA
-
-    base_url = config.base_url or _OLLAMA_URL
-    free = Price(input_per_million=0.0, output_per_million=0.0)
-    local = urlsplit(base_url).hostname in ("localhost", "127.0.0.1", "::1")
-    price = config.price or (free if local else None)
-    return LiteLLMEndpoint(replace(config, base_url=base_url, price=price), OLLAMA)
-
-
 def azure_type(config: EndpointConfig) -> Endpoint:
     """A deployment on Azure, through litellm; ``model`` is the deployment's name, so its price has to be given."""
     from pytest_fairness.endpoints.litellm_endpoint import LiteLLMEndpoint
@@ -114,6 +105,8 @@ def litellm_type(config: EndpointConfig) -> Endpoint:
             f"{config.source}: endpoint {config.name!r}: model must begin with litellm's name of the provider, "
             f"as in gemini/{provider or 'NAME'}"
         )
+    if provider in ("ollama", "ollama_chat"):
+        raise UsageError(f"{config.source}: endpoint {config.name!r}: for Ollama, use type: ollama and model: {model}")
     price = config.price or (price_table().find(provider, model) if config.base_url is None else None)
     return LiteLLMEndpoint(replace(config, price=price), ANY)
 
@@ -176,6 +169,20 @@ def as_endpoint(system: Any) -> Endpoint:
         f"the endpoint is {type(system).__name__}: give an endpoint, or a function that takes a text and returns "
         "the reply"
     )
+
+
+def _direct(config: EndpointConfig) -> dict[str, Any]:
+    """What every direct endpoint is made from."""
+    return {
+        "name": config.name,
+        "model": config.model or "",
+        "base_url": config.base_url,
+        "api_key_env": config.api_key_env,
+        "supports_system_prompt": config.supports_system_prompt,
+        "default_parameters": config.default_parameters,
+        "price": config.price,
+        "concurrency": config.concurrency or _CONCURRENCY,
+    }
 
 
 def _host_ends(url: str, domain: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
+from pytest_fairness.endpoints.ambient import ambient
 from pytest_fairness.endpoints.protocol import Price, Reply, Request
 from pytest_fairness.endpoints.simulated import letters, profiles, references
 from pytest_fairness.endpoints.simulated.answering import VALUES, Asked, answer, refusal
@@ -63,6 +64,23 @@ class SimulatedEndpoint:
     async def aclose(self) -> None:
         """Nothing is held open."""
 
+    def complete(self, prompt: str) -> str:
+        """The text for *prompt*, for an application under test in which this stands in for the model.
+
+        Asked for a trial, it answers each repetition anew and knows what the trial's names signal, and the trial
+        is marked as simulated.
+        """
+        here = ambient()
+        signals: Mapping[str, Mapping[str, str]] = {}
+        repetition = 0
+        if here is not None:
+            here.simulated = True
+            # A digit of its own for what one trial asks: the second question is not the first of the next one.
+            repetition, signals = here.request.repetition * 1000 + here.asked, here.request.signals
+            here.asked += 1
+        messages = (Message("user", prompt),)
+        return self.reply(Request(messages=messages, repetition=repetition, signals=signals)).text or ""
+
     def reply(self, request: Request) -> Reply:
         """The answer to *request*, without the wait."""
         planted = self.planted
@@ -104,7 +122,12 @@ class SimulatedEndpoint:
         tokens = sum(len(message.content) for message in request.messages)
         usage = Usage(input_tokens=tokens // 4 + 3, output_tokens=len(text) // 4 + 1)
         return Reply(
-            text=text, status=status, finish_reason=finish_reason, model=f"simulated-{VERSION}", usage=usage
+            text=text,
+            status=status,
+            finish_reason=finish_reason,
+            model=f"simulated-{VERSION}",
+            usage=usage,
+            simulated=True,
         )
 
 

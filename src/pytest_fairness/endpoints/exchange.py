@@ -1,0 +1,156 @@
+"""One HTTP exchange, watched: what was sent, what came back, where it broke. All network traffic goes through here.
+
+A :class:`Sender` has one session for its life and as many connections as there may be requests in flight. It follows
+no redirects (a key and a prompt must not follow one), reads no proxy or credentials from the environment, keeps no
+cookies, retries nothing and keeps no more of a response than a limit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pytest_fairness.endpoints.evidence import evidence_of, policy_refusal, retry_after, what_was_said
+from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Reply, Wire
+from pytest_fairness.endpoints.redaction import redact
+from pytest_fairness.endpoints.wire import MAX_RESPONSE_BYTES, BoundedBody, make_wire
+from pytest_fairness.model import Status
+
+if TYPE_CHECKING:
+    import aiohttp
+
+#: Servers often close idle connections after five seconds; a request sent on one that is closing looks like a
+#: request that was never answered, so ours are dropped first.
+_KEEP_ALIVE_SECONDS = 4.0
+_CONNECT_SECONDS = 20.0
+
+
+@dataclass(slots=True)
+class Exchange:
+    """As far as it got: ``status`` is ``None`` until a response begins, ``error`` says how it broke off."""
+
+    url: str
+    headers: Mapping[str, str]
+    body: bytes
+    status: int | None = None
+    response_headers: Mapping[str, str] = field(default_factory=dict)
+    received: BoundedBody = field(default_factory=lambda: BoundedBody(None))
+    error: str | None = None
+    sent: bool = True
+
+    def wire(self) -> Wire:
+        """The record of it, without secrets."""
+        return make_wire(
+            url=self.url,
+            request_body=self.body,
+            request_headers=self.headers,
+            status_code=self.status,
+            response_headers=self.response_headers,
+            response_body=self.received.data,
+            truncated=self.received.full or (self.error is not None and self.status is not None),
+        )
+
+    @property
+    def succeeded(self) -> bool:
+        return self.status is not None and 200 <= self.status < 300
+
+    def failure(self, name: str) -> Reply | None:
+        """What this comes to if it is no whole success; ``None`` if it is, and the body can be read.
+
+        Raises AttemptError with the evidence; returns a Reply where the failure is an answer of its own.
+        """
+        wire = self.wire()
+        if self.error is not None or self.status is None:
+            raise self._broken(name, wire)
+        if not self.succeeded:
+            return self._refused(name, self.status, wire)
+        if self.received.full:
+            error = f"the body is longer than {len(self.received.data):,} bytes"
+        elif not self.received.readable:
+            error = "the body is packed and cannot be unpacked"
+        else:
+            return None
+        return Reply(text=None, status=Status.MALFORMED, error=error, wire=wire)
+
+    def _broken(self, name: str, wire: Wire) -> AttemptError:
+        if self.status is None:
+            evidence = Evidence.NO_RESPONSE if self.sent else Evidence.NOT_SENT
+            what = "sent, and no response came" if self.sent else "no connection"
+            return AttemptError(f"endpoint {name!r}: {what} ({self.error})", evidence=evidence, wire=wire)
+        return AttemptError(
+            f"endpoint {name!r}: HTTP {self.status}, and the response broke off ({self.error})",
+            evidence=Evidence.PARTIAL if self.succeeded else evidence_of(self.status, wire.response_body),
+            retry_after=retry_after(self.response_headers),
+            wire=wire,
+        )
+
+    def _refused(self, name: str, status: int, wire: Wire) -> Reply:
+        said = what_was_said(status, wire.response_body)
+        policy = policy_refusal(status, wire.response_body)
+        if policy is not None:
+            return Reply(text=None, status=Status.REFUSED, finish_reason=policy, wire=wire, error=said)
+        if 300 <= status < 400:
+            said = f"HTTP {status}: a redirect, which is not followed; set base_url to where the server really is"
+        raise AttemptError(
+            f"endpoint {name!r}: {said}",
+            evidence=evidence_of(status, wire.response_body),
+            retry_after=retry_after(self.response_headers),
+            wire=wire,
+        )
+
+
+class Sender:
+    """Sends requests one at a time or many at once, each exactly once."""
+
+    def __init__(self, *, concurrency: int, max_response_bytes: int = MAX_RESPONSE_BYTES) -> None:
+        self._concurrency = concurrency
+        self._max_response_bytes = max_response_bytes
+        self._session: aiohttp.ClientSession | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def send(self, exchange: Exchange, *, method: str = "POST") -> None:
+        """Carry *exchange* out and note in it how it went. Raises nothing but CancelledError."""
+        import aiohttp
+
+        session = await self._open()
+        try:
+            async with session.request(
+                method, exchange.url, data=exchange.body, headers=exchange.headers, allow_redirects=False
+            ) as response:
+                exchange.response_headers = dict(response.headers)
+                exchange.received = BoundedBody(response.headers.get("Content-Encoding"), self._max_response_bytes)
+                exchange.status = response.status
+                async for chunk in response.content.iter_any():
+                    if not exchange.received.feed(chunk):
+                        response.close()  # the rest of an endless body is not waited for
+                        break
+        # A ValueError comes from an address or a header that cannot be sent.
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            unsent = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL, ValueError)
+            exchange.sent = not isinstance(error, unsent)
+            exchange.error = redact(f"{type(error).__name__}: {error}")
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        session, self._session = self._session, None
+        if session is not None and not session.closed:
+            await session.close()
+
+    async def _open(self) -> aiohttp.ClientSession:
+        import aiohttp
+
+        loop = asyncio.get_running_loop()
+        if self._session is None or self._session.closed or self._loop is not loop:
+            if self._session is not None and not self._session.closed:
+                self._session.detach()  # it belongs to another loop, which alone could close it
+            self._loop = loop
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=self._concurrency, keepalive_timeout=_KEEP_ALIVE_SECONDS),
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                trust_env=False,
+                auto_decompress=False,
+            )
+        return self._session

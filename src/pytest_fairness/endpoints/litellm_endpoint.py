@@ -1,0 +1,203 @@
+"""Anthropic, Azure and every other provider, through litellm: it builds the request, we do the rest.
+
+litellm gets our HTTP client, no retries, no fallbacks, no dropped parameters. What became of an attempt is read off
+the wire, not off litellm's exceptions, which call a refused connection, a broken body and bad JSON all the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pytest_fairness.endpoints.config import EndpointConfig
+from pytest_fairness.endpoints.exchange import Sender
+from pytest_fairness.endpoints.keys import read_key, remember_environment
+from pytest_fairness.endpoints.litellm_loading import check_installed, load_litellm, quieten
+from pytest_fairness.endpoints.litellm_routes import Route
+from pytest_fairness.endpoints.parameters import merged_parameters
+from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Price, Reply, Request
+from pytest_fairness.endpoints.redaction import redact, remember, safe_url
+from pytest_fairness.model import JSON, Message
+
+if TYPE_CHECKING:
+    from pytest_fairness.endpoints.litellm_clients import Watch
+
+_CONCURRENCY = 16
+_AZURE_VERSION = "2024-10-21"
+_NO_KEY = "none"
+#: The discard port: nobody listens there.
+_NOWHERE = "http://127.0.0.1:9"
+#: litellm's own timeout is for each read and restarts with every byte; the deadline of an attempt is the engine's.
+_NO_TIMEOUT = 86_400.0
+
+
+class LiteLLMEndpoint:
+    """One provider's model. Raises MissingExtra if litellm is not installed; imports it on the first question."""
+
+    simulated = False
+
+    def __init__(self, config: EndpointConfig, route: Route) -> None:
+        check_installed(f"endpoint {config.name!r} (type {config.type})")
+        self.name = config.name
+        self.type = config.type
+        self.supports_system_prompt = config.supports_system_prompt
+        self.default_parameters: Mapping[str, JSON] = dict(config.default_parameters)
+        self.price: Price | None = config.price
+        self._config = config
+        self._route = route
+        self._model = route.model(config.model or "")
+        self._base_url = route.base_url(config.base_url)
+        self._api_version = config.api_version or _AZURE_VERSION
+        self._sender = Sender(concurrency=config.concurrency or _CONCURRENCY)
+        self._client: Any = None
+        self._client_key: str | None = None
+        self._lock: asyncio.Lock | None = None
+        self._litellm: Any = None
+        # litellm finds keys in the environment by itself; whatever it finds must not be written down.
+        remember_environment()
+
+    def identity(self) -> dict[str, JSON]:
+        identity: dict[str, JSON] = {
+            "type": self.type,
+            "via": "litellm",
+            "model": self._model,
+            "base_url": safe_url(self._base_url) if self._base_url else None,
+            "parameters": dict(self.default_parameters),
+        }
+        if self._route.client == "azure" or self._config.api_version:
+            identity["api_version"] = self._api_version
+        return identity
+
+    async def ask(self, request: Request) -> Reply:
+        key = read_key(self._config.api_key_env, self.name)
+        parameters = merged_parameters(self, request.parameters)
+        if not self._route.empty_messages and not all(m.content.strip() for m in request.messages):
+            raise AttemptError(
+                f"endpoint {self.name!r}: {self.type} takes no empty message, and litellm would send a text of its "
+                "own in its place; nothing was sent",
+                evidence=Evidence.REJECTED,
+            )
+        litellm = await self._load()
+        watched, normalised, said = await self._complete(litellm, key, request.messages, parameters)
+        if not watched.exchanges:
+            raise AttemptError(f"endpoint {self.name!r}: nothing was sent: {said}", evidence=Evidence.AUTH)
+        exchange = watched.exchanges[0]
+        failed = exchange.failure(self.name)
+        return failed or self._route.read(exchange.received.data, normalised).reply(exchange.wire())
+
+    async def _complete(
+        self,
+        litellm: Any,
+        key: str | None,
+        messages: Sequence[Message],
+        parameters: Mapping[str, JSON],
+        *,
+        rehearsal: bool = False,
+    ) -> tuple[Watch, Mapping[str, Any] | None, str]:
+        """What was sent, what litellm made of the answer, and what it said if it made nothing of it."""
+        from pytest_fairness.endpoints.litellm_clients import Watch, watch
+
+        watched = Watch(rehearsal=rehearsal)
+        token = watch.set(watched)
+        try:
+            quieten()
+            call = self._call(litellm, key, messages, parameters)
+            if rehearsal:
+                call |= {"api_base": _NOWHERE, "api_key": _NO_KEY}
+            response = await litellm.acompletion(**call)
+            return watched, response.model_dump(), ""
+        except Exception as error:  # noqa: BLE001 - what happened is read off the wire, not off the exception
+            return watched, None, redact(f"{type(error).__name__}: {error}")
+        finally:
+            watch.reset(token)
+
+    async def aclose(self) -> None:
+        self._client = None
+        await self._sender.aclose()
+
+    async def _load(self) -> Any:
+        if self._lock is None:
+            self._lock = asyncio.Lock()
+        async with self._lock:
+            if self._litellm is None:
+                # In a thread: the import takes seconds, and other attempts have deadlines to keep.
+                litellm = await asyncio.to_thread(load_litellm)
+                if self._route.client == "either":
+                    await self._rehearse(litellm)
+                self._litellm = litellm
+        return self._litellm
+
+    async def _rehearse(self, litellm: Any) -> None:
+        """Make sure that litellm sends this provider's requests through our client.
+
+        For some providers it ignores the client that it is given: it then retries and follows redirects on its own
+        and nothing of it can be logged. The rehearsal goes to an address where nobody listens, without a key.
+        """
+        watched, _, said = await self._complete(litellm, None, (Message("user", "-"),), {}, rehearsal=True)
+        if not watched.exchanges:
+            raise AttemptError(
+                f"endpoint {self.name!r}: litellm does not send {self._model!r} through the client that it is given, so "
+                "that nothing could be logged or kept from being sent twice; use the provider's OpenAI-compatible "
+                f"address with type: openai, or write an endpoint type of your own ({said})",
+                evidence=Evidence.AUTH,
+            )
+
+    def _call(
+        self, litellm: Any, key: str | None, messages: Sequence[Message], parameters: Mapping[str, JSON]
+    ) -> dict[str, Any]:
+        placeholder = self._route.placeholder or self._base_url is not None
+        api_key = key or (_NO_KEY if placeholder else None)
+        call: dict[str, Any] = {
+            "model": self._model,
+            "messages": [{"role": m.role, "content": m.content} for m in messages],
+            "client": self._client_for(litellm, api_key),
+            "max_retries": 0,
+            "num_retries": 0,
+            "timeout": _NO_TIMEOUT,
+            "drop_params": False,
+            "stream": False,
+            "no-log": True,
+            **parameters,
+        }
+        if self._base_url is not None:
+            call["api_base"] = self._base_url
+        if api_key is not None:
+            call["api_key"] = api_key
+        if self._route.client == "azure" or self._config.api_version:
+            call["api_version"] = self._api_version
+        return call
+
+    def _client_for(self, litellm: Any, api_key: str | None) -> Any:
+        from pytest_fairness.endpoints import litellm_clients as clients
+
+        if self._client is None or self._client_key != api_key:
+            self._client_key = api_key
+            match self._route.client:
+                case "openai":
+                    self._client = clients.openai_client(
+                        self._sender, api_key=api_key or _NO_KEY, base_url=self._base_url
+                    )
+                case "azure":
+                    self._client = clients.azure_client(
+                        self._sender,
+                        api_key=api_key or _NO_KEY,
+                        base_url=self._base_url or "",
+                        api_version=self._api_version,
+                    )
+                case "either":
+                    found_key, base_url = self._found(litellm, api_key)
+                    self._client = clients.either_client(
+                        self._sender, api_key=found_key or _NO_KEY, base_url=base_url
+                    )
+                case _:
+                    self._client = clients.http_client(self._sender)
+        return self._client
+
+    def _found(self, litellm: Any, api_key: str | None) -> tuple[str | None, str | None]:
+        """The key and the address that litellm knows for the provider."""
+        _, _, key, base_url = litellm.get_llm_provider(
+            model=self._model, api_base=self._base_url, api_key=api_key
+        )
+        remember(key)
+        return key or api_key, base_url or self._base_url
