@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pytest_fairness.endpoints.protocol import Evidence
@@ -44,13 +44,17 @@ class Policy:
 class Batch:
     """The trials of one call of ``Engine.run`` that were not in the store. All methods run on the event loop.
 
+    *keys* are in the order of asking; *begin* makes the conversation of a key when its turn comes, given its
+    place among those that this process asks, and *finish* logs one that has ended.
+
     ``asked`` holds the trials that this process asked, ``late`` says that the deadline left some unasked.
     """
 
     def __init__(
         self,
-        conversations: list[Conversation],
+        keys: Sequence[str],
         *,
+        begin: Callable[[str, int], Conversation],
         asker: Asker,
         store: RunStore,
         budget: Budget | None,
@@ -68,8 +72,10 @@ class Batch:
         self._finish = finish
         self._progress = progress
         self._label = label
-        self._all = {conversation.key: conversation for conversation in conversations}
-        self._unclaimed = deque(self._all)
+        self._begin = begin
+        self._planned = len(keys)
+        self._taken = 0
+        self._unclaimed = deque(keys)
         self._queue: deque[Conversation] = deque()
         self._busy: list[str] = []
         self._claimed: set[str] = set()
@@ -88,10 +94,10 @@ class Batch:
         that was under way is logged, and gives up the claims of what was not asked.
         """
         if self._progress is not None:
-            self._progress.begin(len(self._all), self._label)
+            self._progress.begin(self._planned, self._label)
         try:
             while True:
-                count = min(self._policy.concurrency, len(self._all))
+                count = min(self._policy.concurrency, self._planned)
                 self._workers = [asyncio.create_task(self._work()) for _ in range(count)]
                 await asyncio.gather(*self._workers, return_exceptions=True)
                 if self._stopped.is_set() or self.late or not self._busy:
@@ -158,7 +164,8 @@ class Batch:
         self._busy += claimed.busy
         for key, records in claimed.mine.items():
             self._claimed.add(key)
-            conversation = self._all[key]
+            conversation = self._begin(key, self._taken)
+            self._taken += 1
             conversation.resume(records)
             self._queue.append(conversation)
 

@@ -108,6 +108,7 @@ class Engine:
         """
         with self._mutex:
             keys = [self.key_of(one) for one in planned]
+            self.store.changed()
             found: dict[str, Trial] = {}
             cells: dict[str, str] = {}
             missing: dict[str, PlannedTrial] = {}
@@ -179,14 +180,16 @@ class Engine:
                 future.cancel()
 
     async def _make_batch(self, missing: dict[str, PlannedTrial]) -> Batch:
-        planned = list(missing.items())
-        strata = [(one.cell.arm, *sorted(one.cell.groups.items())) for _, one in planned]
-        conversations = []
-        for order, index in enumerate(interleaved(strata, self.seed)):
-            key, one = planned[index]
-            conversations.append(Conversation(key, one, sent_parameters(self.endpoint, one.parameters), order))
+        keys = list(missing)
+        strata = [(one.cell.arm, *sorted(one.cell.groups.items())) for one in missing.values()]
+
+        def begin(key: str, order: int) -> Conversation:
+            one = missing[key]
+            return Conversation(key, one, sent_parameters(self.endpoint, one.parameters), order)
+
         return Batch(
-            conversations,
+            [keys[index] for index in interleaved(strata, self.seed)],
+            begin=begin,
             asker=self._asker,
             store=self.store,
             budget=self._budget,

@@ -105,8 +105,8 @@ class TrialRecord:
 
     ``messages`` is the conversation as it was sent. ``parameters_asked`` are those of the test,
     ``parameters_sent`` those with the endpoint's defaults. ``endpoint`` is its name, ``identity`` the hash
-    under which the log's ``engine`` record spells it out. ``order`` is the trial's place in the seeded order
-    of its batch.
+    under which the log's ``engine`` record spells it out. ``order`` is the trial's place in the order
+    in which its process took the trials of its batch up.
     """
 
     trial: Trial

@@ -89,15 +89,14 @@ class RunStore:
     # ------------------------------------------------------------ reading
 
     def record(self, key: str) -> dict[str, Any] | None:
-        """The log record of the finished trial *key*, whoever asked it, or None."""
+        """The log record of the finished trial *key*, or None; as of the last look at what others have
+        logged."""
         with self._mutex:
-            record = self._index.trial(key)
-            if record is None and self._index.refresh():
-                record = self._index.trial(key)
-        return record
+            return self._index.trial(key)
 
     def trial(self, key: str) -> Trial | None:
         """The finished trial *key*, whoever asked it, or None."""
+        self.changed()
         record = self.record(key)
         return None if record is None else trial_of(record)
 
