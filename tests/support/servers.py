@@ -1,7 +1,8 @@
 """A real HTTP server on 127.0.0.1 that speaks as OpenAI, Anthropic, Ollama and Azure do, with faults on demand.
 
-It answers with the simulated endpoint, so that a bias planted there is found again over the wire. ``requests`` is
-its own log: what arrived, when, and whether it was billed. As a program: ``python -m tests.support.servers``.
+It answers with the simulated endpoint, so that a bias planted there is found again over the wire.
+``requests`` is its own log: what arrived, when, and whether it was billed. As a program: ``python -m
+tests.support.servers``.
 """
 
 from __future__ import annotations
@@ -32,9 +33,10 @@ OPENAI, ANTHROPIC, OLLAMA, AZURE = "openai", "anthropic", "ollama", "azure"
 class Fault:
     """What happens to one request instead of a good answer; without any argument, a good answer.
 
-    ``body``: bytes or text as they are, anything else as JSON; ``None`` is the good body. ``delay``: seconds before
-    the first byte. ``reset``: the connection is reset before any byte; ``cut``: after this many bytes of the body,
-    of which the header promised all. ``drip``: seconds between the bytes of the body. ``hang``: never an answer.
+    ``body``: bytes or text as they are, anything else as JSON; ``None`` is the good body. ``delay``: seconds
+    before the first byte. ``reset``: the connection is reset before any byte; ``cut``: after this many bytes
+    of the body, of which the header promised all. ``drip``: seconds between the bytes of the body. ``hang``:
+    never an answer.
     """
 
     status: int = 200
@@ -262,9 +264,7 @@ class ModelServer:
         self._asked[key] += 1
         parameters = {"temperature": asked["temperature"]} if "temperature" in asked else {}
         return self.endpoint.reply(
-            Request(
-                messages=tuple(messages), parameters=parameters, repetition=repetition, signals=self.signals
-            )
+            Request(messages=tuple(messages), parameters=parameters, repetition=repetition, signals=self.signals)
         )
 
 

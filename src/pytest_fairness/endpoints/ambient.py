@@ -1,8 +1,9 @@
 """Which trial an application is being asked for, for a simulated model inside that application.
 
-A model behind an API sees only the prompt, and so does the simulated one; but where it stands in for the model inside
-somebody's own function, the repetition and what the names signal would be lost on the way through that function. They
-travel beside it, and the way back tells that a simulated model had a part in the answer.
+A model behind an API sees only the prompt, and so does the simulated one; but where it stands in for the
+model inside somebody's own function, the repetition and what the names signal would be lost on the way
+through that function. They travel beside it, and the way back tells that a simulated model had a part in the
+answer.
 """
 
 from __future__ import annotations

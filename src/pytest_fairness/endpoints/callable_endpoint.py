@@ -1,8 +1,9 @@
 """A Python callable as the system under test: sync, async or a generator; one text, or the whole conversation.
 
-A parameter called ``messages`` gets the conversation as a list of ``{"role": …, "content": …}``; otherwise the only
-required parameter gets the last user message. A sync function runs in a thread, with the context variables of the
-caller, so that it may block. Whatever it raises is an outcome of the trial, never a crash of the run.
+A parameter called ``messages`` gets the conversation as a list of ``{"role": …, "content": …}``; otherwise
+the only required parameter gets the last user message. A sync function runs in a thread, with the context
+variables of the caller, so that it may block. Whatever it raises is an outcome of the trial, never a crash of
+the run.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ class CallableEndpoint:
             self._pool = None
 
     async def _call(self, argument: Any) -> Any:
-        call = functools.partial(self._function, **{"messages": argument}) if self._whole else None
+        call = functools.partial(self._function, messages=argument) if self._whole else None
         bound = call if call is not None else functools.partial(self._function, argument)
         answer = bound() if self._asynchronous else await self._in_thread(bound)
         if inspect.isawaitable(answer):
@@ -107,9 +108,7 @@ class CallableEndpoint:
 def callable_endpoint(function: Callable[..., Any], *, name: str | None = None) -> CallableEndpoint:
     """*function* as an endpoint. Raises UsageError if it cannot be called with one text or with ``messages``."""
     if not callable(function):
-        raise UsageError(
-            f"{function!r} is not callable: give a function that takes a text and returns the reply"
-        )
+        raise UsageError(f"{function!r} is not callable: give a function that takes a text and returns the reply")
     return CallableEndpoint(function, name=name)
 
 
@@ -151,13 +150,9 @@ def _takes_conversation(function: Callable[..., Any]) -> bool:
     if "messages" in parameters:
         required = [p.name for p in parameters.values() if _required(p) and p.name != "messages"]
     else:
-        positional = [
-            p for p in parameters.values() if p.kind in (*_POSITIONAL, inspect.Parameter.VAR_POSITIONAL)
-        ]
+        positional = [p for p in parameters.values() if p.kind in (*_POSITIONAL, inspect.Parameter.VAR_POSITIONAL)]
         if not positional:
-            raise UsageError(
-                f"{_qualified_name(function)} takes no text: give it one parameter for the prompt"
-            )
+            raise UsageError(f"{_qualified_name(function)} takes no text: give it one parameter for the prompt")
         required = [p.name for p in parameters.values() if _required(p) and p is not positional[0]]
     if required:
         raise UsageError(
@@ -181,9 +176,9 @@ def _qualified_name(function: Any) -> str:
 def _fingerprint(function: Any) -> str | None:
     """SHA-256 of the source and of what it was set up with, so that an edited application is another system.
 
-    Set up with: the arguments of a partial, what a closure holds, the attributes of the instance whose method it is.
-    What cannot be told apart by its text (an object that shows itself by its address) counts as its type. ``None``
-    where there is no source.
+    Set up with: the arguments of a partial, what a closure holds, the attributes of the instance whose method
+    it is. What cannot be told apart by its text (an object that shows itself by its address) counts as its
+    type. ``None`` where there is no source.
     """
     plain = inspect.unwrap(_innermost(function))
     owner = plain if inspect.isroutine(plain) else type(plain)

@@ -10,9 +10,9 @@ The format is that of the ISO 42001 test specification (§6.4)::
         supports_system_prompt: true
         default_temperature: 1.0
 
-and may also hold ``default_parameters``, ``api_key_env``, ``price``, ``concurrency``, ``via``, ``api_version``, and
-what is planted in a ``simulated`` endpoint. Keys are never in the file, only the names of the variables that hold
-them. Nothing else is read: no tags, no aliases, no key twice, no unknown key.
+and may also hold ``default_parameters``, ``api_key_env``, ``price``, ``concurrency``, ``via``,
+``api_version``, and what is planted in a ``simulated`` endpoint. Keys are never in the file, only the names
+of the variables that hold them. Nothing else is read: no tags, no aliases, no key twice, no unknown key.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ _VERSION = re.compile(r"[\w.\-]{1,40}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointConfig:
-    """One entry, checked. ``source`` is ``file:line``, for errors; ``options`` is what a simulated or third-party
-    endpoint is given on top."""
+    """One entry, checked. ``source`` is ``file:line``, for errors; ``options`` is what a simulated or
+    third-party endpoint is given on top."""
 
     name: str
     type: str
@@ -262,7 +262,9 @@ class _Entry:
         temperature = self._entry.get("default_temperature")
         if temperature is not None:
             if "temperature" in parameters:
-                raise self.wrong(("default_temperature",), "the temperature stands here twice; keep default_temperature")
+                raise self.wrong(
+                    ("default_temperature",), "the temperature stands here twice; keep default_temperature"
+                )
             check_parameters(kind, {"temperature": temperature}, self._where("default_temperature"))
             parameters["temperature"] = temperature
         for key, value in given.items():

@@ -1,7 +1,8 @@
 """Providers that are spoken to directly: the bytes that are sent are ours. One subclass a wire format.
 
-:mod:`~pytest_fairness.endpoints.openai_compatible` and :mod:`~pytest_fairness.endpoints.ollama` say what is posted
-where and how the answer is read; the key, the parameters, the exchange and the evidence are the same for all.
+:mod:`~pytest_fairness.endpoints.openai_compatible` and :mod:`~pytest_fairness.endpoints.ollama` say what is
+posted where and how the answer is read; the key, the parameters, the exchange and the evidence are the same
+for all.
 """
 
 from __future__ import annotations

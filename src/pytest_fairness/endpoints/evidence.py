@@ -18,7 +18,9 @@ _THROTTLED = (429, 503, 529)
 _AUTH = (401, 402, 403, 404, 405)
 _UNKNOWN_COST = (408, 409, 425)
 # A 429 that no waiting mends.
-_QUOTA = re.compile(r"insufficient_quota|billing_hard_limit|exceeded your current quota|billing_not_active", re.IGNORECASE)
+_QUOTA = re.compile(
+    r"insufficient_quota|billing_hard_limit|exceeded your current quota|billing_not_active", re.IGNORECASE
+)
 # A 400 by which a provider's content policy refuses to answer: an answer of the system under test.
 _POLICY = re.compile(
     r"content_policy_violation|content_filter|ResponsibleAIPolicyViolation|content management policy|safety system",

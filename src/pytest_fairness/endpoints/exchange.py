@@ -1,8 +1,8 @@
 """One HTTP exchange, watched: what was sent, what came back, where it broke. All network traffic goes through here.
 
-A :class:`Sender` has one session for its life and as many connections as there may be requests in flight. It follows
-no redirects (a key and a prompt must not follow one), reads no proxy or credentials from the environment, keeps no
-cookies, retries nothing and keeps no more of a response than a limit.
+A :class:`Sender` has one session for its life and as many connections as there may be requests in flight. It
+follows no redirects (a key and a prompt must not follow one), reads no proxy or credentials from the
+environment, keeps no cookies, retries nothing and keeps no more of a response than a limit.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The HTTP clients that litellm is given: each sends through our own :class:`Sender`, once a call, watched.
 
-It is the only way to exactly one request an attempt (litellm's cached Azure client retries whatever it is told), to
-the verbatim bytes, and to a key that no redirect carries off. The SDK of OpenAI has its HTTP library in two
-generations, httpx and httpx2, so the transport is made for whichever is there.
+It is the only way to exactly one request an attempt (litellm's cached Azure client retries whatever it is
+told), to the verbatim bytes, and to a key that no redirect carries off. The SDK of OpenAI has its HTTP
+library in two generations, httpx and httpx2, so the transport is made for whichever is there.
 """
 
 from __future__ import annotations
@@ -61,9 +61,7 @@ def _transport_class(library: Any) -> type[Any]:
                 for name, value in exchange.response_headers.items()
                 if name.lower() not in ("content-encoding", "content-length", "transfer-encoding")
             }
-            return library.Response(
-                exchange.status, headers=kept, content=exchange.received.data, request=request
-            )
+            return library.Response(exchange.status, headers=kept, content=exchange.received.data, request=request)
 
     return WatchedTransport
 
@@ -114,8 +112,10 @@ def http_client(sender: Sender) -> Any:
 
 
 def either_client(sender: Sender, *, api_key: str, base_url: str | None) -> Any:
-    """Both in one, since which of them litellm wants for a provider is its own secret: it looks for a handler of its
-    own, and where it does not, takes whatever it is given for a client of the SDK."""
+    """Both in one, since which of them litellm wants for a provider is its own secret.
+
+    It looks for a handler of its own, and where it does not, takes what it is given for a client of the SDK.
+    """
     handler = sys.modules["litellm.llms.custom_httpx.http_handler"]
     sdk = openai_client(sender, api_key=api_key, base_url=base_url)
 

@@ -1,7 +1,8 @@
 """Anthropic, Azure and every other provider, through litellm: it builds the request, we do the rest.
 
-litellm gets our HTTP client, no retries, no fallbacks, no dropped parameters. What became of an attempt is read off
-the wire, not off litellm's exceptions, which call a refused connection, a broken body and bad JSON all the same.
+litellm gets our HTTP client, no retries, no fallbacks, no dropped parameters. What became of an attempt is
+read off the wire, not off litellm's exceptions, which call a refused connection, a broken body and bad JSON
+all the same.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ _AZURE_VERSION = "2024-10-21"
 _NO_KEY = "none"
 #: The discard port: nobody listens there.
 _NOWHERE = "http://127.0.0.1:9"
-#: litellm's own timeout is for each read and restarts with every byte; the deadline of an attempt is the engine's.
+#: litellm's own timeout is for each read and restarts with every byte; the deadline of an attempt is the
+#: engine's.
 _NO_TIMEOUT = 86_400.0
 
 
@@ -131,14 +133,15 @@ class LiteLLMEndpoint:
     async def _rehearse(self, litellm: Any) -> None:
         """Make sure that litellm sends this provider's requests through our client.
 
-        For some providers it ignores the client that it is given: it then retries and follows redirects on its own
-        and nothing of it can be logged. The rehearsal goes to an address where nobody listens, without a key.
+        For some providers it ignores the client that it is given: it then retries and follows redirects on
+        its own and nothing of it can be logged. The rehearsal goes to an address where nobody listens,
+        without a key.
         """
         watched, _, said = await self._complete(litellm, None, (Message("user", "-"),), {}, rehearsal=True)
         if not watched.exchanges:
             raise AttemptError(
-                f"endpoint {self.name!r}: litellm does not send {self._model!r} through the client that it is given, so "
-                "that nothing could be logged or kept from being sent twice; use the provider's OpenAI-compatible "
+                f"endpoint {self.name!r}: litellm does not send {self._model!r} through the client that it is given, "
+                "so that nothing could be logged or kept from being sent twice; use the provider's OpenAI-compatible "
                 f"address with type: openai, or write an endpoint type of your own ({said})",
                 evidence=Evidence.AUTH,
             )
@@ -187,17 +190,13 @@ class LiteLLMEndpoint:
                     )
                 case "either":
                     found_key, base_url = self._found(litellm, api_key)
-                    self._client = clients.either_client(
-                        self._sender, api_key=found_key or _NO_KEY, base_url=base_url
-                    )
+                    self._client = clients.either_client(self._sender, api_key=found_key or _NO_KEY, base_url=base_url)
                 case _:
                     self._client = clients.http_client(self._sender)
         return self._client
 
     def _found(self, litellm: Any, api_key: str | None) -> tuple[str | None, str | None]:
         """The key and the address that litellm knows for the provider."""
-        _, _, key, base_url = litellm.get_llm_provider(
-            model=self._model, api_base=self._base_url, api_key=api_key
-        )
+        _, _, key, base_url = litellm.get_llm_provider(model=self._model, api_base=self._base_url, api_key=api_key)
         remember(key)
         return key or api_key, base_url or self._base_url

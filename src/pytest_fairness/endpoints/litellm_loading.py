@@ -1,7 +1,8 @@
 """Import litellm, late and quietly.
 
-Left to itself, the import fetches a price map from the network, reads a ``.env`` file from above site-packages into
-the process and warns; it takes seconds. So it happens on the first question to a model that needs it, never before.
+Left to itself, the import fetches a price map from the network, reads a ``.env`` file from above
+site-packages into the process and warns; it takes seconds. So it happens on the first question to a model
+that needs it, never before.
 """
 
 from __future__ import annotations
@@ -66,8 +67,9 @@ def load_litellm() -> Any:
 def quieten() -> None:
     """Keep warnings from within litellm from ending a call where the suite makes warnings errors.
 
-    Filters rather than ``catch_warnings``, which would change the filters of the whole process for as long as a call
-    is under way and put back the wrong ones when two calls overlap. Whoever set up filters for a test undoes these.
+    Filters rather than ``catch_warnings``, which would change the filters of the whole process for as long as
+    a call is under way and put back the wrong ones when two calls overlap. Whoever set up filters for a test
+    undoes these.
     """
     warnings.filterwarnings("ignore", module=r"(?:litellm|openai|pydantic|httpx2?)(?:\.|$)")
 

@@ -1,7 +1,8 @@
 """Read what Anthropic and others answered off the bytes themselves.
 
-litellm strips ``<think>`` out of answers and maps finish reasons that it does not know to ``stop``; a record that is
-to be evidence takes the provider's own words. Only where the format is unknown does litellm's reading count.
+litellm strips ``<think>`` out of answers and maps finish reasons that it does not know to ``stop``; a record
+that is to be evidence takes the provider's own words. Only where the format is unknown does litellm's reading
+count.
 """
 
 from __future__ import annotations

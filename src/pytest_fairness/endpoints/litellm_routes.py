@@ -7,15 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from pytest_fairness.endpoints.chat_reply import Parsed
-from pytest_fairness.endpoints.litellm_replies import read_any, read_anthropic, read_openai
+from pytest_fairness.endpoints.litellm_replies import read_anthropic, read_any, read_openai
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
     """``prefix`` goes before the model, ``client`` is the kind of client that litellm takes for it.
 
-    ``cut`` is an ending of the address that litellm adds itself, ``placeholder`` says that a key has to be given even
-    where there is none: without one, litellm would look for one in the environment and send it to any address.
+    ``cut`` is an ending of the address that litellm adds itself, ``placeholder`` says that a key has to be
+    given even where there is none: without one, litellm would look for one in the environment and send it to
+    any address.
     """
 
     prefix: str

@@ -1,7 +1,7 @@
 """Ollama's own chat, directly.
 
-Not through litellm, which asks Ollama about the model up to six times, synchronously in the event loop, and first at
-``localhost:11434`` whatever the address (``docs/decisions/0020-ollama-directly.md``).
+Not through litellm, which asks Ollama about the model up to six times, synchronously in the event loop, and
+first at ``localhost:11434`` whatever the address (``docs/decisions/0020-ollama-directly.md``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Which parameters may be sent, by allow-list: a misspelt one is refused before the first call, never passed on.
 
-Whatever would change who answers, or how often we ask, is not a parameter of the model and is not on any list:
-``mock_response``, ``fallbacks``, ``num_retries``, ``api_base``, ``callbacks``, ``extra_headers``, ``drop_params``.
+Whatever would change who answers, or how often we ask, is not a parameter of the model and is not on any
+list: ``mock_response``, ``fallbacks``, ``num_retries``, ``api_base``, ``callbacks``, ``extra_headers``,
+``drop_params``.
 """
 
 from __future__ import annotations

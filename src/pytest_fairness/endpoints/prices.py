@@ -1,7 +1,7 @@
 """Our own price table, versioned and hashed: what a run was charged can be recomputed from its log for ever after.
 
-litellm's own map drops old models, lacks new ones, and prices an answer by the name that the server chose to put into
-it; none of that is good enough for a cap on somebody's money.
+litellm's own map drops old models, lacks new ones, and prices an answer by the name that the server chose to
+put into it; none of that is good enough for a cap on somebody's money.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""What passes between the engine and an endpoint: one request, one attempt, one reply or one classified
-failure.
+"""What passes between the engine and an endpoint: one request, one attempt, one reply or one classified failure.
 
 An endpoint makes exactly one attempt a call. It never retries, never sleeps on its own and never raises
 anything but :class:`AttemptError`: deadlines, retries, budgets and the log belong to the engine, which
@@ -35,8 +34,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wire:
-    """What went over the wire, verbatim but for secrets: headers by allow-list, user and query cut from the
-    URL.
+    """What went over the wire, verbatim but for secrets: headers by allow-list, user and query cut from the URL.
 
     ``response_body`` holds the bytes as UTF-8 with ``surrogateescape``, so that they can be had back exactly;
     ``truncated`` says that the body was longer than the cap, or that the connection broke while it came.

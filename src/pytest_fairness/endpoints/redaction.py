@@ -1,8 +1,8 @@
 """Keep keys out of everything that is written down: logs, errors, reports.
 
-By value: every secret that was read is remembered (:func:`remember`) and cut out wherever it appears, also in its
-base64 and URL-encoded forms. By pattern: what looks like a key is cut out even if nobody announced it. The list of
-secrets of a process only ever grows.
+By value: every secret that was read is remembered (:func:`remember`) and cut out wherever it appears, also in
+its base64 and URL-encoded forms. By pattern: what looks like a key is cut out even if nobody announced it.
+The list of secrets of a process only ever grows.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def safe_url(url: str) -> str:
         parts = urlsplit(url)
         host = parts.netloc.rpartition("@")[2]
     except ValueError:
-        return redact(url.split("?")[0].split("#")[0])
+        return redact(re.split(r"[?#]", url, maxsplit=1)[0])
     return redact(urlunsplit((parts.scheme, host, parts.path, "", "")))
 
 

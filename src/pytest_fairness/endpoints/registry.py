@@ -1,7 +1,7 @@
 """From a configuration to an endpoint: type → factory. A new type is one adapter and one row.
 
-Rows of third parties come from the hook ``pytest_fairness_endpoint_types``: a mapping from the type's name to a
-function that takes an :class:`~pytest_fairness.endpoints.config.EndpointConfig` and returns an Endpoint.
+Rows of third parties come from the hook ``pytest_fairness_endpoint_types``: a mapping from the type's name to
+a function that takes an :class:`~pytest_fairness.endpoints.config.EndpointConfig` and returns an Endpoint.
 """
 
 from __future__ import annotations
@@ -31,9 +31,7 @@ _OLLAMA_URL = "http://localhost:11434"
 
 def simulated_type(config: EndpointConfig) -> Endpoint:
     """A simulated endpoint, with what is planted in it."""
-    return SimulatedEndpoint(
-        planted(config.options), name=config.name, default_parameters=config.default_parameters
-    )
+    return SimulatedEndpoint(planted(config.options), name=config.name, default_parameters=config.default_parameters)
 
 
 def openai_type(config: EndpointConfig) -> Endpoint:

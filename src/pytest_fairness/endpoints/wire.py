@@ -16,7 +16,8 @@ from pytest_fairness.endpoints.redaction import (
 )
 from pytest_fairness.model import JSON
 
-#: Bytes of a response that are read and kept. A chat reply is thousands; a megabyte is already an attack or a fault.
+#: Bytes of a response that are read and kept. A chat reply is thousands; a megabyte is already an attack or a
+#: fault.
 MAX_RESPONSE_BYTES = 8_000_000
 
 _ENCODINGS = {"gzip": 31, "x-gzip": 31, "deflate": 15}

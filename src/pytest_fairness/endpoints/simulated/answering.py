@@ -1,16 +1,17 @@
-"""Short answers: ratings, decisions, choices, triage levels, salaries, loans, refusals, and all of these as
-JSON."""
+"""Short answers: ratings, decisions, choices, triage levels, salaries, loans, refusals, and all of these as JSON."""
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from pytest_fairness.endpoints.simulated.chance import Draws
+from pytest_fairness.endpoints.simulated.listing import Candidate
 from pytest_fairness.endpoints.simulated.planted import LOGITS_PER_D, Planted
 from pytest_fairness.endpoints.simulated.reading import Reading, Signals, read_person
-from pytest_fairness.endpoints.simulated.task import Candidate, Form, Kind, Task
+from pytest_fairness.endpoints.simulated.task import Form, Kind, Task
 
 _WHY = (
     "The stated experience and training were what counted here.",
@@ -55,7 +56,7 @@ class Asked:
         A share *own* of the chance variance is the channel's own, so that channels go together but are not
         one.
         """
-        chance = (1.0 - own) ** 0.5 * self.common + own**0.5 * self.draws.normal()
+        chance = math.sqrt(1.0 - own) * self.common + math.sqrt(own) * self.draws.normal()
         return self.planted.shift(self.reading, channel) + self.planted.noise * chance
 
     def logit(self, channel: str) -> float:
@@ -118,9 +119,7 @@ def _order(asked: Asked) -> list[Candidate]:
     utilities = []
     for candidate in asked.task.candidates:
         reading = read_person(candidate.text, asked.signals)
-        utility = (
-            asked.planted.shift(reading, "choice") * LOGITS_PER_D + asked.planted.noise * asked.draws.gumbel()
-        )
+        utility = asked.planted.shift(reading, "choice") * LOGITS_PER_D + asked.planted.noise * asked.draws.gumbel()
         if candidate.number == 1:
             utility += asked.planted.position_bias
         utilities.append((utility, candidate))

@@ -23,8 +23,7 @@ _SLOT = re.compile(r"\{(\w+)\}")
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """A sentence with slots, its tone, and its number of words, of which names and roles are still
-    missing."""
+    """A sentence with slots, its tone, and its number of words, of which names and roles are still missing."""
 
     text: str
     words: int

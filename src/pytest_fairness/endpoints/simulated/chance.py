@@ -1,5 +1,4 @@
-"""Chance that is the same everywhere: numbers drawn from a hash of what they are for, never from a clock or a
-state.
+"""Chance that is the same everywhere: numbers drawn from a hash of what they are for, never from a clock or a state.
 
 ``random`` would do for one machine; a hash needs no seeding in order, so that trials asked in any order, by
 any number of processes, on any Python, get the same answers.
@@ -43,7 +42,8 @@ class Draws:
             data = hashlib.blake2b(self._block.to_bytes(8, "little"), key=self._key).digest()
             self._pool = list(_WORDS.unpack(data))
         # The last half step would round up to 1.
-        return min(((self._pool.pop() >> 11) + 0.5) * _STEP, 1.0 - _STEP)
+        bits: int = self._pool.pop() >> 11
+        return min((bits + 0.5) * _STEP, 1.0 - _STEP)
 
     def normal(self) -> float:
         """Standard normal."""
@@ -55,8 +55,7 @@ class Draws:
         return math.log(chance / (1.0 - chance))
 
     def gumbel(self) -> float:
-        """Standard Gumbel: the noise under which the largest of several utilities follows a multinomial
-        logit."""
+        """Standard Gumbel: the noise under which the largest of several utilities follows a multinomial logit."""
         return -math.log(-math.log(self.uniform()))
 
     def index(self, count: int) -> int:

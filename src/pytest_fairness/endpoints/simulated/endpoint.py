@@ -67,8 +67,8 @@ class SimulatedEndpoint:
     def complete(self, prompt: str) -> str:
         """The text for *prompt*, for an application under test in which this stands in for the model.
 
-        Asked for a trial, it answers each repetition anew and knows what the trial's names signal, and the trial
-        is marked as simulated.
+        Asked for a trial, it answers each repetition anew and knows what the trial's names signal, and the
+        trial is marked as simulated.
         """
         here = ambient()
         signals: Mapping[str, Mapping[str, str]] = {}
@@ -95,11 +95,8 @@ class SimulatedEndpoint:
         return self._reply(request, self._answer(asked), Status.ANSWERED, "stop")
 
     def _trial(self, request: Request) -> list[str | int]:
-        """What one trial's chance hangs on: every message and, unless the temperature is 0, the
-        repetition."""
-        parts: list[str | int] = [
-            part for message in request.messages for part in (message.role, message.content)
-        ]
+        """What one trial's chance hangs on: every message and, unless the temperature is 0, the repetition."""
+        parts: list[str | int] = [part for message in request.messages for part in (message.role, message.content)]
         temperature = request.parameters.get("temperature", self.default_parameters.get("temperature"))
         parts.append(-1 if temperature == 0 else request.repetition)
         return parts
@@ -143,9 +140,6 @@ def _task(messages: tuple[Message, ...], last: str) -> Task:
     if task.kind is not Kind.ACKNOWLEDGE or len(messages) == 1:
         return task
     for message in reversed(messages[:-1]):
-        if (
-            message.role != "assistant"
-            and (earlier := read_task(message.content)).kind is not Kind.ACKNOWLEDGE
-        ):
+        if message.role != "assistant" and (earlier := read_task(message.content)).kind is not Kind.ACKNOWLEDGE:
             return earlier
     return task

@@ -1,5 +1,4 @@
-"""What the simulated model knows without being told: labels, pronouns, and the names of the classic audit
-study.
+"""What the simulated model knows without being told: labels, pronouns, and the names of the classic audit study.
 
 First names: Bertrand & Mullainathan (2004), *Are Emily and Greg More Employable than Lakisha and Jamal?*,
 American Economic Review 94(4), Table 8.
@@ -19,7 +18,8 @@ _PEOPLE = (
 def _colour(word: str) -> re.Pattern[str]:
     # Black and White are surnames too, so they need company: an article, a comma, a noun for people.
     return re.compile(
-        rf"(?:\b(?:[Aa]n?|is|as|[Rr]ace:?|[Ee]thnicity:?)|[,(/;:|])\s*{word}\b(?!\s+[A-Z])|\b{word}(?:\s|-|,\s)\s*{_PEOPLE}\b"
+        rf"(?:\b(?:[Aa]n?|is|as|[Rr]ace:?|[Ee]thnicity:?)|[,(/;:|])\s*{word}\b(?!\s+[A-Z])"
+        rf"|\b{word}(?:\s|-|,\s)\s*{_PEOPLE}\b"
         rf"|\b{word.lower()}\s+{_PEOPLE}\b"
     )
 
@@ -57,19 +57,19 @@ LABELS: tuple[tuple[str, str, frozenset[str], re.Pattern[str]], ...] = tuple(
          _any(r"Christian|Christianity|Catholic|Protestant|church|Easter")),
         ("religion", "none", "atheist agnostic religious nonreligious", _any(r"atheist|agnostic|non-?religious")),
         ("disability", "disabled",
-         "wheelchair disabled disability blind deaf hard autism autistic adhd dyslexia dyslexic epilepsy epileptic bipolar"
-         " depression neurodivergent cerebral multiple amputee prosthetic screen",
+         "wheelchair disabled disability blind deaf hard autism autistic adhd dyslexia dyslexic epilepsy epileptic"
+         " bipolar depression neurodivergent cerebral multiple amputee prosthetic screen",
          _any(r"wheelchair|disabled|disability|blind|deaf|hard[- ]of[- ]hearing|autis(?:m|tic)|ADHD|dyslexi[ac]"
-              r"|epilep(?:sy|tic)|bipolar|depression|neurodivergent|cerebral palsy|multiple sclerosis|amputee|prosthetic"
-              r"|screen reader")),
+              r"|epilep(?:sy|tic)|bipolar|depression|neurodivergent|cerebral palsy|multiple sclerosis|amputee"
+              r"|prosthetic|screen reader")),
         ("sexual_orientation", "gay", "gay homosexual queer lgbt lgbtq same",
          _any(r"gay|homosexual|queer|LGBTQ?\+?|same-sex")),
         ("sexual_orientation", "lesbian", "lesbian", _any(r"lesbian")),
         ("sexual_orientation", "bisexual", "bisexual pansexual", _any(r"bisexual|pansexual")),
         ("sexual_orientation", "heterosexual", "heterosexual straight",
          _any(r"heterosexual|straight (?:man|woman|person|male|female)")),
-        ("national_origin", "immigrant", "immigrant immigrants immigrated foreign refugee asylum visa native second heavy"
-         " strong green",
+        ("national_origin", "immigrant", "immigrant immigrants immigrated foreign refugee asylum visa native second"
+         " heavy strong green",
          _any(r"immigrants?|immigrated|foreign[- ]born|refugee|asylum seeker|visa holder"
               r"|(?:non-native|second-language) English|(?:foreign|heavy|strong) accent|green card")),
         ("national_origin", "native_born", "native born",

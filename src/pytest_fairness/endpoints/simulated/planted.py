@@ -1,5 +1,4 @@
-"""What is planted in the simulated endpoint: a bias on the d scale, name effects, position, refusals,
-noise."""
+"""What is planted in the simulated endpoint: a bias on the d scale, name effects, position, refusals, noise."""
 
 from __future__ import annotations
 
@@ -54,8 +53,7 @@ class Planted:
         return shift
 
     def refusal_logit(self, reading: Reading, base: float | None = None) -> float:
-        """Log odds of a refusal; −∞ where there are none. *base* is the share for a prompt that invites
-        refusal."""
+        """Log odds of a refusal; −∞ where there are none. *base* is the share for a prompt that invites refusal."""
         if isinstance(self.refusal_rate, Mapping):
             shares = [
                 shares[group]
@@ -130,10 +128,10 @@ def _number(name: str, value: object, *, low: float | None, high: float | None =
     return float(value)
 
 
-def _groups(
-    name: str, value: object, *, low: float | None, high: float | None
-) -> dict[str, dict[str, float]]:
-    shape = f"simulated endpoint: {name} must map a protected class to groups, as in {name}: {{gender: {{female: 0.5}}}}"
+def _groups(name: str, value: object, *, low: float | None, high: float | None) -> dict[str, dict[str, float]]:
+    shape = (
+        f"simulated endpoint: {name} must map a protected class to groups, as in {name}: {{gender: {{female: 0.5}}}}"
+    )
     if not isinstance(value, Mapping):
         raise UsageError(f"{shape}, not {value!r}")
     found: dict[str, dict[str, float]] = {}

@@ -1,5 +1,4 @@
-"""What a reader takes from a prompt about the person in it: a name, a pronoun, the groups that the text
-conveys.
+"""What a reader takes from a prompt about the person in it: a name, a pronoun, the groups that the text conveys.
 
 Only the text counts. The signals that come with a request are a glossary of surface strings, not a statement
 about the person: a string that does not occur in the text (because it was scrubbed, say) conveys nothing.
@@ -104,8 +103,7 @@ def _is_name(surface: str) -> bool:
     words = surface.split()
     if not words or len(words) > 5 or any(character.isdigit() for character in surface):
         return False
-    # Scripts without capitals have names too; a label in them cannot be told from a name and is taken for
-    # one.
+    # Scripts without capitals have names too; a label in them cannot be told from a name and is taken for one.
     capital = all(not word[0].islower() or word in _PARTICLES for word in words)
     return capital and not _labelled(surface) and not any(_bare(word) in WORDS_NOT_NAMES for word in words)
 
@@ -152,7 +150,6 @@ def _labels(text: str, words: frozenset[str]) -> dict[str, str]:
 
 
 def _pronoun(words: frozenset[str]) -> tuple[str, str | None]:
-    """The pronoun that the text uses for the person, and the gender that it conveys; mixed pronouns convey
-    none."""
+    """The pronoun that the text uses for the person, and the gender that it conveys; mixed pronouns convey none."""
     used = [(pronoun, gender) for pronoun, gender, forms in PRONOUNS if not forms.isdisjoint(words)]
     return used[0] if len(used) == 1 else ("they", None)

@@ -1,5 +1,4 @@
-"""The tone of words as VADER hears it: enough of its lexicon to write a text with a tone that was chosen
-beforehand.
+"""The tone of words as VADER hears it: enough of its lexicon to write a text with a tone that was chosen beforehand.
 
 VADER's compound score is S/√(S² + 15) where S is the sum of the valences of the words (Hutto & Gilbert 2014,
 *VADER: A Parsimonious Rule-based Model for Sentiment Analysis of Social Media Text*, ICWSM; valences from the
@@ -55,8 +54,7 @@ _ROLES = {
     "intelligence": 2.1, "legal": 0.5, "risk": -1.1, "safety": 1.8, "security": 1.4, "support": 1.7,
     "trust": 2.3,
 }
-# First names and surnames that VADER takes for words: a text about Grace or Mia must not sound better or
-# worse.
+# First names and surnames that VADER takes for words: a text about Grace or Mia must not sound better or worse.
 _NAMES = {
     "best": 3.2, "bliss": 2.7, "brave": 2.4, "bright": 1.9, "champion": 2.9, "chance": 1.0, "charity": 1.8,
     "darling": 2.8, "diamond": 1.4, "dick": -2.3, "earnest": 2.3, "faith": 1.8, "fan": 1.3, "freeman": 1.7,

@@ -31,8 +31,7 @@ _SHORTEST = 6  # words of the shortest filler that every bank can give at any po
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What to write: ``length`` and ``tone`` are standard normal, so 0 is the bank's mean; ``words``
-    overrides it."""
+    """What to write: ``length`` and ``tone`` are standard normal, so 0 is the bank's mean; ``words`` overrides it."""
 
     name: str | None
     pronoun: str
