@@ -91,16 +91,21 @@ def expand(metafunc: pytest.Metafunc, tier: str) -> PlannedGrid | None:
         )
     if wanted == PULLS:
         _refuse(metafunc, "asks for both 'trials' and 'cell'; write two tests: they share their replies")
-    try:
-        grid = PlannedGrid(_plan(marker, Path(metafunc.definition.path).parent, metafunc.config.rootpath))
-    except UsageError as error:
-        _refuse(metafunc, str(error))
+    grid = _planned(metafunc, marker)
     tiers, ids = _tiers(grid, tier)
     metafunc.parametrize("tier", tiers, ids=ids, indirect=True)
     if "cell" in wanted:
         cells = [cell.id for cell in grid.grid]
         metafunc.parametrize("cell", range(len(cells)), ids=cells, indirect=True)
     return grid
+
+
+def _planned(metafunc: pytest.Metafunc, marker: pytest.Mark) -> PlannedGrid:
+    try:
+        return PlannedGrid(_plan(marker, Path(metafunc.definition.path).parent, metafunc.config.rootpath))
+    except UsageError as error:
+        problem = str(error)
+    _refuse(metafunc, problem)  # outside the except block: one error is told, not two
 
 
 def _plan(marker: pytest.Mark, folder: Path, root: Path) -> Grid:

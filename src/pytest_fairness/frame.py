@@ -141,7 +141,7 @@ def trials_frame(
         "undetermined": [trial.status not in (Status.REFUSED, Status.ANSWERED) for trial in trials],
         "endpoint": [endpoint.name] * len(trials),
         "model": [trial.model for trial in trials],
-        "simulated": [endpoint.simulated] * len(trials),
+        "simulated": [endpoint.simulated or trial.source == "simulated" for trial in trials],
         "replayed": [endpoint.replayed or trial.source == "replay" for trial in trials],
         "cost": [trial.cost for trial in trials],
         "seconds": [trial.seconds for trial in trials],

@@ -302,6 +302,11 @@ class Finding:
     simulated: bool = False
     replayed: bool = False
     justification: Mapping[str, JSON] | None = None
+    explanation: str = ""
+
+    def explain(self) -> str:
+        """The sentence, the method with its sources, and what would change the verdict, a paragraph each."""
+        return self.explanation or self.sentence
 
     def to_dict(self) -> dict[str, JSON]:
         """The finding as plain JSON, without NaN: what ``findings.json`` holds and what crosses processes."""

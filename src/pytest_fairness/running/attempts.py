@@ -11,7 +11,7 @@ from pytest_fairness.endpoints.protocol import AttemptError, Endpoint, Evidence,
 from pytest_fairness.errors import StoreError
 from pytest_fairness.model import JSON, Status, Usage
 from pytest_fairness.running.budget import Budget, dollars, used, worst_case
-from pytest_fairness.running.conversation import FREE, Conversation
+from pytest_fairness.running.conversation import FREE, SIMULATED, Conversation
 from pytest_fairness.running.records import Attempt, attempt_record, sent_record
 from pytest_fairness.running.store import RunStore
 
@@ -163,6 +163,7 @@ def _replied(reply: Reply) -> Ended:
         finish_reason=reply.finish_reason,
         model=reply.model,
         usage=_plain_usage(reply.usage),
+        flags=(SIMULATED,) if reply.simulated else (),
         error=error,
         wire=reply.wire,
     )

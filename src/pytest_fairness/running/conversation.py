@@ -20,6 +20,8 @@ _OUTCOME = {
     Evidence.PARTIAL: Status.MALFORMED,
 }
 
+#: The source of a trial in which a simulated model had a part, and the flag of an attempt that says so.
+SIMULATED = "simulated"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedTrial:
@@ -137,7 +139,7 @@ class Conversation:
             attempts=self.attempts,
             seconds=self.seconds,
             error=self.error,
-            source=source,
+            source=SIMULATED if SIMULATED in self.flags else source,
         )
 
 
