@@ -1,6 +1,4 @@
-"""Where a finding comes from: the running test, and what the table's own columns say of the system under
-test.
-"""
+"""Where a finding comes from: the running test, and what the table's own columns say of the system under test."""
 
 from __future__ import annotations
 
@@ -8,18 +6,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_fairness.current import current_test
-from pytest_fairness.model import Finding
+from pytest_fairness.model import Finding, Reason, Status, Verdict
+from pytest_fairness.wording import explain
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 def stamp(finding: Finding, frame: pd.DataFrame) -> Finding:
-    """*finding* with test_id, test_module, description, tier, model_endpoint, simulated and replayed filled
-    in.
+    """*finding* with test_id, test_module, description, tier, model_endpoint, simulated, replayed and explanation.
 
     One trial of a simulated endpoint, or replayed, makes the whole finding so: it must never pass for live
-    evidence. Several endpoints or model versions in one table are named in the notes.
+    evidence. A PASS over trials that were never run, or over answers of several model versions, is no PASS: it becomes
+    INCONCLUSIVE(INCOMPLETE) or INCONCLUSIVE(MIXED_MODELS).
     """
     test = current_test()
     endpoints = _distinct(frame, "endpoint")
@@ -30,7 +29,20 @@ def stamp(finding: Finding, frame: pd.DataFrame) -> Finding:
     if len(models) > 1:
         notes.append(f"more than one model version answered: {', '.join(models)}")
     tiers = _distinct(frame, "tier")
-    return replace(
+    unfit = Reason.INCOMPLETE if _not_run(frame) else Reason.MIXED_MODELS if len(models) > 1 else None
+    if unfit is not None and finding.verdict is Verdict.PASS:
+        because = {
+            Reason.INCOMPLETE: f"{_not_run(frame)} planned trials were never run",
+            Reason.MIXED_MODELS: f"{len(models)} model versions answered: {', '.join(models)}",
+        }[unfit]
+        said = finding.sentence.removeprefix("PASS: ")
+        finding = replace(
+            finding,
+            verdict=Verdict.INCONCLUSIVE,
+            reason=unfit,
+            sentence=f"INCONCLUSIVE: {because}, so this is no PASS yet ({said.rstrip('.')}).",
+        )
+    stamped = replace(
         finding,
         test_id=test.test_id if test is not None else finding.test_id,
         test_module=test.test_module if test is not None else finding.test_module,
@@ -41,6 +53,11 @@ def stamp(finding: Finding, frame: pd.DataFrame) -> Finding:
         replayed=finding.replayed or _any(frame, "replayed"),
         notes=tuple(notes),
     )
+    return replace(stamped, explanation=explain(stamped))
+
+
+def _not_run(frame: pd.DataFrame) -> int:
+    return int((frame["status"] == Status.NOT_RUN).sum()) if "status" in frame.columns else 0
 
 
 def _distinct(frame: pd.DataFrame, column: str) -> list[str]:

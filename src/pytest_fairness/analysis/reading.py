@@ -93,4 +93,5 @@ def cluster_noun(design: Design) -> str:
     """What the unit of evidence is called in a sentence."""
     if design.cluster_name is None:
         return "rows"
-    return f"{design.cluster_name}s" if design.cluster_name in ("name", "persona") else "clusters"
+    noun = design.cluster_name.replace("_", " ")
+    return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"

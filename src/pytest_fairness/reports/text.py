@@ -67,7 +67,10 @@ def _summary_of(finding: Finding, test: str, outcome: str) -> list[str]:
     head = f"{finding.verdict}{marked}: {sentence}"
     if finding.verdict is Verdict.PASS:
         return [clipped(f"  {head}", WIDTH)]
-    return [*wrapped(head, WIDTH, "  ", "    "), *([clipped(f"    {line(test)}", WIDTH)] if test else [])]
+    lines = wrapped(head, WIDTH, "  ", "    ")
+    if finding.justification is not None:
+        lines += wrapped(f"justified: {line(figures.justification_line(finding.justification))}", WIDTH, "    ", "    ")
+    return [*lines, *([clipped(f"    {line(test)}", WIDTH)] if test else [])]
 
 
 # ---------------------------------------------------------------- tables
