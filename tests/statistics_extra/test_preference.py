@@ -320,7 +320,9 @@ def test_options_out_of_range(options):
 
 
 def test_strong_position_bias_keeps_size_and_power():
-    """180 trials, position worth two logits: few false alarms, and .8 logits are seen; averaging would see little."""
+    """180 trials, position worth two logits: few false alarms, and .8 logits are seen; averaging would see
+    little.
+    """
     rng = np.random.default_rng(20)
 
     def share(preference, runs):

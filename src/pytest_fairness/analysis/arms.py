@@ -1,0 +1,468 @@
+"""Does one way of running the cells (scrubbed, say) show less disparity than another?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pytest_fairness.analysis.judging_choices import check_options
+from pytest_fairness.analysis.provenance import stamp
+from pytest_fairness.analysis.reading import read, scored_rows
+from pytest_fairness.errors import FrameError, UsageError
+from pytest_fairness.model import JSON, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
+from pytest_fairness.statistics.arms import ArmContrast, ArmRows, Estimate, contrast_arms, contrast_choices
+from pytest_fairness.statistics.choices import FIRST, Choices, cross, read_choices
+from pytest_fairness.statistics.corrections import correct
+from pytest_fairness.statistics.frames import DEFAULT_BLOCK, code, read_design, require_frame
+from pytest_fairness.statistics.one_sample import t_quantile
+from pytest_fairness.verdict import MAX_RAGGED, MINIMUM_N, Decision, as_spec, assertion_verdict, deciding_pair
+from pytest_fairness.wording import amount, effect_words, p_words
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from pytest_fairness.statistics.frames import Bools, Ints
+
+_RATES = (OutcomeKind.BINARY, OutcomeKind.REFUSAL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Data:
+    """The trials of all arms: which arm each row is of, the groups, and how to contrast two arms on two
+    groups.
+
+    ``count(arm, a, b)`` gives the fewest scored trials of the two groups in an arm.
+    """
+
+    arm: Ints
+    arms: tuple[str, ...]
+    labels: tuple[str, ...]
+    met: tuple[tuple[int, int], ...]
+    contrast: Callable[[int, int, int, int], ArmContrast | None]
+    count: Callable[[int, int, int], int]
+    outcome: str
+    kind: OutcomeKind
+    unit: str
+    one_cluster: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Tested:
+    a: int
+    b: int
+    contrast: ArmContrast | None
+    corrected: float
+    corrected_control: float
+    corrected_treated: float
+    n: int
+
+
+def analyze_arms(
+    frame: pd.DataFrame,
+    outcome: str | Callable[..., Any] | None = None,
+    *,
+    treated: str,
+    control: str,
+    by: str = "group",
+    arm: str = "arm",
+    placebo: str | None = None,
+    cluster: str | tuple[str, str] | None = "name",
+    block: str | Sequence[str] | None = "template",
+    kind: str = "auto",
+    first: str = "first",
+    second: str = "second",
+    chosen: str = "chosen",
+    neither: str = "neither",
+    alpha: float = 0.05,
+    correction: str = "bonferroni",
+    scorers: Mapping[str, Any] | None = None,
+) -> Finding:
+    """Compare the disparity between groups in arm *treated* with that in arm *control*, fixed beforehand.
+
+    With an *outcome* (numbers or yes/no) the disparity of two groups is the difference of their means;
+    without one the frame holds pairwise choices (columns ``first``, ``second``, ``chosen``; see
+    ``analyze_preference``) and it is the win rate less one half. Its change, treated − control, is tested
+    by a paired t over what both arms share: clusters (names, personas, name pairs) where there are at least
+    two, blocks otherwise.
+
+    Per pair of groups: PASS where the disparity shrinks significantly, or where neither arm shows one; FAIL
+    where it grows or turns round significantly; INCONCLUSIVE otherwise. Where no pair shows a disparity in
+    either arm there was nothing to reduce, and the finding is INCONCLUSIVE.
+
+    ``placebo`` names an arm whose change should do nothing: every other arm is contrasted with it (Holm),
+    and the finding says which of them differ.
+
+    Raises FrameError for a missing column or arm or a table of the wrong shape, UsageError for an argument
+    out of range.
+    """
+    check_options(alpha, correction)
+    frame = require_frame(frame)
+    arms = code(frame, arm, "arm")
+    for name in (treated, control, *([placebo] if placebo is not None else [])):
+        if name not in arms.labels:
+            raise FrameError(f"column {arm!r}: there is no arm {name!r}; it has {', '.join(arms.labels)}")
+    if treated == control:
+        raise UsageError(f"treated and control are both {treated!r}: a contrast needs two arms")
+    blocks = _blocks(frame, block)
+    # Every arm repeats the others' cells: a column of this name keeps them from looking like duplicates.
+    labelled = frame.assign(arm=frame[arm])
+    if outcome is None:
+        choices = read_choices(
+            labelled, first=first, second=second, chosen=chosen, neither=neither, cluster=cluster, block=blocks
+        )
+        data = _choices(arms.codes, arms.labels, choices)
+    else:
+        if isinstance(cluster, tuple):
+            raise UsageError("cluster=(…, …) is for pairwise choices; an outcome has one cluster a row")
+        data = _scores(labelled, arms.codes, arms.labels, outcome, by, cluster, blocks, kind, scorers)
+    at_treated, at_control = arms.labels.index(treated), arms.labels.index(control)
+    tested = _family(data, at_treated, at_control, correction)
+    pairs = tuple(_pair(data, test, alpha) for test in tested)
+    verdict, reason = assertion_verdict(pairs)
+    idle = bool(pairs) and all("nothing to reduce" in " ".join(pair.notes) for pair in pairs)
+    if idle:
+        verdict, reason = Verdict.INCONCLUSIVE, Reason.PRECISION
+    decider = _decider(pairs, verdict)
+    details: dict[str, JSON] = {"treated": treated, "control": control, "placebo": placebo}
+    details["disparity"] = {
+        data.arms[at]: {
+            _name(data, test): _told(test.contrast.treated if at == at_treated else test.contrast.control)
+            for test in tested
+            if test.contrast is not None
+        }
+        for at in (at_control, at_treated)
+    }
+    notes: tuple[str, ...] = ()
+    if placebo is not None:
+        details["against_placebo"], notes = _against(data, arms.labels.index(placebo), treated, alpha)
+    groups = _groups(data, at_treated, at_control)
+    finding = Finding(
+        assertion="arm_reduces_disparity",
+        verdict=verdict,
+        reason=reason,
+        spec_verdict=as_spec(verdict),
+        sentence=_sentence(verdict, decider, data, treated, control, idle),
+        protected_class=by,
+        n_per_group={group.group: group.n for group in groups},
+        group_results=groups,
+        test_statistic="" if decider is None else f"t = {float(str(decider.statistics.get('t', 0.0))):.4f}",
+        p_value=None if decider is None else decider.p_value,
+        corrected_p_value=None if decider is None else decider.corrected_p_value,
+        effect_size="" if decider is None else f"Δ/SD = {effect_words(decider.effect)}",
+        notes=notes,
+        pairs=pairs,
+        outcome=data.outcome,
+        kind=data.kind,
+        unit=data.unit,
+        cluster=cluster if isinstance(cluster, str) else None if cluster is None else " and ".join(cluster),
+        block=" × ".join(blocks) or None,
+        family={"size": len(pairs), "method": correction, "alpha": alpha, "metrics": [data.outcome]},
+        details=details,
+    )
+    return stamp(finding, frame)
+
+
+def _blocks(frame: pd.DataFrame, block: str | Sequence[str] | None) -> tuple[str, ...]:
+    if block is None or (block == DEFAULT_BLOCK and block not in frame.columns):
+        return ()
+    return (block,) if isinstance(block, str) else tuple(block)
+
+
+def _choices(arm: Ints, arms: tuple[str, ...], choices: Choices) -> _Data:
+    done = choices.decided
+    low, high = np.minimum(choices.first, choices.second), np.maximum(choices.first, choices.second)
+    won_low = np.where(choices.outcome == FIRST, choices.first, choices.second) == low
+    clusters: Ints | None = None
+    if choices.clusters:
+        sides = choices.clusters
+        if len(sides) == 2:
+            swap = choices.first > choices.second
+            sides = (np.where(swap, sides[1], sides[0]), np.where(swap, sides[0], sides[1]))
+        clusters = cross(sides, arm.size)
+
+    def rows(a: int, b: int) -> Bools:
+        return np.asarray(done & (low == a) & (high == b))
+
+    def contrast(one: int, other: int, a: int, b: int) -> ArmContrast | None:
+        here = rows(a, b) & ((arm == one) | (arm == other))
+        if clusters is not None and np.unique(clusters[here]).size > 1:
+            return contrast_choices(won_low[here], arm[here] == one, clusters[here], "cluster")
+        return contrast_choices(won_low[here], arm[here] == one, choices.block[here], "block")
+
+    pairs = sorted({(int(a), int(b)) for a, b in zip(low.tolist(), high.tolist(), strict=True)})
+    single = clusters is not None and any(np.unique(clusters[rows(a, b)]).size < 2 for a, b in pairs)
+    return _Data(
+        arm=arm,
+        arms=arms,
+        labels=choices.labels,
+        met=tuple(pairs),
+        contrast=contrast,
+        count=lambda one, a, b: int(np.sum(rows(a, b) & (arm == one))),
+        outcome="chosen",
+        kind=OutcomeKind.BINARY,
+        unit="",
+        one_cluster=single,
+    )
+
+
+def _scores(
+    frame: pd.DataFrame,
+    arm: Ints,
+    arms: tuple[str, ...],
+    outcome: str | Callable[..., Any],
+    by: str,
+    cluster: str | None,
+    blocks: tuple[str, ...],
+    kind: str,
+    scorers: Mapping[str, Any] | None,
+) -> _Data:
+    reading = read(frame, outcome, kind, None, scorers)
+    if reading.values.kind is OutcomeKind.CATEGORICAL:
+        raise UsageError(f"outcome {reading.name!r} is categorical: a difference between arms needs numbers or yes/no")
+    crossed = cross([code(frame, column, "block").codes for column in blocks], len(frame))
+    name = " × ".join(blocks) or None
+    if len(blocks) > 1:
+        frame = frame.assign(**{str(name): crossed})
+    design = read_design(frame, (by,), cluster=cluster, block=name)
+    used = scored_rows(design, reading)
+    group, y = design.group.codes, reading.values.values
+
+    def contrast(one: int, other: int, a: int, b: int) -> ArmContrast | None:
+        here = used & ((arm == one) | (arm == other)) & ((group == a) | (group == b))
+        return contrast_arms(
+            ArmRows(
+                y=y[here],
+                second=group[here] == b,
+                treated=arm[here] == one,
+                cluster=None if design.cluster_name is None else design.cluster[here],
+                block=crossed[here],
+            )
+        )
+
+    def count(one: int, a: int, b: int) -> int:
+        return min(int(np.sum(used & (arm == one) & (group == g))) for g in (a, b))
+
+    labels = design.group.labels
+    single = (
+        design.cluster_name is not None
+        and min(np.unique(design.cluster[group == g]).size for g in range(len(labels))) < 2
+    )
+    return _Data(
+        arm=arm,
+        arms=arms,
+        labels=labels,
+        met=tuple(combinations(range(len(labels)), 2)),
+        contrast=contrast,
+        count=count,
+        outcome=reading.name,
+        kind=reading.values.kind,
+        unit=reading.unit,
+        one_cluster=single,
+    )
+
+
+def _family(data: _Data, treated: int, control: int, correction: str) -> list[_Tested]:
+    found = [data.contrast(treated, control, a, b) for a, b in data.met]
+
+    def corrected(part: Callable[[ArmContrast], Estimate]) -> list[float]:
+        p: list[float] = correct([1.0 if c is None else part(c).p for c in found], correction).tolist()
+        return p
+
+    return [
+        _Tested(a, b, c, q, before, after, min(data.count(treated, a, b), data.count(control, a, b)))
+        for (a, b), c, q, before, after in zip(
+            data.met,
+            found,
+            corrected(lambda c: c.change),
+            corrected(lambda c: c.control),
+            corrected(lambda c: c.treated),
+            strict=True,
+        )
+    ]
+
+
+def _pair(data: _Data, test: _Tested, alpha: float) -> PairResult:
+    contrast = test.contrast
+    names = (data.labels[test.a], data.labels[test.b])
+    if contrast is None:
+        return PairResult(
+            group_1=names[0],
+            group_2=names[1],
+            metric=data.outcome,
+            verdict=Verdict.INCONCLUSIVE,
+            reason=Reason.N,
+            needs="at least two names or blocks that stand in both arms, with both groups",
+            statistics={"n": test.n},
+        )
+    decision = _judge(data, test, contrast, alpha)
+    change = contrast.change
+    effects = [_on_sd(value, contrast.sd) for value in (change.mean, *_interval(change, 0.90))]
+    return PairResult(
+        group_1=names[0],
+        group_2=names[1],
+        metric=data.outcome,
+        verdict=decision.verdict,
+        reason=decision.reason,
+        spec_verdict=as_spec(decision.verdict),
+        p_row=change.p,
+        p_cluster=change.p if contrast.unit == "cluster" else None,
+        p_value=change.p,
+        corrected_p_value=test.corrected,
+        effect=effects[0],
+        effect_name="change / SD within groups",
+        effect_low=effects[1],
+        effect_high=effects[2],
+        difference=change.mean,
+        test=f"paired t over {contrast.unit}s of treated − control",
+        scope="labels" if data.one_cluster else "names",
+        needs=decision.needs,
+        statistics={
+            "n": test.n,
+            "units": change.units,
+            "unit": contrast.unit,
+            "t": change.mean / change.error if change.error else 0.0,
+            "df": change.df,
+            "change_low": change.low,
+            "change_high": change.high,
+            "control": contrast.control.mean,
+            "control_low": contrast.control.low,
+            "control_high": contrast.control.high,
+            "control_p_value": contrast.control.p,
+            "treated": contrast.treated.mean,
+            "treated_low": contrast.treated.low,
+            "treated_high": contrast.treated.high,
+            "treated_p_value": contrast.treated.p,
+            "rows_lost_to_ragged_units": contrast.lost,
+        },
+        notes=decision.notes,
+    )
+
+
+def _judge(data: _Data, test: _Tested, contrast: ArmContrast, alpha: float) -> Decision:
+    """First match; see :func:`analyze_arms`."""
+    if contrast.lost > MAX_RAGGED:
+        return Decision(
+            verdict=Verdict.INCONCLUSIVE,
+            reason=Reason.RAGGED,
+            needs=f"the same cells in both arms: {contrast.lost:.0%} of the rows have no counterpart",
+        )
+    significant = test.corrected < alpha
+    shrinks = abs(contrast.treated.mean) < abs(contrast.control.mean)
+    minimum = MINIMUM_N[data.kind]
+    if test.n < minimum:
+        worse = significant and not shrinks
+        return Decision(
+            verdict=Verdict.FLAG if worse else Verdict.INCONCLUSIVE,
+            reason=None if worse else Reason.N,
+            needs=f"at least {minimum} trials a group and arm (now {test.n})",
+        )
+    if significant and shrinks:
+        return Decision(verdict=Verdict.PASS)
+    if significant:
+        capped = data.one_cluster
+        note = ("a single name a group: the result is about those, so FAIL is capped at FLAG",) if capped else ()
+        return Decision(verdict=Verdict.FLAG if capped else Verdict.FAIL, notes=note)
+    if min(test.corrected_control, test.corrected_treated) >= alpha:
+        return Decision(verdict=Verdict.PASS, notes=("neither arm shows a disparity: nothing to reduce",))
+    return Decision(verdict=Verdict.INCONCLUSIVE, reason=Reason.PRECISION, needs=_needs(contrast, alpha, test))
+
+
+def _needs(contrast: ArmContrast, alpha: float, test: _Tested) -> str | None:
+    p = contrast.change.p
+    if not 0 < p < 1:
+        return None
+    normal = NormalDist()
+    share = alpha * p / max(test.corrected, p)
+    ratio = normal.inv_cdf(1 - share / 2) / normal.inv_cdf(1 - p / 2)
+    units = contrast.change.units * ratio**2
+    return f"about {int(units) + 1} {contrast.unit}s if the change stays as it is" if units < 1e6 else None
+
+
+def _interval(estimate: Estimate, confidence: float) -> tuple[float, float]:
+    reach = t_quantile((1 + confidence) / 2, estimate.df) * estimate.error if estimate.error else 0.0
+    return estimate.mean - reach, estimate.mean + reach
+
+
+def _on_sd(value: float, sd: float) -> float:
+    if sd > 0:
+        return value / sd
+    return 0.0 if value == 0 else float(np.copysign(np.inf, value))
+
+
+def _name(data: _Data, test: _Tested) -> str:
+    return f"{data.labels[test.a]} / {data.labels[test.b]}"
+
+
+def _told(estimate: Estimate) -> dict[str, JSON]:
+    return {"difference": estimate.mean, "low": estimate.low, "high": estimate.high, "p_value": estimate.p}
+
+
+def _decider(pairs: tuple[PairResult, ...], verdict: Verdict) -> PairResult | None:
+    """The pair the finding is about; for a PASS one whose disparity shrank, not one without any."""
+    told = [pair for pair in pairs if pair.verdict is verdict and not pair.notes]
+    return deciding_pair(told or pairs)
+
+
+def _against(data: _Data, placebo: int, treated: str, alpha: float) -> tuple[dict[str, JSON], tuple[str, ...]]:
+    others = [at for at in range(len(data.arms)) if at != placebo]
+    found = [(at, a, b, data.contrast(at, placebo, a, b)) for at in others for a, b in data.met]
+    corrected = correct([1.0 if c is None else c.change.p for *_, c in found], "holm").tolist()
+    told: dict[str, JSON] = {}
+    differ: dict[str, list[str]] = {data.arms[at]: [] for at in others}
+    for (at, a, b, contrast), q in zip(found, corrected, strict=True):
+        pair = f"{data.labels[a]} / {data.labels[b]}"
+        table = told.setdefault(data.arms[at], {})
+        if contrast is not None and isinstance(table, dict):
+            table[pair] = {**_told(contrast.change), "corrected_p_value": q}
+            if q < alpha:
+                differ[data.arms[at]].append(pair)
+    notes = []
+    for name, where in differ.items():
+        what = f"differs from the placebo arm ({', '.join(where)})" if where else "does not differ from the placebo arm"
+        notes.append(f"{'the treated arm ' if name == treated else ''}{name} {what}")
+    return told, tuple(notes)
+
+
+def _groups(data: _Data, treated: int, control: int) -> tuple[GroupResult, ...]:
+    """Trials of each group in both arms together."""
+    results = []
+    for at, label in enumerate(data.labels):
+        partner = next((pair for pair in data.met if at in pair), None)
+        n = 0 if partner is None else sum(data.count(one, *partner) for one in (treated, control))
+        results.append(GroupResult(group=label, n=n, n_distinct=n, clusters=0))
+    return tuple(results)
+
+
+def _sentence(verdict: Verdict, pair: PairResult | None, data: _Data, treated: str, control: str, idle: bool) -> str:
+    if pair is None:
+        return f"{verdict}: there are no two groups to compare."
+    s = pair.statistics
+    if "control" not in s or pair.reason is Reason.RAGGED:
+        return (
+            f"{verdict}: {pair.group_1} and {pair.group_2} cannot be compared between {treated} and {control}; "
+            f"it takes {pair.needs}."
+        )
+    before, after, low, high = (float(str(s[name])) for name in ("control", "treated", "change_low", "change_high"))
+
+    def told(value: float) -> str:
+        return f"{100 * value:+.1f} points" if data.kind in _RATES else amount(value, data.kind, data.unit)
+
+    sure = (
+        f"change {told(pair.difference or 0.0)}, 95 % interval {told(low)} to {told(high)}, corrected "
+        f"{p_words(pair.corrected_p_value)}; {s['units']} {s['unit']}s"
+    )
+    gap = f"the difference between {pair.group_1} and {pair.group_2} on {data.outcome}"
+    moved = f"from {told(before)} in {control} to {told(after)} in {treated}"
+    if idle:
+        return f"INCONCLUSIVE: neither {control} nor {treated} shows a disparity on {data.outcome} to reduce ({sure})."
+    if verdict is Verdict.PASS:
+        return f"PASS: {gap} shrinks {moved} ({sure})."
+    if verdict in (Verdict.FAIL, Verdict.FLAG):
+        return f"{verdict}: {gap} does not shrink but goes {moved} ({sure})."
+    needs = f"; it would take {pair.needs}" if pair.needs else ""
+    return f"INCONCLUSIVE: {gap} goes {moved}, which may be chance ({sure}){needs}."

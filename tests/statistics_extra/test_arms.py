@@ -1,0 +1,224 @@
+"""Arms: worked number, what is paired, the policy, the placebo arm."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from pytest_fairness.analysis.arms import analyze_arms
+from pytest_fairness.errors import FrameError, UsageError
+from pytest_fairness.model import Finding, Reason, Verdict
+
+sys.path.insert(0, str(Path(__file__).parent))
+from choices import simulated  # a helper beside this file
+
+ARMS = {"treated": "scrubbed", "control": "raw"}
+
+
+def blocks(**arms):
+    """Six blocks of 15 choices between A and B an arm; the numbers are A's wins."""
+    rows = []
+    for arm, wins in arms.items():
+        for block, won in enumerate(wins):
+            for at in range(15):
+                first, second = ("A", "B") if at % 2 else ("B", "A")
+                rows.append((arm, f"block {block}", first, second, "A" if at < won else "B"))
+    return pd.DataFrame(rows, columns=["arm", "template", "first", "second", "chosen"])
+
+
+def in_arms(rng, preferences, **options):
+    """Pairwise choices over the same ten name pairs in each arm, with that preference (logits)."""
+    frames = [simulated(rng, preference=lean, **options).assign(arm=arm) for arm, lean in preferences.items()]
+    return pd.concat(frames, ignore_index=True)
+
+
+def scored(rng, gaps, names=12, templates=3, shared=False):
+    """Scores of two groups in arms; group B is lower by the arm's gap. Names keep their level across arms."""
+    rows = []
+    level = {(g, n): rng.normal(0, 1) for g in "AB" for n in range(names)}
+    for arm, gap in gaps.items():
+        for group in "AB":
+            for n in range(names):
+                base = level["A" if shared else group, n] - (gap if group == "B" else 0)
+                rows += [
+                    (arm, group, f"p{n}" if shared else f"{group}{n}", t, base + t + rng.normal(0, 0.5))
+                    for t in range(templates)
+                ]
+    return pd.DataFrame(rows, columns=["arm", "group", "name", "template", "score"])
+
+
+def test_worked_number():
+    """The worked example of the statistics contract to six decimals."""
+    finding = analyze_arms(blocks(raw=[11, 10, 12, 9, 10, 10], scrubbed=[8, 7, 9, 8, 8, 8]), cluster=None, **ARMS)
+    [pair] = finding.pairs
+    assert round(pair.difference, 6) == -0.155556
+    assert round(pair.statistics["change_low"], 6) == -0.212680
+    assert round(pair.statistics["change_high"], 6) == -0.098432
+    assert round(pair.p_value, 6) == 0.000917
+    assert finding.verdict is Verdict.PASS
+    assert "-15.6 points" in finding.sentence
+
+
+def test_name_pairs_are_paired():
+    """With name pairs in both arms their win rates are paired."""
+    frame = in_arms(np.random.default_rng(1), {"raw": 1.5, "scrubbed": 0.0}, name_sd=0.5)
+    pair = analyze_arms(frame, **ARMS).pairs[0]
+    rates = (frame["chosen"] == "A").groupby([frame["arm"], frame["name"]]).mean()
+    oracle = stats.ttest_rel(rates["scrubbed"], rates["raw"])
+    assert pair.p_value == pytest.approx(oracle.pvalue, rel=1e-9)
+    assert pair.difference == pytest.approx((rates["scrubbed"] - rates["raw"]).mean())
+    assert (pair.statistics["unit"], pair.statistics["units"]) == ("cluster", 10)
+
+
+def test_names_of_each_group():
+    """Scores of names that belong to one group: the change of each name, compared between the groups."""
+    frame = scored(np.random.default_rng(2), {"raw": 1.0, "scrubbed": 0.2})
+    pair = analyze_arms(frame, "score", **ARMS).pairs[0]
+    means = frame.groupby(["arm", "group", "name"])["score"].mean()
+    change = means["scrubbed"] - means["raw"]
+    oracle = stats.ttest_ind(change["A"], change["B"])
+    assert pair.p_value == pytest.approx(oracle.pvalue, rel=1e-9)
+    assert pair.difference == pytest.approx(change["A"].mean() - change["B"].mean())
+    assert pair.statistics["control"] == pytest.approx(means["raw"]["A"].mean() - means["raw"]["B"].mean())
+
+
+def test_personas_in_both_groups():
+    """The same personas in both groups: one number a persona, the change of its difference."""
+    frame = scored(np.random.default_rng(3), {"raw": 1.0, "scrubbed": 0.2}, shared=True)
+    pair = analyze_arms(frame, "score", **ARMS).pairs[0]
+    means = frame.groupby(["arm", "group", "name"])["score"].mean()
+    gap = {arm: means[arm]["A"] - means[arm]["B"] for arm in ("raw", "scrubbed")}
+    assert pair.p_value == pytest.approx(stats.ttest_rel(gap["scrubbed"], gap["raw"]).pvalue, rel=1e-9)
+
+
+def test_blocks_where_there_is_one_name():
+    """One name a group: contexts are paired, and the result is about those names."""
+    frame = scored(np.random.default_rng(4), {"raw": 4.0, "scrubbed": 0.0}, names=1, templates=40)
+    pair = analyze_arms(frame, "score", **ARMS).pairs[0]
+    assert (pair.statistics["unit"], pair.statistics["units"], pair.scope) == ("block", 40, "labels")
+    assert pair.verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize(
+    ("raw", "scrubbed", "verdict"),
+    [
+        (2.0, 0.0, Verdict.PASS),
+        (0.2, 2.0, Verdict.FAIL),
+        (0.8, -3.0, Verdict.FAIL),
+        (1.2, 1.0, Verdict.INCONCLUSIVE),
+        (0.0, 0.0, Verdict.INCONCLUSIVE),
+    ],
+    ids=["shrinks", "grows", "turns round", "stays", "none to reduce"],
+)
+def test_verdicts(raw, scrubbed, verdict):
+    """A disparity that shrinks passes; one that grows or turns round further than it was fails."""
+    rng = np.random.default_rng(5)
+    frame = in_arms(rng, {"raw": raw, "scrubbed": scrubbed}, clusters=20)
+    finding = analyze_arms(frame, **ARMS)
+    assert finding.verdict is verdict
+    assert finding.sentence.startswith(verdict.value)
+    assert Finding.from_dict(json.loads(json.dumps(finding.to_dict()))).to_dict() == finding.to_dict()
+
+
+def test_nothing_to_reduce_is_no_success():
+    """Without a disparity in the control arm the treatment has shown nothing."""
+    frame = in_arms(np.random.default_rng(6), {"raw": 0.0, "scrubbed": 0.0}, clusters=20)
+    finding = analyze_arms(frame, **ARMS)
+    assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.PRECISION)
+    assert "to reduce" in finding.sentence
+
+
+def test_pairs_without_disparity_do_not_stand_in_the_way():
+    """Among several pairs those that were fair before need not improve."""
+    rng = np.random.default_rng(7)
+    fair = in_arms(rng, {"raw": 0.0, "scrubbed": 0.0}, clusters=20, groups=("C", "D"))
+    unfair = in_arms(rng, {"raw": 2.0, "scrubbed": 0.0}, clusters=20)
+    frame = pd.concat([fair, unfair.assign(name="other " + unfair["name"])], ignore_index=True)
+    finding = analyze_arms(frame, **ARMS)
+    assert finding.verdict is Verdict.PASS
+    assert "between A and B" in finding.sentence
+
+
+def test_placebo_arm():
+    """Which arms differ from the one that should do nothing."""
+    rng = np.random.default_rng(8)
+    frame = in_arms(rng, {"raw": 1.5, "placebo": 1.5, "scrubbed": 0.0}, clusters=20)
+    finding = analyze_arms(frame, placebo="placebo", **ARMS)
+    assert finding.notes == (
+        "raw does not differ from the placebo arm",
+        "the treated arm scrubbed differs from the placebo arm (A / B)",
+    )
+    assert finding.details["against_placebo"]["scrubbed"]["A / B"]["corrected_p_value"] < 0.001
+
+
+def test_cells_of_one_arm_only():
+    """Name pairs that stand in one arm only are no comparison."""
+    frame = in_arms(np.random.default_rng(9), {"raw": 1.0, "scrubbed": 0.0})
+    lacking = frame[(frame["arm"] == "raw") | frame["name"].isin(["pair 0", "pair 1", "pair 2"])]
+    finding = analyze_arms(lacking, **ARMS)
+    assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.RAGGED)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda f: f.assign(chosen=None),
+        lambda f: f.assign(chosen="neither"),
+        lambda f: f[f["name"] == "pair 0"],
+        lambda f: f.iloc[[0, -1]],
+        lambda f: f.assign(chosen="A"),
+    ],
+    ids=["unparsed", "neither", "one pair", "two rows", "always A"],
+)
+def test_degenerate_tables(change):
+    """Nothing raises; no verdict without evidence."""
+    frame = change(in_arms(np.random.default_rng(10), {"raw": 0.5, "scrubbed": 0.0}))
+    finding = analyze_arms(frame, **ARMS)
+    assert finding.verdict is Verdict.INCONCLUSIVE
+    json.dumps(finding.to_dict(), allow_nan=False)
+
+
+def test_a_column_of_another_name():
+    """The arm column may be called anything; repeated cells in other arms are no duplicates."""
+    frame = in_arms(np.random.default_rng(11), {"raw": 2.0, "scrubbed": 0.0}, clusters=20)
+    finding = analyze_arms(frame.rename(columns={"arm": "variant"}), arm="variant", **ARMS)
+    assert finding.verdict is Verdict.PASS
+    scores = scored(np.random.default_rng(11), {"raw": 2.0, "scrubbed": 0.0}).assign(repetition=0)
+    again = analyze_arms(scores.rename(columns={"arm": "variant"}), "score", arm="variant", **ARMS)
+    assert again.verdict is Verdict.PASS
+
+
+def test_the_change_has_its_size_under_no_effect():
+    """Two arms with the same preference differ at 5 % in about 5 % of runs."""
+    rng = np.random.default_rng(12)
+    found = 0
+    for _ in range(200):
+        frame = in_arms(rng, {"raw": 0.5, "scrubbed": 0.5}, name_sd=0.5, per_order=4)
+        found += analyze_arms(frame, **ARMS).pairs[0].p_value < 0.05
+    assert 1 <= found <= 21
+
+
+def test_unknown_arm():
+    """An arm that is not in the table is named together with those that are."""
+    frame = blocks(raw=[1], scrubbed=[1])
+    with pytest.raises(FrameError, match="no arm 'cleaned'; it has raw, scrubbed"):
+        analyze_arms(frame, treated="cleaned", control="raw", cluster=None)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"treated": "raw", "control": "raw"}, "two arms"),
+        ({**ARMS, "alpha": 0}, "alpha"),
+        ({**ARMS, "outcome": "chosen"}, "categorical"),
+    ],
+    ids=range(3),
+)
+def test_options_out_of_range(options, says):
+    """What cannot be contrasted is refused."""
+    with pytest.raises((UsageError, FrameError), match=says):
+        analyze_arms(blocks(raw=[5, 6], scrubbed=[5, 6]).assign(group="A"), cluster=None, **options)
