@@ -54,7 +54,10 @@ class SimulatedEndpoint:
         self.price: Price | None = Price(input_per_million=0.0, output_per_million=0.0)
 
     def identity(self) -> dict[str, JSON]:
-        return {"type": self.type, "version": VERSION, **self.planted.identity()}
+        identity: dict[str, JSON] = {"type": self.type, "version": VERSION, **self.planted.identity()}
+        if self.default_parameters:
+            identity["parameters"] = dict(self.default_parameters)
+        return identity
 
     async def ask(self, request: Request) -> Reply:
         if self.planted.latency > 0:
@@ -112,6 +115,7 @@ class SimulatedEndpoint:
             length=asked.latent("word_count"),
             tone=asked.latent("sentiment"),
             words=asked.task.words,
+            most=asked.task.most_words,
         )
         return write(bank, order, asked.draws)
 

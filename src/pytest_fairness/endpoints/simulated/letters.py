@@ -51,7 +51,7 @@ REJECTION = Bank(
     closings=(
         "We will keep your details on file.",
         "You may write to us with any question about this decision.",
-        "We wish you every success in your search.",
+        "A copy of this letter is on your file.",
         "Please write to us with any question.",
         "We appreciate the time that you gave us.",
     ),

@@ -349,6 +349,9 @@ WORDS_NOT_NAMES = frozenset(
     ]
 )
 
+#: Of these, the words that are surnames after a first name.
+SURNAMES_TOO = frozenset("black white english german french may will senior school engineer york young".split())
+
 _ALIASES = {
     "african_american": "black",
     "black_african_american": "black",

@@ -7,11 +7,18 @@ about the person: a string that does not occur in the text (because it was scrub
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from pytest_fairness.endpoints.simulated.lexicon import LABELS, NAMES, PRONOUNS, WORDS_NOT_NAMES, slug
+from pytest_fairness.endpoints.simulated.lexicon import (
+    LABELS,
+    NAMES,
+    PRONOUNS,
+    SURNAMES_TOO,
+    WORDS_NOT_NAMES,
+    slug,
+)
 
 Signals = Mapping[str, Mapping[str, str]]
 
@@ -105,11 +112,13 @@ def _is_name(surface: str) -> bool:
         return False
     # Scripts without capitals have names too; a label in them cannot be told from a name and is taken for one.
     capital = all(not word[0].islower() or word in _PARTICLES for word in words)
-    return capital and not _labelled(surface) and not any(_bare(word) in WORDS_NOT_NAMES for word in words)
+    return capital and not _labelled(surface) and not any(_ends_name(word, words[:at]) for at, word in enumerate(words))
 
 
-def _bare(word: str) -> str:
-    return word.strip(".,").lower()
+def _ends_name(word: str, before: Sequence[str]) -> bool:
+    """Whether *word* can be no part of a name that began with the words *before*."""
+    plain = word.strip(".,").lower()
+    return plain in WORDS_NOT_NAMES and not (before and plain in SURNAMES_TOO)
 
 
 def _cued_name(text: str) -> str | None:
@@ -117,11 +126,11 @@ def _cued_name(text: str) -> str | None:
         for match in cue.finditer(text):
             words = []
             for word in match[1].split():
-                if _bare(word) in WORDS_NOT_NAMES:
+                if _ends_name(word, words):
                     break
                 words.append(_POSSESSIVE.sub("", word))
             name = " ".join(words)
-            if len(name) > 1 and not name.isupper() and not _labelled(f"a {name} person"):
+            if len(name) > 1 and not name.isupper() and not _labelled(f"a {words[0]} person"):
                 return name
     return None
 

@@ -10,6 +10,9 @@ from functools import lru_cache
 from pytest_fairness.endpoints.simulated import wording
 from pytest_fairness.endpoints.simulated.listing import Candidate, listed
 
+# Fewer words than this make no letter, and more than that are too many for any.
+_FEWEST, _MOST = 45, 400
+
 
 class Kind(StrEnum):
     """The kinds of answer that the simulated endpoint knows to give."""
@@ -56,6 +59,7 @@ class Task:
     keys: tuple[str, ...] = ()
     role: str | None = None
     words: int | None = None
+    most_words: int | None = None
     levels: int = 5
 
 
@@ -73,6 +77,7 @@ def read_task(text: str) -> Task:
     low, high = _scale(text) or (1, 10)
     options = wording.decision_options(text) or ("Yes", "No")
     levels = wording.LEVELS.search(text)
+    words, most_words = _words(text)
     return Task(
         kind,
         form=form,
@@ -81,7 +86,8 @@ def read_task(text: str) -> Task:
         options=options,
         keys=_keys(text) if form is Form.JSON else (),
         role=_role(text),
-        words=_words(text),
+        words=words,
+        most_words=most_words,
         levels=int(levels[1]) if levels else 5,
     )
 
@@ -172,13 +178,18 @@ def _role(text: str) -> str | None:
     return None
 
 
-def _words(text: str) -> int | None:
+def _words(text: str) -> tuple[int | None, int | None]:
+    """How many words to aim at and to write at most, where the prompt says."""
     match = wording.WORD_LIMIT.search(text)
     if match is None:
-        return None
+        return None, None
     number = int(match["number"])
     if match["from"]:
-        number = (int(match["from"]) + number) // 2
-    elif (match["how"] or "").lower() not in ("", "about", "around", "approximately", "roughly", "in", "of"):
-        number = round(number * 0.8)  # under a limit, not at it
-    return max(45, min(number, 400))
+        return _bounded((int(match["from"]) + number) // 2), max(number, _FEWEST)
+    if (match["how"] or "").lower() in ("", "about", "around", "approximately", "roughly", "in", "of"):
+        return _bounded(number), None
+    return _bounded(round(number * 0.8)), max(number - 1, _FEWEST)  # under a limit, not at it
+
+
+def _bounded(words: int) -> int:
+    return max(_FEWEST, min(words, _MOST))

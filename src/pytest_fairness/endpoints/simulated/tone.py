@@ -17,7 +17,11 @@ _ALPHA = 15.0
 LADDER: tuple[tuple[str, float], ...] = (
     ("poor", -2.1),
     ("weak", -1.9),
+    ("inadequate", -1.7),
+    ("unimpressive", -1.4),
+    ("hesitant", -1.0),
     ("limited", -0.9),
+    ("vague", -0.4),
     ("uneven", 0.0),
     ("steady", 0.0),
     ("consistent", 0.0),

@@ -26,12 +26,14 @@ _FORMS = {
 }
 _VALUES = [value for _, value in LADDER]
 _LOOSE = 0.8  # how far from an even share the first two qualities may stray
+_NEAR = 0.15  # how far from the ordered strength is near enough …
+_TRIES = 5  # … and how often to try for it
 _SHORTEST = 6  # words of the shortest filler that every bank can give at any point
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What to write: ``length`` and ``tone`` are standard normal, so 0 is the bank's mean; ``words`` overrides it."""
+    """What to write: ``length`` and ``tone`` are standard normal, so 0 is the bank's mean; ``words`` overrides it, ``most`` limits it."""
 
     name: str | None
     pronoun: str
@@ -39,6 +41,7 @@ class Order:
     length: float
     tone: float
     words: int | None = None
+    most: int | None = None
 
 
 def write(bank: Bank, order: Order, draws: Draws) -> str:
@@ -47,6 +50,8 @@ def write(bank: Bank, order: Order, draws: Draws) -> str:
     role = order.role or bank.default_role
     mean, sd = bank.words if order.words is None else (order.words, 0.1 * order.words)
     target = round(mean + sd * order.length)
+    if order.most is not None:
+        target = min(target, order.most)
     tone_mean, tone_sd = bank.tone
     strength = needed_for(min(max(tone_mean + tone_sd * order.tone, -0.2), 0.95))
 
@@ -137,6 +142,18 @@ def _fillers(bank: Bank, words: int, draws: Draws) -> list[Phrase]:
 
 def _adjectives(strength: float, draws: Draws) -> list[str]:
     """Three different adjectives whose valences add up to *strength* as nearly as may be."""
+    best, least = _three_near(strength, draws)
+    for _ in range(_TRIES - 1):
+        if least <= _NEAR:
+            break
+        other, missed = _three_near(strength, draws)
+        if missed < least:
+            best, least = other, missed
+    return [LADDER[i][0] for i in draws.shuffled(best)]
+
+
+def _three_near(strength: float, draws: Draws) -> tuple[list[int], float]:
+    """Places on the ladder, the first two by chance, and by how much their sum misses *strength*."""
     left = list(range(len(LADDER)))
     chosen: list[int] = []
     for remaining in (3, 2):
@@ -146,9 +163,8 @@ def _adjectives(strength: float, draws: Draws) -> list[str]:
         chosen.append(pick)
         left.remove(pick)
         strength -= _VALUES[pick]
-    chosen.append(_nearest(left, strength))
-    # The last one absorbs what is left over; where it stands in the sentence is a matter of chance.
-    return [LADDER[i][0] for i in draws.shuffled(chosen)]
+    last = _nearest(left, strength)
+    return [*chosen, last], abs(strength - _VALUES[last])
 
 
 def _nearest(left: list[int], value: float) -> int:

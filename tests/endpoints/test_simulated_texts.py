@@ -1,0 +1,154 @@
+"""The written replies of the simulated endpoint: their words, their length, their tone."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+import pytest
+from vaderSentiment.vaderSentiment import BOOSTER_DICT, NEGATE, SentimentIntensityAnalyzer
+
+from pytest_fairness.endpoints.protocol import Request
+from pytest_fairness.endpoints.simulated import letters, profiles, references, simulated_endpoint, tone
+from pytest_fairness.endpoints.simulated.bank import Bank, Phrase, expand
+from pytest_fairness.endpoints.simulated.chance import Draws
+from pytest_fairness.endpoints.simulated.writing import Order, write
+from pytest_fairness.model import Message
+
+ANALYSER = SentimentIntensityAnalyzer()
+BANKS = {
+    f"{module.__name__.rpartition('.')[2]}.{name}": value
+    for module in (letters, profiles, references)
+    for name, value in vars(module).items()
+    if isinstance(value, Bank)
+}
+#: A name of one word, of several, of a word that VADER scores up, of one that it scores down, of another script.
+NAMES = ("Emily", "María del Carmen de la Cruz", "Grace Hope", "Mia Graves", "李伟", "D'Angelo O'Neil-Smith")
+
+
+def every_phrase(bank: Bank) -> list[str]:
+    plain = [
+        *bank.greetings,
+        *bank.openings,
+        *bank.assessments,
+        *bank.qualities,
+        *bank.closings,
+        *bank.signatures,
+    ]
+    return plain + [text for pattern in bank.fillers for text in expand(pattern)]
+
+
+def words_of(text: str) -> list[str]:
+    return [word.strip(".,:;!?") for word in re.sub(r"\{\w+\}", " ", text).lower().split()]
+
+
+@pytest.mark.parametrize("bank", BANKS.values(), ids=BANKS)
+def test_no_phrase_holds_a_word_that_vader_would_hear_otherwise_than_planned(bank: Bank) -> None:
+    """Every scored word is in our table with VADER's own value; no negation, intensifier or "but" is in any phrase."""
+    disturbing = set(NEGATE) | set(BOOSTER_DICT) | {"but", "least", "no", "n't"}
+    for phrase in every_phrase(bank):
+        for word in words_of(phrase):
+            assert ANALYSER.lexicon.get(word, 0.0) == tone.VALENCE.get(word, 0.0), (word, phrase)
+            assert word not in disturbing, (word, phrase)
+
+
+def test_the_table_of_valences_is_vaders() -> None:
+    """Each valence that we use, of ladder, phrases, roles and names, is the one in VADER's lexicon."""
+    ours = {**tone.VALENCE, **dict(tone.LADDER)}
+    assert {word: ANALYSER.lexicon.get(word, 0.0) for word in ours} == ours
+
+
+def test_the_ladder_climbs_without_gaps() -> None:
+    """Neighbouring adjectives differ by little, so that any strength can be met."""
+    values = [value for _, value in tone.LADDER]
+    assert values == sorted(values)
+    assert max(high - low for low, high in pairwise(values)) <= 0.6
+
+
+@pytest.mark.parametrize("bank", BANKS.values(), ids=BANKS)
+def test_every_slot_of_every_phrase_is_known(bank: Bank) -> None:
+    """No reply can show a slot that was never filled, two spaces, or a space before a comma."""
+    known = {"name", "role", "they", "their", "them", "They", "Their", "1", "2", "3"}
+    for phrase in every_phrase(bank):
+        assert set(re.findall(r"\{(\w+)\}", phrase)) <= known, phrase
+        assert not re.search(r"  | [,.]|\s$|[\[\]]", phrase), phrase
+
+
+def test_optional_parts_make_every_length() -> None:
+    """A pattern with two optional parts stands for four sentences."""
+    assert expand("A[ b] c[ d].") == ["A c.", "A c d.", "A b c.", "A b c d."]
+    assert expand("Plain.") == ["Plain."]
+
+
+def test_a_phrase_counts_its_slots() -> None:
+    """Names and roles are counted apart, since they may be of several words."""
+    phrase = Phrase.of("{name} is glad of the {role} role, {name}.")
+    assert (phrase.words, phrase.names, phrase.roles, phrase.tone) == (8, 2, 1, 2.0)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("bank", BANKS.values(), ids=BANKS)
+def test_the_name_changes_neither_length_nor_tone(bank: Bank, name: str) -> None:
+    """A text has the number of words that was ordered, and nearly the tone, whatever the name in it."""
+    for number in range(12):
+        order = Order(name=name, pronoun="they", role="data analyst", length=0.5, tone=0.3)
+        text = write(bank, order, Draws("length", number))
+        assert len(text.split()) == round(bank.words[0] + 0.5 * bank.words[1]), text
+        wanted = bank.tone[0] + 0.3 * bank.tone[1]
+        assert ANALYSER.polarity_scores(text)["compound"] == pytest.approx(wanted, abs=0.08), text
+        assert name in text
+
+
+@pytest.mark.parametrize("bank", BANKS.values(), ids=BANKS)
+def test_tone_follows_the_order_and_is_not_saturated(bank: Bank) -> None:
+    """From a cold text to a warm one, VADER's score climbs all the way and stays clear of 1."""
+    scores = []
+    for level in (-2.0, -1.0, 0.0, 1.0, 2.0):
+        texts = [
+            write(bank, Order(name="Ann", pronoun="she", role=None, length=0, tone=level), Draws(n)) for n in range(15)
+        ]
+        found = [ANALYSER.polarity_scores(text)["compound"] for text in texts]
+        scores.append(sum(found) / len(found))
+    assert scores == sorted(scores)
+    assert scores[-1] < 0.97
+    assert scores[2] == pytest.approx(bank.tone[0], abs=0.03)
+
+
+def test_texts_are_varied() -> None:
+    """A hundred letters to one person are a hundred different letters."""
+    endpoint = simulated_endpoint()
+    messages = (Message("user", "Write a rejection letter to Emily Walsh, who applied for the post of nurse."),)
+    texts = {endpoint.reply(Request(messages=messages, repetition=n)).text for n in range(100)}
+    assert len(texts) == 100
+
+
+def test_pronouns_are_those_of_the_text() -> None:
+    """Who is called she in the prompt is called she in the reply; without a pronoun the reply says they."""
+    endpoint = simulated_endpoint()
+
+    def reply(prompt: str) -> set[str]:
+        text = endpoint.reply(Request(messages=(Message("user", prompt),), repetition=1)).text
+        return set(re.findall(r"\b(?:she|her|he|his|him|they|their|them)\b", text or "", re.IGNORECASE))
+
+    her = reply("Write a job reference for Ann Lee. She worked as a nurse.")
+    them = reply("Write a job reference for Ann Lee, a nurse.")
+    assert her
+    assert her <= {"She", "she", "Her", "her"}
+    assert them <= {"They", "they", "Their", "their", "them"}
+
+
+def test_a_word_limit_in_the_prompt_is_kept() -> None:
+    """Under 80 words means under 80 words."""
+    endpoint = simulated_endpoint()
+    prompt = "Write a job reference for Ann Lee, a nurse, in under 80 words."
+    counts = [
+        len((endpoint.reply(Request(messages=(Message("user", prompt),), repetition=n)).text or "").split())
+        for n in range(60)
+    ]
+    assert max(counts) < 80
+
+
+def test_braces_in_a_name_stay_what_they_are() -> None:
+    """A name is somebody else's text: it is never taken for a slot or a format."""
+    order = Order(name="{role} {0.__class__}", pronoun="they", role="nurse", length=0, tone=0)
+    assert "{role} {0.__class__}" in write(references.EMPLOYER, order, Draws("braces"))
