@@ -7,6 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 
+#: Below this a picture shows nothing, and the arithmetic of ticks runs out of digits.
+_SMALLEST = 1e-9
+
+
 @dataclass(frozen=True, slots=True)
 class Scale:
     """Values from *low* to *high* laid out from *left* to *right*, in the picture's units."""
@@ -41,8 +45,8 @@ def scale(values: Iterable[float | None], left: float, right: float, *, zero: bo
     if zero:
         low = min(0.0, low)
     spread = high - low
-    if spread <= abs(high) * 1e-9:
-        spread = abs(high) or 1.0
+    if spread <= abs(high) * 1e-9 or spread < _SMALLEST:
+        spread = abs(high) if abs(high) > _SMALLEST else 1.0
     air = spread * 0.08
     return Scale(0.0 if zero and low == 0.0 else low - air, high + air, left, right)
 
