@@ -170,7 +170,7 @@ def _required(parameter: inspect.Parameter) -> bool:
 def _qualified_name(function: Any) -> str:
     plain = _innermost(function)
     owner = plain if hasattr(plain, "__qualname__") else type(plain)
-    return f"{owner.__module__}:{owner.__qualname__}"
+    return f"{getattr(owner, '__module__', None) or 'builtins'}:{owner.__qualname__}"
 
 
 def _fingerprint(function: Any) -> str | None:

@@ -1,0 +1,122 @@
+"""Keys do not get out, in whatever form; everything else stays as it was."""
+
+from __future__ import annotations
+
+import base64
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_fairness.endpoints.redaction import (
+    REQUEST_HEADERS,
+    RESPONSE_HEADERS,
+    redact,
+    redact_values,
+    remember,
+    safe_headers,
+    safe_url,
+)
+
+SECRET = "canary+/=päss word-9Z"
+
+
+@pytest.fixture(autouse=True)
+def _secret() -> None:
+    remember(SECRET)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        SECRET,
+        quote(SECRET, safe=""),
+        SECRET.encode().hex(),
+        base64.b64encode(SECRET.encode()).decode(),
+        base64.urlsafe_b64encode(SECRET.encode()).decode(),
+        base64.b64encode(b"user:" + SECRET.encode()).decode(),
+        base64.b64encode(b"me:" + SECRET.encode() + b":you").decode(),
+        base64.b64encode(b"x:" + SECRET.encode()).decode(),
+    ],
+    ids="plain url hex base64 base64url basic1 basic2 basic0".split(),
+)
+def test_a_known_secret_is_cut_in_every_form(form: str) -> None:
+    """By value, also within longer words and encodings, from texts and from verbatim bodies."""
+    for clean in (redact, redact_values):
+        left = clean(f"before {form} after")
+        assert "[redacted]" in left
+        assert form not in left
+        # Nothing of any length that could be turned back is left: the ends of base64 hold two bytes at most.
+        longest = max((part for part in left.split() if part not in ("before", "after")), key=len)
+        assert len(longest.replace("[redacted]", "")) <= 12
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Incorrect API key provided: sk-proj-abcDEF1234567890",
+        "x-api-key: abcdef123456",
+        '{"api_key": "abcdef123456"}',
+        "Authorization: Bearer abc.def.ghi-123456",
+        "bearer eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.abc",
+        "key AIzaSyA1234567890abcdefghijklmnop",
+        "AKIAIOSFODNN7EXAMPLE",
+        "https://user:passw0rd@example.com/v1",
+        "xoxb-123456789012-abcdef",
+    ],
+)
+def test_what_looks_like_a_key_is_cut_unannounced(text: str) -> None:
+    """By pattern, for keys that nobody told us of."""
+    secrets = ("abcDEF", "abcdef123456", "ghi-123456", "eyJ", "AIza", "AKIA", "passw0rd", "xoxb")
+    assert not any(secret in redact(text) for secret in secrets)
+
+
+@given(st.text())
+def test_redaction_is_total_and_settles(text: str) -> None:
+    """Any text can be redacted, and what is clean stays as it is."""
+    once = redact(text)
+    assert redact(once) == once
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The task-force asked for risk-averse people.",
+        "Desk-based skills, bearer of news.",
+        "a key: none",
+        "http://a/b?c",
+    ],
+)
+def test_ordinary_words_are_left_alone(text: str) -> None:
+    """Redaction does not rewrite letters about people."""
+    assert redact(text) == text
+
+
+def test_short_values_are_not_secrets() -> None:
+    """A "key" of a letter or two would cut up every text."""
+    remember("ab")
+    remember("")
+    remember(None)
+    assert redact("ab absent") == "ab absent"
+
+
+def test_logged_addresses_have_no_user_and_no_query() -> None:
+    """Keys hide in both; the path may name a deployment and stays."""
+    assert safe_url("https://u:p@h.example:8443/v1/x?key=abc#frag") == "https://h.example:8443/v1/x"
+    assert safe_url("http://[::1]:80/a") == "http://[::1]:80/a"
+    assert safe_url("http://[broken?key=abc") == "http://[broken"
+
+
+def test_headers_are_logged_by_allow_list() -> None:
+    """Everything that is not on the list is dropped, whatever its name."""
+    headers = {
+        "Authorization": "Bearer x",
+        "X-Api-Key": "k",
+        "X-Custom": "c",
+        "Content-Type": "text/plain",
+        "Cookie": "z",
+    }
+    assert safe_headers(headers, REQUEST_HEADERS) == {"content-type": "text/plain"}
+    answer = {"Set-Cookie": "a", "Retry-After": "2", "X-Request-Id": "r", "openai-organization": "acme"}
+    assert safe_headers(answer, RESPONSE_HEADERS) == {"retry-after": "2", "x-request-id": "r"}
