@@ -28,4 +28,4 @@ class HtmlBridge:
 
         session = session_if_any(self._config)
         if session is not None:
-            postfix.extend(f"<p>{html(line)}</p>" for line in session.summary())
+            postfix.append(f'<pre class="fairness">{html(chr(10).join(session.summary()))}</pre>')

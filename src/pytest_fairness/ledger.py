@@ -18,6 +18,9 @@ from pytest_fairness.guest import FINDINGS
 from pytest_fairness.model import JSON, Finding
 
 
+_PROPERTY = "fairness "
+
+
 def attach(report: pytest.TestReport, findings: Iterable[Finding]) -> None:
     """Put *findings* on *report* as one string of plain ASCII: nothing else is sure to cross to the controller."""
     setattr(report, FINDINGS, json.dumps([finding.to_dict() for finding in findings], allow_nan=False))
@@ -35,8 +38,13 @@ def properties(findings: Iterable[Finding]) -> list[tuple[str, str]]:
     told = []
     for finding in findings:
         about = terminal(f"{finding.assertion}: {finding.outcome} by {finding.protected_class}")
-        told.append((f"fairness {about}", f"{finding.verdict}: {terminal(finding.sentence)}"))
+        told.append((_PROPERTY + about, terminal(finding.sentence)))
     return told
+
+
+def is_ours(entry: tuple[str, object]) -> bool:
+    """Whether a property of an item is one of :func:`properties`."""
+    return str(entry[0]).startswith(_PROPERTY)
 
 
 @dataclass(slots=True)

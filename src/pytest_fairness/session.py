@@ -167,7 +167,9 @@ class FairnessSession:
         findings = item.stash.get(_FINDINGS, [])
         if report.when == "call" and (findings or guest.is_fairness_item(item)):
             ledger.attach(report, findings)
-            report.user_properties.extend(ledger.properties(findings))
+            # On the item: JUnit reads them off the report of the teardown, which is still to come.
+            item.user_properties[:] = [p for p in item.user_properties if not ledger.is_ours(p)]
+            item.user_properties.extend(ledger.properties(findings))
         elif guest.is_fairness_item(item) and not report.passed:
             ledger.attach(report, findings)
 
