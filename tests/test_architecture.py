@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "pytest_fairness"
 FLOORS = [
     {"model", "errors", "current", "safe_yaml"},
     {"design", "endpoints", "scorers", "statistics"},
-    {"running", "verdict", "wording"},
+    {"running", "verdict", "wording", "explaining"},
     {"baselines", "analysis", "frame", "justifications"},
     {"reports"},
     {"asserts"},

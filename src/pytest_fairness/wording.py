@@ -1,4 +1,4 @@
-"""One plain sentence for a finding, and the longer explanation: words for people who read no statistics.
+"""One plain sentence for a finding: words for people who read no statistics.
 
 Standard library only. Numbers are given in the outcome's own unit first, on the d scale second.
 """
@@ -6,9 +6,9 @@ Standard library only. Numbers are given in the outcome's own unit first, on the
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from pytest_fairness.model import Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
+from pytest_fairness.model import GroupResult, OutcomeKind, PairResult, Reason, Verdict
 
 RATES = (OutcomeKind.BINARY, OutcomeKind.REFUSAL)
 
@@ -180,88 +180,3 @@ def four_fifths_sentence(
     lack = f"; {worse} is {s['shortfall']:.1f} favourable decisions short" if s["shortfall"] >= 0.05 else ""
     basis = "" if clusters == "rows" else f"; judged with {clusters} as the unit"
     return f"{text}{lack}{basis}."
-
-
-# ---------------------------------------------------------------- explaining
-
-_METHODS: Mapping[OutcomeKind | None, str] = {
-    OutcomeKind.NUMERIC: (
-        "Calls are compared within each block by the van Elteren rank test (van Elteren 1960); the effect is "
-        "Hedges g of the block-adjusted values (Hedges 1981)."
-    ),
-    OutcomeKind.ORDINAL: (
-        "Calls are compared within each block by the van Elteren rank test (van Elteren 1960); the effect is "
-        "Cliff's δ (Cliff 1993) put on the d scale, its interval that of Hedges g."
-    ),
-    OutcomeKind.BINARY: (
-        "Rates are compared within each block by the Cochran–Mantel–Haenszel test (Mantel & Haenszel 1959); the "
-        "effect is the Mantel–Haenszel odds ratio put on the d scale (ln OR·√3/π; Hasselblad & Hedges 1995)."
-    ),
-    OutcomeKind.CATEGORICAL: (
-        "Labels are compared by Pearson's chi-square; the effect is Cramér's V put on the d scale (2V/√(1−V²)), "
-        "its interval a bootstrap over clusters."
-    ),
-}
-
-
-def explain(finding: Finding) -> str:
-    """The finding in full: the sentence, how it was come by and after whom, and what would change the
-    verdict.
-    """
-    return "\n\n".join(part for part in (finding.sentence, _method(finding), _change(finding)) if part)
-
-
-def _method(finding: Finding) -> str:
-    kind = finding.kind
-    same = {OutcomeKind.NARRATIVE: OutcomeKind.ORDINAL, OutcomeKind.REFUSAL: OutcomeKind.BINARY}
-    parts = ["How this was judged."]
-    if finding.assertion == "four_fifths":
-        parts.append(
-            "The lower rate is divided by the higher (29 CFR 1607.4(D)); below four fifths counts as adverse "
-            "impact only where the difference is also significant and one decision more would not reverse it."
-        )
-    elif kind is not None:
-        parts.append(_METHODS[same.get(kind, kind)])
-    if finding.cluster is not None:
-        parts.append(
-            f"Calls that share a {finding.cluster} are not independent, so the same comparison is made between the "
-            f"{finding.cluster} means by Student's t, and the larger of the two p-values counts."
-        )
-    size, method = finding.family.get("size"), finding.family.get("method")
-    if size is not None and method is not None:
-        parts.append(f"{size} tests were corrected together ({_CORRECTIONS.get(str(method), str(method))}).")
-    if finding.assertion == "no_disparity":
-        parts.append(
-            "PASS needs the 90 % interval of the effect inside ±0.5 (two one-sided tests; Schuirmann 1987); FAIL needs "
-            "significance and an effect above 0.5, FLAG one of 0.2 to 0.5."
-        )
-    return " ".join(parts)
-
-
-_CORRECTIONS = {
-    "bonferroni": "Bonferroni",
-    "holm": "Holm 1979",
-    "fdr_bh": "Benjamini & Hochberg 1995",
-}
-
-
-def _change(finding: Finding) -> str:
-    needs = list(dict.fromkeys(pair.needs for pair in finding.pairs if pair.needs))
-    if finding.verdict is Verdict.PASS:
-        return "What would change the verdict: a larger difference in a new run; this one leaves no room for it."
-    if finding.verdict is Verdict.INCONCLUSIVE:
-        wanted = "; ".join(needs[:3]) if needs else "more names a group, every name in every template"
-        return f"What would change the verdict: {wanted}."
-    worst = [pair for pair in finding.pairs if pair.verdict is finding.verdict]
-    named = _listed([f"{pair.group_1} and {pair.group_2}" for pair in worst])
-    action = (
-        "a documented justification, or a change that brings the groups together"
-        if finding.verdict is Verdict.FLAG
-        else "a change to the system under test that brings the groups together, and a new run that shows it"
-    )
-    return f"What would change the verdict: {action} ({named})."
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = list(names[:3])
-    return "; ".join(shown) + (f"; and {len(names) - 3} more pairs" if len(names) > 3 else "")

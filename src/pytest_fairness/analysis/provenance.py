@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_fairness.current import current_test
+from pytest_fairness.explaining import explain
 from pytest_fairness.model import Finding, Reason, Status, Verdict
-from pytest_fairness.wording import explain
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -28,7 +28,6 @@ from pytest_fairness.reports.pictures import (
 )
 from pytest_fairness.reports.results import RunResults, read_results
 from pytest_fairness.running.files import write_atomically
-from pytest_fairness.wording import explain
 
 NAME = "report.html"
 
@@ -96,7 +95,7 @@ def _sections(results: RunResults, run_dir: Path) -> list[Section]:
                 or baseline_picture(finding, f"{identity}-scopes")
                 or share_picture(finding, f"{identity}-shares"),
                 pairs_picture=effect_picture(finding, f"{identity}-pairs"),
-                method=explain(finding).split("\n\n")[1:],
+                method=finding.explain().split("\n\n")[1:],
                 examples=_in_order(examples.get(key), finding) if earlier == index + 1 else None,
                 examples_at=earlier if earlier != index + 1 and key in examples else None,
             )
