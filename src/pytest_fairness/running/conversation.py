@@ -9,6 +9,7 @@ from typing import Any
 from pytest_fairness.endpoints.protocol import Evidence
 from pytest_fairness.model import JSON, Cell, Message, Status, Trial, Usage
 from pytest_fairness.running.records import Attempt, attempt_of, conversation
+from pytest_fairness.running.scripts import Script
 
 #: Nothing was spent, and another attempt may fare better.
 REPEATABLE = frozenset({Evidence.NOT_SENT, Evidence.THROTTLED})
@@ -23,13 +24,18 @@ _OUTCOME = {
 #: The source of a trial in which a simulated model had a part, and the flag of an attempt that says so.
 SIMULATED = "simulated"
 
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedTrial:
-    """A cell to be asked once: ``parameters`` are laid over the endpoint's defaults."""
+    """A cell to be asked once: ``parameters`` are laid over the endpoint's defaults.
+
+    With a ``script`` it decides what is sent after each reply, in the place of the cell's turns.
+    """
 
     cell: Cell
     repetition: int = 0
     parameters: Mapping[str, JSON] = field(default_factory=dict)
+    script: Script | None = None
 
 
 @dataclass(slots=True)
@@ -57,6 +63,7 @@ class Conversation:
     _output: int | None = None
     _unanswered: int | None = None
     _messages: tuple[int, tuple[Message, ...]] | None = None
+    _reply_status: Status = Status.NOT_RUN
 
     @property
     def turn(self) -> int:
@@ -66,10 +73,26 @@ class Conversation:
     def messages(self) -> tuple[Message, ...]:
         """The messages of the turn that is next, or was last."""
         cell = self.planned.cell
+        if self.planned.script is not None:
+            if self._messages is None or self._messages[0] != self.turn:
+                scripted = self._scripted()
+                if scripted is None:  # over: these are the messages that were last
+                    return () if self._messages is None else self._messages[1]
+                self._messages = self.turn, scripted
+            return self._messages[1]
         turn = min(self.turn, len(cell.turns) - 1)
         if self._messages is None or self._messages[0] != turn:
             self._messages = turn, conversation(cell.system, cell.turns, self.replies[:turn])
         return self._messages[1]
+
+    def _scripted(self) -> tuple[Message, ...] | None:
+        """What the script sends next; None where it has ended, or could not go on."""
+        script = self.planned.script
+        try:
+            return None if script is None else script.next(self.planned.cell, self.replies, self._reply_status)
+        except Exception as error:  # noqa: BLE001 - a step is somebody's function; what it raises is an outcome
+            self.status, self.error = Status.ERROR, f"a step of the trial raised {type(error).__name__}: {error}"
+            return None
 
     def apply(self, attempt: Attempt) -> None:
         """Take in how an attempt ended. Failures that may be repeated leave the conversation where it was."""
@@ -89,12 +112,30 @@ class Conversation:
         if attempt.usage is not None:
             self._input = _sum(self._input, attempt.usage.input_tokens)
             self._output = _sum(self._output, attempt.usage.output_tokens)
+        if self.planned.script is not None:
+            self._continue(attempt, status)
+            return
         last = self.turn == len(self.planned.cell.turns) - 1
         if attempt.text is not None and status in (Status.ANSWERED, Status.REFUSED):
             self.replies.append(attempt.text)
             if not last:  # also a refusal is answered by the next turn: that is what escalation is about
                 return
         self.status = status
+
+    def _continue(self, attempt: Attempt, status: Status) -> None:
+        """Let the script decide what comes after a reply, also after one that refused or was empty."""
+        if status not in (Status.ANSWERED, Status.REFUSED, Status.EMPTY):
+            self.status = status
+            return
+        held = self.messages
+        self.replies.append(attempt.text or "")
+        self._reply_status = status
+        following = self._scripted()
+        if following is not None:
+            self._messages = self.turn, following
+            return
+        self._messages = self.turn, held  # the log shows the request that was last
+        self.status = self.status or status
 
     def give_up(self, error: str) -> None:
         """End as ERROR: what could be repeated was, often enough."""
@@ -117,6 +158,7 @@ class Conversation:
             else:  # an unknown trial that is to be asked again
                 self.attempts, self.cost, self.seconds = record["attempts"], record["cost"], record["seconds"]
                 self.replies, self.flags = list(record["replies"]), list(record["flags"])
+                self._reply_status = Status.ANSWERED if self.replies else Status.NOT_RUN
 
     @property
     def was_lost(self) -> bool:

@@ -94,7 +94,8 @@ class Engine:
     def key_of(self, planned: PlannedTrial) -> str:
         """The content key under which *planned* is asked, logged and shared. Raises UsageError."""
         parameters = sent_parameters(self.endpoint, planned.parameters)
-        return content_key(self._identity, parameters, planned.cell, planned.repetition)
+        script = None if planned.script is None else planned.script.identity()
+        return content_key(self._identity, parameters, planned.cell, planned.repetition, script)
 
     # ------------------------------------------------------------ run
 
@@ -224,6 +225,7 @@ class Engine:
             order=conversation.order,
             seed=self.seed,
             flags=tuple(conversation.flags),
+            script=None if conversation.planned.script is None else conversation.planned.script.identity(),
         )
         self.store.append(record.to_record(time.monotonic()))
         return trial

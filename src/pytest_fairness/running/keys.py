@@ -30,15 +30,19 @@ def _plain(value: object) -> object:
 
 
 def content_key(
-    endpoint_identity: Mapping[str, JSON], parameters: Mapping[str, JSON], cell: Cell, repetition: int
+    endpoint_identity: Mapping[str, JSON],
+    parameters: Mapping[str, JSON],
+    cell: Cell,
+    repetition: int,
+    script: JSON = None,
 ) -> str:
     """SHA-256, in hex, of what is asked: endpoint identity, parameters, system prompt, turns, arm,
-    repetition.
+    repetition; and the identity of the *script* that decides between turns, if there is one.
 
     Nothing else of the cell enters it: tests that ask the same text share the reply. Raises UsageError where
     the identity or the parameters cannot be written as JSON.
     """
-    content = {
+    content: dict[str, Any] = {
         "arm": cell.arm,
         "identity": endpoint_identity,
         "parameters": parameters,
@@ -46,6 +50,8 @@ def content_key(
         "system": cell.system,
         "turns": list(cell.turns),
     }
+    if script is not None:
+        content["script"] = script
     try:
         return hashlib.sha256(canonical_json(content)).hexdigest()
     except (TypeError, ValueError) as error:

@@ -106,7 +106,7 @@ class TrialRecord:
     ``messages`` is the conversation as it was sent. ``parameters_asked`` are those of the test,
     ``parameters_sent`` those with the endpoint's defaults. ``endpoint`` is its name, ``identity`` the hash
     under which the log's ``engine`` record spells it out. ``order`` is the trial's place in the order
-    in which its process took the trials of its batch up.
+    in which its process took the trials of its batch up. ``script`` is the identity of what decided between turns.
     """
 
     trial: Trial
@@ -119,6 +119,7 @@ class TrialRecord:
     order: int = 0
     seed: int = 0
     flags: tuple[str, ...] = ()
+    script: JSON = None
 
     def to_record(self, monotonic: float) -> dict[str, Any]:
         """The record of type ``trial``."""
@@ -144,6 +145,7 @@ class TrialRecord:
             "order": self.order,
             "seed": self.seed,
             "flags": self.flags,
+            **({} if self.script is None else {"script": self.script}),
             "time": utc_now(),
             "monotonic": monotonic,
         }
@@ -162,6 +164,7 @@ class TrialRecord:
             order=record["order"],
             seed=record["seed"],
             flags=tuple(record["flags"]),
+            script=record.get("script"),
         )
 
 

@@ -1,0 +1,166 @@
+"""Conversations that are decided between turns: a pipeline of steps, or strategies tried until one is answered.
+
+Without a script a trial sends the turns of its cell one after the other. With one, the script says after each
+reply what to send next. It decides from the replies alone, so that a trial taken up again from the log goes on
+where it stood, and every request is logged, paid for and repeated by itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from pytest_fairness.errors import EndpointError
+from pytest_fairness.model import JSON, Cell, Message, Status, Trial
+
+#: Where a later step of a pipeline takes the text of the one before it.
+PREVIOUS = "{text}"
+#: What stands for a turn that was answered with nothing: providers take no empty message.
+_SILENCE = "(no reply)"
+
+
+class Script(Protocol):
+    """What a trial sends, request by request."""
+
+    def identity(self) -> JSON:
+        """Whatever changes what is sent, beyond the cell; it goes into the content key."""
+
+    def next(self, cell: Cell, replies: Sequence[str], status: Status) -> tuple[Message, ...] | None:
+        """The next request after *replies*, the last of which had *status*; None where the trial is over.
+
+        Before the first reply *status* is NOT_RUN. Raises EndpointError where it cannot go on.
+        """
+
+    def columns(self, cell: Cell, trial: Trial) -> Mapping[str, JSON]:
+        """What the table of trials says of the conversation, by column."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pipeline:
+    """The turns of the cell as steps, each a fresh conversation: step n + 1 is given the reply to step n.
+
+    ``systems`` has the system prompt of each step. ``between[n]`` are the functions that a text passes through
+    before step n. ``refused`` tells a reply that declines, with which the pipeline ends. ``first`` is the text that
+    step 0 was given; it stands in its turn already.
+    """
+
+    systems: tuple[str | None, ...]
+    between: Mapping[int, tuple[Callable[[str], str], ...]] = field(default_factory=dict)
+    refused: Callable[[str], bool] = lambda _text: False
+    first: str = ""
+
+    def identity(self) -> JSON:
+        between: list[JSON] = [
+            [number, [fingerprint(function) for function in made]] for number, made in self.between.items()
+        ]
+        return {"pipeline": list(self.systems), "between": between}
+
+    def next(self, cell: Cell, replies: Sequence[str], status: Status) -> tuple[Message, ...] | None:
+        step = len(replies)
+        if step == len(cell.turns) or (step and (status is not Status.ANSWERED or self.refused(replies[-1]))):
+            return None
+        prompt = cell.turns[step]
+        if step:
+            prompt = prompt.replace(PREVIOUS, self._text(replies), 1)
+        system = self.systems[step]
+        return (*([] if system is None else [Message("system", system)]), Message("user", prompt))
+
+    def _text(self, replies: Sequence[str]) -> str:
+        """What the step after *replies* is given."""
+        text = replies[-1] if replies else self.first
+        for function in self.between.get(len(replies), ()):
+            text = function(text)
+            if not isinstance(text, str):
+                raise EndpointError(f"a step of the pipeline returned {type(text).__name__}, not a str")
+        return text
+
+    def columns(self, cell: Cell, trial: Trial) -> Mapping[str, JSON]:
+        steps, replies = len(cell.turns), trial.replies
+        seen = self._text(replies[: steps - 1]) if steps > 1 and len(replies) == steps else None
+        if steps == 1:
+            return {"requests": len(replies), "candidates_text": self.first}
+        prompt = cell.prompt.replace(PREVIOUS, seen, 1) if seen is not None else cell.prompt
+        return {"requests": len(replies), "candidates_text": seen, "prompt": prompt}
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """One way to ask: the turns of one conversation, by the name of its strategy."""
+
+    name: str
+    turns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Escalation:
+    """The plain request first; after a reply that is refused or cannot be used, a strategy, and so on.
+
+    Each strategy is a fresh conversation, so that it does not inherit the refusals before it. ``usable`` says
+    whether the last reply of a strategy is what was asked for; ``version`` names what it goes by. The rungs hold
+    the texts as they are sent for this cell.
+    """
+
+    rungs: tuple[Rung, ...]
+    usable: Callable[[str], bool]
+    version: str
+
+    def identity(self) -> JSON:
+        return {"rungs": [[rung.name, *rung.turns] for rung in self.rungs], "usable": self.version}
+
+    def next(self, cell: Cell, replies: Sequence[str], status: Status) -> tuple[Message, ...] | None:
+        level, turn = self._place(replies, status)
+        if level is None:
+            return None
+        rung = self.rungs[level]
+        messages = [] if cell.system is None else [Message("system", cell.system)]
+        before = replies[len(replies) - turn :] if turn else []
+        for said, reply in zip(rung.turns, before, strict=False):
+            messages += [Message("user", said), Message("assistant", reply or _SILENCE)]
+        return (*messages, Message("user", rung.turns[turn]))
+
+    def _place(self, replies: Sequence[str], status: Status) -> tuple[int | None, int]:
+        """The rung and turn that come after *replies*; (None, rung that was last) where the trial is over."""
+        start = 0
+        for level, rung in enumerate(self.rungs):
+            end = start + len(rung.turns)
+            if len(replies) < end:
+                return level, len(replies) - start
+            # Only the reply that was last has a status; the ones before it were not what was asked for.
+            last = len(replies) == end
+            if last and status is Status.ANSWERED and self.usable(replies[-1]):
+                return None, level
+            start = end
+        return None, len(self.rungs)
+
+    def columns(self, cell: Cell, trial: Trial) -> Mapping[str, JSON]:  # noqa: ARG002 - as the protocol has it
+        replies = trial.replies
+        level = self._reached(replies)
+        answered = trial.status is Status.ANSWERED and level < len(self.rungs) and self.usable(replies[-1])
+        return {
+            "requests": len(replies),
+            "strategy": self.rungs[level].name if answered else "none",
+            "strategy_level": level if answered else len(self.rungs),
+        }
+
+    def _reached(self, replies: Sequence[str]) -> int:
+        start = 0
+        for level, rung in enumerate(self.rungs):
+            start += len(rung.turns)
+            if len(replies) <= start:
+                return level
+        return len(self.rungs)
+
+
+def fingerprint(function: Callable[..., object]) -> str:
+    """What tells one function from another across sessions: its name and a hash of its source, if there is one."""
+    plain = inspect.unwrap(function)
+    owner = plain if inspect.isroutine(plain) else type(plain)
+    name = f"{owner.__module__}:{owner.__qualname__}"
+    try:
+        source = inspect.getsource(owner)
+    except (OSError, TypeError):
+        return name
+    return f"{name}:{hashlib.sha256(source.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
