@@ -14,8 +14,9 @@ FLOORS = [
     {"model", "errors", "current", "safe_yaml"},
     {"design", "endpoints", "scorers", "statistics"},
     {"running", "verdict", "wording", "explaining"},
-    {"baselines", "analysis", "frame", "justifications"},
+    {"baselines", "analysis", "frame", "justifications", "confirming"},
     {"reports"},
+    {"concluding"},
     {"asserts"},
     {
         "guest",
@@ -25,6 +26,7 @@ FLOORS = [
         "collecting",
         "asking",
         "telling",
+        "transport",
         "ledger",
         "session",
         "fixtures",

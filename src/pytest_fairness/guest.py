@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    import warnings
+
     from pytest_fairness.session import FairnessSession
 
 GRID = "fairness_grid"
@@ -56,10 +58,7 @@ def wants_a_grid(metafunc: pytest.Metafunc) -> bool:
 def _pulls_ours(metafunc: pytest.Metafunc) -> bool:
     # A project may have a fixture of its own called ``trials`` or ``cell``: that one is none of our business.
     fixtures = metafunc.definition._fixtureinfo.name2fixturedefs
-    return any(
-        name in fixtures and fixtures[name][-1].func.__module__ == "pytest_fairness.fixtures"
-        for name in PULLS
-    )
+    return any(name in fixtures and fixtures[name][-1].func.__module__ == "pytest_fairness.fixtures" for name in PULLS)
 
 
 def concerns(item: pytest.Item) -> bool:
@@ -92,12 +91,25 @@ class XdistBridge:
         session_of(self._config).introduce(node)
 
 
+class WorkerBridge:
+    """Sees to it that a warning's text can cross to the controller: xdist sends it beside the reports."""
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_warning_recorded(self, warning_message: warnings.WarningMessage) -> None:
+        if not str(warning_message.message).isascii():
+            from pytest_fairness.transport import make_warning_safe
+
+            make_warning_safe(warning_message)
+
+
 def register(config: pytest.Config) -> None:
     """Register what needs the configuration at hand, and the bridges to other plugins where they are present."""
     manager = config.pluginmanager
     manager.register(Recorder(config), "fairness-recorder")
     if manager.hasplugin("dsession"):
         manager.register(XdistBridge(config), "fairness-xdist")
+    if hasattr(config, "workerinput"):
+        manager.register(WorkerBridge(), "fairness-worker")
     if manager.hasplugin("html") and config.getoption("htmlpath", None):
         from pytest_fairness.bridges import HtmlBridge
 

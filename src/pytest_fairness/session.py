@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_fairness import collecting, guest, ledger, telling
+from pytest_fairness import collecting, guest, ledger, telling, transport
 from pytest_fairness.asking import Asking
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import Reason, Verdict
@@ -172,13 +172,22 @@ class FairnessSession:
             item.user_properties.extend(ledger.properties(findings))
         elif guest.is_fairness_item(item) and not report.passed:
             ledger.attach(report, findings)
+        if findings or guest.is_fairness_item(item):
+            transport.make_safe(report)
 
     # ------------------------------------------------------------ telling
 
     @property
     def has_run(self) -> bool:
         """Whether this pytest session has anything to do with fairness, as far as this process can tell."""
-        return bool(self.ledger) or "store" in self.__dict__
+        return bool(self.ledger) or "store" in self.__dict__ or (self.worker is None and self._workers_have_one)
+
+    @property
+    def _workers_have_one(self) -> bool:
+        """Whether a worker has begun the run, though not one report of a fairness test has reached the controller."""
+        from pytest_fairness.running.runs import find_run
+
+        return find_run(self.settings.run_dir, self.token) is not None
 
     def headline(self) -> list[str]:
         """The line that a session with fairness tests starts with; none in any other."""
@@ -192,10 +201,14 @@ class FairnessSession:
         """How many collected fairness tests never reported, although nothing has stopped the session early."""
         if self.worker is not None or not self.has_run or self.config.option.collectonly:
             return 0
+        self._take_stock()
+        return len(self.ledger.missing)
+
+    def _take_stock(self) -> None:
+        """Let the ledger know what was collected, by workers too, and which of it has finished."""
         self.ledger.collected.update(self.store.manifest().get("planned", ()))
         recorder: guest.Recorder = self.config.pluginmanager.getplugin("fairness-recorder")
         self.ledger.finished = recorder.finished
-        return len(self.ledger.missing)
 
     def finish(self) -> None:
         """Close what is open; in the controller, write findings.json and the HTML report."""
@@ -204,6 +217,7 @@ class FairnessSession:
             return
         try:
             if self.worker is None:
+                self._take_stock()
                 self.told = telling.write_reports(self.store, self.ledger)
             self.store.close()
         except FairnessError as error:

@@ -15,7 +15,7 @@ import pytest
 
 from pytest_fairness.errors import StoreError
 from pytest_fairness.running import locks
-from pytest_fairness.running.runs import reserve_run, run_folders
+from pytest_fairness.running.runs import find_run, reserve_run, run_folders
 from pytest_fairness.running.store import RunStore, open_run
 
 TODAY = datetime.date(2026, 2, 28)
@@ -128,3 +128,12 @@ def test_a_linked_log_or_folder_is_refused(root: Path, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="symbolic link"):
         RunStore.open(other)
     assert victim.read_text() == "precious"
+
+
+def test_a_run_is_found_by_its_token_and_nothing_is_made(root: Path) -> None:
+    """A controller looks for the folder of its workers; where there is none, the disk stays as it was."""
+    assert find_run(root, "token") is None
+    assert not root.exists()
+    directory = reserve_run(root, "token")
+    assert find_run(root, "token") == directory
+    assert find_run(root, "another") is None

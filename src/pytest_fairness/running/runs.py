@@ -30,7 +30,7 @@ def reserve_run(root: Path, token: str, *, today: datetime.date | None = None) -
     lock = FileLock(sessions / "lock")
     try:
         with lock.held():
-            entry = sessions / hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+            entry = _entry(root, token)
             if entry.exists():
                 return _reserved(root, entry)
             day = (today or datetime.datetime.now().astimezone().date()).isoformat()
@@ -45,6 +45,16 @@ def reserve_run(root: Path, token: str, *, today: datetime.date | None = None) -
         ) from error
     finally:
         lock.close()
+
+
+def find_run(root: Path, token: str) -> Path | None:
+    """The folder that the session *token* has under *root*, or None; nothing is made. Raises StoreError as above."""
+    entry = _entry(root, token)
+    return _reserved(root, entry) if entry.is_file() else None
+
+
+def _entry(root: Path, token: str) -> Path:
+    return root / _BOOKKEEPING / hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def _reserved(root: Path, entry: Path) -> Path:
