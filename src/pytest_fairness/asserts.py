@@ -1,19 +1,18 @@
 """The public assertions. Each analyses a table, hands the finding to the running test and acts on its verdict.
 
 The ``analyze_…`` twin of each (in :mod:`pytest_fairness.analysis`) returns the same finding without raising.
-All work on any DataFrame, inside a test or not.
+All work on any DataFrame, inside a test or not; what becomes of a finding is :mod:`pytest_fairness.concluding`.
 """
 
 from __future__ import annotations
 
-import dataclasses
-import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pytest_fairness.current import Policy, current_test
-from pytest_fairness.errors import FairnessFailure, InconclusiveWarning, UsageError
-from pytest_fairness.model import Finding, Reason, Verdict
+from pytest_fairness.concluding import conclude, examine
+from pytest_fairness.current import current_test
+from pytest_fairness.errors import UsageError
+from pytest_fairness.model import Finding
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,13 +28,19 @@ def assert_no_disparity(
     and FrameError for a table of the wrong shape.
     """
     __tracebackhide__ = True
+    from pytest_fairness.analysis import trying
     from pytest_fairness.analysis.disparity import analyze_disparity
 
-    return conclude(analyze_disparity(frame, outcome, by, **options))
+    finding = examine(
+        frame,
+        lambda table: analyze_disparity(table, outcome, by, **options),
+        sensitivity=lambda: trying.disparity(frame, outcome, by, options),
+    )
+    return conclude(finding)
 
 
 def assert_four_fifths(
-    frame: pd.DataFrame, outcome: str | Callable[[str], Any], by: str, **options: Any
+    frame: pd.DataFrame, outcome: str | Callable[[str], Any], by: str | list[str], **options: Any
 ) -> Finding:
     """Assert that no group's favourable rate is below four fifths of the highest (29 CFR 1607.4(D)).
 
@@ -43,9 +48,90 @@ def assert_four_fifths(
     :func:`assert_no_disparity`.
     """
     __tracebackhide__ = True
+    from pytest_fairness.analysis import trying
     from pytest_fairness.analysis.four_fifths import analyze_four_fifths
 
-    return conclude(analyze_four_fifths(frame, outcome, by, **options))
+    def again(table: pd.DataFrame, first: Finding) -> Finding:
+        # The reference that the first sample chose is declared beforehand for the second.
+        references = first.details["reference"]
+        chosen = references.get(by) if isinstance(references, dict) and isinstance(by, str) else None
+        return analyze_four_fifths(table, outcome, by, **options | ({} if chosen is None else {"reference": chosen}))
+
+    finding = examine(
+        frame,
+        lambda table: analyze_four_fifths(table, outcome, by, **options),
+        again=again,
+        sensitivity=lambda: trying.four_fifths(frame, outcome, by, options),
+    )
+    return conclude(finding)
+
+
+def assert_no_preference(frame: pd.DataFrame, by: str = "group", **options: Any) -> Finding:
+    """Assert that among equal candidates the choice does not follow the group.
+
+    The frame holds pairwise choices (columns ``first``, ``second``, ``chosen``), or with ``trial=…`` choices among
+    several or rankings. For the options see :func:`pytest_fairness.analyze_preference`. Returns and raises as
+    :func:`assert_no_disparity`.
+    """
+    __tracebackhide__ = True
+    from pytest_fairness.analysis import trying
+    from pytest_fairness.analysis.preference import analyze_preference
+
+    finding = examine(
+        frame,
+        lambda table: analyze_preference(table, by, **options),
+        sensitivity=lambda: trying.preference(frame, by, options),
+    )
+    return conclude(finding)
+
+
+def assert_equivalent(
+    frame: pd.DataFrame,
+    outcome: str | Callable[[str], Any],
+    by: str | list[str],
+    *,
+    margin: float,
+    unit: str = "outcome",
+    **options: Any,
+) -> Finding:
+    """Assert that every two groups differ by less than *margin* on *outcome*: shown, not merely not refuted.
+
+    ``margin`` is in the outcome's own unit, or with ``unit="d"`` in standard deviations. For the other options see
+    :func:`pytest_fairness.analyze_equivalence`. Returns and raises as :func:`assert_no_disparity`.
+    """
+    __tracebackhide__ = True
+    from pytest_fairness.analysis import trying
+    from pytest_fairness.analysis.equivalence import analyze_equivalence
+
+    settings = {**options, "margin": margin, "unit": unit}
+    finding = examine(
+        frame,
+        lambda table: analyze_equivalence(table, outcome, by, **settings),
+        sensitivity=lambda: trying.equivalence(frame, outcome, by, settings),
+    )
+    return conclude(finding)
+
+
+def assert_arm_reduces_disparity(
+    frame: pd.DataFrame,
+    outcome: str | Callable[[str], Any] | None = None,
+    *,
+    treated: str,
+    control: str,
+    by: str = "group",
+    **options: Any,
+) -> Finding:
+    """Assert that arm *treated* shows less disparity between the groups of *by* than arm *control*.
+
+    With an *outcome* the disparity is a difference of means or rates; without one the frame holds pairwise choices.
+    For the options (``arm``, ``placebo``, …) see :func:`pytest_fairness.analyze_arms`. Returns and raises as
+    :func:`assert_no_disparity`.
+    """
+    __tracebackhide__ = True
+    from pytest_fairness.analysis.arms import analyze_arms
+
+    settings = {**options, "treated": treated, "control": control, "by": by}
+    return conclude(examine(frame, lambda table: analyze_arms(table, outcome, **settings)))
 
 
 def assert_baseline(
@@ -113,52 +199,3 @@ def assert_baseline(
         lower_is_worse=outcome.lower_is_worse,
     )
     return conclude(finding)
-
-
-def conclude(finding: Finding) -> Finding:
-    """Do with *finding* what its verdict asks for, under the policy of the running test.
-
-    PASS returns. FAIL raises. FLAG raises unless a documented justification stands behind it. INCONCLUSIVE(N)
-    raises, or under ``--fairness-smoke`` leaves it to the plugin to skip the test; any other INCONCLUSIVE warns,
-    and raises under ``--fairness-require-conclusive``.
-    """
-    __tracebackhide__ = True
-    test = current_test()
-    policy = test.policy if test is not None else Policy()
-    if test is not None:
-        if finding.verdict is Verdict.FLAG and finding.justification is None:
-            finding = dataclasses.replace(finding, justification=test.justification(finding))
-        test.emit(finding)
-    if _fails(finding, policy):
-        raise FairnessFailure(_message(finding), finding)
-    if finding.verdict is Verdict.INCONCLUSIVE and finding.reason is not Reason.N:
-        warnings.warn(finding.sentence, InconclusiveWarning, stacklevel=3)
-    return finding
-
-
-def _fails(finding: Finding, policy: Policy) -> bool:
-    match finding.verdict:
-        case Verdict.PASS:
-            return False
-        case Verdict.FAIL:
-            return True
-        case Verdict.FLAG:
-            return finding.justification is None
-        case Verdict.INCONCLUSIVE:
-            if finding.reason is Reason.N:
-                return not policy.smoke
-            return policy.require_conclusive
-
-
-def _message(finding: Finding) -> str:
-    from pytest_fairness.reports.text import finding_text
-
-    message = finding_text(finding)
-    if finding.verdict is Verdict.FLAG:
-        message += (
-            "\n\nA FLAG needs a documented justification. Give one where it will be read:\n"
-            '  @pytest.mark.fairness(justification={"reason": "…", "approver": "…", "date": "2026-01-31", '
-            '"expiry": "2026-07-31"})\n'
-            "or an entry for this test in justifications.yaml with the same keys."
-        )
-    return message

@@ -17,10 +17,28 @@ from pytest_fairness.model import JSON, Finding
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """What a verdict does to the test. ``smoke``: INCONCLUSIVE(N) skips; ``require_conclusive``: any other fails."""
+    """What a verdict does to the test. ``smoke``: INCONCLUSIVE(N) skips; ``require_conclusive``: any other fails.
+
+    ``confirm``: a FLAG or FAIL is repeated on a second sample before it may fail the test. ``sensitivity``: a PASS is
+    tried on copies of its own data with a planted disparity.
+    """
 
     smoke: bool = False
     require_conclusive: bool = False
+    confirm: bool = False
+    sensitivity: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FreshSample:
+    """A second, independent sample: its table of trials, and in words what is new about it.
+
+    ``same_names``: the names are those of the first sample, asked again, so what is due to them is not tested anew.
+    """
+
+    frame: Any
+    about: str
+    same_names: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +46,9 @@ class TestContext:
     """The running test as the assertions see it.
 
     ``emit`` takes each finding, judged and justified, before the assertion raises. ``justification`` looks up the
-    documented reason for a FLAG, if there is one. ``baseline`` gives the store of approved snapshots.
+    documented reason for a FLAG, if there is one. ``baseline`` gives the store of approved snapshots. ``fresh_sample``,
+    where the test has one grid, asks it again with other names and gives what corresponds to the table it is handed;
+    it raises UsageError, EndpointError or BudgetError where there can be no such sample.
     """
 
     __test__ = False  # not a test class, whatever its name says to pytest
@@ -40,6 +60,7 @@ class TestContext:
     policy: Policy = field(default_factory=Policy)
     justification: Callable[[Finding], Mapping[str, JSON] | None] = lambda _finding: None
     baseline: Callable[[], Any] | None = None
+    fresh_sample: Callable[[Any], FreshSample] | None = None
     scorers: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0
 

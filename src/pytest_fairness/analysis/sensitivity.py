@@ -11,7 +11,7 @@ import numpy as np
 from pytest_fairness.analysis.disparity import analyze_disparity
 from pytest_fairness.analysis.reading import Reading, as_columns, read
 from pytest_fairness.errors import UsageError
-from pytest_fairness.model import JSON, OutcomeKind, Verdict
+from pytest_fairness.model import JSON, Finding, OutcomeKind, Verdict
 from pytest_fairness.statistics.frames import Design, read_design, require_frame
 from pytest_fairness.statistics.sensitivity import halves, plant, within_sd
 
@@ -71,6 +71,7 @@ def sensitivity(
     kind: str = "auto",
     lower_is_worse: bool | None = None,
     scorers: Mapping[str, Any] | None = None,
+    analyze: Callable[..., Finding] = analyze_disparity,
     **options: Any,
 ) -> Sensitivity:
     """Judge copies of *frame* as ``analyze_disparity`` does, with a disparity planted on each group in turn.
@@ -78,8 +79,8 @@ def sensitivity(
     Every effect is planted on every group of every column of *by*, in the direction of harm: once for
     numbers, which simply move, and *copies* times for outcomes that are turned round at random. *splits*
     times the names of each group are split into random halves, which are then compared as if they were
-    groups. The other arguments, *options* included, are those of ``analyze_disparity``; nothing is random
-    beyond *seed*.
+    groups. The other arguments, *options* included, are those of *analyze*, which is handed the same table with
+    the outcome as a column, and ``kind`` and ``lower_is_worse`` as they were found; nothing is random beyond *seed*.
 
     Raises FrameError and UsageError as ``analyze_disparity`` does.
     """
@@ -107,11 +108,11 @@ def sensitivity(
                         reading.values.values, found, design.group.codes == at,
                         sd=sd, d=d, lower_is_worse=reading.lower_is_worse, rng=rng,
                     )  # fmt: skip
-                    seen = _alarm(_with(frame, reading, planted), reading.name, by, settings)
+                    seen = _alarm(analyze, _with(frame, reading, planted), reading.name, by, settings)
                     caught[d].append(seen)
                     if not seen:
                         missed[d].add(label)
-            alarms += _split(frame, reading, design, at, column, splits, rng, settings)
+            alarms += _split(analyze, frame, reading, design, at, column, splits, rng, settings)
     return Sensitivity(
         caught={d: float(np.mean(seen)) for d, seen in caught.items()},
         missed={d: tuple(sorted(groups)) for d, groups in missed.items()},
@@ -130,11 +131,18 @@ def _with(frame: pd.DataFrame, reading: Reading, values: np.ndarray[Any, np.dtyp
     return frame.assign(**{reading.name: np.array(labels, dtype=object)})
 
 
-def _alarm(frame: pd.DataFrame, outcome: str, by: str | Sequence[str], settings: Mapping[str, Any]) -> bool:
-    return analyze_disparity(frame, outcome, by, **settings).verdict in _ALARM
+def _alarm(
+    analyze: Callable[..., Finding],
+    frame: pd.DataFrame,
+    outcome: str,
+    by: str | Sequence[str],
+    settings: Mapping[str, Any],
+) -> bool:
+    return analyze(frame, outcome, by, **settings).verdict in _ALARM
 
 
 def _split(
+    analyze: Callable[..., Finding],
     frame: pd.DataFrame,
     reading: Reading,
     design: Design,
@@ -152,6 +160,6 @@ def _split(
         if first is None:
             return []
         alarms.append(
-            _alarm(own.assign(**{column: np.where(first, "half 1", "half 2")}), reading.name, column, settings)
+            _alarm(analyze, own.assign(**{column: np.where(first, "half 1", "half 2")}), reading.name, column, settings)
         )
     return alarms
