@@ -1,8 +1,6 @@
 """Arms: worked number, what is paired, the policy, the placebo arm."""
 
 import json
-import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,8 +11,7 @@ from pytest_fairness.analysis.arms import analyze_arms
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import Finding, Reason, Verdict
 
-sys.path.insert(0, str(Path(__file__).parent))
-from choices import simulated  # a helper beside this file
+from .choices import simulated
 
 ARMS = {"treated": "scrubbed", "control": "raw"}
 

@@ -2,8 +2,6 @@
 
 import json
 import math
-import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,8 +14,7 @@ from pytest_fairness.analysis.preference import analyze_preference
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import Finding, Reason, Verdict
 
-sys.path.insert(0, str(Path(__file__).parent))
-from choices import simulated, table
+from .choices import simulated, table
 
 
 def pair_of(finding, a="A", b="B"):

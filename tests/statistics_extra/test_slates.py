@@ -2,7 +2,6 @@
 
 import json
 import math
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,8 +13,7 @@ from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import Finding, Reason, Verdict
 from pytest_fairness.statistics.chi_squares import friedman, goodness_of_fit
 
-sys.path.insert(0, str(Path(__file__).parent))
-from choices import slates
+from .choices import slates
 
 R = json.loads((Path(__file__).parents[1] / "data" / "r_reference.json").read_text())
 OPTIONS = {"trial": "trial", "cluster": None}

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pytest_fairness.analysis.arm_data import ArmData, arms_of_choices, arms_of_scores
 from pytest_fairness.analysis.judging_choices import check_options
 from pytest_fairness.analysis.provenance import stamp
-from pytest_fairness.analysis.reading import read, scored_rows
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import JSON, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
-from pytest_fairness.statistics.arms import ArmContrast, ArmRows, Estimate, contrast_arms, contrast_choices
-from pytest_fairness.statistics.choices import FIRST, Choices, cross, read_choices
+from pytest_fairness.statistics.arms import ArmContrast, Estimate
+from pytest_fairness.statistics.choices import block_columns, read_choices
 from pytest_fairness.statistics.corrections import correct
-from pytest_fairness.statistics.frames import DEFAULT_BLOCK, code, read_design, require_frame
+from pytest_fairness.statistics.frames import code, require_frame
 from pytest_fairness.statistics.one_sample import t_quantile
 from pytest_fairness.verdict import MAX_RAGGED, MINIMUM_N, Decision, as_spec, assertion_verdict, deciding_pair
 from pytest_fairness.wording import amount, effect_words, p_words
@@ -26,29 +25,8 @@ from pytest_fairness.wording import amount, effect_words, p_words
 if TYPE_CHECKING:
     import pandas as pd
 
-    from pytest_fairness.statistics.frames import Bools, Ints
 
 _RATES = (OutcomeKind.BINARY, OutcomeKind.REFUSAL)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Data:
-    """The trials of all arms: which arm each row is of, the groups, and how to contrast two arms on two
-    groups.
-
-    ``count(arm, a, b)`` gives the fewest scored trials of the two groups in an arm.
-    """
-
-    arm: Ints
-    arms: tuple[str, ...]
-    labels: tuple[str, ...]
-    met: tuple[tuple[int, int], ...]
-    contrast: Callable[[int, int, int, int], ArmContrast | None]
-    count: Callable[[int, int, int], int]
-    outcome: str
-    kind: OutcomeKind
-    unit: str
-    one_cluster: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,18 +86,18 @@ def analyze_arms(
             raise FrameError(f"column {arm!r}: there is no arm {name!r}; it has {', '.join(arms.labels)}")
     if treated == control:
         raise UsageError(f"treated and control are both {treated!r}: a contrast needs two arms")
-    blocks = _blocks(frame, block)
+    blocks = block_columns(frame, block)
     # Every arm repeats the others' cells: a column of this name keeps them from looking like duplicates.
     labelled = frame.assign(arm=frame[arm])
     if outcome is None:
         choices = read_choices(
             labelled, first=first, second=second, chosen=chosen, neither=neither, cluster=cluster, block=blocks
         )
-        data = _choices(arms.codes, arms.labels, choices)
+        data = arms_of_choices(arms.codes, arms.labels, choices)
     else:
         if isinstance(cluster, tuple):
             raise UsageError("cluster=(…, …) is for pairwise choices; an outcome has one cluster a row")
-        data = _scores(labelled, arms.codes, arms.labels, outcome, by, cluster, blocks, kind, scorers)
+        data = arms_of_scores(labelled, arms.codes, arms.labels, outcome, by, cluster, blocks, kind, scorers)
     at_treated, at_control = arms.labels.index(treated), arms.labels.index(control)
     tested = _family(data, at_treated, at_control, correction)
     pairs = tuple(_pair(data, test, alpha) for test in tested)
@@ -167,106 +145,7 @@ def analyze_arms(
     return stamp(finding, frame)
 
 
-def _blocks(frame: pd.DataFrame, block: str | Sequence[str] | None) -> tuple[str, ...]:
-    if block is None or (block == DEFAULT_BLOCK and block not in frame.columns):
-        return ()
-    return (block,) if isinstance(block, str) else tuple(block)
-
-
-def _choices(arm: Ints, arms: tuple[str, ...], choices: Choices) -> _Data:
-    done = choices.decided
-    low, high = np.minimum(choices.first, choices.second), np.maximum(choices.first, choices.second)
-    won_low = np.where(choices.outcome == FIRST, choices.first, choices.second) == low
-    clusters: Ints | None = None
-    if choices.clusters:
-        sides = choices.clusters
-        if len(sides) == 2:
-            swap = choices.first > choices.second
-            sides = (np.where(swap, sides[1], sides[0]), np.where(swap, sides[0], sides[1]))
-        clusters = cross(sides, arm.size)
-
-    def rows(a: int, b: int) -> Bools:
-        return np.asarray(done & (low == a) & (high == b))
-
-    def contrast(one: int, other: int, a: int, b: int) -> ArmContrast | None:
-        here = rows(a, b) & ((arm == one) | (arm == other))
-        if clusters is not None and np.unique(clusters[here]).size > 1:
-            return contrast_choices(won_low[here], arm[here] == one, clusters[here], "cluster")
-        return contrast_choices(won_low[here], arm[here] == one, choices.block[here], "block")
-
-    pairs = sorted({(int(a), int(b)) for a, b in zip(low.tolist(), high.tolist(), strict=True)})
-    single = clusters is not None and any(np.unique(clusters[rows(a, b)]).size < 2 for a, b in pairs)
-    return _Data(
-        arm=arm,
-        arms=arms,
-        labels=choices.labels,
-        met=tuple(pairs),
-        contrast=contrast,
-        count=lambda one, a, b: int(np.sum(rows(a, b) & (arm == one))),
-        outcome="chosen",
-        kind=OutcomeKind.BINARY,
-        unit="",
-        one_cluster=single,
-    )
-
-
-def _scores(
-    frame: pd.DataFrame,
-    arm: Ints,
-    arms: tuple[str, ...],
-    outcome: str | Callable[..., Any],
-    by: str,
-    cluster: str | None,
-    blocks: tuple[str, ...],
-    kind: str,
-    scorers: Mapping[str, Any] | None,
-) -> _Data:
-    reading = read(frame, outcome, kind, None, scorers)
-    if reading.values.kind is OutcomeKind.CATEGORICAL:
-        raise UsageError(f"outcome {reading.name!r} is categorical: a difference between arms needs numbers or yes/no")
-    crossed = cross([code(frame, column, "block").codes for column in blocks], len(frame))
-    name = " × ".join(blocks) or None
-    if len(blocks) > 1:
-        frame = frame.assign(**{str(name): crossed})
-    design = read_design(frame, (by,), cluster=cluster, block=name)
-    used = scored_rows(design, reading)
-    group, y = design.group.codes, reading.values.values
-
-    def contrast(one: int, other: int, a: int, b: int) -> ArmContrast | None:
-        here = used & ((arm == one) | (arm == other)) & ((group == a) | (group == b))
-        return contrast_arms(
-            ArmRows(
-                y=y[here],
-                second=group[here] == b,
-                treated=arm[here] == one,
-                cluster=None if design.cluster_name is None else design.cluster[here],
-                block=crossed[here],
-            )
-        )
-
-    def count(one: int, a: int, b: int) -> int:
-        return min(int(np.sum(used & (arm == one) & (group == g))) for g in (a, b))
-
-    labels = design.group.labels
-    single = (
-        design.cluster_name is not None
-        and min(np.unique(design.cluster[group == g]).size for g in range(len(labels))) < 2
-    )
-    return _Data(
-        arm=arm,
-        arms=arms,
-        labels=labels,
-        met=tuple(combinations(range(len(labels)), 2)),
-        contrast=contrast,
-        count=count,
-        outcome=reading.name,
-        kind=reading.values.kind,
-        unit=reading.unit,
-        one_cluster=single,
-    )
-
-
-def _family(data: _Data, treated: int, control: int, correction: str) -> list[_Tested]:
+def _family(data: ArmData, treated: int, control: int, correction: str) -> list[_Tested]:
     found = [data.contrast(treated, control, a, b) for a, b in data.met]
 
     def corrected(part: Callable[[ArmContrast], Estimate]) -> list[float]:
@@ -286,7 +165,7 @@ def _family(data: _Data, treated: int, control: int, correction: str) -> list[_T
     ]
 
 
-def _pair(data: _Data, test: _Tested, alpha: float) -> PairResult:
+def _pair(data: ArmData, test: _Tested, alpha: float) -> PairResult:
     contrast = test.contrast
     names = (data.labels[test.a], data.labels[test.b])
     if contrast is None:
@@ -343,7 +222,7 @@ def _pair(data: _Data, test: _Tested, alpha: float) -> PairResult:
     )
 
 
-def _judge(data: _Data, test: _Tested, contrast: ArmContrast, alpha: float) -> Decision:
+def _judge(data: ArmData, test: _Tested, contrast: ArmContrast, alpha: float) -> Decision:
     """First match; see :func:`analyze_arms`."""
     if contrast.lost > MAX_RAGGED:
         return Decision(
@@ -394,7 +273,7 @@ def _on_sd(value: float, sd: float) -> float:
     return 0.0 if value == 0 else float(np.copysign(np.inf, value))
 
 
-def _name(data: _Data, test: _Tested) -> str:
+def _name(data: ArmData, test: _Tested) -> str:
     return f"{data.labels[test.a]} / {data.labels[test.b]}"
 
 
@@ -408,7 +287,7 @@ def _decider(pairs: tuple[PairResult, ...], verdict: Verdict) -> PairResult | No
     return deciding_pair(told or pairs)
 
 
-def _against(data: _Data, placebo: int, treated: str, alpha: float) -> tuple[dict[str, JSON], tuple[str, ...]]:
+def _against(data: ArmData, placebo: int, treated: str, alpha: float) -> tuple[dict[str, JSON], tuple[str, ...]]:
     others = [at for at in range(len(data.arms)) if at != placebo]
     found = [(at, a, b, data.contrast(at, placebo, a, b)) for at in others for a, b in data.met]
     corrected = correct([1.0 if c is None else c.change.p for *_, c in found], "holm").tolist()
@@ -428,7 +307,7 @@ def _against(data: _Data, placebo: int, treated: str, alpha: float) -> tuple[dic
     return told, tuple(notes)
 
 
-def _groups(data: _Data, treated: int, control: int) -> tuple[GroupResult, ...]:
+def _groups(data: ArmData, treated: int, control: int) -> tuple[GroupResult, ...]:
     """Trials of each group in both arms together."""
     results = []
     for at, label in enumerate(data.labels):
@@ -438,7 +317,7 @@ def _groups(data: _Data, treated: int, control: int) -> tuple[GroupResult, ...]:
     return tuple(results)
 
 
-def _sentence(verdict: Verdict, pair: PairResult | None, data: _Data, treated: str, control: str, idle: bool) -> str:
+def _sentence(verdict: Verdict, pair: PairResult | None, data: ArmData, treated: str, control: str, idle: bool) -> str:
     if pair is None:
         return f"{verdict}: there are no two groups to compare."
     s = pair.statistics

@@ -77,9 +77,7 @@ def compare_baseline(
         group_results=(_group(NOW, current), _group(APPROVED, approved)),
         n_per_group={NOW: _scored(current), APPROVED: _scored(approved)},
         refusal_rates={NOW: _share(current.refused, current), APPROVED: _share(approved.refused, approved)},
-        test_statistic=""
-        if worst is None
-        else f"t = {worst.statistics['t']:.4g}, df = {worst.statistics['df']}",
+        test_statistic="" if worst is None else f"t = {worst.statistics['t']:.4g}, df = {worst.statistics['df']}",
         p_value=None if worst is None else worst.p_value,
         corrected_p_value=None if worst is None else worst.corrected_p_value,
         effect_size="" if worst is None else f"{worst.difference:+.3g} {unit}",

@@ -27,10 +27,11 @@ from pytest_fairness.statistics.choices import (
     REFUSED,
     UNSCORED,
     Choices,
+    block_columns,
     read_choices,
 )
 from pytest_fairness.statistics.clusters import all_pairs
-from pytest_fairness.statistics.frames import DEFAULT_BLOCK, require_frame
+from pytest_fairness.statistics.frames import require_frame
 from pytest_fairness.statistics.logit import LikelihoodRatio
 from pytest_fairness.statistics.preference import compare_pair
 from pytest_fairness.verdict import as_spec, assertion_verdict, deciding_pair
@@ -86,7 +87,7 @@ def analyze_preference(
         UsageError: an argument is out of range, or ``rank`` or ``position`` is given without ``trial``.
     """
     check_options(alpha, correction)
-    blocks = _blocks(require_frame(frame), block)
+    blocks = block_columns(require_frame(frame), block)
     if trial is not None:
         from pytest_fairness.analysis.slates import analyze_slates
 
@@ -131,12 +132,6 @@ def analyze_preference(
         block=blocks,
     )
     return stamp(finding, frame)
-
-
-def _blocks(frame: pd.DataFrame, block: str | Sequence[str] | None) -> tuple[str, ...]:
-    if block is None or (block == DEFAULT_BLOCK and block not in frame.columns):
-        return ()
-    return (block,) if isinstance(block, str) else tuple(block)
 
 
 def cluster_noun(cluster: str | None) -> str:

@@ -10,6 +10,7 @@ import pandas as pd
 
 from pytest_fairness.errors import FrameError
 from pytest_fairness.statistics.frames import (
+    DEFAULT_BLOCK,
     DEFAULT_CLUSTER,
     Bools,
     Coded,
@@ -117,6 +118,13 @@ def read_choices(
     )
     _require_distinct(frame, choices)
     return choices
+
+
+def block_columns(frame: pd.DataFrame, block: str | Sequence[str] | None) -> tuple[str, ...]:
+    """The columns of *block*; the default one, ``template``, may be missing."""
+    if block is None or (block == DEFAULT_BLOCK and block not in frame.columns):
+        return ()
+    return (block,) if isinstance(block, str) else tuple(block)
 
 
 def cross(columns: Sequence[Ints], rows: int) -> Ints:

@@ -126,13 +126,9 @@ def _persona_column(frame: pd.DataFrame) -> str:
     return "persona" if filled or "name" not in frame.columns else "name"
 
 
-def _numbers(
-    frame: pd.DataFrame, score_values: pd.Series[Any] | Sequence[float | None]
-) -> npt.NDArray[np.float64]:
+def _numbers(frame: pd.DataFrame, score_values: pd.Series[Any] | Sequence[float | None]) -> npt.NDArray[np.float64]:
     if isinstance(score_values, pd.Series) and not score_values.index.equals(frame.index):
-        raise FrameError(
-            "the scores have another index than the table: give one score a row, in the same order"
-        )
+        raise FrameError("the scores have another index than the table: give one score a row, in the same order")
     if len(score_values) != len(frame):
         raise FrameError(f"{len(score_values)} scores for {len(frame)} rows: give one score a row")
     numbers = np.empty(len(frame))
@@ -143,9 +139,7 @@ def _numbers(
             numbers[position] = np.inf
         if np.isinf(numbers[position]):
             row = frame.index[int(position)]
-            raise FrameError(
-                f"row {row!r}: the score is {value!r}; a finite number, or None for no score, is needed"
-            )
+            raise FrameError(f"row {row!r}: the score is {value!r}; a finite number, or None for no score, is needed")
     return numbers
 
 
