@@ -1,0 +1,158 @@
+"""Documentation as a test: blocks of a page are written, run and compared, in the order in which they stand.
+
+A block is told what to do by an HTML comment on the line before it, which a reader of the page does not see:
+
+- ``<!-- file: test_x.py -->``: the block is written to that file of the page's project.
+- ``<!-- run -->``, ``<!-- run: 1 -->``: each ``pytest …`` line of a shell block is run there and has to exit with that
+  code (0 if not said).
+- ``<!-- exec -->``: the Python block is executed, in one namespace a page.
+- ``<!-- prints: message -->``: the block is what the last run said of its failing assertion, pytest's margin and the
+  name of the exception left away; ``prints: summary`` is its section "fairness"; ``prints: exec`` is what the last
+  executed block printed.
+- ``<!-- not run: why -->``: nothing.
+
+With ``UPDATE_DOCS=1`` in the environment the ``prints`` blocks are rewritten with what was printed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+
+_BLOCK = re.compile(
+    r"(?:^<!-- (?P<do>[^\n]*?) -->\n)?^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
+)
+_HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+_LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
+_MARGIN = re.compile(r"^E(?: {7}|$)")
+_EXCEPTION = re.compile(r"^(?:pytest_fairness\.)?\w+: (?=[A-Z]+: )")
+_RUN_ID = re.compile(r"\d{4}-\d\d-\d\d-\d{3}")
+ANY_RUN = "2026-02-28-001"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A fenced block: the ``action`` of its comment with its ``argument``, and where it stands in the page."""
+
+    action: str
+    argument: str
+    language: str
+    text: str
+    line: int
+    span: tuple[int, int]
+
+
+def blocks(page: str) -> list[Block]:
+    found = []
+    for match in _BLOCK.finditer(page):
+        action, _, argument = (match["do"] or "").partition(": ")
+        line = page.count("\n", 0, match.start("text")) + 1
+        found.append(Block(action, argument, match["language"], match["text"], line, match.span("text")))
+    return found
+
+
+def links(page: str) -> list[str]:
+    """Where the links of *page* point, code blocks apart."""
+    return _LINK.findall(_BLOCK.sub("", page))
+
+
+def anchors(page: str) -> set[str]:
+    """The anchors that a forge makes of the headings of *page*."""
+    headings = _HEADING.findall(_BLOCK.sub("", page))
+    return {re.sub(r"[^\w\- ]", "", heading.replace("`", "").lower()).replace(" ", "-") for heading in headings}
+
+
+@dataclass(slots=True)
+class Page:
+    """One page being worked through in *project*."""
+
+    path: Path
+    project: Path
+    output: str = ""
+    printed: str = ""
+    namespace: dict[str, Any] = field(default_factory=dict)
+    _rewritten: list[tuple[tuple[int, int], str]] = field(default_factory=list)
+
+    def work_through(self) -> None:
+        """Do what each block says. Raises AssertionError, naming the line, where it does not hold."""
+        page = self.path.read_text(encoding="utf-8")
+        for block in blocks(page):
+            where = f"{self.path.name}:{block.line}"
+            match block.action:
+                case "file":
+                    target = self.project / block.argument
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    target.write_text(block.text, encoding="utf-8")
+                case "run":
+                    self._run(block, where)
+                case "exec":
+                    self._execute(block, where)
+                case "prints":
+                    self._compare(block, where)
+                case _:
+                    pass
+        if self._rewritten:
+            for (start, end), text in reversed(self._rewritten):
+                page = page[:start] + text + page[end:]
+            self.path.write_text(page, encoding="utf-8")
+
+    def _run(self, block: Block, where: str) -> None:
+        environment = {key: value for key, value in os.environ.items() if key != "CI" and not key.startswith("PYTEST_")}
+        for line in block.text.replace("\\\n", " ").splitlines():
+            name, *arguments = shlex.split(line, comments=True) or [""]
+            if name != "pytest":
+                continue
+            result = subprocess.run(
+                [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments],
+                cwd=self.project, env=environment, capture_output=True, text=True, check=False,
+            )  # fmt: skip
+            self.output = result.stdout
+            wanted = int(block.argument or 0)
+            assert result.returncode == wanted, f"{where}: {line}\n{result.stdout}{result.stderr}"
+
+    def _execute(self, block: Block, where: str) -> None:
+        printed = io.StringIO()
+        code = compile("\n" * (block.line - 1) + block.text, where, "exec")
+        sys.path.insert(0, str(self.project))
+        try:
+            with contextlib.chdir(self.project), contextlib.redirect_stdout(printed):
+                exec(code, self.namespace)
+        finally:
+            sys.path.remove(str(self.project))
+        self.printed = printed.getvalue()
+
+    def _compare(self, block: Block, where: str) -> None:
+        found = {"message": message, "summary": summary}.get(block.argument, lambda _: self.printed)(self.output)
+        if os.environ.get("UPDATE_DOCS"):
+            self._rewritten.append((block.span, found))
+            return
+        assert block.text == found, f"{where}: UPDATE_DOCS=1 rewrites what has changed; it now prints\n{found}"
+
+
+def message(output: str) -> str:
+    """What pytest said of the first failing assertion, without its margin."""
+    lines = []
+    for line in output.splitlines():
+        if _MARGIN.match(line):
+            lines.append(_MARGIN.sub("", line).rstrip())
+        elif lines:
+            break
+    if lines:
+        lines[0] = _EXCEPTION.sub("", lines[0])
+    return "\n".join(lines).strip("\n") + "\n"
+
+
+def summary(output: str) -> str:
+    """The section "fairness" of the terminal, with one run's name for any."""
+    section = re.search(r"^=+ fairness =+\n(.*?)^(?:=|-)+ ", output, re.MULTILINE | re.DOTALL)
+    return _RUN_ID.sub(ANY_RUN, section[1]).strip("\n") + "\n" if section else ""

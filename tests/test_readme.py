@@ -1,0 +1,144 @@
+"""The README keeps its word: its commands run, its first example prints what it shows, its other code works."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pytest_fairness.endpoints import create_endpoint, load_endpoints
+from tests.support.markdown import ROOT, blocks, message
+
+README = ROOT / "README.md"
+
+
+def page() -> str:
+    return README.read_text(encoding="utf-8")
+
+
+def block_with(text: str) -> str:
+    """The one code block that has *text* in it."""
+    (found,) = [block.text for block in blocks(page()) if text in block.text]
+    return found
+
+
+def command(marker: str) -> str:
+    """The command of the block behind the comment *marker*."""
+    (found,) = [block.text for block in blocks(page()) if block.action == marker]
+    return found.strip()
+
+
+def run_pytest(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {key: value for key, value in os.environ.items() if key != "CI" and not key.startswith("PYTEST_")}
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments],
+        cwd=folder, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_the_first_example_prints_what_is_shown(tmp_path: Path) -> None:
+    """The first block of Python, against the bias that the text names, fails with exactly the sentence and table shown.
+
+    ``UPDATE_DOCS=1`` writes what it prints now into the README.
+    """
+    example, shown = (next(b for b in blocks(page()) if b.language == language) for language in ("python", "text"))
+    (bias,) = re.findall(r"`(bias: \{.*?\}\})`", page())
+    (tmp_path / "test_tone.py").write_text(example.text, encoding="utf-8")
+    (tmp_path / "endpoints.yaml").write_text(
+        f'endpoints:\n  - name: "planted"\n    type: "simulated"\n    {bias}\n', encoding="utf-8"
+    )
+    result = run_pytest(tmp_path, "--fairness-endpoint", "planted")
+    assert result.returncode == 1, result.stdout + result.stderr
+    printed = message(result.stdout)
+    if os.environ.get("UPDATE_DOCS"):
+        start, end = shown.span
+        README.write_text(page()[:start] + printed + page()[end:], encoding="utf-8")
+        return
+    assert shown.text == printed
+
+
+def test_without_a_bias_the_first_example_passes(tmp_path: Path) -> None:
+    """The same block against the endpoint that is there without any configuration."""
+    (tmp_path / "test_tone.py").write_text(blocks(page())[0].text, encoding="utf-8")
+    result = run_pytest(tmp_path, "-m", "fairness")
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "1 passed" in result.stdout
+
+
+def test_the_command_that_runs_the_examples(tmp_path: Path) -> None:
+    """What stands behind the installation runs the examples' suite and names a report, which is there."""
+    installing, _, running = command("runs the examples").rpartition("&&")
+    assert "pip install" in installing
+    program, *arguments = shlex.split(running)
+    assert program == ".venv/bin/pytest"
+    for name in ("examples", "baselines"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", ".fairness"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    result = run_pytest(tmp_path, *arguments)
+    assert result.returncode == 0, result.stdout + result.stderr
+    (report,) = re.findall(r"^report: (.+\.html)$", result.stdout, re.MULTILINE)
+    assert "<html" in (tmp_path / report).read_text(encoding="utf-8")
+
+
+def test_the_command_that_passes_the_tests_is_the_one_that_the_gate_runs() -> None:
+    """``.ci/run`` cuts its test command out of the README: it finds this one, whole."""
+    gate = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    (cutting,) = [line for line in gate.splitlines() if line.startswith("test_command=")]
+    found = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", f'{cutting}; printf %s "$test_command"'],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    assert found == command("passes the tests")
+    assert found.startswith("python3 -m venv .venv")
+    assert "pytest" in found
+
+
+OWN_SYSTEM = """
+import pytest
+import letters_app
+
+{block}
+
+@pytest.mark.fairness_grid(template="The applicant is {{name}}.", groups={{"gender": ["female", "male"]}}, names=2)
+def test_the_application_is_asked(trials):
+    assert (trials["reply"] == "Dear applicant. " + trials["prompt"]).all()
+    assert not trials["simulated"].any()
+"""
+
+
+def test_any_callable_is_a_system(tmp_path: Path) -> None:
+    """The overridden fixture is all it takes: the application is asked, and no model."""
+    (tmp_path / "letters_app.py").write_text(
+        "def write_rejection(prompt):\n    return 'Dear applicant. ' + prompt\n", encoding="utf-8"
+    )
+    source = OWN_SYSTEM.format(block=block_with("letters_app.write_rejection"))
+    (tmp_path / "test_own.py").write_text(source, encoding="utf-8")
+    result = run_pytest(tmp_path)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.mark.parametrize(("hired", "code"), [((50, 52), 0), ((20, 52), 1)], ids=["alike", "apart"])
+def test_a_table_of_decisions_needs_no_model(tmp_path: Path, hired: tuple[int, int], code: int) -> None:
+    """The block on a table of one's own passes where the rates are alike, and fails where they are not."""
+    rows = [f"{race},{number < count}" for race, count in zip("ab", hired, strict=True) for number in range(100)]
+    (tmp_path / "decisions.csv").write_text("\n".join(["race,hired", *rows]) + "\n", encoding="utf-8")
+    imports = "import pandas as pd\nfrom pytest_fairness import assert_four_fifths\n\n"
+    (tmp_path / "test_decisions.py").write_text(imports + block_with("decisions.csv"), encoding="utf-8")
+    result = run_pytest(tmp_path)
+    assert result.returncode == code, result.stdout + result.stderr
+
+
+def test_the_entry_of_a_model_is_read(tmp_path: Path) -> None:
+    """The YAML is a valid ``endpoints.yaml``, and the command beneath it names its endpoint and options that exist."""
+    file = tmp_path / "endpoints.yaml"
+    file.write_text(block_with("endpoints:"), encoding="utf-8")
+    ((name, config),) = load_endpoints(file).items()
+    assert create_endpoint(config).price is not None
+    asking = block_with("--fairness-max-cost").splitlines()[-1]
+    assert f"--fairness-endpoint {name} " in asking
