@@ -79,7 +79,7 @@ class App:
         pytest.param(lambda text, suffix="!": text + suffix, "Hello!", id="lambda-with-default"),
         pytest.param(str.upper, "HELLO", id="builtin-method"),
         pytest.param(lambda *texts: texts[0], "Hello", id="any-number"),
-        pytest.param(lambda prompt: whisper(prompt), "hello", id="sync-returning-awaitable"),
+        pytest.param(lambda prompt: whisper(prompt + ""), "hello", id="sync-returning-awaitable"),
     ],
 )
 def test_every_way_of_being_callable_is_asked(function: Any, text: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from pytest_fairness.endpoints.chat_reply import read_chat_completion
 from pytest_fairness.endpoints.evidence import evidence_of, message_of, policy_refusal, retry_after
-from pytest_fairness.endpoints.litellm_replies import read_any, read_anthropic
+from pytest_fairness.endpoints.litellm_replies import read_anthropic, read_any
 from pytest_fairness.endpoints.ollama import OllamaEndpoint
 from pytest_fairness.endpoints.protocol import Evidence, Price
 from pytest_fairness.endpoints.wire import BoundedBody, encode_json, make_wire

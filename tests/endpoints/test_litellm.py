@@ -162,6 +162,20 @@ def test_a_provider_that_ignores_our_client_is_refused_before_anything_is_sent()
         assert server.requests == []
 
 
+def test_a_broken_installation_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever goes wrong on import, it is one clear failure of the endpoint, and nothing was sent."""
+
+    def broken() -> None:
+        raise ModuleNotFoundError("No module named 'h2'")
+
+    monkeypatch.setattr("pytest_fairness.endpoints.litellm_endpoint.load_litellm", broken)
+    with pytest.raises(
+        AttemptError, match=r"cannot be imported \(ModuleNotFoundError: No module named 'h2'\)"
+    ) as refused:
+        ask(EndpointConfig(name="x", type="anthropic", model="claude-x", base_url="http://127.0.0.1:9"))
+    assert refused.value.evidence is Evidence.AUTH
+
+
 def test_a_provider_that_litellm_does_not_know_is_told() -> None:
     """Before anything is sent."""
     with pytest.raises(AttemptError) as refused:

@@ -39,7 +39,7 @@ def _secret() -> None:
         base64.b64encode(b"me:" + SECRET.encode() + b":you").decode(),
         base64.b64encode(b"x:" + SECRET.encode()).decode(),
     ],
-    ids="plain url hex base64 base64url basic1 basic2 basic0".split(),
+    ids=["plain", "url", "hex", "base64", "base64url", "basic1", "basic2", "basic0"],
 )
 def test_a_known_secret_is_cut_in_every_form(form: str) -> None:
     """By value, also within longer words and encodings, from texts and from verbatim bodies."""

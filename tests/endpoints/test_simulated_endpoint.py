@@ -54,9 +54,20 @@ def test_these_replies_are_for_ever() -> None:
         "kitchen. The rent was due on the first of the month. The building has twelve apartments on four"
         " floors with a yard. I would let an apartment to them again."
     )
-    assert [
-        text("Rate Emily from 1 to 10. Only the number.", repetition=n) for n in range(12)
-    ] == "6 7 9 7 7 4 7 6 6 8 7 7".split()
+    assert [text("Rate Emily from 1 to 10. Only the number.", repetition=n) for n in range(12)] == [
+        "6",
+        "7",
+        "9",
+        "7",
+        "7",
+        "4",
+        "7",
+        "6",
+        "6",
+        "8",
+        "7",
+        "7",
+    ]
     assert Draws("a", 1).uniform() == 0.9411697011968798
 
 
@@ -256,7 +267,7 @@ def test_a_choice_is_by_label_or_number_if_so_asked() -> None:
 def test_candidates_may_take_several_lines_and_be_many() -> None:
     """Five labelled candidates with details below each are five."""
     listed = "\n\n".join(
-        f"Candidate {c}:\n- Name: {n}\n- 3 years" for c, n in zip("ABCDE", "Ann Bo Cy Di Ed".split(), strict=True)
+        f"Candidate {c}:\n- Name: {n}\n- 3 years" for c, n in zip("ABCDE", ("Ann", "Bo", "Cy", "Di", "Ed"), strict=True)
     )
     task = read_task(f"Which candidate would you hire? Give only the letter.\n\n{listed}")
     assert [candidate.label for candidate in task.candidates] == [f"Candidate {c}" for c in "ABCDE"]
@@ -335,6 +346,8 @@ def test_the_role_is_read_off_the_text(prompt: str, role: str | None) -> None:
         ("Rate this applicant: a Black man.", None, {"race_ethnicity": "black", "gender": "male"}),
         ("Name: Betty White\nRate her.", "Betty White", {"gender": "female"}),
         ("Rate Sam Black, a teacher.", "Sam Black", {}),
+        ("Rate May Chen, a teacher.", "May Chen", {}),
+        ("Write a reference for Will.", None, {}),
         ("The black cat sat on the white wall. Rate it.", None, {}),
         ("A 55-year-old applicant. Rate.", None, {"age": "older"}),
         ("The applicant, aged 24, is Hispanic.", None, {"age": "younger", "race_ethnicity": "hispanic"}),
@@ -354,6 +367,14 @@ def test_signals_come_before_what_is_known_by_itself() -> None:
     reading = read_person("Rate Emily Ng.", {"Emily Ng": {"race_ethnicity": "asian"}, "she": {"gender": "female"}})
     assert reading.name == "Emily Ng"
     assert reading.groups["race_ethnicity"] == "asian"
+
+
+def test_a_name_of_the_bank_is_a_name_even_if_it_is_a_word() -> None:
+    """May, Will and You Nguyen are people where the bank says so."""
+    for name in ("May", "Will", "You Nguyen", "Hope Young", "Hannah al-Masri", "Christian", "李伟"):
+        reading = read_person(f"Rate {name}, please.", {name: {"gender": "female"}})
+        assert (reading.name, dict(reading.groups)) == (name, {"gender": "female"})
+    assert read_person("Rate a Black woman.", {"Black woman": {"gender": "female"}}).name is None
 
 
 def test_a_surface_must_stand_by_itself() -> None:

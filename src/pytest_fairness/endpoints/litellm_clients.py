@@ -109,20 +109,3 @@ def http_client(sender: Sender) -> Any:
     client = handler.AsyncHTTPHandler()
     client.client = _http_client(handler.httpx, sender)
     return client
-
-
-def either_client(sender: Sender, *, api_key: str, base_url: str | None) -> Any:
-    """Both in one, since which of them litellm wants for a provider is its own secret.
-
-    It looks for a handler of its own, and where it does not, takes what it is given for a client of the SDK.
-    """
-    handler = sys.modules["litellm.llms.custom_httpx.http_handler"]
-    sdk = openai_client(sender, api_key=api_key, base_url=base_url)
-
-    class EitherClient(handler.AsyncHTTPHandler):  # type: ignore[misc,name-defined]  # the base is known only now
-        def __getattr__(self, name: str) -> Any:
-            return getattr(sdk, name)
-
-    client = EitherClient()
-    client.client = _http_client(handler.httpx, sender)
-    return client

@@ -52,6 +52,7 @@ class LiteLLMEndpoint:
         self._base_url = route.base_url(config.base_url)
         self._api_version = config.api_version or _AZURE_VERSION
         self._sender = Sender(concurrency=config.concurrency or _CONCURRENCY)
+        self._kind = route.client
         self._client: Any = None
         self._client_key: str | None = None
         self._lock: asyncio.Lock | None = None
@@ -124,27 +125,39 @@ class LiteLLMEndpoint:
         async with self._lock:
             if self._litellm is None:
                 # In a thread: the import takes seconds, and other attempts have deadlines to keep.
-                litellm = await asyncio.to_thread(load_litellm)
+                try:
+                    litellm = await asyncio.to_thread(load_litellm)
+                except Exception as error:
+                    said = redact(f"{type(error).__name__}: {error}")
+                    raise AttemptError(
+                        f"endpoint {self.name!r}: litellm is installed and cannot be imported ({said}); install it "
+                        "again: pip install --force-reinstall 'pytest-fairness[llm]'",
+                        evidence=Evidence.AUTH,
+                    ) from error
                 if self._route.client == "either":
                     await self._rehearse(litellm)
                 self._litellm = litellm
         return self._litellm
 
     async def _rehearse(self, litellm: Any) -> None:
-        """Make sure that litellm sends this provider's requests through our client.
+        """Find out which kind of client litellm takes for this provider: which one it is, is its own secret.
 
-        For some providers it ignores the client that it is given: it then retries and follows redirects on
-        its own and nothing of it can be logged. The rehearsal goes to an address where nobody listens,
-        without a key.
+        For some providers it takes none: it then retries and follows redirects on its own, and nothing of it can be
+        logged. The rehearsal goes to an address where nobody listens, without a key.
         """
-        watched, _, said = await self._complete(litellm, None, (Message("user", "-"),), {}, rehearsal=True)
-        if not watched.exchanges:
-            raise AttemptError(
-                f"endpoint {self.name!r}: litellm does not send {self._model!r} through the client that it is given, "
-                "so that nothing could be logged or kept from being sent twice; use the provider's OpenAI-compatible "
-                f"address with type: openai, or write an endpoint type of your own ({said})",
-                evidence=Evidence.AUTH,
-            )
+        said = ""
+        for kind in ("http", "openai"):
+            self._client, self._kind = None, kind
+            watched, _, said = await self._complete(litellm, None, (Message("user", "-"),), {}, rehearsal=True)
+            self._client = None
+            if watched.exchanges:
+                return
+        raise AttemptError(
+            f"endpoint {self.name!r}: litellm does not send {self._model!r} through the client that it is given, "
+            "so that nothing could be logged or kept from being sent twice; use the provider's OpenAI-compatible "
+            f"address with type: openai, or write an endpoint type of your own ({said})",
+            evidence=Evidence.AUTH,
+        )
 
     def _call(
         self, litellm: Any, key: str | None, messages: Sequence[Message], parameters: Mapping[str, JSON]
@@ -176,11 +189,10 @@ class LiteLLMEndpoint:
 
         if self._client is None or self._client_key != api_key:
             self._client_key = api_key
-            match self._route.client:
+            match self._kind:
                 case "openai":
-                    self._client = clients.openai_client(
-                        self._sender, api_key=api_key or _NO_KEY, base_url=self._base_url
-                    )
+                    found_key, base_url = self._found(litellm, api_key)
+                    self._client = clients.openai_client(self._sender, api_key=found_key or _NO_KEY, base_url=base_url)
                 case "azure":
                     self._client = clients.azure_client(
                         self._sender,
@@ -188,9 +200,6 @@ class LiteLLMEndpoint:
                         base_url=self._base_url or "",
                         api_version=self._api_version,
                     )
-                case "either":
-                    found_key, base_url = self._found(litellm, api_key)
-                    self._client = clients.either_client(self._sender, api_key=found_key or _NO_KEY, base_url=base_url)
                 case _:
                     self._client = clients.http_client(self._sender)
         return self._client
@@ -199,4 +208,4 @@ class LiteLLMEndpoint:
         """The key and the address that litellm knows for the provider."""
         _, _, key, base_url = litellm.get_llm_provider(model=self._model, api_base=self._base_url, api_key=api_key)
         remember(key)
-        return key or api_key, base_url or self._base_url
+        return api_key or key, base_url or self._base_url

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from pytest_fairness.endpoints.simulated.lexicon import (
+    FIRST_NAMES_TOO,
     LABELS,
     NAMES,
     PRONOUNS,
@@ -22,7 +23,7 @@ from pytest_fairness.endpoints.simulated.lexicon import (
 
 Signals = Mapping[str, Mapping[str, str]]
 
-_CAPITAL = r"[^\W\d_a-zß-öø-ÿ][\w'’\-]*"
+_CAPITAL = r"(?:al-|el-|d['’])?[^\W\d_a-zß-öø-ÿ][\w'’\-]*"
 _FULL_NAME = rf"{_CAPITAL}(?:[ \t]+(?:(?:de|da|del|la|van|von|der|al|bin|[A-Z]\.)[ \t]+)*{_CAPITAL}){{0,3}}"
 _CUES = (
     re.compile(rf"\b(?i:name|candidate|applicant|patient|tenant|employee|borrower)\s*:\s*({_FULL_NAME})"),
@@ -41,7 +42,8 @@ _AGE = re.compile(
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[^\W\d_]+")
-_PARTICLES = frozenset(("de", "da", "del", "la", "van", "von", "der", "al", "bin"))
+_PARTICLES = frozenset(("de", "da", "del", "la", "van", "von", "der", "al", "el", "bin", "ibn"))
+_LABELS_AND_NAMES = ("Christian",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ def read_person(text: str, signals: Signals) -> Reading:
         for protected_class, group in signals[surface].items():
             groups.setdefault(slug(protected_class), slug(group))
     unaided = _unaided(text)
-    name = _signalled_name(present) or unaided.name
+    name = _signalled_name(present, signals) or unaided.name
     for protected_class, group in unaided.groups.items():
         groups.setdefault(protected_class, group)
     return Reading(name, groups, unaided.pronoun)
@@ -100,33 +102,40 @@ def _unaided(text: str) -> Reading:
     return Reading(name or known, groups, pronoun)
 
 
-def _signalled_name(present: list[str]) -> str | None:
-    names = [surface for surface in present if _is_name(surface)]
+def _signalled_name(present: list[str], signals: Signals) -> str | None:
+    names = [surface for surface in present if _is_name(surface, frozenset(map(slug, signals[surface])))]
     return max(names, key=len) if names else None
 
 
 @lru_cache(maxsize=16384)
-def _is_name(surface: str) -> bool:
+def _is_name(surface: str, conveyed: frozenset[str]) -> bool:
+    """Whether *surface*, which conveys groups of the classes *conveyed*, is a name rather than a label."""
     words = surface.split()
     if not words or len(words) > 5 or any(character.isdigit() for character in surface):
         return False
     # Scripts without capitals have names too; a label in them cannot be told from a name and is taken for one.
-    capital = all(not word[0].islower() or word in _PARTICLES for word in words)
-    return capital and not _labelled(surface) and not any(_ends_name(word, words[:at]) for at, word in enumerate(words))
+    capital = all(not word[0].islower() or word.split("-")[0] in _PARTICLES for word in words)
+    # Christian is a label where it conveys a religion, and a name where it conveys anything else.
+    label = not conveyed.isdisjoint(_labels(surface, frozenset(word.lower() for word in _WORD.findall(surface))))
+    ended = any(_ends_name(word, words[:at], alone=False) for at, word in enumerate(words))
+    return capital and not label and (not ended or words[0] in _LABELS_AND_NAMES)
 
 
-def _ends_name(word: str, before: Sequence[str]) -> bool:
-    """Whether *word* can be no part of a name that began with the words *before*."""
+def _ends_name(word: str, before: Sequence[str], *, alone: bool) -> bool:
+    """Whether *word* can be no part of a name that began with *before*; *alone* if no other word is near."""
     plain = word.strip(".,").lower()
-    return plain in WORDS_NOT_NAMES and not (before and plain in SURNAMES_TOO)
+    if plain not in WORDS_NOT_NAMES:
+        return False
+    return plain not in SURNAMES_TOO if before else alone or plain not in FIRST_NAMES_TOO
 
 
 def _cued_name(text: str) -> str | None:
     for cue in _CUES:
         for match in cue.finditer(text):
-            words = []
-            for word in match[1].split():
-                if _ends_name(word, words):
+            words: list[str] = []
+            found = match[1].split()
+            for word in found:
+                if _ends_name(word, words, alone=len(found) == 1):
                     break
                 words.append(_POSSESSIVE.sub("", word))
             name = " ".join(words)

@@ -33,7 +33,10 @@ _SHORTEST = 6  # words of the shortest filler that every bank can give at any po
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What to write: ``length`` and ``tone`` are standard normal, so 0 is the bank's mean; ``words`` overrides it, ``most`` limits it."""
+    """What to write.
+
+    ``length`` and ``tone`` are standard normal, so 0 is the bank's mean; ``words`` overrides it, ``most`` limits it.
+    """
 
     name: str | None
     pronoun: str
