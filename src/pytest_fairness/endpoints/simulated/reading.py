@@ -78,8 +78,11 @@ def read_person(text: str, signals: Signals) -> Reading:
     for surface in sorted(present, key=len, reverse=True):
         for protected_class, group in signals[surface].items():
             groups.setdefault(slug(protected_class), slug(group))
+    name = _signalled_name(present, signals)
+    if name is not None and name.split()[0] in _LABELS_AND_NAMES:
+        text = text.replace(name, "")  # nothing but a name here
     unaided = _unaided(text)
-    name = _signalled_name(present, signals) or unaided.name
+    name = name or unaided.name
     for protected_class, group in unaided.groups.items():
         groups.setdefault(protected_class, group)
     return Reading(name, groups, unaided.pronoun)
