@@ -17,7 +17,6 @@ import pytest
 from pytest_fairness.guest import FINDINGS
 from pytest_fairness.model import JSON, Finding
 
-
 _PROPERTY = "fairness "
 
 
@@ -80,6 +79,11 @@ class Ledger:
     @property
     def findings(self) -> list[Finding]:
         return [Finding.from_dict(finding) for item in self.items.values() for finding in item.findings]
+
+    @property
+    def outcomes(self) -> list[str]:
+        """How the test of each of :attr:`findings` ended."""
+        return [item.outcome for item in self.items.values() for _ in item.findings]
 
     def __bool__(self) -> bool:
         return bool(self.items or self.collected)

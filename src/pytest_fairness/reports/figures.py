@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
+from pytest_fairness.across import only_by_itself, session_p_value
 from pytest_fairness.model import JSON, Finding, GroupResult, OutcomeKind, PairResult
 from pytest_fairness.wording import RATES, amount
 
@@ -158,6 +159,42 @@ def justification_line(justification: Mapping[str, JSON]) -> str:
     return f"{justification.get('reason', '')}" + (f" ({', '.join(who)})" if who else "")
 
 
+def session_p(finding: Finding) -> str:
+    """``.031``: the p-value of the finding adjusted across its session; empty where it stands alone there."""
+    adjusted = session_p_value(finding)
+    return "" if adjusted is None else p_value(adjusted)
+
+
+def session_line(finding: Finding) -> str:
+    """What the session's adjustment does to a FLAG or FAIL; empty where it does nothing."""
+    if not only_by_itself(finding):
+        return ""
+    return f"beyond chance by itself, but not across the findings of this session (Holm p {session_p(finding)})"
+
+
+def confirmation(finding: Finding) -> bool | None:
+    """Whether a second sample confirmed an alarm; None where none was raised or repeated."""
+    told = finding.details.get("confirmation")
+    return bool(told.get("confirmed")) if isinstance(told, Mapping) else None
+
+
+def could_fail(finding: Finding) -> bool | None:
+    """Whether a passing test caught what was planted; None where nothing was."""
+    told = finding.details.get("sensitivity")
+    return bool(told.get("could_fail")) if isinstance(told, Mapping) else None
+
+
+def sensitivity_line(finding: Finding) -> str:
+    """``planted d 0.5 caught in 92 %, d 0.8 in 100 %; placebo alarms in 2 %``; empty where nothing was planted."""
+    told = finding.details.get("sensitivity")
+    if not isinstance(told, Mapping) or not isinstance(caught := told.get("caught"), Mapping):
+        return ""
+    shares = [f"d {d} in {100 * share:.0f} %" for d, share in caught.items() if isinstance(share, (int, float))]
+    line = f"planted {', '.join(shares)} of copies caught"
+    false = told.get("false_alarms")
+    return line + (f"; placebo alarms in {100 * false:.0f} %" if isinstance(false, (int, float)) else "")
+
+
 def marks(finding: Finding, outcome: str = "") -> list[str]:
     """What has to be said beside a verdict: where the replies come from, and what was done about it."""
     return [
@@ -167,6 +204,9 @@ def marks(finding: Finding, outcome: str = "") -> list[str]:
             ("replayed", finding.replayed),
             ("justified", finding.justification is not None),
             ("expected", outcome == "xfailed"),
+            ("confirmed", confirmation(finding) is True),
+            ("not confirmed", confirmation(finding) is False),
+            ("could not have failed", could_fail(finding) is False),
         )
         if said
     ]

@@ -72,6 +72,7 @@ def render(results: RunResults, run_dir: Path) -> str:
             heat=heat_map(results.findings),
             loose=[item for item in results.items if not item.findings and item.outcome in ("failed", "error")],
             facts=_facts(results.run),
+            across=any(figures.session_p(finding) for finding in results.findings),
         )
     )
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
+from pytest_fairness import across
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import JSON, Finding, Status, Verdict, to_json
 from pytest_fairness.reports.trials import each_trial
@@ -58,6 +59,12 @@ class RunResults:
     def replayed(self) -> bool:
         """Whether anything in the run was replayed from a record."""
         return bool(self.run.get("replayed")) or any(finding.replayed for finding in self.findings)
+
+    @property
+    def session(self) -> Mapping[str, Any]:
+        """What was adjusted across the session: method, number of findings, ``alpha`` and the ``alarms`` below it."""
+        told = self.run.get("session")
+        return told if isinstance(told, Mapping) else {}
 
     def nodeid_of(self, index: int) -> str:
         """The test that made the finding at *index*; empty if no test claims it."""
@@ -145,8 +152,18 @@ def write_results(run_dir: Path, manifest: Mapping[str, Any], book: Mapping[str,
         },
         run_dir,
     )
+    results = _across(results, results.run["parameters"].get("session_alpha"))
     save_results(results, run_dir)
     return results
+
+
+def _across(results: RunResults, alpha: Any) -> RunResults:
+    """*results* with every finding's p-value adjusted across the session, and what the session's alpha makes of it."""
+    outcomes = [results.outcome_of(at) for at in range(len(results.findings))]
+    told: dict[str, Any] = {"method": "holm", "findings": len(results.findings), "alpha": alpha, "alarms": []}
+    if isinstance(alpha, float):
+        told["alarms"] = across.alarms(results.findings, outcomes, alpha)
+    return replace(results, run={**results.run, "session": told}, findings=across.adjusted(results.findings))
 
 
 def save_results(results: RunResults, run_dir: Path) -> Path:

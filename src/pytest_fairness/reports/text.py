@@ -53,6 +53,7 @@ def summary_lines(run: RunResults, report: Path | str | None = None) -> list[str
     lines += [clipped(f"  never finished: {line(nodeid)}", WIDTH) for nodeid in run.missing[:MOST_MISSING]]
     if len(run.missing) > MOST_MISSING:
         lines.append(f"  … and {len(run.missing) - MOST_MISSING} more")
+    lines += _session_alarms(run)
     if run.missing:
         lines.append("  The findings above leave out what these tests would have found.")
     if report is not None:
@@ -60,16 +61,32 @@ def summary_lines(run: RunResults, report: Path | str | None = None) -> list[str
     return lines
 
 
+def _session_alarms(run: RunResults) -> list[str]:
+    session = run.session
+    places = session.get("alarms") or []
+    if not places:
+        return []
+    about = f"{len(places)} finding{'s' * (len(places) != 1)} whose test{'s' * (len(places) != 1)} did not fail"
+    head = f"the session fails at fairness_session_alpha {session.get('alpha')}: {about}, by Holm over all findings:"
+    named = [run.nodeid_of(at) for at in places if isinstance(at, int)]
+    return [*wrapped(head, WIDTH, "  ", "    "), *(clipped(f"    {line(name)}", WIDTH) for name in named)]
+
+
 def _summary_of(finding: Finding, test: str, outcome: str) -> list[str]:
     marks = figures.marks(finding, outcome)
+    if adjusted := figures.session_p(finding):
+        marks.append(f"session p {adjusted}")
     sentence = line(finding.sentence).removeprefix(f"{finding.verdict}: ")
     marked = f" [{', '.join(marks)}]" if marks else ""
     head = f"{finding.verdict}{marked}: {sentence}"
     if finding.verdict is Verdict.PASS:
-        return [clipped(f"  {head}", WIDTH)]
+        tried = figures.sensitivity_line(finding)
+        return [clipped(f"  {head}", WIDTH), *([clipped(f"    {tried}", WIDTH)] if tried else [])]
     lines = wrapped(head, WIDTH, "  ", "    ")
     if finding.justification is not None:
         lines += wrapped(f"justified: {line(figures.justification_line(finding.justification))}", WIDTH, "    ", "    ")
+    if adjusted := figures.session_line(finding):
+        lines += wrapped(adjusted, WIDTH, "    ", "    ")
     return [*lines, *([clipped(f"    {line(test)}", WIDTH)] if test else [])]
 
 
