@@ -12,7 +12,7 @@ from pytest_fairness.model import Status
 from pytest_fairness.running.budget import Budget
 from pytest_fairness.running.engine import Engine, PlannedTrial
 from pytest_fairness.running.reading import RunReader, read_trials
-from pytest_fairness.running.store import RunStore
+from pytest_fairness.running.store import Retry, RunStore
 
 from .children import COST, Runs
 from .conftest import records
@@ -77,7 +77,7 @@ def test_unknown_trials_are_asked_again_on_request(runs: Runs) -> None:
     runs.finish(runs.start(count=1))
     planned = [PlannedTrial(cell=cell(0))]
     price = Scripted(max_tokens=20)
-    with RunStore.open(runs.directory) as store, Engine(price, store, retry_unknown=True) as engine:
+    with RunStore.open(runs.directory) as store, Engine(price, store, retry=Retry(unknown=True)) as engine:
         trial = engine.run(planned)[0]
         assert (trial.status, trial.attempts) == (Status.ANSWERED, 2)
         assert engine.run(planned) == [trial]

@@ -14,7 +14,7 @@ from pytest_fairness.model import Status, Trial
 from pytest_fairness.running.manifest import read_manifest
 from pytest_fairness.running.reading import RunReader, read_trials
 from pytest_fairness.running.records import TrialRecord, conversation
-from pytest_fairness.running.store import RunStore, open_run
+from pytest_fairness.running.store import Retry, RunStore, open_run
 
 from .conftest import records
 from .doubles import cell
@@ -138,14 +138,14 @@ def test_unknown_trials_are_asked_again_only_on_request_and_once(root: Path) -> 
     with open_run(root, "t") as store:
         finish(store, KEYS[0], Status.UNKNOWN)
         directory = store.directory
-        assert not store.claim(KEYS[:1], retry_unknown=True).mine
+        assert not store.claim(KEYS[:1], retry=Retry(unknown=True)).mine
     with RunStore.open(directory) as later:
         assert not later.claim(KEYS[:1]).mine
-        claimed = later.claim(KEYS[:1], retry_unknown=True)
+        claimed = later.claim(KEYS[:1], retry=Retry(unknown=True))
         assert claimed.mine[KEYS[0]][0]["status"] == "unknown"
         finish(later, KEYS[0], Status.UNKNOWN)
-        assert not later.claim(KEYS[:1], retry_unknown=True).mine
-        assert not later.claim(KEYS[:1], retry_unknown=True).busy
+        assert not later.claim(KEYS[:1], retry=Retry(unknown=True)).mine
+        assert not later.claim(KEYS[:1], retry=Retry(unknown=True)).busy
 
 
 @pytest.mark.parametrize("first", ["gw0", "gw1"])

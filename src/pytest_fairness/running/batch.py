@@ -16,7 +16,7 @@ from pytest_fairness.running.attempts import Asker, Ended
 from pytest_fairness.running.budget import Budget
 from pytest_fairness.running.conversation import REPEATABLE, Conversation
 from pytest_fairness.running.progress import ProgressSink
-from pytest_fairness.running.store import Claimed, RunStore
+from pytest_fairness.running.store import Claimed, Retry, RunStore
 
 _LOST = (
     "the request was sent by a process that ended before it could log the answer: perhaps paid for, "
@@ -34,7 +34,7 @@ class Policy:
 
     concurrency: int
     max_attempts: int
-    retry_unknown: bool
+    retry: Retry
     attempt_timeout: float
     until: float | None = None
     longest_pause: float = 60.0
@@ -152,7 +152,7 @@ class Batch:
                 self._chunk = min(2 * self._chunk, 1024)  # so fast that claiming would be most of the work
             self._last_claim = now
             keys = [self._unclaimed.popleft() for _ in range(min(self._chunk, len(self._unclaimed)))]
-            self._take(self._store.claim(keys, retry_unknown=self._policy.retry_unknown))
+            self._take(self._store.claim(keys, retry=self._policy.retry))
         if not self._queue:
             return None
         if self._policy.until is not None and time.monotonic() >= self._policy.until:
@@ -181,7 +181,7 @@ class Batch:
             if self._store.changed() or time.monotonic() - looked >= 1.0:
                 looked = time.monotonic()
                 waiting, self._busy = self._busy, []
-                self._take(self._store.claim(waiting, retry_unknown=self._policy.retry_unknown))
+                self._take(self._store.claim(waiting, retry=self._policy.retry))
 
     async def _sleep(self, seconds: float) -> None:
         """Sleep, but not through a stop."""
@@ -194,7 +194,7 @@ class Batch:
     async def _converse(self, conversation: Conversation) -> None:
         """Ask one trial to its end; or leave it where a stop or the deadline found it, to be taken up
         later."""
-        if conversation.was_lost and not self._policy.retry_unknown:
+        if conversation.was_lost and not self._policy.retry.unknown:
             conversation.lose(_LOST)
         failures = 0
         while conversation.status is None:

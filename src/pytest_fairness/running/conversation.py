@@ -23,6 +23,8 @@ _OUTCOME = {
 
 #: The source of a trial in which a simulated model had a part, and the flag of an attempt that says so.
 SIMULATED = "simulated"
+#: How the flag of a trial begins that was asked again on request, after it had come to nothing.
+AGAIN = "asked_again"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,9 +157,10 @@ class Conversation:
             elif record["type"] == "sent":
                 self._unanswered = record["attempt"]
                 self.attempts = max(self.attempts, record["attempt"])
-            else:  # an unknown trial that is to be asked again
+            else:  # a trial that came to nothing, and is to be asked again
                 self.attempts, self.cost, self.seconds = record["attempts"], record["cost"], record["seconds"]
-                self.replies, self.flags = list(record["replies"]), list(record["flags"])
+                again = f"{AGAIN}_after_{record['status']}"
+                self.replies, self.flags = list(record["replies"]), [*record["flags"], again]
                 self._reply_status = Status.ANSWERED if self.replies else Status.NOT_RUN
 
     @property

@@ -22,7 +22,7 @@ from pytest_fairness.running.loop import LoopThread
 from pytest_fairness.running.order import interleaved
 from pytest_fairness.running.progress import ProgressSink
 from pytest_fairness.running.records import TrialRecord, cell_record, trial_of
-from pytest_fairness.running.store import RunStore
+from pytest_fairness.running.store import NEVER, Retry, RunStore
 
 __all__ = ["Engine", "PlannedTrial"]
 
@@ -36,8 +36,8 @@ class Engine:
     *concurrency*: calls under way at a time. *seed* orders the trials. *max_cost*: US dollars for the whole
     run, of all engines and processes. *attempt_timeout*: seconds for one attempt, in total. *deadline*:
     seconds from the first call of :meth:`run`; what is not asked by then is NOT_RUN. *max_attempts*: at one
-    turn, where an attempt cost nothing. *retry_unknown*: ask again what was sent before this session and
-    never answered. *is_refusal* marks replies in words as REFUSED. *grace*: seconds that calls under way have
+    turn, where an attempt cost nothing. *retry*: what of earlier sessions is asked again.
+    *is_refusal* marks replies in words as REFUSED. *grace*: seconds that calls under way have
     left after an interrupt. *loop*: an event loop to share with other engines; the engine starts one of its
     own otherwise.
 
@@ -55,7 +55,7 @@ class Engine:
         attempt_timeout: float = 120.0,
         deadline: float | None = None,
         max_attempts: int = 3,
-        retry_unknown: bool = False,
+        retry: Retry = NEVER,
         progress: ProgressSink | None = None,
         is_refusal: Callable[[str], bool] | None = None,
         grace: float = 5.0,
@@ -73,7 +73,7 @@ class Engine:
         self._concurrency = concurrency
         self._attempt_timeout = attempt_timeout
         self._max_attempts = max_attempts
-        self._retry_unknown = retry_unknown
+        self._retry = retry
         self._deadline = deadline
         self._until: float | None = None
         self._progress = progress
@@ -116,7 +116,7 @@ class Engine:
             for key, one in zip(keys, planned, strict=True):
                 if key not in found and key not in missing:
                     record = self.store.record(key)
-                    if record is None or (self._retry_unknown and record["status"] == Status.UNKNOWN):
+                    if record is None or self._retry.wants(record):
                         missing[key] = one
                     else:
                         found[key], cells[key] = trial_of(record), record["cell"]["id"]
@@ -197,7 +197,7 @@ class Engine:
             policy=Policy(
                 concurrency=self._concurrency,
                 max_attempts=self._max_attempts,
-                retry_unknown=self._retry_unknown,
+                retry=self._retry,
                 attempt_timeout=self._attempt_timeout,
                 until=self._until,
             ),
@@ -244,6 +244,7 @@ class Engine:
                     "name": endpoint.name,
                     "type": endpoint.type,
                     "simulated": endpoint.simulated,
+                    "supports_system_prompt": endpoint.supports_system_prompt,
                     "identity": to_json(self._identity),
                     "default_parameters": to_json(endpoint.default_parameters),
                     "price": to_json(endpoint.price),
@@ -253,7 +254,7 @@ class Engine:
                 "max_attempts": self._max_attempts,
                 "attempt_timeout": self._attempt_timeout,
                 "deadline": self._deadline,
-                "retry_unknown": self._retry_unknown,
+                "retry": to_json(self._retry),
             }
         )
         self.store.flush()

@@ -16,8 +16,13 @@ from pytest_fairness.running.scan import Anchor, Line, scan
 
 PATTERN = "trials*.jsonl"
 _STATUS = len('{"type":"trial","key":"') + 64 + len('",')
-UNKNOWN = b'"status":"unknown"'
+_PROVISIONAL = (b'"status":"unknown"', b'"status":"error"')
 _FILES = 1 << 12  # a place is offset × _FILES + number of the file: one small integer a trial
+
+
+def is_provisional(line: bytes) -> bool:
+    """Whether the trial on this line came to nothing, and may be asked again on request: unknown, or an error."""
+    return line.startswith(_PROVISIONAL, _STATUS)
 
 
 @dataclass(slots=True)
@@ -43,7 +48,8 @@ class Index:
         self.own = own
         self._anchors = anchors
         self.finished: dict[str, int] = {}
-        self.unknown: set[str] = set()
+        self.provisional: set[str] = set()
+        self._designs: list[int] = []
         self._begun: dict[str, list[int]] = {}
         self._own_fd: int | None = None
         self._tails: list[_Tail] = []
@@ -99,13 +105,15 @@ class Index:
         place = offset * _FILES + number
         if kind == "trial":
             self._begun.pop(key, None)
-            # Asked again on request, an unknown trial has two records: the one that came to something counts,
-            # in whichever order the files are read.
-            if key not in self.finished or key in self.unknown:
+            # Asked again on request, a trial that came to nothing has two records: the one that came to something
+            # counts, in whichever order the files are read.
+            if key not in self.finished or key in self.provisional:
                 self.finished[key] = place
-                (self.unknown.add if line.startswith(UNKNOWN, _STATUS) else self.unknown.discard)(key)
+                (self.provisional.add if is_provisional(line) else self.provisional.discard)(key)
         elif kind in ("sent", "attempt"):
             self._begun.setdefault(key, []).append(place)
+        elif kind == "design":
+            self._designs.append(place)
 
     # ------------------------------------------------------------ what is there
 
@@ -117,6 +125,10 @@ class Index:
     def begun(self, key: str) -> list[dict[str, Any]]:
         """The ``sent`` and ``attempt`` records of a trial that is not finished, in the order of writing."""
         return [self._record(place) for place in self._begun.get(key, ())]
+
+    def designs(self) -> list[dict[str, Any]]:
+        """The ``design`` records of all writers."""
+        return [self._record(place) for place in self._designs]
 
     def _record(self, place: int) -> dict[str, Any]:
         offset, number = divmod(place, _FILES)

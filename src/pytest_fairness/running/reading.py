@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,8 @@ from typing import Any
 from pytest_fairness.errors import StoreError
 from pytest_fairness.model import Trial
 from pytest_fairness.running import files
-from pytest_fairness.running.index import PATTERN, UNKNOWN
+from pytest_fairness.running.designs import Design
+from pytest_fairness.running.index import PATTERN, is_provisional
 from pytest_fairness.running.lines import decode_line, kind_and_key
 from pytest_fairness.running.log import read_line
 from pytest_fairness.running.manifest import anchors_of
@@ -45,7 +46,8 @@ class RunReader:
     logs: dict[str, Anchor] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     unanswered: set[str] = field(default_factory=set)
-    _unknown: set[str] = field(default_factory=set)
+    _provisional: set[str] = field(default_factory=set)
+    _designs: list[Place] = field(default_factory=list)
 
     @classmethod
     def open(cls, directory: Path) -> RunReader:
@@ -82,28 +84,41 @@ class RunReader:
         kind, key = kind_and_key(line.data)
         place = Place(path, line.number, line.offset)
         if kind == "trial":
-            self._note_trial(key, place, unknown=UNKNOWN in line.data[:140])
+            self._note_trial(key, place, provisional=is_provisional(line.data))
         elif kind == "use":
             self.uses.append(place)
         elif kind == "engine":
             record = decode_line(line.data)
             self.engines[record["identity"]] = record
+        elif kind == "design":
+            self._designs.append(place)
         elif kind == "sent":
             self.unanswered.add(key)
         elif kind == "attempt":
             self.unanswered.discard(key)
 
-    def _note_trial(self, key: str, place: Place, *, unknown: bool) -> None:
+    def _note_trial(self, key: str, place: Place, *, provisional: bool) -> None:
         known = self.trials.get(key)
-        if known is not None and key not in self._unknown:
-            if unknown:  # it was unknown first, and then asked again on request, by another writer
+        if known is not None and key not in self._provisional:
+            if provisional:  # it came to nothing first, and then was asked again on request, by another writer
                 return
             raise StoreError(
                 f"{place.path}, line {place.line}: this trial is already in {known.path.name}, "
                 f"line {known.line}: the logs are not of one run; restore them from a copy"
             )
         self.trials[key] = place
-        (self._unknown.add if unknown else self._unknown.discard)(key)
+        (self._provisional.add if provisional else self._provisional.discard)(key)
+
+    def raw(self, keys: Iterable[str]) -> Iterator[dict[str, Any]]:
+        """The records of the finished trials *keys*, as they stand in the log. Raises KeyError for others."""
+        with _Files() as opened:
+            for key in keys:
+                yield opened.read(self.trials[key])
+
+    def designs(self) -> list[Design]:
+        """What each test asked, in the order of the logs."""
+        with _Files() as opened:
+            return [Design.from_record(opened.read(place)) for place in self._designs]
 
     def records(self) -> Iterator[TrialRecord]:
         """Every finished trial with its cell, and then once more for each further cell that shares it."""

@@ -6,9 +6,10 @@ from __future__ import annotations
 import datetime
 import hashlib
 import re
+from collections.abc import Callable
 from pathlib import Path
 
-from pytest_fairness.errors import StoreError
+from pytest_fairness.errors import StoreError, UsageError
 from pytest_fairness.running import files
 from pytest_fairness.running.locks import FileLock
 
@@ -16,9 +17,9 @@ _RUN_ID = re.compile(r"\d{4}-\d{2}-\d{2}-\d{3,}")
 _BOOKKEEPING = ".sessions"
 
 
-def reserve_run(root: Path, token: str, *, today: datetime.date | None = None) -> Path:
-    """The folder of the session *token* under *root*: the one it has already, or the next free number of the
-    day.
+def reserve_run(root: Path, token: str, *, today: datetime.date | None = None, adopt: str | None = None) -> Path:
+    """The folder of the session *token* under *root*: the one it has already, the earlier run *adopt* if that is to
+    go on, or the next free number of the day.
 
     Whoever gives the same token gets the same folder, also from another process and on another day. Raises
     StoreError where the folder cannot be made, is a link, or lies on a file system without locks.
@@ -33,11 +34,12 @@ def reserve_run(root: Path, token: str, *, today: datetime.date | None = None) -
             entry = _entry(root, token)
             if entry.exists():
                 return _reserved(root, entry)
-            day = (today or datetime.datetime.now().astimezone().date()).isoformat()
-            directory = root / f"{day}-{_next_number(root, day):03d}"
-            directory.mkdir(mode=0o700)
-            files.write_atomically(entry, directory.name.encode("ascii"))
-            return directory
+            if adopt is None:
+                day = (today or datetime.datetime.now().astimezone().date()).isoformat()
+                adopt = f"{day}-{_next_number(root, day):03d}"
+                (root / adopt).mkdir(mode=0o700)
+            files.write_atomically(entry, adopt.encode("ascii", "replace"))
+            return _reserved(root, entry)
     except OSError as error:
         raise StoreError(
             f"{root}: no folder for the run can be made ({error.strerror}): make it writable, "
@@ -51,6 +53,24 @@ def find_run(root: Path, token: str) -> Path | None:
     """The folder that the session *token* has under *root*, or None; nothing is made. Raises StoreError as above."""
     entry = _entry(root, token)
     return _reserved(root, entry) if entry.is_file() else None
+
+
+def locate_run(root: Path, name: str, *, is_meant: Callable[[Path], bool]) -> Path:
+    """The run of *root* called *name*, or the newest that *is_meant* where *name* is ``last``.
+
+    Raises UsageError where there is none, naming those that there are.
+    """
+    found = run_folders(root)
+    if name == "last":
+        meant = next((path for path in reversed(found) if is_meant(path)), None)
+        if meant is None:
+            raise UsageError(f"{root} holds no earlier run of this kind")
+        return meant
+    for path in found:
+        if path.name == name:
+            return path
+    known = ", ".join(path.name for path in found[-5:]) or "none"
+    raise UsageError(f"{root} holds no run {name!r}; the newest are: {known}")
 
 
 def _entry(root: Path, token: str) -> Path:

@@ -8,15 +8,16 @@ import platform
 import re
 import socket
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
 from pytest_fairness.errors import StoreError
-from pytest_fairness.model import Trial
+from pytest_fairness.model import Status, Trial
 from pytest_fairness.running import files
 from pytest_fairness.running.claims import Claims
+from pytest_fairness.running.designs import Design
 from pytest_fairness.running.index import Index
 from pytest_fairness.running.log import Log
 from pytest_fairness.running.manifest import anchors_of, read_manifest, write_manifest
@@ -37,13 +38,40 @@ class Claimed:
     busy: list[str] = field(default_factory=list)
 
 
-def open_run(root: Path, token: str, *, writer: str | None = None, today: datetime.date | None = None) -> RunStore:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retry:
+    """Which trials of earlier sessions are asked again though they are finished: *unknown* ones, and *errors* that
+    cost nothing.
+    """
+
+    unknown: bool = False
+    errors: bool = False
+
+    def wants(self, record: Mapping[str, Any]) -> bool:
+        """Whether the trial of *record* is one of them."""
+        if record["status"] == Status.ERROR:
+            return self.errors and record["cost"] == 0
+        return self.unknown and record["status"] == Status.UNKNOWN
+
+
+NEVER = Retry()
+
+
+def open_run(
+    root: Path,
+    token: str,
+    *,
+    writer: str | None = None,
+    today: datetime.date | None = None,
+    adopt: str | None = None,
+) -> RunStore:
     """The store of the session *token* under *root*, written as *writer* (an xdist worker's id; None: the
-    plain session, or xdist's controller). The folder is made on first use; see :func:`~.runs.reserve_run`.
+    plain session, or xdist's controller). The folder is made on first use, or is that of the earlier run *adopt*;
+    see :func:`~.runs.reserve_run`.
 
     Raises StoreError where the folder cannot be written safely, before anything is paid for.
     """
-    return RunStore.open(reserve_run(root, token, today=today), writer=writer)
+    return RunStore.open(reserve_run(root, token, today=today, adopt=adopt), writer=writer)
 
 
 class RunStore:
@@ -76,8 +104,8 @@ class RunStore:
             self._claims.close()
             self._index.close()
             raise
-        #: Unknown before this session: asked again if that is wished, but once.
-        self._unknown_before = set(self._index.unknown)
+        #: Came to nothing before this session: asked again if that is wished, but once.
+        self._nothing_before = set(self._index.provisional)
 
     @classmethod
     def open(cls, directory: Path, *, writer: str | None = None) -> Self:
@@ -113,10 +141,10 @@ class RunStore:
 
     # ------------------------------------------------------------ asking
 
-    def claim(self, keys: Sequence[str], *, retry_unknown: bool = False) -> Claimed:
+    def claim(self, keys: Sequence[str], *, retry: Retry = NEVER) -> Claimed:
         """Claim those of *keys* that are neither finished nor claimed by a living process.
 
-        *retry_unknown* claims also those that were unknown before this session. Raises StoreError.
+        *retry* claims also those that it wants, if they came to nothing before this session. Raises StoreError.
         """
         claimed = Claimed()
         with self._mutex, self._claims.held():
@@ -125,16 +153,20 @@ class RunStore:
             living = self._claims.living(holders.values())
             self._index.refresh()
             for key in keys:
-                if key in self._index.finished and not (retry_unknown and key in self._unknown_before):
+                if key in self._index.finished and not self._again(key, retry):
                     continue
                 if holders.get(key) in living:
                     claimed.busy.append(key)
                 else:
                     claimed.mine[key] = self._earlier(key)
             self._claims.claim(list(claimed.mine))
-            self._unknown_before.difference_update(claimed.mine)
+            self._nothing_before.difference_update(claimed.mine)
             self._claims.forget(key for key in holders if key in self._index.finished and key not in claimed.mine)
         return claimed
+
+    def _again(self, key: str, retry: Retry) -> bool:
+        record = self._index.trial(key) if key in self._nothing_before else None
+        return record is not None and retry.wants(record)
 
     def _earlier(self, key: str) -> list[dict[str, Any]]:
         record = self._index.trial(key)
@@ -144,6 +176,12 @@ class RunStore:
         """Give up claimed keys that were not asked to the end. Raises StoreError."""
         with self._mutex:
             self._claims.release(list(keys))
+
+    def designs(self) -> list[Design]:
+        """What the tests of this run have asked, as far as it is logged, of every session and process."""
+        self.changed()
+        with self._mutex:
+            return [Design.from_record(record) for record in self._index.designs()]
 
     def append(self, record: dict[str, Any]) -> None:
         """Write *record* to this writer's log: in the kernel's hands on return. Raises StoreError."""
@@ -206,6 +244,13 @@ class RunStore:
     def manifest(self) -> dict[str, Any]:
         """The manifest as it stands. Raises StoreError if it cannot be read."""
         return read_manifest(self.directory)
+
+    def amend_manifest(self, change: Callable[[dict[str, Any]], None]) -> None:
+        """Let *change* edit the manifest while nobody else does. Raises StoreError."""
+        with self._mutex, self._claims.held():
+            manifest = read_manifest(self.directory)
+            change(manifest)
+            write_manifest(self.directory, manifest)
 
     def write_planned(self, tests: Iterable[str]) -> None:
         """Note in the manifest which tests this session is to run."""
