@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_fairness import collecting, telling
-from pytest_fairness.model import Cell, Trial
+from pytest_fairness.model import Trial
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from pytest_fairness.endpoints.protocol import Endpoint
     from pytest_fairness.frame import Asked
+    from pytest_fairness.planned import Entry, Planned
     from pytest_fairness.running.engine import Engine
     from pytest_fairness.session import FairnessSession
 
@@ -27,53 +28,74 @@ class Asking:
         self._engines: dict[str, tuple[Endpoint, Engine]] = {}
         self._prefetched: dict[tuple[Any, ...], dict[int, Asked]] = {}
 
-    def trials_of(self, item: pytest.Item, system: Any, tier: int) -> pd.DataFrame:
-        """The whole grid of *item* as a table, one row a trial."""
+    def trials_of(self, item: pytest.Item, system: Any, tier: int, temperature: float | None = None) -> pd.DataFrame:
+        """The whole design of *item* as a table, one row a trial."""
+        planned = self._session.grids[collecting.key_of(item, getattr(item, "originalname", item.name))]
+        entries = planned.entries(tier, self._session.usable(planned.scorer))
+        return planned.table(self._table(planned, system, tier, temperature, entries))
+
+    def _table(
+        self, planned: Planned, system: Any, tier: int, temperature: float | None, entries: Sequence[Entry]
+    ) -> pd.DataFrame:
+        import pandas as pd
+
         from pytest_fairness.frame import EndpointFacts, trials_frame
 
-        key = collecting.key_of(item, getattr(item, "originalname", item.name))
-        grid = self._session.grids[key]
-        cells = grid.cells(tier)
-        endpoint, trials = self._ask(system, tier, grid, cells)
-        pairs = [(cell, trial) for cell in cells for trial in trials[cell.id]]
-        facts = EndpointFacts(name=endpoint.name, simulated=endpoint.simulated)
-        return trials_frame(pairs, facts, grid.design(endpoint.name, endpoint.identity(), cells))
+        frames = []
+        for own, some in _by_system(entries):
+            endpoint, trials = self._ask(system if own is None else own, tier, planned, some, temperature)
+            rows = [(entry, trial) for entry in some for trial in trials[entry.cell.id]]
+            facts = EndpointFacts(name=endpoint.name, simulated=endpoint.simulated)
+            design = planned.design(endpoint.name, endpoint.identity(), [entry.cell for entry in some])
+            frame = trials_frame([(entry.cell, trial) for entry, trial in rows], facts, design)
+            _add_columns(frame, rows)
+            if planned.temperatures:
+                frame["temperature"] = "default" if temperature is None else f"{temperature:g}"
+            frames.append(frame)
+        if len(frames) == 1:
+            return frames[0]
+        table = pd.concat([frame.astype(object) for frame in frames], ignore_index=True).infer_objects()
+        table.attrs = dict(frames[0].attrs)
+        return table
 
-    def cell_of(self, item: pytest.Item, system: Any, tier: int, index: int) -> Asked:
-        """One cell of *item*'s grid. The first one asks for all that are selected: items run one after another."""
+    def cell_of(self, item: pytest.Item, system: Any, tier: int, temperature: float | None, index: int) -> Asked:
+        """One cell of *item*'s design. The first one asks for all that are selected: items run one after another."""
         from pytest_fairness.frame import Asked
 
         key = collecting.key_of(item, getattr(item, "originalname", item.name))
-        grid = self._session.grids[key]
-        chosen = self._session.selected[key, tier]
-        memory = self._prefetched.setdefault((key, tier, id(system)), {})
+        planned = self._session.grids[key]
+        chosen = self._session.selected[key, tier, temperature]
+        memory = self._prefetched.setdefault((key, tier, temperature, id(system)), {})
         if index not in memory:
-            cells = grid.cells(tier, chosen)
-            _, trials = self._ask(system, tier, grid, cells)
-            memory.update(
-                {i: Asked(cell, tuple(trials[cell.id])) for i, cell in zip(chosen, cells, strict=True)}
-            )
+            entries = planned.entries(tier, self._session.usable(planned.scorer), chosen)
+            places = {entry.cell.id: at for at, entry in zip(chosen, entries, strict=True)}
+            for own, some in _by_system(entries):
+                _, trials = self._ask(system if own is None else own, tier, planned, some, temperature)
+                memory.update({places[e.cell.id]: Asked(e.cell, tuple(trials[e.cell.id])) for e in some})
         return memory[index]
 
     def _ask(
-        self, system: Any, tier: int, grid: collecting.PlannedGrid, cells: Sequence[Cell]
+        self, system: Any, tier: int, planned: Planned, entries: Sequence[Entry], temperature: float | None
     ) -> tuple[Endpoint, dict[str, list[Trial]]]:
         from pytest_fairness.frame import refuse_if_nothing_answered
         from pytest_fairness.running.engine import PlannedTrial
 
         endpoint, engine = self._engine(system)
-        if tier == 1 and not endpoint.supports_system_prompt:
+        if tier == 1 and not endpoint.supports_system_prompt and _need_one(entries):
             pytest.skip(f"endpoint {endpoint.name!r} takes no system prompt, so there is no tier 1 to test")
-        planned = [
-            PlannedTrial(cell=cell, repetition=repetition, parameters=grid.grid.parameters)
-            for cell in cells
-            for repetition in range(grid.repetitions)
+        parameters = {**planned.parameters, **({} if temperature is None else {"temperature": temperature})}
+        plan = [
+            PlannedTrial(
+                cell=entry.cell, repetition=entry.first + repetition, parameters=parameters, script=entry.script
+            )
+            for entry in entries
+            for repetition in range(planned.repetitions)
         ]
-        trials = engine.run(planned)
+        trials = engine.run(plan)
         refuse_if_nothing_answered(trials, endpoint.name)
-        by_cell: dict[str, list[Trial]] = {cell.id: [] for cell in cells}
-        for plan, trial in zip(planned, trials, strict=True):
-            by_cell[plan.cell.id].append(trial)
+        by_cell: dict[str, list[Trial]] = {entry.cell.id: [] for entry in entries}
+        for one, trial in zip(plan, trials, strict=True):
+            by_cell[one.cell.id].append(trial)
         return endpoint, by_cell
 
     def _engine(self, system: Any) -> tuple[Endpoint, Engine]:
@@ -103,3 +125,23 @@ class Asking:
         for _, engine in self._engines.values():
             engine.close()
         self._engines.clear()
+
+
+def _by_system(entries: Sequence[Entry]) -> list[tuple[Any, list[Entry]]]:
+    """The entries of each system of an arm's own, and those of the test's (None)."""
+    found: dict[int, tuple[Any, list[Entry]]] = {}
+    for entry in entries:
+        found.setdefault(id(entry.system), (entry.system, []))[1].append(entry)
+    return list(found.values())
+
+
+def _need_one(entries: Sequence[Entry]) -> bool:
+    return any(entry.cell.system is not None or entry.cell.tier == 1 for entry in entries)
+
+
+def _add_columns(frame: pd.DataFrame, rows: Sequence[tuple[Entry, Trial]]) -> None:
+    """What the scripts say of their trials, in columns of the table; missing where a trial has no script."""
+    told = [{} if entry.script is None else dict(entry.script.columns(entry.cell, trial)) for entry, trial in rows]
+    for column in dict.fromkeys(key for row in told for key in row):
+        before = frame[column].tolist() if column in frame else [None] * len(frame)
+        frame[column] = [row.get(column, old) for row, old in zip(told, before, strict=True)]

@@ -1,62 +1,24 @@
-"""From a ``fairness_grid`` marker to pytest items: one of the whole grid, or one a cell, each tier on its own."""
+"""From a ``fairness_grid`` or ``fairness_pairs`` marker to pytest items: one of all, or one a cell; tiers apart."""
 
 from __future__ import annotations
 
-import hashlib
 import inspect
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import pytest
 
 from pytest_fairness.errors import UsageError
-from pytest_fairness.guest import GRID, PULLS
-from pytest_fairness.model import Cell
+from pytest_fairness.guest import DESIGNS, GRID, PAIRS, PULLS
 
 if TYPE_CHECKING:
-    from pytest_fairness.design.grid import Grid
-    from pytest_fairness.frame import Design
     from pytest_fairness.justifications import Justification
-    from pytest_fairness.model import JSON
+    from pytest_fairness.planned import Planned
 
+_ARMS_OF_TIER_1 = "its arms have system prompts, so they are of tier 1: give arms without, to run it in tier 2"
 _NO_SYSTEM_PROMPT = "tier 1 needs a system prompt: give fairness_grid(system=...)"
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedGrid:
-    """One test's grid as the tiers send it."""
-
-    grid: Grid
-
-    @property
-    def repetitions(self) -> int:
-        return self.grid.repetitions
-
-    @property
-    def has_system_prompt(self) -> bool:
-        return self.grid.system is not None
-
-    def cells(self, tier: int, indices: Sequence[int] | None = None) -> list[Cell]:
-        """The cells (those at *indices*, if given) as tier *tier* sends them: tier 2 has no system prompt."""
-        chosen = iter(self.grid) if indices is None else (self.grid[index] for index in indices)
-        if tier == 1:
-            return [replace(cell, tier=1) for cell in chosen]
-        return [replace(cell, tier=2, system=None) for cell in chosen]
-
-    def design(self, endpoint: str, identity: Mapping[str, JSON], cells: Sequence[Cell]) -> Design:
-        """What a baseline has to know of the grid, to name what changed since it was approved."""
-        from pytest_fairness.frame import Design
-
-        asked = [cell.id for cell in cells], self.repetitions, sorted(self.grid.parameters.items())
-        return Design(
-            endpoint=endpoint,
-            identity=identity,
-            protected_classes=tuple(dict.fromkeys(group for cell in cells for group in cell.groups)),
-            templates={template.id: template.text for template in self.grid.templates},
-            digest=hashlib.sha256(repr(asked).encode()).hexdigest()[:16],
-        )
 
 
 def key_of(node: Any, name: str) -> tuple[str, str]:
@@ -67,59 +29,116 @@ def key_of(node: Any, name: str) -> tuple[str, str]:
 def nodeid_of(item: pytest.Item) -> str:
     """The node id as it is without xdist, which adds ``@group`` to it under ``--dist loadgroup``."""
     return (
-        item.nodeid.rpartition("@")[0]
-        if item.get_closest_marker("xdist_group") and "@" in item.nodeid
-        else item.nodeid
+        item.nodeid.rpartition("@")[0] if item.get_closest_marker("xdist_group") and "@" in item.nodeid else item.nodeid
     )
 
 
-def expand(metafunc: pytest.Metafunc, tier: str) -> PlannedGrid | None:
-    """Parametrise a test from its ``fairness_grid`` marker; None where it has none.
+def expand(metafunc: pytest.Metafunc, tier: str) -> Planned | None:
+    """Parametrise a test from its ``fairness_grid`` or ``fairness_pairs`` marker; None where it has neither.
 
-    A grid that makes no sense is a collection error which names the test and the mend.
+    A design that makes no sense is a collection error which names the test and the mend.
     """
-    marker = metafunc.definition.get_closest_marker(GRID)
+    markers = [metafunc.definition.get_closest_marker(name) for name in DESIGNS]
+    found = [marker for marker in markers if marker is not None]
     wanted = PULLS.intersection(metafunc.fixturenames)
-    if marker is None:
+    if not found:
         if wanted:
             _refuse(metafunc, f"asks for {sorted(wanted)[0]!r} but has no @pytest.mark.{GRID}(...)")
         return None
+    if len(found) > 1:
+        _refuse(metafunc, f"has both {GRID} and {PAIRS}; write two tests")
+    (marker,) = found
     if not wanted:
         _refuse(
             metafunc,
-            f"has a {GRID} but asks for neither 'trials' (the whole grid) nor 'cell' (one at a time)",
+            f"has a {marker.name} but asks for neither 'trials' (the whole grid) nor 'cell' (one at a time)",
         )
     if wanted == PULLS:
         _refuse(metafunc, "asks for both 'trials' and 'cell'; write two tests: they share their replies")
-    grid = _planned(metafunc, marker)
-    tiers, ids = _tiers(grid, tier)
+    planned = _planned(metafunc, marker)
+    tiers, ids = _tiers(planned, tier)
     metafunc.parametrize("tier", tiers, ids=ids, indirect=True)
+    if planned.temperatures:
+        named = [_temperature_id(value) for value in planned.temperatures]
+        metafunc.parametrize("fairness_temperature", planned.temperatures, ids=named, indirect=True)
     if "cell" in wanted:
-        cells = [cell.id for cell in grid.grid]
+        cells = [cell.id for cell in planned.grid]
         metafunc.parametrize("cell", range(len(cells)), ids=cells, indirect=True)
-    return grid
+    return planned
 
 
-def _planned(metafunc: pytest.Metafunc, marker: pytest.Mark) -> PlannedGrid:
+def _temperature_id(value: float | None) -> str:
+    return "t-default" if value is None else f"t-{value:g}"
+
+
+def _planned(metafunc: pytest.Metafunc, marker: pytest.Mark) -> Planned:  # noqa: RET503 - _refuse never returns
+    plan = _plan_grid if marker.name == GRID else _plan_pairs
     try:
-        return PlannedGrid(_plan(marker, Path(metafunc.definition.path).parent, metafunc.config.rootpath))
+        return plan(marker, Path(metafunc.definition.path).parent, metafunc.config.rootpath)
     except UsageError as error:
         problem = str(error)
     _refuse(metafunc, problem)  # outside the except block: one error is told, not two
 
 
-def _plan(marker: pytest.Mark, folder: Path, root: Path) -> Grid:
+def _plan_grid(marker: pytest.Mark, folder: Path, root: Path) -> Planned:
     from pytest_fairness.design.grid import expand_grid
+    from pytest_fairness.design.strategies import ladder_of
+    from pytest_fairness.planned import PlannedGrid
 
+    arguments = _arguments(marker, folder, root)
+    ladder = ladder_of(arguments.pop("strategies", None), arguments.pop("scorer", None), arguments["personas_folder"])
+    temperatures = _temperatures(arguments)
+    _bind(marker, expand_grid, arguments)
+    return PlannedGrid(expand_grid(**arguments), ladder, temperatures)
+
+
+def _plan_pairs(marker: pytest.Mark, folder: Path, root: Path) -> Planned:
+    from pytest_fairness.design.pairs import expand_pairs
+    from pytest_fairness.planned import PlannedPairs
+    from pytest_fairness.scorers import is_refusal
+
+    arguments = _arguments(marker, folder, root)
+    temperatures = _temperatures(arguments)
+    _bind(marker, expand_pairs, arguments)
+    return PlannedPairs(expand_pairs(**arguments), is_refusal, temperatures)
+
+
+def _arguments(marker: pytest.Mark, folder: Path, root: Path) -> dict[str, Any]:
     if marker.args:
-        raise UsageError(f"{GRID} takes keyword arguments only, for example template=..., groups=...")
+        example = "groups" if marker.name == GRID else "candidates"
+        raise UsageError(f"{marker.name} takes keyword arguments only, for example template=..., {example}=...")
     arguments = {key: _located(value, folder, root) for key, value in marker.kwargs.items()}
     arguments.setdefault("personas_folder", own_personas(root))
+    return arguments
+
+
+def _bind(marker: pytest.Mark, function: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
     try:
-        inspect.signature(expand_grid).bind(**arguments)
+        inspect.signature(function).bind(**arguments)
     except TypeError as error:
-        raise UsageError(f"{GRID}: {error}") from None
-    return expand_grid(**arguments)
+        raise UsageError(f"{marker.name}: {error}") from None
+
+
+def _temperatures(arguments: dict[str, Any]) -> tuple[float | None, ...]:
+    """``temperatures=["default", 0.0]``: None for the deployment's own. Each is an item of its own."""
+    given = arguments.pop("temperatures", None)
+    if given is None:
+        return ()
+    if not isinstance(given, Sequence) or isinstance(given, str) or not given:
+        raise UsageError("temperatures: give a list, such as ['default', 0.0]")
+    if "temperature" in (arguments.get("parameters") or {}):
+        raise UsageError("temperatures and parameters={'temperature': ...} both set the temperature; keep one")
+    found: list[float | None] = []
+    for value in given:
+        if value == "default":
+            found.append(None)
+        elif isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 2:
+            found.append(float(value))
+        else:
+            raise UsageError(f"temperatures: {value!r} is neither 'default' nor a number from 0 to 2")
+    if len(set(found)) != len(found):
+        raise UsageError("temperatures: one stands twice; keep one")
+    return tuple(found)
 
 
 def own_personas(root: Path) -> Path | None:
@@ -135,14 +154,20 @@ def _located(value: Any, folder: Path, root: Path) -> Any:
     """Relative paths are looked for beside the test, then at the root directory."""
     if isinstance(value, list):
         return [_located(item, folder, root) for item in value]
+    if isinstance(value, dict):
+        return {key: _located(item, folder, root) for key, item in value.items()}
     if not isinstance(value, Path) or value.is_absolute():
         return value
     return next((place / value for place in (folder, root) if (place / value).exists()), folder / value)
 
 
-def _tiers(grid: PlannedGrid, tier: str) -> tuple[list[Any], list[Any]]:
+def _tiers(grid: Planned, tier: str) -> tuple[list[Any], list[Any]]:
     """Parameters and ids of the ``tier`` axis; a single tier leaves the test's id as it is."""
     hidden = [pytest.HIDDEN_PARAM]
+    if grid.tiers_by_arm and grid.has_system_prompt:
+        if tier == "2":
+            return [pytest.param(1, marks=pytest.mark.skip(reason=_ARMS_OF_TIER_1))], hidden
+        return [1], hidden
     if tier == "all" and grid.has_system_prompt:
         return [1, 2], ["tier1", "tier2"]
     if tier == "1" and not grid.has_system_prompt:
@@ -156,13 +181,18 @@ def _refuse(metafunc: pytest.Metafunc, problem: str) -> NoReturn:
     pytest.fail(f"{metafunc.definition.nodeid}: {problem}", pytrace=False)
 
 
-def selected_cells(items: Sequence[pytest.Item]) -> dict[tuple[tuple[str, str], int], tuple[int, ...]]:
-    """Which cells of which grid (and tier) the selected per-cell items will ask for."""
-    chosen: dict[tuple[tuple[str, str], int], set[int]] = {}
+#: A test function, its tier and its temperature.
+Selection: TypeAlias = "tuple[tuple[str, str], int, float | None]"
+
+
+def selected_cells(items: Sequence[pytest.Item]) -> dict[Selection, tuple[int, ...]]:
+    """Which cells of which grid (tier, temperature) the selected per-cell items will ask for."""
+    chosen: dict[Selection, set[int]] = {}
     for item in items:
         parameters = getattr(getattr(item, "callspec", None), "params", {})
-        if "cell" in parameters and item.get_closest_marker(GRID) is not None:
-            key = key_of(item, getattr(item, "originalname", item.name)), parameters["tier"]
+        if "cell" in parameters and any(item.get_closest_marker(name) is not None for name in DESIGNS):
+            function = key_of(item, getattr(item, "originalname", item.name))
+            key = function, parameters["tier"], parameters.get("fairness_temperature")
             chosen.setdefault(key, set()).add(parameters["cell"])
     return {key: tuple(sorted(indices)) for key, indices in chosen.items()}
 
@@ -195,8 +225,6 @@ def labels_of(item: pytest.Item) -> Labels:
     given = keywords.get("justification")
     return Labels(
         id=str(keywords.get("id") or nodeid_of(item)),
-        description=str(
-            keywords.get("description") or docstring or name.removeprefix("test_").replace("_", " ")
-        ),
+        description=str(keywords.get("description") or docstring or name.removeprefix("test_").replace("_", " ")),
         justifications=() if given is None else (parse(given, f"{item.nodeid}: justification"),),
     )

@@ -70,14 +70,24 @@ def tier(request: pytest.FixtureRequest) -> int:
 
 
 @pytest.fixture
-def trials(request: pytest.FixtureRequest, endpoint: Any, tier: int) -> pd.DataFrame:
-    """Every trial of the test's grid, asked or found in the run: one row each (:mod:`pytest_fairness.frame`)."""
-    with plainly():
-        return session_of(request.config).asking.trials_of(request.node, endpoint, tier)
+def fairness_temperature(request: pytest.FixtureRequest) -> float | None:
+    """The temperature that ``temperatures=`` asks for in this item; None for the deployment's own."""
+    value = getattr(request, "param", None)
+    return None if value is None else float(value)
 
 
 @pytest.fixture
-def cell(request: pytest.FixtureRequest, endpoint: Any, tier: int) -> Asked:
+def trials(
+    request: pytest.FixtureRequest, endpoint: Any, tier: int, fairness_temperature: float | None
+) -> pd.DataFrame:
+    """Every trial of the test's grid, asked or found in the run: one row each (:mod:`pytest_fairness.frame`)."""
+    with plainly():
+        return session_of(request.config).asking.trials_of(request.node, endpoint, tier, fairness_temperature)
+
+
+@pytest.fixture
+def cell(request: pytest.FixtureRequest, endpoint: Any, tier: int, fairness_temperature: float | None) -> Asked:
     """One cell of the test's grid with its replies; makes one item a cell."""
     with plainly():
-        return session_of(request.config).asking.cell_of(request.node, endpoint, tier, request.param)
+        asking = session_of(request.config).asking
+        return asking.cell_of(request.node, endpoint, tier, fairness_temperature, request.param)

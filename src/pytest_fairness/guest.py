@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from pytest_fairness.session import FairnessSession
 
 GRID = "fairness_grid"
+PAIRS = "fairness_pairs"
+DESIGNS = (GRID, PAIRS)
 PULLS = frozenset({"trials", "cell"})
 #: The attribute of a test report that carries its findings to the controller.
 FINDINGS = "fairness_findings"
@@ -44,15 +46,15 @@ def is_fairness_item(item: pytest.Item) -> bool:
 
 
 def imply_fairness(item: pytest.Item) -> None:
-    """``fairness_grid`` implies ``fairness``, so that ``-m fairness`` selects it."""
-    if item.get_closest_marker(GRID) is not None and not is_fairness_item(item):
+    """``fairness_grid`` and ``fairness_pairs`` imply ``fairness``, so that ``-m fairness`` selects them."""
+    if any(item.get_closest_marker(name) is not None for name in DESIGNS) and not is_fairness_item(item):
         item.add_marker(pytest.mark.fairness)
 
 
 def wants_a_grid(metafunc: pytest.Metafunc) -> bool:
     """Whether a test function has a grid, or asks for what only a grid can give."""
     definition = metafunc.definition
-    return definition.get_closest_marker(GRID) is not None or _pulls_ours(metafunc)
+    return any(definition.get_closest_marker(name) is not None for name in DESIGNS) or _pulls_ours(metafunc)
 
 
 def _pulls_ours(metafunc: pytest.Metafunc) -> bool:

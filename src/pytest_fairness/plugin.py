@@ -12,18 +12,21 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_fairness import guest
-from pytest_fairness.fixtures import cell, endpoint, name_banks, persona_matrix, tier, trials
+from pytest_fairness.fixtures import cell, endpoint, fairness_temperature, name_banks, persona_matrix, tier, trials
 
 if TYPE_CHECKING:
     from pytest_fairness.scorers import Scorer
 
-__all__ = ["cell", "endpoint", "name_banks", "persona_matrix", "tier", "trials"]
+__all__ = ["cell", "endpoint", "fairness_temperature", "name_banks", "persona_matrix", "tier", "trials"]
 
 _MARKERS = (
     "fairness(id=None, description=None, justification=None): a fairness test; its id and description in reports, "
     "and the documented reason for a FLAG",
     "fairness_grid(template, groups=None, persona=None, names=20, context=None, signal='name', repetitions=2, "
-    "system=None, parameters=None): ask every cell of a demographic grid; implies fairness",
+    "system=None, parameters=None, temperatures=None, strategies=None, scorer=None): ask every cell of a demographic "
+    "grid; implies fairness",
+    "fairness_pairs(template, candidates, repetitions=30, arms=None, signal=None, qualifications=None, size=2, "
+    "ranking=False, temperatures=None): choices between candidates, in every order and arm; implies fairness",
 )
 
 

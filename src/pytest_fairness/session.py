@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pytest_fairness.endpoints.protocol import Endpoint
     from pytest_fairness.justifications import Justification
     from pytest_fairness.model import Finding
+    from pytest_fairness.planned import Planned, Usable
     from pytest_fairness.running.store import RunStore
     from pytest_fairness.scorers import Scorer
 
@@ -40,8 +41,8 @@ class FairnessSession:
         #: Controller and workers share the token, and through it the run's folder.
         self.token: str = workerinput.get("fairness_token", uuid.uuid4().hex)
         self.worker: str | None = workerinput.get("workerid")
-        self.grids: dict[tuple[str, str], collecting.PlannedGrid] = {}
-        self.selected: dict[tuple[tuple[str, str], int], tuple[int, ...]] = {}
+        self.grids: dict[tuple[str, str], Planned] = {}
+        self.selected: dict[collecting.Selection, tuple[int, ...]] = {}
         self.pulled: set[tuple[str, str]] = set()
         #: Whether every test of the project was asked for, so that what nobody claims can be told.
         self.complete = False
@@ -89,6 +90,19 @@ class FairnessSession:
         """Every scorer that a test can name: the built-ins and those of the project, which win."""
         found = self.config.hook.pytest_fairness_scorers()
         return {scorer.name: scorer for scorers in reversed(found) for scorer in scorers}
+
+    def usable(self, scorer: Any) -> Usable:
+        """What tells a reply that can be used: it does not decline, and *scorer*, if there is one, reads it."""
+        from pytest_fairness.errors import UsageError
+        from pytest_fairness.scorers import Scorer, is_refusal
+
+        if scorer is None:
+            return (lambda text: bool(text.strip()) and not is_refusal(text)), "not refused"
+        if isinstance(scorer, str) and scorer not in self.scorers:
+            raise UsageError(f"scorer={scorer!r}: there is no such scorer (there are: {', '.join(self.scorers)})")
+        known = self.scorers[scorer] if isinstance(scorer, str) else scorer
+        known = known if isinstance(known, Scorer) else Scorer(name="own", score=known)
+        return (lambda text: not is_refusal(text) and known.score(text) is not None), known.fingerprint
 
     def configured_endpoint(self) -> Endpoint:
         """The endpoint that the settings name."""
@@ -193,7 +207,7 @@ class FairnessSession:
         """The line that a session with fairness tests starts with; none in any other."""
         if not self.ledger.collected or self.config.option.verbose < 0:
             return []
-        trials = sum(grid.grid.calls for key, grid in self.grids.items() if key in self.pulled)
+        trials = sum(grid.calls for key, grid in self.grids.items() if key in self.pulled)
         run = telling.shown(self.store.directory, self.config.rootpath)
         return [telling.headline(self.settings, len(self.ledger.collected), trials, run)]
 

@@ -1,0 +1,193 @@
+"""What a marker comes to: the cells of a grid or of a pairwise experiment, with the script that each is asked by."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+
+from pytest_fairness.model import Cell
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from pytest_fairness.design.grid import Grid
+    from pytest_fairness.design.pairs import PairGrid
+    from pytest_fairness.design.strategies import Ladder
+    from pytest_fairness.design.templates import Template
+    from pytest_fairness.frame import Design
+    from pytest_fairness.model import JSON
+    from pytest_fairness.running.scripts import Script
+
+#: Tells whether a reply is what was asked for, and what tells this judge from another.
+Usable: TypeAlias = "tuple[Callable[[str], bool], str]"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A cell to ask: by a script, if it has one, and of a system of its own, if its arm brings one.
+
+    ``first`` is the number of its first repetition: cells whose texts may turn out the same, as scrubbed ones do,
+    are trials of their own all the same, and would share one reply under one number.
+    """
+
+    cell: Cell
+    script: Script | None = None
+    system: Any = None
+    first: int = 0
+
+
+@dataclass(frozen=True)
+class PlannedGrid:
+    """One test's grid as the tiers send it, with the strategies and temperatures that its marker asks for."""
+
+    tiers_by_arm: ClassVar[bool] = False
+
+    grid: Grid
+    ladder: Ladder | None = None
+    temperatures: tuple[float | None, ...] = ()
+
+    @property
+    def repetitions(self) -> int:
+        return self.grid.repetitions
+
+    @property
+    def calls(self) -> int:
+        """Trials of one item."""
+        return self.grid.calls
+
+    @property
+    def parameters(self) -> Mapping[str, JSON]:
+        return self.grid.parameters
+
+    @property
+    def templates(self) -> Sequence[Template]:
+        return self.grid.templates
+
+    @property
+    def has_system_prompt(self) -> bool:
+        return self.grid.system is not None
+
+    @property
+    def scorer(self) -> Any:
+        """What says whether a reply can be used: the name of a scorer, a callable, or None."""
+        return None if self.ladder is None else self.ladder.scorer
+
+    def cells(self, tier: int, indices: Sequence[int] | None = None) -> list[Cell]:
+        """The cells (those at *indices*, if given) as tier *tier* sends them: tier 2 has no system prompt."""
+        chosen = iter(self.grid) if indices is None else (self.grid[index] for index in indices)
+        if tier == 1:
+            return [replace(cell, tier=1) for cell in chosen]
+        return [replace(cell, tier=2, system=None) for cell in chosen]
+
+    def entries(self, tier: int, usable: Usable, indices: Sequence[int] | None = None) -> list[Entry]:
+        """The cells with their scripts: strategies belong to tier 2."""
+        cells = self.cells(tier, indices)
+        if self.ladder is None or tier == 1:
+            return [Entry(cell) for cell in cells]
+        from pytest_fairness.running.scripts import Escalation, Rung
+
+        judge, version = usable
+        return [
+            Entry(
+                cell,
+                Escalation(
+                    rungs=tuple(Rung(name, turns) for name, turns in self.ladder.rungs(cell.prompt)),
+                    usable=judge,
+                    version=version,
+                ),
+            )
+            for cell in cells
+        ]
+
+    def table(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The table of the test as it stands."""
+        return frame
+
+    def design(self, endpoint: str, identity: Mapping[str, JSON], cells: Sequence[Cell]) -> Design:
+        """What a baseline has to know of the grid, to name what changed since it was approved."""
+        return _design(self, endpoint, identity, cells)
+
+
+@dataclass(frozen=True)
+class PlannedPairs:
+    """One test's choices between candidates. Tiers belong to its arms: one with a system prompt is of tier 1."""
+
+    tiers_by_arm: ClassVar[bool] = True
+
+    grid: PairGrid
+    refused: Callable[[str], bool]
+    temperatures: tuple[float | None, ...] = ()
+    scorer: Any = None
+
+    @property
+    def repetitions(self) -> int:
+        return self.grid.repetitions
+
+    @property
+    def calls(self) -> int:
+        """Trials of one item."""
+        return self.grid.calls
+
+    @property
+    def parameters(self) -> Mapping[str, JSON]:
+        return self.grid.parameters
+
+    @property
+    def templates(self) -> Sequence[Template]:
+        return self.grid.templates
+
+    @property
+    def has_system_prompt(self) -> bool:
+        return self.grid.needs_system_prompt
+
+    @cached_property
+    def _systems(self) -> Mapping[str | None, Any]:
+        return {arm.name: arm.endpoint for arm in self.grid.arms}
+
+    def cells(self, tier: int, indices: Sequence[int] | None = None) -> list[Cell]:  # noqa: ARG002 - arms have their own
+        chosen = range(len(self.grid)) if indices is None else indices
+        return [self.grid[index] for index in chosen]
+
+    def entries(self, tier: int, usable: Usable, indices: Sequence[int] | None = None) -> list[Entry]:  # noqa: ARG002
+        """The cells, those of arms with steps as pipelines."""
+        from pytest_fairness.running.scripts import Pipeline
+
+        entries = []
+        for index in range(len(self.grid)) if indices is None else indices:
+            made = self.grid.prepared(index)
+            steps = made.steps
+            script = None
+            if steps is not None:
+                script = Pipeline(systems=steps.systems, between=steps.between, first=steps.first, refused=self.refused)
+            first = 0 if steps is None else made.number * self.grid.repetitions
+            entries.append(Entry(made.cell, script, self._systems.get(made.cell.arm), first))
+        return entries
+
+    def table(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The table with the candidates listed and the one chosen."""
+        from pytest_fairness.analysis.choice_columns import choice_columns
+
+        return choice_columns(frame, self.grid.choice_size, ranking=self.grid.ranking)
+
+    def design(self, endpoint: str, identity: Mapping[str, JSON], cells: Sequence[Cell]) -> Design:
+        """As that of a grid."""
+        return _design(self, endpoint, identity, cells)
+
+
+Planned: TypeAlias = "PlannedGrid | PlannedPairs"
+
+
+def _design(planned: Planned, endpoint: str, identity: Mapping[str, JSON], cells: Sequence[Cell]) -> Design:
+    from pytest_fairness.frame import Design
+
+    asked = [cell.id for cell in cells], planned.repetitions, sorted(planned.parameters.items())
+    return Design(
+        endpoint=endpoint,
+        identity=identity,
+        protected_classes=tuple(dict.fromkeys(group for cell in cells for group in cell.groups)),
+        templates={template.id: template.text for template in planned.templates},
+        digest=hashlib.sha256(repr(asked).encode()).hexdigest()[:16],
+    )
