@@ -14,6 +14,7 @@ from pytest_fairness.model import OutcomeKind
 from pytest_fairness.scorers.cache import Score, ScoreCache
 from pytest_fairness.scorers.decision import decision
 from pytest_fairness.scorers.length import char_count, word_count
+from pytest_fairness.scorers.masking import masked, names_of
 from pytest_fairness.scorers.rating import rating
 from pytest_fairness.scorers.refusal import is_refusal
 from pytest_fairness.scorers.scorer import Scorer
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 BUILT_IN: Mapping[str, Scorer] = {
     scorer.name: scorer
     for scorer in (
-        Scorer(name="sentiment", score=sentiment, kind=OutcomeKind.NARRATIVE),
+        Scorer(name="sentiment", score=sentiment, kind=OutcomeKind.NARRATIVE, masks_names=True),
         Scorer(name="word_count", score=word_count, kind=OutcomeKind.NUMERIC, unit="words"),
         Scorer(name="char_count", score=char_count, kind=OutcomeKind.NUMERIC, unit="characters"),
         Scorer(name="rating", score=rating, unit="points"),
@@ -79,10 +80,16 @@ def outcome_of(
             f"the scorer {scorer.name!r} reads the column 'reply', which the table does not have; its "
             f"columns are {_listed(frame.columns)}. Give outcome= one of these, or add the column 'reply'"
         )
+    replies = frame["reply"].tolist()
+    if scorer.masks_names:
+        replies = [
+            masked(reply, words) if isinstance(reply, str) else reply
+            for reply, words in zip(replies, names_of(frame), strict=True)
+        ]
     scores = [
         _score(scorer, reply, refused, row)
         for reply, refused, row in zip(
-            frame["reply"].tolist(),
+            replies,
             frame["refused"].tolist() if "refused" in frame.columns else [False] * len(frame),
             frame.index,
             strict=True,

@@ -20,7 +20,8 @@ class Scorer:
     """``score`` reads one reply; ``None`` means that there is nothing to read, and is counted as unscored.
 
     ``kind`` is ``None`` where the values decide it. ``unit`` is what a difference is told in ("words");
-    ``lower_is_worse`` says which way harm lies. Raise ``version`` whenever the same text would score
+    ``lower_is_worse`` says which way harm lies; ``masks_names`` takes the person's names out of the reply before it
+    is read (:mod:`pytest_fairness.scorers.masking`). Raise ``version`` whenever the same text would score
     otherwise.
     """
 
@@ -29,6 +30,7 @@ class Scorer:
     kind: OutcomeKind | None = None
     unit: str = ""
     lower_is_worse: bool = True
+    masks_names: bool = False
     version: str = "1"
 
     @property

@@ -1,0 +1,49 @@
+"""What somebody is called does not count as what is said of them."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
+
+from pytest_fairness.scorers import outcome_of
+from pytest_fairness.scorers.masking import masked, names_of
+
+
+def test_a_name_that_is_a_word_does_not_move_the_sentiment() -> None:
+    """VADER scores "Grace" up and "Mia" down; the same letter about either scores the same."""
+    names = ["Grace Freeman", "Mia Lowery", "Anna Weber"]
+    letters = [f"{name} worked here for two years. {name.split()[0]} was reliable." for name in names]
+    vader = SentimentIntensityAnalyzer()
+    assert len({vader.polarity_scores(letter)["compound"] for letter in letters}) == 3
+    frame = pd.DataFrame({"name": names, "reply": letters})
+    assert outcome_of(frame, "sentiment").values.nunique() == 1
+
+
+def test_the_word_that_is_not_the_name_still_counts() -> None:
+    assert masked("Grace met the news with grace.", ("Grace",)) == "Person met the news with grace."
+    assert masked("Annabel and Anna", ("Anna",)) == "Annabel and Person"
+
+
+def test_the_names_of_a_persona_stand_in_columns_of_their_own() -> None:
+    frame = pd.DataFrame({"name": ["persona-7"], "first_name": ["Joy"], "last_name": ["Won"]})
+    assert set(names_of(frame)[0]) == {"Joy", "Won", "persona"}
+
+
+@pytest.mark.parametrize("scorer", ["word_count", "refusal"])
+def test_other_scorers_read_the_reply_as_it_is(scorer: str) -> None:
+    frame = pd.DataFrame({"name": ["Mary Ann Smith"], "reply": ["Mary Ann Smith rents here."]})
+    plain = pd.DataFrame({"reply": ["Mary Ann Smith rents here."]})
+    assert outcome_of(frame, scorer).values.tolist() == outcome_of(plain, scorer).values.tolist()
+
+
+def test_a_table_without_names_is_scored_as_it_stands() -> None:
+    text = "Grace was kind."
+    frame = pd.DataFrame({"reply": [text]})
+    expected = SentimentIntensityAnalyzer().polarity_scores(text)["compound"]
+    assert outcome_of(frame, "sentiment").values.tolist() == [expected]
+
+
+def test_hostile_names_are_only_text() -> None:
+    frame = pd.DataFrame({"name": ["(a+)+$ [x", None, "\ud800"], "reply": ["a fine reply", "fine", "fine \ud800"]})
+    assert outcome_of(frame, "sentiment").values.notna().all()
