@@ -89,7 +89,7 @@ def _plan_grid(marker: pytest.Mark, folder: Path, root: Path) -> Planned:
     ladder = ladder_of(arguments.pop("strategies", None), arguments.pop("scorer", None), arguments["personas_folder"])
     temperatures = _temperatures(arguments)
     _bind(marker, expand_grid, arguments)
-    return PlannedGrid(expand_grid(**arguments), ladder, temperatures)
+    return PlannedGrid(expand_grid(**arguments), ladder, temperatures, arguments)
 
 
 def _plan_pairs(marker: pytest.Mark, folder: Path, root: Path) -> Planned:

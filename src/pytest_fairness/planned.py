@@ -48,6 +48,7 @@ class PlannedGrid:
     grid: Grid
     ladder: Ladder | None = None
     temperatures: tuple[float | None, ...] = ()
+    arguments: Mapping[str, Any] | None = None
 
     @property
     def repetitions(self) -> int:
@@ -69,6 +70,13 @@ class PlannedGrid:
     @property
     def has_system_prompt(self) -> bool:
         return self.grid.system is not None
+
+    def with_other_names(self) -> PlannedGrid | None:
+        """The same with names that it has not used, for a second sample; None where there are none."""
+        from pytest_fairness.design.fresh import other_names
+
+        grid = None if self.arguments is None else other_names(self.grid, self.arguments)
+        return None if grid is None else replace(self, grid=grid)
 
     @property
     def scorer(self) -> Any:
@@ -146,6 +154,9 @@ class PlannedPairs:
     @cached_property
     def _systems(self) -> Mapping[str | None, Any]:
         return {arm.name: arm.endpoint for arm in self.grid.arms}
+
+    def with_other_names(self) -> None:
+        """None: the candidates are those that the test gives."""
 
     def cells(self, tier: int, indices: Sequence[int] | None = None) -> list[Cell]:  # noqa: ARG002 - arms have their own
         chosen = range(len(self.grid)) if indices is None else indices
