@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import csv
+
 import pandas as pd
 import pytest
 from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
 
+from pytest_fairness.design.resources import shipped_folder
 from pytest_fairness.scorers import outcome_of
 from pytest_fairness.scorers.masking import masked, names_of
 
@@ -47,3 +50,13 @@ def test_a_table_without_names_is_scored_as_it_stands() -> None:
 def test_hostile_names_are_only_text() -> None:
     frame = pd.DataFrame({"name": ["(a+)+$ [x", None, "\ud800"], "reply": ["a fine reply", "fine", "fine \ud800"]})
     assert outcome_of(frame, "sentiment").values.notna().all()
+
+
+def test_no_name_that_ships_is_a_word_of_the_lexicon() -> None:
+    """Names chosen from the bank would be safe without masking, too."""
+    lexicon = SentimentIntensityAnalyzer().lexicon
+    for file in ("first_names.csv", "surnames.csv"):
+        with (shipped_folder() / "names" / file).open(encoding="utf-8", newline="") as table:
+            names = [row["name"] for row in csv.DictReader(table)]
+        assert len(names) > 50
+        assert [name for name in names if name.lower() in lexicon] == []
