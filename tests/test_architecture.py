@@ -29,6 +29,7 @@ FLOORS = [
         "repeating",
         "earlier",
         "pulling",
+        "pulling",
         "telling",
         "transport",
         "ledger",

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pytest_fairness.frame import Asked
     from pytest_fairness.planned import Entry, Planned
     from pytest_fairness.running.engine import Engine
+    from pytest_fairness.running.replaying import Replayer
     from pytest_fairness.session import FairnessSession
 
 
@@ -25,7 +26,7 @@ class Asking:
 
     def __init__(self, session: FairnessSession) -> None:
         self._session = session
-        self._engines: dict[str, tuple[Endpoint, Engine]] = {}
+        self._engines: dict[str, tuple[Endpoint, Engine | Replayer]] = {}
         self._prefetched: dict[tuple[Any, ...], dict[int, Asked]] = {}
 
     def trials_of(self, item: pytest.Item, system: Any, tier: int, temperature: float | None = None) -> pd.DataFrame:
@@ -45,7 +46,8 @@ class Asking:
         for own, some in _by_system(entries):
             endpoint, trials = self._ask(system if own is None else own, tier, planned, some, temperature)
             rows = [(entry, trial) for entry in some for trial in trials[entry.cell.id]]
-            facts = EndpointFacts(name=endpoint.name, simulated=endpoint.simulated)
+            replayed = self._session.recording is not None
+            facts = EndpointFacts(name=endpoint.name, simulated=endpoint.simulated, replayed=replayed)
             design = planned.design(endpoint.name, endpoint.identity(), [entry.cell for entry in some])
             frame = trials_frame([(entry.cell, trial) for entry, trial in rows], facts, design)
             _add_columns(frame, rows)
@@ -86,19 +88,20 @@ class Asking:
         parameters = {**planned.parameters, **({} if temperature is None else {"temperature": temperature})}
         plan = [
             PlannedTrial(
+        from pytest_fairness.pulling import pull
                 cell=entry.cell, repetition=entry.first + repetition, parameters=parameters, script=entry.script
             )
             for entry in entries
             for repetition in range(planned.repetitions)
         ]
-        trials = engine.run(plan)
+        trials = pull(self._session, endpoint, engine, planned, plan)
         refuse_if_nothing_answered(trials, endpoint.name)
         by_cell: dict[str, list[Trial]] = {entry.cell.id: [] for entry in entries}
         for one, trial in zip(plan, trials, strict=True):
             by_cell[one.cell.id].append(trial)
         return endpoint, by_cell
 
-    def _engine(self, system: Any) -> tuple[Endpoint, Engine]:
+    def _engine(self, system: Any) -> tuple[Endpoint, Engine | Replayer]:
         from pytest_fairness.endpoints import as_endpoint
         from pytest_fairness.running.engine import Engine
         from pytest_fairness.running.keys import identity_hash
@@ -108,10 +111,16 @@ class Asking:
         key = identity_hash(endpoint.identity())
         if key not in self._engines:
             settings = self._session.settings
-            telling.note_endpoint(self._session.store, endpoint)
+            store = self._session.store
+            telling.note_endpoint(store, endpoint)
+            if self._session.recording is not None:
+                self._engines[key] = endpoint, Replayer(endpoint, self._session.recording, store)
+                return self._engines[key]
             engine = Engine(
+        from pytest_fairness.running.replaying import Replayer
+        from pytest_fairness.running.store import Retry
                 endpoint,
-                self._session.store,
+                store,
                 concurrency=settings.concurrency,
                 seed=settings.seed,
                 max_cost=settings.max_cost,
@@ -123,6 +132,9 @@ class Asking:
 
     def close(self) -> None:
         for _, engine in self._engines.values():
+                attempt_timeout=settings.attempt_timeout,
+                deadline=self._session.time_left,
+                retry=Retry(unknown=settings.retry_unknown, errors=settings.retry_errors),
             engine.close()
         self._engines.clear()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -30,6 +30,29 @@ def _dollars(text: str) -> float:
     return value
 
 
+def _level(text: str) -> float:
+    value = float(text)
+    if not 0 < value < 1:
+        raise ValueError("must be a level between 0 and 1, as .05")
+    return value
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise ValueError("must be a number of seconds, more than 0")
+    return value
+
+
+def _shard(text: str) -> str:
+    part, _, whole = text.partition("/")
+    if not (part.isascii() and whole.isascii() and part.isdigit() and whole.isdigit()):
+        raise ValueError("must be K/N, for example 2/5")
+    if not 1 <= int(part) <= int(whole):
+        raise ValueError("K of K/N goes from 1 to N")
+    return f"{int(part)}/{int(whole)}"
+
+
 def _one_of(*choices: str) -> Callable[[str], str]:
     def check(text: str) -> str:
         if text not in choices:
@@ -42,13 +65,21 @@ def _one_of(*choices: str) -> Callable[[str], str]:
 class Option:
     """One setting: its field, how its text is read (``bool`` for a switch), what ``--help`` says, its default.
 
+    *alone* is what the bare option stands for, where its value may be left off.
+
     A plain class: this module loads in every session, and a dataclass takes a millisecond to make.
     """
 
     def __init__(
-        self, field: str, read: Callable[[str], Any] | type[bool], text: str, default: Any = None
+        self,
+        field: str,
+        read: Callable[[str], Any] | type[bool],
+        text: str,
+        default: Any = None,
+        *,
+        alone: str | None = None,
     ) -> None:
-        self.field, self.read, self.help, self.default = field, read, text, default
+        self.field, self.read, self.help, self.default, self.alone = field, read, text, default, alone
 
     @property
     def flag(self) -> str:
@@ -74,11 +105,27 @@ OPTIONS = (
     Option("approve_in_ci", bool, "allow --fairness-approve where CI is set", False),
     Option("run_dir", Path, "where runs are kept", ".fairness/runs"),
     Option("baseline_dir", Path, "where approved baselines are kept", "baselines"),
-    Option("seed", _seed, "seed of every random choice; logged with the run", 0),
+    Option("seed", _seed, "seed of the order in which trials are asked and of the statistics; logged with the run", 0),
     Option("smoke", bool, "a quick look: too small a sample skips instead of failing", False),
     Option("require_conclusive", bool, "fail on every INCONCLUSIVE, not only on small samples", False),
+    Option("confirm", bool, "repeat a FLAG or FAIL on other names before it may fail the test", False),
+    Option("sensitivity", bool, "try every PASS on copies of its data with a planted disparity", False),
+    Option("session_alpha", _level, "fail the session on any finding below this level after Holm over all findings"),
     Option("max_cost", _dollars, "US dollars that this run may cost at most"),
     Option("concurrency", _positive, "requests in flight at once", 16),
+    Option("deadline", _seconds, "seconds that this session may go on asking; what is not asked by then is not run"),
+    Option("attempt_timeout", _seconds, "seconds that one request may take, in all", 120.0),
+    Option(
+        "resume",
+        str,
+        "go on with an earlier run: nothing finished is asked again; its id, or 'last', which is also meant by the "
+        "option alone",
+        alone="last",
+    ),
+    Option("retry_unknown", bool, "ask again what was sent and never answered: it may be paid for twice", False),
+    Option("retry_errors", bool, "on resuming, ask again the trials that failed and cost nothing", False),
+    Option("replay", str, "judge a recorded run: its id, 'last' or its folder; nothing is asked"),
+    Option("shard", _shard, "K/N: ask the K-th of N shares of all trials, to be merged and judged later", ""),
     Option("progress", _one_of(*PROGRESS), "show progress while asking: auto or off", "auto"),
 )
 
@@ -91,5 +138,12 @@ def add_options(parser: pytest.Parser) -> None:
         if option.read is bool:
             group.addoption(option.flag, action="store_true", default=None, help=text)
         else:
-            group.addoption(option.flag, default=None, metavar=option.field.upper(), help=text)
-        parser.addini(option.ini, option.help, type="bool" if option.read is bool else "string", default=None)
+            bare: dict[str, Any] = {} if option.alone is None else {"nargs": "?", "const": option.alone}
+            group.addoption(option.flag, default=None, metavar=option.field.upper(), help=text, **bare)
+        kind: Literal["bool", "string"] = "bool" if option.read is bool else "string"
+        parser.addini(option.ini, option.help, type=kind, default=None)
+
+
+def any_given(config: pytest.Config) -> bool:
+    """Whether the command line or the ini file sets any of them: only then is there something to refuse early."""
+    return any(config.getoption(o.flag) is not None or config.getini(o.ini) is not None for o in OPTIONS)

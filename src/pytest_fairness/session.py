@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import time
 import uuid
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -10,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_fairness import collecting, guest, ledger, telling, transport
+from pytest_fairness import collecting, earlier, guest, ledger, telling, transport
 from pytest_fairness.asking import Asking
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import Reason, Verdict
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from pytest_fairness.justifications import Justification
     from pytest_fairness.model import Finding
     from pytest_fairness.planned import Planned, Usable
+    from pytest_fairness.running.replaying import Recording
     from pytest_fairness.running.store import RunStore
     from pytest_fairness.scorers import Scorer
 
@@ -41,6 +44,10 @@ class FairnessSession:
         #: Controller and workers share the token, and through it the run's folder.
         self.token: str = workerinput.get("fairness_token", uuid.uuid4().hex)
         self.worker: str | None = workerinput.get("workerid")
+        #: When the session began, by the wall clock: one moment for all its processes.
+        self.started: float = workerinput.get("fairness_started", time.time())
+        if self.worker is None and self.settings.resume is not None:
+            earlier.refuse_changes(self.settings, config.rootpath)
         self.grids: dict[tuple[str, str], Planned] = {}
         self.selected: dict[collecting.Selection, tuple[int, ...]] = {}
         self.pulled: set[tuple[str, str]] = set()
@@ -74,6 +81,7 @@ class FairnessSession:
         """Tell an xdist worker what was resolved here, and which run it belongs to."""
         node.workerinput["fairness_settings"] = self.settings.to_dict()
         node.workerinput["fairness_token"] = self.token
+        node.workerinput["fairness_started"] = self.started
 
     # ------------------------------------------------------------ the run
 
@@ -81,9 +89,28 @@ class FairnessSession:
     def store(self) -> RunStore:
         from pytest_fairness.running.store import open_run
 
-        store = open_run(self.settings.run_dir, self.token, writer=self.worker)
-        telling.start_manifest(store, self.settings, self.config.rootpath)
+        settings = self.settings
+        store = open_run(settings.run_dir, self.token, writer=self.worker, adopt=settings.resume)
+        telling.start_manifest(store, settings, self.config.rootpath, session=self.name)
         return store
+
+    @cached_property
+    def recording(self) -> Recording | None:
+        """The run that is replayed, every record of it checked; None where trials are asked."""
+        from pytest_fairness.running.replaying import Recording
+
+        return None if self.settings.replay is None else Recording(self.settings.replay)
+
+    @property
+    def time_left(self) -> float | None:
+        """Seconds until the session's deadline, a moment at least; None without one."""
+        deadline = self.settings.deadline
+        return None if deadline is None else max(1e-3, self.started + deadline - time.time())
+
+    @property
+    def name(self) -> str:
+        """What tells this session from others that wrote into the same run."""
+        return hashlib.sha256(self.token.encode()).hexdigest()[:12]
 
     @cached_property
     def scorers(self) -> dict[str, Scorer]:
@@ -105,7 +132,9 @@ class FairnessSession:
         return (lambda text: not is_refusal(text) and known.score(text) is not None), known.fingerprint
 
     def configured_endpoint(self) -> Endpoint:
-        """The endpoint that the settings name."""
+        """The endpoint that the settings name; on replay, as the recording knows it."""
+        if self.recording is not None:
+            return earlier.recorded_endpoint(self.recording, self.settings.endpoint)
         from pytest_fairness.endpoints import named_endpoint
 
         found = self.config.hook.pytest_fairness_endpoint_types()

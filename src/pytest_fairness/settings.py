@@ -33,21 +33,33 @@ class Settings:
     seed: int = 0
     smoke: bool = False
     require_conclusive: bool = False
+    confirm: bool = False
+    sensitivity: bool = False
+    session_alpha: float | None = None
     max_cost: float | None = None
     concurrency: int = 16
+    deadline: float | None = None
+    attempt_timeout: float = 120.0
+    resume: str | None = None
+    retry_unknown: bool = False
+    retry_errors: bool = False
+    replay: Path | None = None
+    shard: str = ""
     progress: str = "auto"
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able, for the manifest and for the workers."""
         return {
-            key: str(value) if isinstance(value, Path) else value
-            for key, value in dataclasses.asdict(self).items()
+            key: str(value) if isinstance(value, Path) else value for key, value in dataclasses.asdict(self).items()
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        paths = ("endpoints_file", "run_dir", "baseline_dir")
-        return cls(**{key: Path(value) if key in paths else value for key, value in data.items()})
+        paths = ("endpoints_file", "run_dir", "baseline_dir", "replay")
+        values: dict[str, Any] = {
+            key: Path(value) if key in paths and value is not None else value for key, value in data.items()
+        }
+        return cls(**values)
 
 
 def _value(config: pytest.Config, option: Option) -> Any:
@@ -73,4 +85,25 @@ def resolve(config: pytest.Config) -> Settings:
     for field in ("endpoints_file", "run_dir", "baseline_dir"):
         # Relative to the root directory, not to wherever the command was typed: a run must be found again.
         values[field] = config.rootpath / values[field]
+    if values["resume"] is not None or values["replay"] is not None:
+        _name_runs(config, values)
     return Settings(**values)
+
+
+def _name_runs(config: pytest.Config, values: dict[str, Any]) -> None:
+    """Find the run to go on with, or to replay: once, here, so that all processes mean the same one."""
+    from pytest_fairness import earlier
+    from pytest_fairness.errors import FairnessError
+
+    given = [field for field in ("resume", "replay", "shard") if values[field]]
+    if "replay" in given and len(given) > 1:
+        raise pytest.UsageError(f"--fairness-replay asks nothing, so --fairness-{given[0]} cannot go with it")
+    try:
+        if values["resume"] is not None:
+            values["resume"] = earlier.resumable(values["run_dir"], values["resume"]).name
+        if values["replay"] is not None:
+            values["replay"] = earlier.replayable(values["run_dir"], config.invocation_params.dir, values["replay"])
+            said = [field for field in earlier.RECORDED if config.getoption(f"--fairness-{field}") is not None]
+            values |= earlier.recorded_settings(values["replay"], except_for=said)
+    except FairnessError as error:
+        raise pytest.UsageError(str(error)) from None

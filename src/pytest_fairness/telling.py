@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import importlib.metadata
+import itertools
 import platform
 import shutil
 import subprocess
@@ -60,7 +61,7 @@ class Aside:
 
 
 def progress(config: pytest.Config, mode: str) -> Progress | None:
-    """Where the engine tells how far it is; nowhere under ``-q``, when told so, or in a worker, which has no terminal."""
+    """Where the engine tells how far it is; nowhere under ``-q``, when told so, or in a worker (it has no terminal)."""
     if mode == "off" or config.option.verbose < 0 or hasattr(config, "workerinput"):
         return None
     from pytest_fairness.running.progress import Progress
@@ -101,27 +102,47 @@ def now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
-def start_manifest(store: RunStore, settings: Settings, root: Path) -> None:
-    """Write what is known at the start: who asks, with what, and since when. Once a run, whichever process is first."""
-    if "started" in store.manifest():
+def start_manifest(store: RunStore, settings: Settings, root: Path, *, session: str) -> None:
+    """Write what is known at the start: who asks, with what, and since when. Once a session, whichever process is
+    first; a session that goes on with an earlier run is added to what is there.
+    """
+    if session in store.manifest().get("sessions", ()):
         return
-    store.update_manifest(
-        id=store.directory.name,
-        started=now(),
-        command=["pytest", *sys.argv[1:]],
-        seed=settings.seed,
-        settings=settings.to_dict(),
-        versions=versions(),
-        git_commit=git_commit(root),
-    )
+    facts = {
+        "started": now(),
+        "command": ["pytest", *sys.argv[1:]],
+        "settings": settings.to_dict(),
+        "versions": versions(),
+        "git_commit": git_commit(root),
+    }
+
+    def add(manifest: dict[str, Any]) -> None:
+        sessions = manifest.setdefault("sessions", [])
+        if session in sessions:
+            return
+        sessions.append(session)
+        if "started" in manifest:
+            manifest.setdefault("resumed", []).append(facts)
+            return
+        manifest |= {"id": store.directory.name, "seed": settings.seed, **facts}
+        if settings.replay is not None:
+            manifest["replay_of"] = settings.replay.name
+        if settings.shard:
+            manifest["shard"] = settings.shard
+
+    store.amend_manifest(add)
 
 
 def note_endpoint(store: RunStore, endpoint: Endpoint) -> None:
     """Add *endpoint* to the manifest, once."""
-    known = store.manifest().get("endpoints", [])
     entry = {"name": endpoint.name, "simulated": endpoint.simulated, "identity": endpoint.identity()}
-    if entry not in known:
-        store.update_manifest(endpoints=[*known, entry])
+
+    def add(manifest: dict[str, Any]) -> None:
+        known = manifest.setdefault("endpoints", [])
+        if entry not in known:
+            known.append(entry)
+
+    store.amend_manifest(add)
 
 
 def write_reports(store: RunStore, book: Ledger) -> Path:
@@ -130,9 +151,18 @@ def write_reports(store: RunStore, book: Ledger) -> Path:
     from pytest_fairness.reports.results import write_results
 
     store.update_manifest(finished=now())
+    _keep_earlier(store.directory)
     write_results(store.directory, store.manifest(), book.to_dict())
     write_html(store.directory)
     return store.directory
+
+
+def _keep_earlier(run: Path) -> None:
+    """Put the findings of a session before this one aside: a resumed run has new ones, and none are lost."""
+    findings = run / "findings.json"
+    if findings.exists():
+        number = next(n for n in itertools.count(1) if not (run / f"findings-{n}.json").exists())
+        findings.rename(run / f"findings-{number}.json")
 
 
 def summary(run: Path, root: Path) -> list[str]:
@@ -144,7 +174,7 @@ def summary(run: Path, root: Path) -> list[str]:
 
 
 def is_whole(config: pytest.Config) -> bool:
-    """Whether this session collects the whole project: no path on the command line, and one process that sees it all."""
+    """Whether this session collects the whole project: no path on the command line, and one process sees it all."""
     return config.args_source is not config.ArgsSource.ARGS and not hasattr(config, "workerinput")
 
 
@@ -158,12 +188,8 @@ def orphans(folder: Path, root: Path, book: Ledger) -> list[str]:
         if isinstance(baseline := finding.details.get("baseline"), dict)
     }
     finished = [item.nodeid for item in book.items.values() if item.outcome in ("passed", "failed")]
-    found = find_orphans(
-        BaselineFolder(folder, anchor=root), collected=book.collected, finished=finished, used=used
-    )
-    return [
-        f"  unclaimed baseline {orphan.name}: {orphan.why}; if it is of no use, git rm it" for orphan in found
-    ]
+    found = find_orphans(BaselineFolder(folder, anchor=root), collected=book.collected, finished=finished, used=used)
+    return [f"  unclaimed baseline {orphan.name}: {orphan.why}; if it is of no use, git rm it" for orphan in found]
 
 
 def shown(path: Path, root: Path) -> str:

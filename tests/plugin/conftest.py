@@ -30,6 +30,15 @@ endpoints:
     bias: {race_ethnicity: {black: -0.8}}
 """
 
+MODELS = """
+endpoints:
+  - name: "direct"
+    type: "openai"
+    model: "gpt-4o-mini"
+    base_url: "{url}"
+    api_key_env: "OPENAI_API_KEY"
+"""
+
 
 @pytest.fixture
 def run(pytester: pytest.Pytester, mode: list[str], monkeypatch: pytest.MonkeyPatch) -> Run:
