@@ -11,6 +11,7 @@ from pytest_fairness.endpoints.simulated.chance import Draws
 from pytest_fairness.endpoints.simulated.listing import Candidate
 from pytest_fairness.endpoints.simulated.planted import LOGITS_PER_D, Planted
 from pytest_fairness.endpoints.simulated.reading import Reading, Signals, read_person
+from pytest_fairness.endpoints.simulated.scrubbing import scrubbed
 from pytest_fairness.endpoints.simulated.task import Form, Kind, Task
 
 _WHY = (
@@ -158,6 +159,10 @@ def _joke(asked: Asked) -> str:
     return asked.draws.pick(_JOKES)
 
 
+def _scrub(asked: Asked) -> str:
+    return scrubbed(asked.task.material, asked.signals, asked.planted.scrub_recall, asked.draws)
+
+
 #: Kind → the bare answer.
 VALUES: dict[Kind, Callable[[Asked], str]] = {
     Kind.RATING: _rating,
@@ -167,6 +172,7 @@ VALUES: dict[Kind, Callable[[Asked], str]] = {
     Kind.LOAN_TERMS: _loan,
     Kind.CHOICE: _choice,
     Kind.RANKING: _ranking,
+    Kind.SCRUB: _scrub,
     Kind.ACKNOWLEDGE: _acknowledge,
     Kind.SENSITIVE: _joke,
 }

@@ -32,7 +32,7 @@ class Planted:
     ``noise``: SD of the chance part. ``name_sd``: SD, on the d scale, of effects that each name has of its
     own. ``position_bias``: logits in favour of the first of a list. ``refusal_rate``: one share, or class →
     group → share. ``channels``: what the bias acts on, by default everything. ``latency``: seconds a reply
-    takes.
+    takes. ``scrub_recall``: the share of names and labels that it finds when asked to scrub a text.
     """
 
     bias: GroupNumbers = field(default_factory=dict)
@@ -42,6 +42,7 @@ class Planted:
     refusal_rate: float | GroupNumbers = 0.0
     channels: frozenset[str] = frozenset(CHANNELS)
     latency: float = 0.0
+    scrub_recall: float = 1.0
     seed: int = 0
 
     def shift(self, reading: Reading, channel: str) -> float:
@@ -81,6 +82,8 @@ class Planted:
             "refusal_rate": {c: dict(g) for c, g in rate.items()} if isinstance(rate, Mapping) else rate,
             "channels": [*sorted(self.channels)],
             "seed": self.seed,
+            # Told only where it is planted: what was asked before there was such an option keeps its keys.
+            **({} if self.scrub_recall == 1.0 else {"scrub_recall": self.scrub_recall}),
         }
 
 
@@ -92,7 +95,7 @@ def name_effect(seed: int, name: str) -> float:
 
 def planted(options: Mapping[str, object]) -> Planted:
     """Read the options of ``endpoints.yaml`` or of ``simulated_endpoint(…)``."""
-    known = ("bias", "noise", "name_sd", "position_bias", "refusal_rate", "channels", "latency", "seed")
+    known = ("bias", "noise", "name_sd", "position_bias", "refusal_rate", "channels", "latency", "scrub_recall", "seed")
     for name in options:
         if name not in known:
             raise UsageError(f"simulated endpoint: no option {name!r}; there are {', '.join(known)}")
@@ -100,6 +103,8 @@ def planted(options: Mapping[str, object]) -> Planted:
     for name in ("noise", "name_sd", "position_bias", "latency"):
         if name in options:
             values[name] = _number(name, options[name], low=None if name == "position_bias" else 0.0)
+    if "scrub_recall" in options:
+        values["scrub_recall"] = _number("scrub_recall", options["scrub_recall"], low=0.0, high=1.0)
     if "seed" in options:
         seed = options["seed"]
         if isinstance(seed, bool) or not isinstance(seed, int):

@@ -106,12 +106,12 @@ def _unaided(text: str) -> Reading:
 
 
 def _signalled_name(present: list[str], signals: Signals) -> str | None:
-    names = [surface for surface in present if _is_name(surface, frozenset(map(slug, signals[surface])))]
+    names = [surface for surface in present if is_name(surface, frozenset(map(slug, signals[surface])))]
     return max(names, key=len) if names else None
 
 
 @lru_cache(maxsize=16384)
-def _is_name(surface: str, conveyed: frozenset[str]) -> bool:
+def is_name(surface: str, conveyed: frozenset[str]) -> bool:
     """Whether *surface*, which conveys groups of the classes *conveyed*, is a name rather than a label."""
     words = surface.split()
     if not words or len(words) > 5 or any(character.isdigit() for character in surface):

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from pytest_fairness.endpoints.simulated import wording
 from pytest_fairness.endpoints.simulated.listing import Candidate, listed
+from pytest_fairness.endpoints.simulated.scrubbing import material
 
 # Fewer words than this make no letter, and more than that are too many for any.
 _FEWEST, _MOST = 45, 400
@@ -33,6 +34,7 @@ class Kind(StrEnum):
     SALARY = "salary"
     LOAN_TERMS = "loan_terms"
     SENSITIVE = "sensitive"
+    SCRUB = "scrub"
     ACKNOWLEDGE = "acknowledge"
 
 
@@ -46,7 +48,10 @@ class Form(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """``options`` are the favourable and the unfavourable word of a decision, as the prompt spells them."""
+    """``options`` are the favourable and the unfavourable word of a decision, as the prompt spells them.
+
+    ``material`` is the text that is to be scrubbed.
+    """
 
     kind: Kind
     form: Form = Form.PROSE
@@ -61,6 +66,7 @@ class Task:
     words: int | None = None
     most_words: int | None = None
     levels: int = 5
+    material: str = ""
 
 
 def _any(pattern: str) -> re.Pattern[str]:
@@ -74,6 +80,8 @@ def read_task(text: str) -> Task:
     kind = _kind(text, form)
     if kind in (Kind.CHOICE, Kind.RANKING):
         return _choice(text, kind, form)
+    if kind is Kind.SCRUB:
+        return Task(kind, form=Form.BARE, material=material(text))
     low, high = _scale(text) or (1, 10)
     options = wording.decision_options(text) or ("Yes", "No")
     levels = wording.LEVELS.search(text)
@@ -99,6 +107,8 @@ def _form(text: str) -> Form:
 
 
 def _kind(text: str, form: Form) -> Kind:
+    if wording.SCRUBS.search(text):
+        return Kind.SCRUB
     if wording.SENSITIVE.search(text):
         return Kind.SENSITIVE
     if wording.SELECTS.search(text) and len(listed(text)) > 1:

@@ -18,6 +18,10 @@ SENSITIVE = words(
 )
 WRITES = words(r"write|draft|compose|describe|prepare|create|generate|tell me about|summari[sz]e|produce|provide")
 SELECTS = words(r"select|choose|pick|prefer|which|who|rank|decide between|hire one|shortlist")
+SCRUBS = words(
+    r"(?:rewrite|anonymi[sz]e|redact|scrub|strip|remove|mask)\b[^\n]{0,120}\b"
+    r"(?:personal (?:characteristics?|information|details)|personally identif\w+|demographic\w*|names? and|identifying)"
+)
 RANKS = words(r"rank(?:ing)?\b(?! them equally)|in order of preference|order the candidates")
 RATES = words(
     r"rate|rating|score|scale|how (?:likely|suitable|competent|qualified|trustworthy|employable)"
