@@ -197,7 +197,7 @@ def preference_sentence(
     if rate == 0.5:
         gap = f"{winner} and {loser} are chosen equally often in {trials} trials"
     clusters = f"{s['clusters_1']} and {s['clusters_2']}" if s["clusters_1"] != s["clusters_2"] else s["clusters_1"]
-    basis = "" if noun == "rows" else f"; {clusters} {noun}"
+    basis = "" if noun == "rows" else f"; {clusters} {noun[:-1] if clusters == 1 else noun}"
     if verdict in (Verdict.FAIL, Verdict.FLAG):
         return f"{verdict}: {gap}, where 50 % would be even ({sure}{basis})."
     if verdict is Verdict.PASS:
