@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from statistics import NormalDist
 
 from pytest_fairness.model import OutcomeKind, PairResult, Reason, Verdict
@@ -221,22 +222,34 @@ def deciding_pair(pairs: Sequence[PairResult]) -> PairResult | None:
     """The pair that an assertion's verdict, sentence and report fields are about; ``None`` without pairs.
 
     The most severe verdict; among equals the smallest p-value, then the largest effect. Among pairs that
-    all PASS, the one whose interval reaches furthest.
+    all PASS, the one whose interval reaches furthest. Of pairs that only rounding tells apart, the first: the
+    order of rows must not choose what a sentence is about.
     """
-    return min(pairs, key=_urgency, default=None)
+    keys = [_urgency(pair) for pair in pairs]
+    least = min(keys, default=None)
+    if least is None:
+        return None
+    return next(pair for pair, key in zip(pairs, keys, strict=True) if _same(key, least))
+
+
+def _same(key: tuple[float, ...], least: tuple[float, ...]) -> bool:
+    return key[0] == least[0] and all(map(partial(math.isclose, rel_tol=1e-9), key, least))
 
 
 def _urgency(pair: PairResult) -> tuple[float, ...]:
     if pair.verdict is Verdict.PASS:
-        reach = max(abs(end) for end in (pair.effect_low or 0.0, pair.effect_high or 0.0))
+        reach = max(abs(pair.effect_low or 0.0), abs(pair.effect_high or 0.0))
         return (0.0, -reach, pair.p_value)
     return (-pair.verdict.severity, pair.corrected_p_value, pair.p_value, -abs(pair.effect))
 
 
 def assertion_verdict(pairs: Iterable[PairResult]) -> tuple[Verdict, Reason | None]:
     """The worst verdict of *pairs* and, if that is INCONCLUSIVE, the reason of the pair that decides it."""
-    everything = list(pairs)
-    verdict = Verdict.worst([pair.verdict for pair in everything])
-    decider = deciding_pair(everything)
-    reason = decider.reason if decider is not None and verdict is Verdict.INCONCLUSIVE else None
-    return verdict, reason
+    return verdict_by(deciding_pair(list(pairs)))
+
+
+def verdict_by(decider: PairResult | None) -> tuple[Verdict, Reason | None]:
+    """As :func:`assertion_verdict`, from the pair that decides: none is more severe than it."""
+    if decider is None:
+        return Verdict.INCONCLUSIVE, None
+    return decider.verdict, decider.reason if decider.verdict is Verdict.INCONCLUSIVE else None

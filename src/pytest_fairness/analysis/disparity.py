@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pytest_fairness.analysis.judging import Member, Thresholds, judge_family
+from pytest_fairness.analysis.judging import judge_family
+from pytest_fairness.analysis.members import Member, Thresholds
 from pytest_fairness.analysis.provenance import stamp
 from pytest_fairness.analysis.reading import (
     Reading,
@@ -33,8 +34,8 @@ from pytest_fairness.verdict import (
     RECOMMENDED_CLUSTERS,
     RECOMMENDED_N,
     as_spec,
-    assertion_verdict,
     deciding_pair,
+    verdict_by,
 )
 from pytest_fairness.wording import disparity_sentence, effect_words
 
@@ -218,8 +219,8 @@ def _conclude(
     noun: str,
     asked_kind: str,
 ) -> Finding:
-    verdict, reason = assertion_verdict(pairs)
     decider = deciding_pair(pairs)
+    verdict, reason = verdict_by(decider)
     kind = reading.values.kind
     home = next((g for g in groupings if decider is not None and g.by == decider.statistics["by"]), groupings[0])
     metric = decider.metric if decider is not None else reading.name

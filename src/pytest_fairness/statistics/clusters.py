@@ -77,8 +77,13 @@ def two_sided_t(difference: Floats, error: Floats, df: Floats) -> Floats:
 
 
 def t_quantile(df: Floats, q: float) -> Floats:
-    """Quantile *q* of Student's t; infinite below one degree of freedom."""
-    return np.where(df >= 1, stdtrit(np.maximum(df, 1.0), q), np.inf)
+    """Quantile *q* of Student's t; infinite below one degree of freedom.
+
+    Few degrees of freedom differ in a balanced design, and each quantile is a search: each is made once.
+    """
+    distinct, at = np.unique(df, return_inverse=True)
+    quantile = np.where(distinct >= 1, stdtrit(np.maximum(distinct, 1.0), q), np.inf)
+    return np.asarray(quantile[at].reshape(np.shape(df)))
 
 
 def partner_sizes(layout: Layout) -> Floats | None:
@@ -97,8 +102,9 @@ def cluster_means(layout: Layout, cells: Floats, sizes: Floats | None) -> tuple[
     *cells* are sums over cells (G × U), 0 where *sizes* is 0; a cluster without rows has mean 0.
     """
     rows = layout.by_cluster(layout.cell_size[None, :] if sizes is None else sizes)
-    means = layout.by_cluster(cells) / np.maximum(rows, 1.0)
-    return means, rows
+    if layout.cluster_start.size == layout.values.size:
+        return cells, rows  # one row each: its value is its mean
+    return layout.by_cluster(cells) / np.maximum(rows, 1.0), rows
 
 
 def contrast(layout: Layout, pairs: Pairs, means: Floats, rows: Floats, scale: float) -> Contrast:
@@ -149,29 +155,39 @@ def contrast(layout: Layout, pairs: Pairs, means: Floats, rows: Floats, scale: f
 
 
 def _by_group(layout: Layout, means: Floats, rows: Floats) -> tuple[Floats, Floats, Floats]:
-    """Number, mean and variance (ddof 1) of the cluster means of each group towards each partner (G × G).
-
-    Group by group, for the clusters of a group lie together: no temporary as large as *means*.
-    """
+    """Number, mean and variance (ddof 1) of the cluster means of each group towards each partner (G × G)."""
     groups = layout.groups
-    shape = (means.shape[0], groups)
-    k, mean, variance = np.empty(shape), np.empty(shape), np.empty(shape)
-    everyone = bool(np.all(rows > 0))
-    for g in range(groups):
-        here = layout.clusters_of(g)
-        m = means[:, here]
-        if everyone:
-            k[:, g] = m.shape[1]
-            mean[:, g] = m.mean(axis=1)
-            deviation = m - mean[:, g, None]
-        else:
-            present = np.broadcast_to(rows[:, here] > 0, m.shape).astype(np.float64)
-            k[:, g] = present.sum(axis=1)
-            mean[:, g] = (m * present).sum(axis=1) / np.maximum(k[:, g], 1.0)
-            deviation = (m - mean[:, g, None]) * present
-        variance[:, g] = np.einsum("pc,pc->p", deviation, deviation) / np.maximum(k[:, g] - 1, 1.0)
+    if bool(np.all(rows > 0)):
+        k = np.broadcast_to(layout.clusters.astype(np.float64), (means.shape[0], groups))
+        mean = layout.clusters_by_group(means) / k
+        squares = _squared_deviations(layout, means, mean, None)
+    else:
+        present = np.broadcast_to(rows > 0, means.shape).astype(np.float64)
+        k = layout.clusters_by_group(present)
+        mean = layout.clusters_by_group(means * present) / np.maximum(k, 1.0)
+        squares = _squared_deviations(layout, means, mean, present)
+    variance = squares / np.maximum(k - 1, 1.0)
     whole = (groups, groups)
     return np.broadcast_to(k, whole), np.broadcast_to(mean, whole), np.broadcast_to(variance, whole)
+
+
+def _squared_deviations(layout: Layout, means: Floats, centre: Floats, present: Floats | None) -> Floats:
+    """Σ(mean − centre)² over the clusters of each group (as *centre*), those *present* only.
+
+    Where there are partners, group by group: the clusters of a group lie together, and no temporary as large as
+    *means* leaves the cache.
+    """
+    if means.shape[0] == 1:
+        deviation = means - centre[:, layout.cluster_group]
+        return layout.clusters_by_group(deviation**2 if present is None else deviation**2 * present)
+    squares = np.empty(centre.shape)
+    for g in range(layout.groups):
+        here = layout.clusters_of(g)
+        deviation = means[:, here] - centre[:, g, None]
+        if present is not None:
+            deviation *= present[:, here]
+        np.einsum("pc,pc->p", deviation, deviation, out=squares[:, g])
+    return squares
 
 
 def _welch(a: Floats, b: Floats, k1: Floats, k2: Floats) -> Floats:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -88,7 +88,7 @@ def require_column(frame: pd.DataFrame, column: str, what: str) -> pd.Series[Any
 def code(frame: pd.DataFrame, column: str, what: str) -> Coded:
     """The labels of a column as codes; a missing or repeated label raises FrameError naming column and row."""
     series = require_column(frame, column, what)
-    codes, uniques = pd.factorize(series)
+    codes, uniques = _factorize(series)
     if codes.size and codes.min() < 0:
         where = row_name(frame, int(np.argmin(codes)))
         raise FrameError(f"column {column!r}, {where}: the {what} is missing; fill it in or drop the row")
@@ -100,6 +100,19 @@ def code(frame: pd.DataFrame, column: str, what: str) -> Coded:
     rank = np.empty(len(names), dtype=np.intp)
     rank[order] = np.arange(len(names))
     return Coded(codes=rank[codes], labels=tuple(names[at] for at in order))
+
+
+def _factorize(series: pd.Series[Any]) -> tuple[Ints, list[Any]]:
+    """Codes in order of appearance, −1 for missing, and the values they stand for.
+
+    Text that pandas keeps as Python strings is handed over as such: pandas would look through it twice more.
+    """
+    dtype = series.dtype
+    if isinstance(dtype, pd.StringDtype) and dtype.storage == "python":
+        codes, uniques = pd.factorize(series.to_numpy(dtype=object))
+        return codes, list(uniques)
+    codes, index = pd.factorize(series)
+    return codes, list(index)
 
 
 def flags(frame: pd.DataFrame, column: str) -> Bools:
@@ -187,17 +200,27 @@ def _require_distinct(frame: pd.DataFrame, design: Design) -> None:
     if "repetition" not in frame.columns:
         return
     key = (design.group.codes * design.clusters + design.cluster) * design.blocks + design.block
-    for column in ("repetition", *(name for name in _CELL_COLUMNS if name in frame.columns)):
-        codes, uniques = pd.factorize(frame[column])
-        key = np.unique(key, return_inverse=True)[1] * (len(uniques) + 1) + codes + 1
+    width = len(design.group.labels) * design.clusters * design.blocks
+    told = {design.cluster_name, design.block_name}
+    for column in ("repetition", *(name for name in _CELL_COLUMNS if name in frame.columns and name not in told)):
+        codes, uniques = _factorize(frame[column])
+        if width * (len(uniques) + 1) >= 2**62:
+            key, width = np.unique(key, return_inverse=True)[1], len(frame)
+        width *= len(uniques) + 1
+        key = key * (len(uniques) + 1) + codes + 1
+    ordered = np.sort(key)
+    if bool(np.any(ordered[1:] == ordered[:-1])):
+        _raise_duplicate(frame, design, key)
+
+
+def _raise_duplicate(frame: pd.DataFrame, design: Design, key: Ints) -> NoReturn:
     order = np.argsort(key, kind="stable")
-    same = np.flatnonzero(key[order][1:] == key[order][:-1])
-    if same.size:
-        first, second = sorted(order[[same[0], same[0] + 1]].tolist())
-        columns = [design.cluster_name, design.block_name, "repetition"]
-        named = ", ".join(f"{c} {frame[c].iloc[second]}" for c in columns if c is not None and c in frame.columns)
-        raise FrameError(
-            f"column 'repetition', {row_name(frame, second)} repeats {row_name(frame, first)} "
-            f"({named}, group {design.group.labels[int(design.group.codes[second])]!r}): the same trial stands "
-            "twice; drop one, or name what tells them apart with block=…"
-        )
+    place = int(np.argmax(key[order][1:] == key[order][:-1]))
+    first, second = order[[place, place + 1]].tolist()
+    columns = [design.cluster_name, design.block_name, "repetition"]
+    named = ", ".join(f"{c} {frame[c].iloc[second]}" for c in columns if c is not None and c in frame.columns)
+    raise FrameError(
+        f"column 'repetition', {row_name(frame, second)} repeats {row_name(frame, first)} "
+        f"({named}, group {design.group.labels[int(design.group.codes[second])]!r}): the same trial stands "
+        "twice; drop one, or name what tells them apart with block=…"
+    )

@@ -9,6 +9,7 @@ from pytest_fairness.statistics.clusters import t_quantile
 from pytest_fairness.statistics.frames import Floats, Ints
 from pytest_fairness.statistics.layout import Layout, distinct_sizes
 from pytest_fairness.statistics.proportions import wilson
+from pytest_fairness.statistics.shift import medians_in_place
 
 RATES = (OutcomeKind.BINARY, OutcomeKind.REFUSAL)
 
@@ -53,7 +54,7 @@ def describe_groups(
                 low=_finite(low, at, scored),
                 high=_finite(high, at, scored),
                 sd=_finite(spread, at, scored),
-                median=float(np.median(rows)) if scored and kind not in RATES else None,
+                median=float(medians_in_place(rows[None, :])[0]) if scored and kind not in RATES else None,
                 refused=gone,
                 undetermined=int(undetermined[code]),
                 unscored=no,

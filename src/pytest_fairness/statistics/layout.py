@@ -116,7 +116,7 @@ def lay_out(
     if np.all(key[1:] >= key[:-1]):
         order: Ints | slice = slice(None)
     else:
-        order = np.argsort(key, kind="stable")
+        order = np.argsort(key)  # the order of a cell's repetitions is left open: it does not matter
     key, group, cluster, block, values = key[order], group[order], cluster[order], block[order], values[order]
     cell_start = _starts(key)
     cell_group, cell_block, cell_cluster = group[cell_start], block[cell_start], cluster[cell_start]

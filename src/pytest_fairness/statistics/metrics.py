@@ -36,6 +36,8 @@ class Metric:
 
     def column(self, values: Floats, missing: float) -> Floats:
         """A column of the comparison for all pairs, *missing* for those with an empty group."""
+        if values.size == self.index.size:
+            return values  # no group is empty
         padded = np.full(self.index.size, missing)
         known = self.index >= 0
         padded[known] = values[self.index[known]]

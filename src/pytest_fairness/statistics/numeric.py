@@ -27,9 +27,9 @@ from pytest_fairness.statistics.comparison import (
     ragged_share,
     ratio_or_infinite,
 )
-from pytest_fairness.statistics.frames import Bools, Floats
+from pytest_fairness.statistics.frames import Bools, Floats, Ints
 from pytest_fairness.statistics.layout import Layout
-from pytest_fairness.statistics.ranks import RankSums, kruskal_wallis, mann_whitney, rank_sums
+from pytest_fairness.statistics.ranks import RankSums, ascending, kruskal_wallis, mann_whitney, rank_sums, u_statistics
 from pytest_fairness.statistics.shift import hodges_lehmann
 
 
@@ -48,8 +48,9 @@ def compare_scores(layout: Layout, pairs: Pairs, kind: OutcomeKind) -> Compariso
     interval of g, widened where it would not hold d.
     """
     sizes = partner_sizes(layout)
-    blocked = rank_sums(layout, blocked=True)
-    u = layout.by_group(blocked.below) if layout.blocks == 1 else None
+    order = ascending(layout)
+    blocked = rank_sums(layout, order, blocked=True)
+    u = u_statistics(layout.by_group(blocked.below), layout.sizes) if layout.blocks == 1 else None
     ranked = _van_elteren(layout, pairs, blocked, sizes)
     scale = max(float(np.max(np.abs(layout.values))), 1e-300)
     moments = _moments(layout, scale)
@@ -89,8 +90,8 @@ def compare_scores(layout: Layout, pairs: Pairs, kind: OutcomeKind) -> Compariso
     icc = _mean_icc(icc_1, icc_2)
     per = (per_1 + per_2) / 2
     p_cluster = ranked.contrast.p_value()
-    plain, omnibus = _plain(layout, pairs, moments, (blocked, u))
-    shift, exact = hodges_lehmann(layout, pairs)
+    plain, omnibus = _plain(layout, pairs, moments, order, (blocked, u))
+    shift, exact = hodges_lehmann(layout, pairs, order)
     beside = {
         "n_1": n1,
         "n_2": n2,
@@ -180,21 +181,19 @@ def _van_elteren(layout: Layout, pairs: Pairs, sums: RankSums, sizes: Floats | N
 
 def _aligned_ranks(layout: Layout, sums: RankSums) -> Floats:
     """Σ (R − (N_h+1)/2)/(N_h+1) over each cell towards each partner (G × U), in the memory of
-    ``sums.below``.
+    ``sums.below``: R − (N_h+1)/2 is P_i − n_i/2 + P_j − n_j/2.
     """
-    n, size = layout.count, layout.cell_size
+    n = layout.count
     for g in range(layout.groups):
         here = layout.cells_of(g)
         block = sums.below[:, here]
-        block += block[g].copy()
+        own = block[g].copy()
+        block += own
         if layout.blocks == 1:
-            both = n[g] + n
-            block -= both / 2 if layout.own_rows else size[here] * both / 2
+            block /= n[g] + n + 1
         else:
             at = layout.cell_block[here]
-            both = n[g, at] + n[:, at]
-            block -= both / 2 if layout.own_rows else size[here] * both / 2
-        block /= both + 1
+            block /= n[g, at] + n[:, at] + 1
     return sums.below
 
 
@@ -291,7 +290,7 @@ def _mean_icc(first: Floats, second: Floats) -> Floats:
 
 
 def _plain(
-    layout: Layout, pairs: Pairs, moments: _Moments, one_block: tuple[RankSums, Floats | None]
+    layout: Layout, pairs: Pairs, moments: _Moments, order: Ints, one_block: tuple[RankSums, Floats | None]
 ) -> tuple[dict[str, Floats], dict[str, float]]:
     """The plain recipe, for readers of the literal specification: no blocks, no clusters.
 
@@ -301,8 +300,8 @@ def _plain(
     n = layout.sizes
     unblocked, u = one_block
     if u is None:
-        unblocked = rank_sums(layout, blocked=False)
-        u = unblocked.below
+        unblocked = rank_sums(layout, order, blocked=False)
+        u = u_statistics(unblocked.below, n)
     statistic, p = mann_whitney(u, i, j, n, unblocked)
     h, df = kruskal_wallis(u, n, unblocked.levels)
     difference = moments.group_mean[i] - moments.group_mean[j]
