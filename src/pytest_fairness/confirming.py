@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from pytest_fairness.current import FreshSample
 from pytest_fairness.explaining import explain
 from pytest_fairness.model import JSON, Finding, PairResult, Reason, Verdict
-from pytest_fairness.statistics.corrections import correct
 from pytest_fairness.verdict import ALPHA, MARGIN, TRIVIAL, assertion_verdict, deciding_pair
 from pytest_fairness.wording import effect_words, interval_words, p_words
 
@@ -89,6 +88,9 @@ def _looks(finding: Finding, again: Finding) -> list[Look]:
         1.0 if second is None else _one_sided(finding, first, second)
         for first, second in zip(alarms, seconds, strict=True)
     ]
+    # Here and not above: a test module that imports an assertion must not pay for pandas before it runs.
+    from pytest_fairness.statistics.corrections import correct
+
     corrected = correct(p_values, "holm").tolist()
     return [
         Look(first=first, second=second, p_value=p, corrected=q, verdict=_verdict(finding, first, second, q))
