@@ -164,7 +164,7 @@ def test_a_preference_is_explained_by_orders_of_listing() -> None:
     [({"friedman": {}}, "Friedman (1937)"), ({"conditional_logit": {}}, "McFadden"), ({}, "order of listing")],
 )
 def test_choices_among_several_and_rankings_have_methods_of_their_own(details: dict[str, object], said: str) -> None:
-    finding = Finding(assertion="no_preference", verdict=Verdict.PASS, sentence="x", details=details)  # type: ignore[arg-type]
+    finding = Finding(assertion="no_preference", verdict=Verdict.PASS, sentence="x", details=details)
     assert said in method(finding)
 
 
