@@ -18,11 +18,13 @@ from pytest_fairness.design.signals import CONTROL, Signals
 
 _WORD = r"[A-Z][\w'’-]+"
 _PRONOUNS = {
-    "he": "they", "she": "they", "him": "them", "his": "their", "hers": "theirs",
+    "he": "they", "she": "they", "him": "them", "hers": "theirs",
     "himself": "themself", "herself": "themself",
 }  # fmt: skip
-_PRONOUN = re.compile(r"\b(?:s?he|him|his|hers|himself|herself)\b", re.IGNORECASE)
-_HER = re.compile(r"\bher\b(?=(?P<next>\s+\w)?)", re.IGNORECASE)
+_PRONOUN = re.compile(r"\b(?:s?he|him|hers|himself|herself)\b", re.IGNORECASE)
+# "Her notes" and "his notes" are theirs; "I met her" and "it is his" stand alone.
+_BEFORE = re.compile(r"\b(?P<word>her|his)\b(?=(?P<next>\s+\w)?)", re.IGNORECASE)
+_ALONE = {"her": "them", "his": "theirs"}
 _HONORIFIC = re.compile(r"\b(?:Mr|Mrs|Ms|Miss|Mx)\.?\s+(?=[A-Z])")
 _AGE = re.compile(
     r"\b(?:aged?:?\s*\d{2}|\d{2}[- ]years?[- ]old|\d{2}\s+years\s+of\s+age|in\s+(?:her|his|their)\s+\w+ies)\b",
@@ -54,7 +56,9 @@ class RuleScrubber:
         text = _AGE.sub("[age]", text)
         text = _EMPTY_PART.sub("", text)
         text = _PRONOUN.sub(lambda match: _cased(_PRONOUNS[match[0].lower()], match[0]), text)
-        return _HER.sub(lambda match: _cased("their" if match["next"] else "them", match[0]), text)
+        return _BEFORE.sub(
+            lambda match: _cased("their" if match["next"] else _ALONE[match["word"].lower()], match[0]), text
+        )
 
     def _without_names(self, text: str) -> str:
         labels: dict[str, str] = {}

@@ -1,0 +1,145 @@
+"""How alike the texts of the groups, and of the arms, are in everything but the group: length and agreement.
+
+A longer prompt, or one whose grammar the swap broke, is a difference of its own. Nothing here is a verdict: it is
+what a reader of a finding wants to know of the texts behind it. A swap that changed nothing is an error.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from pytest_fairness.design.pronouns import article
+from pytest_fairness.errors import UsageError
+from pytest_fairness.model import Cell
+
+_LENGTH_GAP = 0.05
+_ARTICLE = re.compile(r"\b([Aa]n?)\s+([A-Za-z][\w'-]*)")
+_AGREEMENT = (
+    re.compile(r"\b(?:he|she)\s+(?:are|have|were|do|don't|work|apply)\b", re.IGNORECASE),
+    re.compile(r"\bthey\s+(?:is|has|was|does|doesn't|works|applies)\b", re.IGNORECASE),
+    re.compile(r"\b(\w+)\s+\1\b", re.IGNORECASE),
+    re.compile(r"\s,|,\s*,|\(\s*\)|\s{2,}(?=\w)"),
+)
+_HARMLESS = frozenset({"that", "had"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextParity:
+    """The texts of one group (or arm): how many, their mean length in characters and words, and what reads wrong."""
+
+    label: str
+    texts: int
+    characters: float
+    words: float
+    slips: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parity:
+    """The texts compared. ``gap`` is (longest − shortest) / shortest of the mean lengths in characters."""
+
+    by: str
+    rows: tuple[TextParity, ...]
+
+    @property
+    def gap(self) -> float:
+        lengths = sorted(row.characters for row in self.rows)
+        return (lengths[-1] - lengths[0]) / lengths[0] if lengths and lengths[0] else 0.0
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What deserves a second look, a sentence each; empty where nothing does."""
+        notes = []
+        if self.gap > _LENGTH_GAP:
+            longest = max(self.rows, key=lambda row: row.characters)
+            shortest = min(self.rows, key=lambda row: row.characters)
+            notes.append(
+                f"unequal length: the texts of {longest.label} have {longest.characters:.0f} characters on average, "
+                f"those of {shortest.label} {shortest.characters:.0f}"
+            )
+        notes += [f"{row.label}: {row.slips[0]!r} reads wrong" for row in self.rows if row.slips]
+        return tuple(notes)
+
+
+def group_parity(cells: Iterable[Cell], by: str) -> Parity:
+    """The texts of each group of *by*; for choices, the lines of each group's candidates.
+
+    Raises UsageError where no cell has *by*, and where two groups have the same texts: the swap changed nothing.
+    """
+    texts: dict[str, list[str]] = defaultdict(list)
+    for cell in cells:
+        for group, text in _texts(cell, by):
+            texts[group].append(text)
+    if not texts:
+        raise UsageError(f"by={by!r}: no cell has this protected class")
+    seen: dict[tuple[str, ...], str] = {}
+    for group, found in texts.items():
+        key = tuple(sorted(set(found)))
+        if key in seen:
+            raise UsageError(
+                f"{by}: the texts of {seen[key]!r} and {group!r} are the same, so the swap changes nothing; check the "
+                "slots of the template"
+            )
+        seen[key] = group
+    return _parity(by, texts)
+
+
+def arm_parity(cells: Iterable[Cell]) -> Parity:
+    """The texts of each arm. Raises UsageError where two arms ask the same with the same system prompt."""
+    texts: dict[str, list[str]] = defaultdict(list)
+    asked: dict[str, list[tuple[str | None, tuple[str, ...]]]] = defaultdict(list)
+    for cell in cells:
+        texts[cell.arm or "single"].append("\n".join(cell.turns))
+        asked[cell.arm or "single"].append((cell.system, cell.turns))
+    seen: dict[frozenset[tuple[str | None, tuple[str, ...]]], str] = {}
+    for arm, found in asked.items():
+        key = frozenset(found)
+        if key in seen:
+            raise UsageError(f"the arms {seen[key]!r} and {arm!r} ask the same: there is nothing to compare")
+        seen[key] = arm
+    return _parity("arm", texts)
+
+
+def _texts(cell: Cell, by: str) -> Iterator[tuple[str, str]]:
+    if by in cell.groups:
+        yield cell.groups[by], cell.prompt
+        return
+    if by != "group":
+        return
+    lines = cell.turns[0].splitlines()
+    for place in range(1, 27):
+        group, name = cell.attributes.get(f"group_{place}"), cell.attributes.get(f"name_{place}")
+        if not isinstance(group, str):
+            return
+        own = [line for line in lines if isinstance(name, str) and name in line]
+        yield group, re.sub(r"^\s*\d+[.)]\s*", "", own[0]) if own else cell.turns[0]
+
+
+def _parity(by: str, texts: Mapping[str, Sequence[str]]) -> Parity:
+    rows = tuple(
+        TextParity(
+            label=label,
+            texts=len(found),
+            characters=fmean(map(len, found)),
+            words=fmean(len(text.split()) for text in found),
+            slips=tuple(dict.fromkeys(slip for text in set(found) for slip in _slips(text))),
+        )
+        for label, found in texts.items()
+    )
+    return Parity(by=by, rows=rows)
+
+
+def _slips(text: str) -> Iterator[str]:
+    """Where a slot left the grammar broken: articles, agreement, doubled words, empty brackets, stray commas."""
+    for match in _ARTICLE.finditer(text):
+        if match[2][0].islower() and match[1].lower() != article(match[2]):
+            yield match[0]
+    for pattern in _AGREEMENT:
+        for match in pattern.finditer(text):
+            words = match[0].lower().split()
+            if not words or words[0] not in _HARMLESS:
+                yield match[0]
