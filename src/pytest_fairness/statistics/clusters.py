@@ -7,6 +7,7 @@ on calls finds differences between any two sets of names. Every contrast here we
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
@@ -25,9 +26,13 @@ class Pairs:
     second: Ints
 
 
+@lru_cache(maxsize=64)
 def all_pairs(groups: int) -> Pairs:
-    first, second = np.triu_indices(groups, 1)
-    return Pairs(first=first.astype(np.intp), second=second.astype(np.intp))
+    """Every pair of so many groups; read-only, for it is handed out again."""
+    sides = [side.astype(np.intp) for side in np.triu_indices(groups, 1)]
+    for side in sides:
+        side.flags.writeable = False
+    return Pairs(first=sides[0], second=sides[1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

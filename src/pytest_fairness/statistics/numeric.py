@@ -145,10 +145,12 @@ def hedges_correction(df: Floats) -> Floats:
 
 def _tests(labels: Bools, paired: Bools, blocked: bool) -> tuple[str, ...]:
     rows = "van Elteren" if blocked else "Wilcoxon rank-sum (van Elteren, one block)"
-    return tuple(
-        rows if label else f"{rows}, and {'paired ' if pair else ''}t on cluster means of aligned ranks"
-        for label, pair in zip(labels.tolist(), paired.tolist(), strict=True)
+    names = (
+        f"{rows}, and t on cluster means of aligned ranks",
+        f"{rows}, and paired t on cluster means of aligned ranks",
+        rows,
     )
+    return tuple(names[which] for which in np.where(labels, 2, paired).tolist())
 
 
 def _van_elteren(layout: Layout, pairs: Pairs, sums: RankSums, sizes: Floats | None) -> _Ranked:
