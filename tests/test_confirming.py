@@ -155,6 +155,7 @@ def test_an_alarm_is_not_lost_to_a_second_sample_that_cannot_tell() -> None:
     assert finding.verdict is Verdict.FAIL
     assert "cannot tell" in " ".join(finding.notes)
     assert finding.details["confirmation"]["pairs"][0]["confirmed"] is None
+    assert finding.details["confirmation"]["confirmed"] is None
     other = table(0, 0, seed=2).replace({"group": {"b": "z"}})
     assert confirmed(first, analyze_disparity(other, "score", "group"), sample(other)).verdict is Verdict.FAIL
 

@@ -221,6 +221,12 @@ def _notes(finding: Finding, looks: Sequence[Look], sample: FreshSample) -> list
     return notes
 
 
+def _whether(looks: Sequence[Look]) -> bool | None:
+    """Whether any alarm was confirmed; None where the second sample cannot tell of any."""
+    told = [look.verdict in ALARMS for look in looks if look.tells]
+    return any(told) if told else None
+
+
 def _details(finding: Finding, again: Finding, looks: Sequence[Look], sample: FreshSample) -> dict[str, JSON]:
     def told(pair: PairResult | None) -> JSON:
         if pair is None:
@@ -236,7 +242,7 @@ def _details(finding: Finding, again: Finding, looks: Sequence[Look], sample: Fr
         }
 
     return {
-        "confirmed": any(look.verdict in ALARMS for look in looks),
+        "confirmed": _whether(looks),
         "sample": sample.about,
         "same_names": sample.same_names,
         "first": {"verdict": finding.verdict.value, "n_per_group": dict(finding.n_per_group)},

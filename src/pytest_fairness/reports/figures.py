@@ -173,9 +173,10 @@ def session_line(finding: Finding) -> str:
 
 
 def confirmation(finding: Finding) -> bool | None:
-    """Whether a second sample confirmed an alarm; None where none was raised or repeated."""
+    """Whether a second sample confirmed an alarm; None where none was raised or repeated, or it cannot tell."""
     told = finding.details.get("confirmation")
-    return bool(told.get("confirmed")) if isinstance(told, Mapping) else None
+    confirmed = told.get("confirmed") if isinstance(told, Mapping) else None
+    return confirmed if isinstance(confirmed, bool) else None
 
 
 def could_fail(finding: Finding) -> bool | None:
