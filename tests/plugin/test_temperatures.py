@@ -1,0 +1,75 @@
+"""Temperature: the deployment's own and 0, each an item of its own."""
+
+from __future__ import annotations
+
+import pytest
+
+from .conftest import Run
+
+GRID = """
+import pytest
+
+@pytest.mark.fairness_grid(
+    template="Write a short reference for {name}, a nurse.", groups={"race_ethnicity": ["white", "black"]},
+    names=2, repetitions=2, temperatures=["default", 0.0],
+)
+def test_all(trials):
+    (temperature,) = set(trials["temperature"])
+    replies = trials.groupby("cell")["reply"].nunique()
+    assert (replies == (1 if temperature == "0" else 2)).all()
+
+@pytest.mark.fairness_grid(
+    template="Rate {name}, a nurse, from 1 to 10. Number only.", groups={"race_ethnicity": ["white", "black"]},
+    names=1, repetitions=1, temperatures=[0.0, "default"], system="You are strict.",
+)
+def test_each(cell, tier):
+    assert cell.reply.isdigit()
+
+@pytest.mark.fairness_pairs(
+    template="Pick one, name only:\\n{candidates}", candidates="four_names", repetitions=1, temperatures=[0, 0.7],
+)
+def test_pairs(trials):
+    assert set(trials["temperature"]) in ({"0"}, {"0.7"})
+"""
+
+
+def test_each_temperature_is_its_own_item(pytester: pytest.Pytester, run: Run) -> None:
+    """Also beside tiers and cells; at 0 the repetitions of the simulated endpoint are copies."""
+    pytester.makepyfile(GRID)
+    run("--fairness-tier", "auto").assert_outcomes(passed=2 + 4 + 2)
+
+
+def test_ids(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(GRID)
+    lines = pytester.runpytest_subprocess("--collect-only", "-q").outlines[:8]
+    assert [line.partition("[")[2] for line in lines[:2]] == ["t-default]", "t-0]"]
+    assert lines[2].endswith("[t-0-t1-white-meredith_weber]")
+    assert [line.partition("[")[2] for line in lines[-2:]] == ["t-0]", "t-0.7]"]
+
+
+def test_one_item_can_be_run_by_itself(pytester: pytest.Pytester, run: Run) -> None:
+    pytester.makepyfile(GRID)
+    run("-k", "test_each and t-0-t1-white").assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ("temperatures=0.0", "give a list"),
+        ("temperatures=[]", "give a list"),
+        ("temperatures=['cold']", "neither 'default' nor a number"),
+        ("temperatures=[0, 0.0]", "stands twice"),
+        ("temperatures=[0.0], parameters={'temperature': 1}", "both set the temperature"),
+    ],
+)
+def test_wrong_temperatures(pytester: pytest.Pytester, arguments: str, told: str) -> None:
+    pytester.makepyfile(
+        f"""
+        import pytest
+
+        @pytest.mark.fairness_grid(
+            template="Rate {{name}}.", groups={{"g": {{"a": ["Ana A"], "b": ["Bea B"]}}}}, {arguments})
+        def test_it(trials): pass
+        """
+    )
+    assert told in pytester.runpytest_subprocess("-p", "no:cacheprovider").stdout.str()
