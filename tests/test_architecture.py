@@ -29,7 +29,7 @@ FLOORS = [
         "repeating",
         "earlier",
         "pulling",
-        "pulling",
+        "continued",
         "telling",
         "transport",
         "ledger",

@@ -147,10 +147,11 @@ def note_endpoint(store: RunStore, endpoint: Endpoint) -> None:
 
 def write_reports(store: RunStore, book: Ledger) -> Path:
     """findings.json and report.html of the run, from the ledger, then from the files alone; the run's folder."""
+    from pytest_fairness.continued import notes_on
     from pytest_fairness.reports.html import write_html
     from pytest_fairness.reports.results import write_results
 
-    store.update_manifest(finished=now())
+    store.update_manifest(finished=now(), notes=notes_on(store.directory, store.manifest()))
     _keep_earlier(store.directory)
     write_results(store.directory, store.manifest(), book.to_dict())
     write_html(store.directory)

@@ -17,7 +17,7 @@ from pytest_fairness.running.files import write_atomically
 NAME = "findings.json"
 SCHEMA = 1
 
-_RUN = ("id", "started", "finished", "command", "seed", "versions", "git_commit")
+_RUN = ("id", "started", "finished", "command", "seed", "versions", "git_commit", "replay_of", "shard", "notes")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

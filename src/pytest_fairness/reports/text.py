@@ -45,7 +45,8 @@ def summary_lines(run: RunResults, report: Path | str | None = None) -> list[str
     counted = ", ".join(f"{count} {verdict}" for verdict, count in run.counts.items() if count)
     total = len(run.findings)
     told = f"fairness: {total} finding{'s' * (total != 1)}{': ' + counted if counted else ''}"
-    lines = [told + (" (simulated)" if run.simulated else " (replayed)" if run.replayed else "")]
+    marks = [mark for mark, applies in (("simulated", run.simulated), ("replayed", run.replayed)) if applies]
+    lines = [told + (f" ({', '.join(marks)})" if marks else "")]
     for verdict in run.counts:
         for index, finding in enumerate(run.findings):
             if finding.verdict is verdict:
@@ -56,6 +57,8 @@ def summary_lines(run: RunResults, report: Path | str | None = None) -> list[str
     lines += _session_alarms(run)
     if run.missing:
         lines.append("  The findings above leave out what these tests would have found.")
+    for note in run.run.get("notes") or ():
+        lines += wrapped(f"note: {line(str(note))}", WIDTH, "  ", "    ")
     if report is not None:
         lines.append(f"report: {line(str(report))}")
     return lines
