@@ -1,4 +1,4 @@
-"""What ``--fairness-confirm`` does to false alarms and to power: the table of docs/decisions/0071-confirming-an-alarm.md.
+"""What ``--fairness-confirm`` does to false alarms and to power: the table of decision 71 in docs/decisions.
 
 Run it: ``python benchmarks/confirming.py`` (two minutes). Four groups of 20 names × 5 templates × 2 repetitions, SD
 between names .2, group b lower by d. Every alarm of a first sample is repeated on other names, and on the same ones.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_fairness import collecting, telling
+from pytest_fairness import collecting, repeating, telling
 from pytest_fairness.model import Trial
 
 if TYPE_CHECKING:
@@ -32,8 +32,16 @@ class Asking:
     def trials_of(self, item: pytest.Item, system: Any, tier: int, temperature: float | None = None) -> pd.DataFrame:
         """The whole design of *item* as a table, one row a trial."""
         planned = self._session.grids[collecting.key_of(item, getattr(item, "originalname", item.name))]
-        entries = planned.entries(tier, self._session.usable(planned.scorer))
-        return planned.table(self._table(planned, system, tier, temperature, entries))
+
+        def ask(planned: Planned, *, anew: bool = False) -> pd.DataFrame:
+            entries = planned.entries(tier, self._session.usable(planned.scorer))
+            chosen = repeating.anew(entries, planned.repetitions) if anew else entries
+            return planned.table(self._table(planned, system, tier, temperature, chosen))
+
+        table = ask(planned)
+        if self._session.settings.confirm:
+            repeating.offer(item, table, planned, ask)
+        return table
 
     def _table(
         self, planned: Planned, system: Any, tier: int, temperature: float | None, entries: Sequence[Entry]
@@ -80,6 +88,7 @@ class Asking:
         self, system: Any, tier: int, planned: Planned, entries: Sequence[Entry], temperature: float | None
     ) -> tuple[Endpoint, dict[str, list[Trial]]]:
         from pytest_fairness.frame import refuse_if_nothing_answered
+        from pytest_fairness.pulling import pull
         from pytest_fairness.running.engine import PlannedTrial
 
         endpoint, engine = self._engine(system)
@@ -88,7 +97,6 @@ class Asking:
         parameters = {**planned.parameters, **({} if temperature is None else {"temperature": temperature})}
         plan = [
             PlannedTrial(
-        from pytest_fairness.pulling import pull
                 cell=entry.cell, repetition=entry.first + repetition, parameters=parameters, script=entry.script
             )
             for entry in entries
@@ -105,6 +113,8 @@ class Asking:
         from pytest_fairness.endpoints import as_endpoint
         from pytest_fairness.running.engine import Engine
         from pytest_fairness.running.keys import identity_hash
+        from pytest_fairness.running.replaying import Replayer
+        from pytest_fairness.running.store import Retry
         from pytest_fairness.scorers import is_refusal
 
         endpoint = as_endpoint(system)
@@ -117,13 +127,14 @@ class Asking:
                 self._engines[key] = endpoint, Replayer(endpoint, self._session.recording, store)
                 return self._engines[key]
             engine = Engine(
-        from pytest_fairness.running.replaying import Replayer
-        from pytest_fairness.running.store import Retry
                 endpoint,
                 store,
                 concurrency=settings.concurrency,
                 seed=settings.seed,
                 max_cost=settings.max_cost,
+                attempt_timeout=settings.attempt_timeout,
+                deadline=self._session.time_left,
+                retry=Retry(unknown=settings.retry_unknown, errors=settings.retry_errors),
                 is_refusal=is_refusal,
                 progress=telling.progress(self._session.config, settings.progress),
             )
@@ -132,9 +143,6 @@ class Asking:
 
     def close(self) -> None:
         for _, engine in self._engines.values():
-                attempt_timeout=settings.attempt_timeout,
-                deadline=self._session.time_left,
-                retry=Retry(unknown=settings.retry_unknown, errors=settings.retry_errors),
             engine.close()
         self._engines.clear()
 

@@ -46,8 +46,12 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    from pytest_fairness.options import any_given
+
     for marker in _MARKERS:
         config.addinivalue_line("markers", marker)
+    if any_given(config):
+        guest.session_of(config)  # a value that cannot be read ends the session here, with exit status 4
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -101,7 +105,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
     result = yield
     fairness = guest.session_if_any(session.config)
-    session.testsfailed += 0 if fairness is None else fairness.unfinished()
+    session.testsfailed += 0 if fairness is None else fairness.unfinished() + fairness.alarms()
     return result
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_fairness import collecting, earlier, guest, ledger, telling, transport
+from pytest_fairness import collecting, earlier, guest, ledger, repeating, telling, transport
 from pytest_fairness.asking import Asking
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import Reason, Verdict
@@ -65,7 +65,7 @@ class FairnessSession:
     def expand(self, metafunc: pytest.Metafunc) -> None:
         grid = collecting.expand(metafunc, self.settings.tier)
         if grid is not None:
-            self.grids[collecting.key_of(metafunc.definition, metafunc.function.__name__)] = grid
+            self.grids[collecting.key_of(metafunc.definition, metafunc.definition.name)] = grid
 
     def plan(self, items: Sequence[pytest.Item]) -> None:
         """Note which fairness tests this session is going to run."""
@@ -172,9 +172,15 @@ class FairnessSession:
             test_module=getattr(getattr(item, "module", None), "__name__", ""),
             description=labels.description,
             emit=findings.append,
-            policy=Policy(smoke=self.settings.smoke, require_conclusive=self.settings.require_conclusive),
+            policy=Policy(
+                smoke=self.settings.smoke,
+                require_conclusive=self.settings.require_conclusive,
+                confirm=self.settings.confirm,
+                sensitivity=self.settings.sensitivity,
+            ),
             justification=lambda finding: find(documented, finding, collecting.nodeid_of(item)),
             baseline=lambda: self._baselines(item),
+            fresh_sample=repeating.of(item),
             scorers=self.scorers,
             seed=self.settings.seed,
         )
@@ -246,6 +252,15 @@ class FairnessSession:
             return 0
         self._take_stock()
         return len(self.ledger.missing)
+
+    def alarms(self) -> int:
+        """How many findings ``fairness_session_alpha`` fails the session for although their tests did not."""
+        alpha = self.settings.session_alpha
+        if alpha is None or self.worker is not None:
+            return 0
+        from pytest_fairness import across
+
+        return len(across.alarms(self.ledger.findings, self.ledger.outcomes, alpha))
 
     def _take_stock(self) -> None:
         """Let the ledger know what was collected, by workers too, and which of it has finished."""
