@@ -36,6 +36,7 @@ FLOORS = [
         "session",
         "fixtures",
         "bridges",
+        "commands",
     },
     {"plugin", "testing", "cli"},
 ]

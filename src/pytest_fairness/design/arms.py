@@ -82,7 +82,7 @@ def arms_of(given: object, folder: Path | None = None, *, rules: Callable[[str],
         items: list[object] = [Arm(name=str(name), system=text) for name, text in given.items()]
     else:
         items = [given] if isinstance(given, (str, Arm)) else list(given) if isinstance(given, Sequence) else [given]
-    known = _ready(folder, rules) if any(isinstance(item, str) for item in items) else {}
+    known = ready_arms(folder, rules) if any(isinstance(item, str) for item in items) else {}
     arms = []
     for item in items:
         if isinstance(item, str) and item not in known:
@@ -97,7 +97,8 @@ def arms_of(given: object, folder: Path | None = None, *, rules: Callable[[str],
     return tuple(arms)
 
 
-def _ready(folder: Path | None, rules: Callable[[str], str] | None) -> dict[str, Arm]:
+def ready_arms(folder: Path | None = None, rules: Callable[[str], str] | None = None) -> dict[str, Arm]:
+    """The arms of ``personas/arms.yaml`` by name, extended or replaced by the user's *folder*. Raises UsageError."""
     document: dict[str, Plain] = {}
     arms: dict[str, Plain] = {}
     path = Path("arms.yaml")

@@ -89,13 +89,29 @@ def candidate_groups(candidates: object, folder: Path | None = None) -> tuple[Gr
     return groups
 
 
-def _shipped(name: str, folder: Path | None) -> dict[str, Plain]:
+def check_sets(folder: Path | None = None) -> None:
+    """Raises UsageError for the first set in ``candidates.yaml`` that no experiment could use."""
+    for name, body in _sets(folder).items():
+        if not isinstance(body, dict) or not isinstance(body.get("source"), str):
+            raise UsageError(f"{name}: source is missing: say where the set comes from")
+        try:
+            candidate_groups(name, folder)
+        except UsageError as error:
+            raise UsageError(f"{name}: {error}") from None
+
+
+def _sets(folder: Path | None) -> dict[str, Plain]:
     sets: dict[str, Plain] = {}
     for path in layers("candidates.yaml", folder):
         document = load_path(path)
         if not isinstance(document, dict):
             raise UsageError(f"{path}: expected a mapping from the names of sets to groups")
         sets |= document
+    return sets
+
+
+def _shipped(name: str, folder: Path | None) -> dict[str, Plain]:
+    sets = _sets(folder)
     if name not in sets:
         raise UsageError(f"candidates={name!r}: no such set (there are: {listed(sets)}){did_you_mean(name, sets)}")
     body = sets[name]

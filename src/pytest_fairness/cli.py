@@ -1,0 +1,40 @@
+"""``pytest-fairness``: what can be done without a test session. Each subcommand is a module of ``commands/``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from pytest_fairness.errors import FairnessError
+
+#: One module a subcommand, in the order of ``--help``.
+COMMANDS = ("names", "personas")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    whole = argparse.ArgumentParser(
+        prog="pytest-fairness", description="Fairness tests of systems that contain a language model: data and runs."
+    )
+    subparsers = whole.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name in COMMANDS:
+        import_module(f"pytest_fairness.commands.{name}").add(subparsers)
+    return whole
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command. Exit code 0: all is well; 1: it found problems; 2: it could not do what was asked."""
+    parsed = parser().parse_args(arguments)
+    try:
+        told = parsed.run(parsed)
+    except FairnessError as error:
+        sys.stderr.write(f"pytest-fairness: {error}\n")
+        return 2
+    sys.stdout.write(told.text)
+    return int(told.code)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

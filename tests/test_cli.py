@@ -1,0 +1,172 @@
+"""The command line: what ships passes its checks, planted faults do not, and every fault is told with its reason."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pytest_fairness.cli import COMMANDS, main
+from pytest_fairness.design.resources import shipped_folder
+
+Cli = Callable[..., tuple[int, str, str]]
+FIRST = "protected_class,group,gender,name,strength,perceived,bearers,source,year,licence,flags\n"
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
+    """Runs a command; gives its exit code, output and errors."""
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        code = main(arguments)
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return run
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A project's own personas folder, empty."""
+    own = tmp_path / "personas"
+    for name in ("names", "signals"):
+        (own / name).mkdir(parents=True)
+    return own
+
+
+def test_what_ships_passes(cli: Cli) -> None:
+    assert cli("names", "check") == (0, "318 first names and 177 surnames, as shipped: no problems\n", "")
+    code, out, _ = cli("personas", "check")
+    assert (code, out) == (0, "100 personas and 42 kinds of signal, as shipped: no problems\n")
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        ("race_ethnicity,white,female,Zuzka,0.3,,500,S,2020,CC0,", "weak: strength 0.30 is under 0.5"),
+        ("race_ethnicity,white,female,Zuzka,0.9,0.2,500,S,2020,CC0,", "weak: 20% of readers named the group"),
+        ("race_ethnicity,white,female,Zuzka,0.9,,5,S,2020,CC0,", "rare: 5 bearers counted, under 30"),
+        ("race_ethnicity,white,female,Lakisha,0.9,,500,S,2020,CC0,", "ambiguous: in the groups black, white"),
+        ("race_ethnicity,white,female,Zuzka,0.9,,500,S,,CC0,", "no year of its source"),
+        ("race_ethnicity,white,female,Zuzka,0.9,,500,S,2020,,", "no licence of its source"),
+        ("race_ethnicity,white,female,Zuzka,,,,S,2020,CC0,", "has no figure for its signal"),
+        ("race_ethnicity,white,female,Wilhelmina-Josephine,0.9,,500,S,2020,CC0,", "longer than other first names"),
+    ],
+)
+def test_planted_faults_in_names(cli: Cli, folder: Path, row: str, told: str) -> None:
+    """Exit code 1, one line a fault, with the name, its place and the reason."""
+    (folder / "names" / "first_names.csv").write_text(FIRST + row + "\n", encoding="utf-8")
+    code, out, _ = cli("names", "check", str(folder))
+    assert code == 1
+    assert told in out
+    assert out.splitlines()[-1].endswith(("1 problem", "2 problems"))
+
+
+def test_too_few_names(cli: Cli) -> None:
+    code, out, _ = cli("names", "check", "-n", "40")
+    assert code == 1
+    assert "under the 20 that 40 names need" in out
+
+
+MATRIX = (shipped_folder() / "matrix.yaml").read_text(encoding="utf-8")
+PLANTED: dict[str, tuple[str, str, str]] = {
+    "quota": ("matrix.only.yaml", MATRIX.replace('gender: "female"', 'gender: "male"', 1), "gender: 44 female, not 45"),
+    "control": (
+        "signals/age.yaml",
+        "hobby: {source: x, groups: {younger: 'likes skating', older: 'likes gardening'}}",
+        "age/hobby: has no control",
+    ),
+    "length": (
+        "signals/age.yaml",
+        "hobby: {source: x, control: 'likes it', groups: {younger: 'skates', older: 'likes to sit in the garden'}}",
+        "age/hobby: unequal length",
+    ),
+    "term": (
+        "labels.yaml",
+        "disability: {source: x, groups: {physical: 'wheelchair-bound'}}",
+        "uses 'wheelchair-bound'",
+    ),
+    "set": (
+        "candidates.yaml",
+        "mine: {source: x, groups: {a: [Ana A]}}",
+        "candidates.yaml: mine: candidates has 1 groups",
+    ),
+    "set without source": ("candidates.yaml", "mine: {groups: {a: [Ana A], b: [Bo B]}}", "mine: source is missing"),
+    "arm": ("arms.yaml", "arms: {mine: {steps: [nothing]}}", "there is no prompt 'nothing'"),
+    "strategy": ("strategies.yaml", "mine: {source: x, turns: ['Hello.']}", "{request} stands exactly once"),
+}
+
+
+@pytest.mark.parametrize("fault", PLANTED)
+def test_planted_faults_in_personas(cli: Cli, folder: Path, fault: str) -> None:
+    """Quotas, signals, candidates, arms and strategies: exit code 1, and the reason."""
+    name, text, told = PLANTED[fault]
+    (folder / name).write_text(text, encoding="utf-8")
+    code, out, _ = cli("personas", "check", str(folder))
+    assert code == 1
+    assert told in out
+
+
+def test_scores_that_follow_a_group_are_found(cli: Cli, folder: Path) -> None:
+    """Two points more for every man: a fair decision would look unfair."""
+    people = MATRIX.split('  - id: "')
+    for at, person in enumerate(people):
+        if 'gender: "male"' in person:
+            people[at] = "".join(
+                "    technical_skills: 5.0\n" if "technical_skills" in line else line
+                for line in person.splitlines(keepends=True)
+            )
+    (folder / "matrix.only.yaml").write_text('  - id: "'.join(people), encoding="utf-8")
+    code, out, _ = cli("personas", "check", str(folder))
+    assert code == 1
+    assert "technical_skills by gender: scores differ between the groups" in out
+
+
+def test_generate_gives_the_shipped_matrix_byte_for_byte(cli: Cli, tmp_path: Path) -> None:
+    assert cli("personas", "generate")[1] == MATRIX
+    shipped = shipped_folder() / "matrix.yaml"
+    assert cli("personas", "generate", "--check", str(shipped))[0] == 0
+    target = tmp_path / "matrix.yaml"
+    assert cli("personas", "generate", "--seed", "2", "--output", str(target))[0] == 0
+    assert target.read_text(encoding="utf-8") != MATRIX
+    code, out, _ = cli("personas", "generate", "--check", str(target))
+    assert code == 1
+    assert out.endswith("is not what seed 1 makes\n")
+
+
+def test_nothing_is_overwritten_unasked(cli: Cli, tmp_path: Path) -> None:
+    target = tmp_path / "matrix.yaml"
+    target.write_text("mine", encoding="utf-8")
+    code, _, err = cli("personas", "generate", "--output", str(target))
+    assert code == 2
+    assert "--force" in err
+    assert target.read_text(encoding="utf-8") == "mine"
+    assert cli("personas", "generate", "--output", str(target), "--force")[0] == 0
+
+
+@pytest.mark.parametrize("command", [("names", "check"), ("personas", "check"), ("personas", "generate", "--check")])
+def test_what_cannot_be_read_is_told(cli: Cli, tmp_path: Path, command: tuple[str, ...]) -> None:
+    """Exit code 2 and one sentence, no traceback."""
+    code, out, err = cli(*command, str(tmp_path / "nowhere"))
+    assert (code, out) == (2, "")
+    assert err.startswith("pytest-fairness: ")
+    assert "nowhere" in err
+
+
+def test_the_command_is_installed_and_starts_light() -> None:
+    """A console script; listing the commands imports neither pandas nor pytest."""
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["scripts"] == {"pytest-fairness": "pytest_fairness.cli:main"}
+    code = (
+        "import sys; from pytest_fairness.cli import parser; parser();"
+        "heavy = {'pandas', 'numpy', 'scipy', 'pytest'} & set(sys.modules); sys.exit(repr(heavy) if heavy else 0)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    listed = subprocess.run(
+        [sys.executable, "-m", "pytest_fairness.cli", "--help"], check=False, capture_output=True, text=True
+    )
+    assert all(command in listed.stdout for command in COMMANDS)
