@@ -61,7 +61,8 @@ class Design:
 def row_name(frame: pd.DataFrame, position: int) -> str:
     """How a message names a row: its position from 0, and its index label where that is something else."""
     label = frame.index[position]
-    same = isinstance(label, (int, np.integer)) and int(label) == position
+    label = label.item() if isinstance(label, np.generic) else label
+    same = isinstance(label, int) and label == position
     return f"row {position}" if same else f"row {position} (index {label!r})"
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
-from typing import Any
+from decimal import Decimal
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -12,8 +14,13 @@ from pytest_fairness.errors import FrameError
 from pytest_fairness.model import OutcomeKind
 from pytest_fairness.statistics.frames import Bools, Floats, row_name
 
+LARGEST = 1e100
+"""Larger values have squares that a float cannot hold."""
 ORDINAL_LEVELS = 11
 """Whole numbers with at most this many distinct values are ranks of a scale, not quantities."""
+
+
+_NUMBERS = (bool, int, float, Decimal, np.bool_, np.number)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,20 +45,21 @@ def read_outcome(frame: pd.DataFrame, column: str, series: pd.Series[Any], kind:
     it.
 
     Raises FrameError for an unknown kind, for values that are neither numbers, yes/no nor labels, for
-    infinities, and for values that contradict the kind.
+    numbers that are infinite or beyond ±1e100, and for values that contradict the kind.
     """
     wanted = _kind(kind)
     if wanted is OutcomeKind.CATEGORICAL:
         return _labels(series, why=None)
-    numbers = _numbers(series)
+    # A pandas category holds labels, unless it is said to hold numbers.
+    named = wanted is not None and isinstance(series.dtype, pd.CategoricalDtype)
+    numbers = _numbers(series.astype(object) if named else series)
     if numbers is None:
         if wanted is not None:
             _raise_not_a_number(frame, column, series, wanted)
         return _labels(_only_labels(frame, column, series), why="its values are labels")
-    infinite = np.flatnonzero(np.isinf(numbers))
-    if infinite.size:
-        where = row_name(frame, int(infinite[0]))
-        raise FrameError(f"column {column!r}, {where}: an outcome cannot be infinite; use a missing value")
+    outside = np.flatnonzero(np.abs(numbers) > LARGEST)
+    if outside.size:
+        _raise_too_large(frame, column, series, int(outside[0]))
     present = numbers[~np.isnan(numbers)]
     if wanted is None:
         wanted, why = _infer(series, present)
@@ -99,28 +107,41 @@ def _numbers(series: pd.Series[Any]) -> Floats | None:
     if dtype.kind == "O" and isinstance(dtype, np.dtype):
         values = series.to_numpy(dtype=object)
         missing = series.isna().to_numpy()
-        known = (bool, int, float, np.bool_, np.number)
-        if not all(isinstance(value, known) for value in values[~missing]):
+        if not all(isinstance(value, _NUMBERS) for value in values[~missing]):
             return None
         numbers = np.full(values.size, np.nan)
-        numbers[~missing] = values[~missing].astype(np.float64)
+        try:
+            numbers[~missing] = values[~missing].astype(np.float64)
+        except OverflowError:  # a whole number beyond any float
+            numbers[~missing] = [float(value) if abs(value) <= LARGEST else np.inf for value in values[~missing]]
         return numbers
     if pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_bool_dtype(dtype):
         return np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan), dtype=np.float64)
     return None
 
 
+def _raise_too_large(frame: pd.DataFrame, column: str, series: pd.Series[Any], at: int) -> NoReturn:
+    where, value = f"column {column!r}, {row_name(frame, at)}", series.iloc[at]
+    if isinstance(value, (float, np.floating, Decimal)) and math.isinf(value):
+        raise FrameError(f"{where}: an outcome cannot be infinite; use a missing value")
+    size = "over" if value > 0 else "under minus"
+    raise FrameError(f"{where}: the value is {size} {LARGEST:g}, too large to compute with; use another unit")
+
+
 def _only_labels(frame: pd.DataFrame, column: str, series: pd.Series[Any]) -> pd.Series[Any]:
     """*series*, if all its values are text; numbers among labels are a mistake that a guess would hide."""
     if series.dtype == object:
-        missing = series.isna().to_numpy()
-        for position, value in enumerate(series.to_numpy(dtype=object)):
-            if not missing[position] and not isinstance(value, str):
-                where = row_name(frame, position)
-                raise FrameError(
-                    f"column {column!r}, {where}: {value!r} is a {type(value).__name__} among labels; make the "
-                    "column one type, or pass kind='categorical'"
-                )
+        values, missing = series.to_numpy(dtype=object), series.isna().to_numpy()
+        other = np.array([not isinstance(value, str) for value in values], dtype=np.bool_) & ~missing
+        if other.any():
+            # The odd one out is what a reader has to look at, be it a number among labels or a text among numbers.
+            strays = other if 2 * other.sum() <= (~missing).sum() else ~other & ~missing
+            position = int(np.argmax(strays if strays.any() else other))
+            among = "labels" if other[position] else "numbers"
+            raise FrameError(
+                f"column {column!r}, {row_name(frame, position)}: {values[position]!r} is of type "
+                f"{type(values[position]).__name__} among {among}; make the column one type, or pass kind='categorical'"
+            )
     elif not (pd.api.types.is_string_dtype(series.dtype) or isinstance(series.dtype, pd.CategoricalDtype)):
         raise FrameError(f"column {column!r}: values of type {series.dtype} are not an outcome")
     return series
@@ -146,7 +167,7 @@ def _raise_not_a_number(frame: pd.DataFrame, column: str, series: pd.Series[Any]
     values = series.to_numpy(dtype=object)
     missing = series.isna().to_numpy()
     for position, value in enumerate(values):
-        if not missing[position] and not isinstance(value, (bool, int, float, np.bool_, np.number)):
+        if not missing[position] and not isinstance(value, _NUMBERS):
             where = row_name(frame, position)
             raise FrameError(f"column {column!r}, {where}: {value!r} is not a number, but the kind is {kind.value}")
     raise FrameError(f"column {column!r}: values of type {series.dtype} are not numbers")

@@ -1,0 +1,198 @@
+"""What is computed for all pairs at once is what the slow and obvious way gives for each."""
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from pytest_fairness.analysis.disparity import analyze_disparity
+from pytest_fairness.analysis.evidence import Evidence, judge
+from pytest_fairness.statistics.clusters import all_pairs, t_quantile
+from pytest_fairness.statistics.frames import read_design
+from pytest_fairness.statistics.layout import lay_out
+from pytest_fairness.statistics.ranks import ascending, kruskal_wallis, mann_whitney, rank_sums, u_statistics
+from pytest_fairness.statistics.shift import hodges_lehmann, medians_in_place
+from pytest_fairness.verdict import judge_pair
+
+TIED = [1.0, 2.0, 2.0, 3.0]
+
+
+@st.composite
+def layouts(draw, blocks=3):
+    """Groups of unequal sizes over blocks, some of which may lack a group; few or many ties."""
+    groups = draw(st.integers(2, 4))
+    rows = draw(st.integers(groups, 40))
+    rng = np.random.default_rng(draw(st.integers(0, 10**6)))
+    group = np.concatenate([np.arange(groups), rng.integers(groups, size=rows - groups)])
+    values = rng.choice(TIED, size=rows) if draw(st.booleans()) else rng.normal(size=rows)
+    block = rng.integers(blocks, size=rows)
+    cluster = group * 3 + rng.integers(3, size=rows)
+    return lay_out(values, group, cluster, block, groups=groups, blocks=blocks, own_rows=False)
+
+
+EXAMPLES = settings(max_examples=40, deadline=None, derandomize=True)
+
+
+def rows(layout, group):
+    return layout.values[layout.rows_of(group)]
+
+
+@EXAMPLES
+@given(layouts())
+def test_u_and_its_p_value_are_those_of_mannwhitneyu_for_each_pair(layout):
+    """One sort for all pairs, ties included."""
+    sums = rank_sums(layout, ascending(layout), blocked=False)
+    u = u_statistics(sums.below, layout.sizes)
+    pairs = all_pairs(layout.groups)
+    statistic, p = mann_whitney(u, pairs.first, pairs.second, layout.sizes, sums)
+    for at, (i, j) in enumerate(combinations(range(layout.groups), 2)):
+        slow = stats.mannwhitneyu(rows(layout, i), rows(layout, j), method="asymptotic")
+        assert statistic[at] == pytest.approx(slow.statistic, abs=1e-9)
+        if np.unique(np.concatenate([rows(layout, i), rows(layout, j)])).size > 1:
+            assert p[at] == pytest.approx(slow.pvalue, rel=1e-9)
+        else:
+            assert p[at] == 1
+
+
+@EXAMPLES
+@given(layouts())
+def test_h_is_that_of_kruskal(layout):
+    """From the same sums."""
+    sums = rank_sums(layout, ascending(layout), blocked=False)
+    h, df = kruskal_wallis(u_statistics(sums.below, layout.sizes), layout.sizes, sums.levels)
+    assert df == layout.groups - 1
+    if np.unique(layout.values).size > 1:
+        slow = stats.kruskal(*(rows(layout, g) for g in range(layout.groups))).statistic
+        assert h == pytest.approx(slow, rel=1e-9, abs=1e-9)
+    else:
+        assert h == 0
+
+
+@EXAMPLES
+@given(layouts())
+def test_sums_below_are_counted_row_by_row_within_blocks(layout):
+    """Σ over a cell of (rows of the partner below, half of those equal) − half of the partner's rows in the block."""
+    sums = rank_sums(layout, ascending(layout), blocked=True)
+    stops = np.append(layout.cell_start[1:], layout.values.size)
+    for cell, (start, stop) in enumerate(zip(layout.cell_start, stops, strict=True)):
+        for g in range(layout.groups):
+            here = layout.rows_of(g)
+            others = layout.values[here][layout.row_block[here] == layout.cell_block[cell]]
+            slow = sum(
+                float(np.sum(others < y) + np.sum(others == y) / 2 - others.size / 2) for y in layout.values[start:stop]
+            )
+            assert sums.below[g, cell] == pytest.approx(slow, abs=1e-9)
+
+
+@EXAMPLES
+@given(layouts())
+def test_tie_sums_are_those_of_counting_ties(layout):
+    """Σt³ over both groups of a pair in each block."""
+    pairs = all_pairs(layout.groups)
+    cubes = rank_sums(layout, ascending(layout), blocked=True).tie_cubes(pairs.first, pairs.second, layout.count)
+    for at, (i, j) in enumerate(combinations(range(layout.groups), 2)):
+        for block in range(layout.blocks):
+            both = [layout.values[layout.rows_of(g)][layout.row_block[layout.rows_of(g)] == block] for g in (i, j)]
+            _, ties = np.unique(np.concatenate(both), return_counts=True)
+            assert cubes[at, block] == pytest.approx(float(np.sum(ties.astype(float) ** 3)), abs=1e-9)
+
+
+@EXAMPLES
+@given(layouts())
+def test_the_shift_is_the_median_of_all_differences_within_blocks(layout):
+    """Every difference of two rows of a block, enumerated."""
+    pairs = all_pairs(layout.groups)
+    shift, exact = hodges_lehmann(layout, pairs, ascending(layout))
+    assert exact
+    for at, (i, j) in enumerate(combinations(range(layout.groups), 2)):
+        differences = []
+        for block in range(layout.blocks):
+            x, y = (layout.values[layout.rows_of(g)][layout.row_block[layout.rows_of(g)] == block] for g in (i, j))
+            differences += [float(a - b) for a in x for b in y]
+        if differences:
+            assert shift[at] == pytest.approx(float(np.median(differences)), rel=1e-12, abs=1e-12)
+        else:
+            assert np.isnan(shift[at])
+
+
+@EXAMPLES
+@given(st.integers(1, 9), st.integers(1, 30), st.integers(0, 1000))
+def test_medians_in_place_are_medians(height, width, seed):
+    table = np.random.default_rng(seed).choice([1.0, 2.0, 5.0, 7.5, -3.0], size=(height, width))
+    expected = np.median(table, axis=1)
+    assert medians_in_place(table.copy()).tolist() == expected.tolist()
+
+
+def test_each_quantile_of_t_is_found_once_and_put_where_it_belongs():
+    """Degrees of freedom that repeat, in any order, and those under one."""
+    df = np.array([38.0, 2.5, 38.0, 0.5, 2.5, 7.0])
+    expected = [stats.t.ppf(0.975, value) if value >= 1 else np.inf for value in df]
+    assert t_quantile(df, 0.975) == pytest.approx(expected, rel=1e-12)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(st.integers(0, 10**6))
+def test_columns_are_judged_as_pair_by_pair(seed):
+    """The shortcut for large families gives the very decisions of the policy, thresholds and corners included."""
+    rng = np.random.default_rng(seed)
+    pairs = all_pairs(5)
+    p = pairs.first.size
+
+    def draw(*values):
+        return rng.choice(np.array(values), size=p)
+
+    low = draw(-np.inf, -0.6, -0.5, -0.49, 0.0, 0.3)
+    evidence = Evidence(
+        labels=tuple("abcde"),
+        first=pairs.first,
+        second=pairs.second,
+        n=rng.choice([0, 1, 29, 30, 100], size=5),
+        clusters=rng.choice([1, 2, 20], size=5),
+        effect=draw(-np.inf, -0.7, -0.5, -0.2, -0.1, 0.0, 0.19, 0.2, 0.35, 0.5, 0.51, np.inf),
+        low=low,
+        high=np.where(np.isinf(low), draw(0.0, np.inf), low + draw(0.0, 0.2, 0.98, 1.5)),
+        p_value=draw(0.0, 1e-8, 0.01, 0.5, 1.0),
+        corrected=draw(0.0, 0.0499, 0.05, 0.2, 1.0),
+        one_cluster=draw(True, False, False),
+        unscored=draw(0.0, 0.05, 0.06),
+        ragged=draw(0.0, 0.2, 0.21),
+        raw_trivial=draw(True, False, False),
+        raw_inside=draw(True, False, False),
+        constant=draw(True, False, False, False),
+        minimum=30,
+        alpha=0.05,
+        family_size=p,
+        cluster_noun="names",
+    )
+    assert judge(evidence) == [judge_pair(evidence.pair(at)) for at in range(p)]
+
+
+@pytest.mark.parametrize("dtype", ["object", "str", "category", "string"])
+def test_labels_are_coded_alike_whatever_holds_them(dtype):
+    """Python strings are factorised without pandas' detour, and come out the same."""
+    table = pd.DataFrame({"group": ["b", "a", "b", "c"], "name": ["x", "y", "x", "z"]}).astype(dtype)
+    design = read_design(table, ["group"], block=None)
+    assert design.group.labels == ("a", "b", "c")
+    assert design.group.codes.tolist() == [1, 0, 1, 2]
+    assert design.cluster.tolist() == [0, 1, 0, 2]
+
+
+def test_a_family_of_many_pairs_equals_each_pair_by_itself():
+    """All that is reported of a pair, p-values of the family apart, whether 28 pairs stand beside it or none."""
+    rng = np.random.default_rng(11)
+    table = pd.DataFrame(
+        [(f"g{g}", f"g{g}n{n}", f"t{t}", r) for g in range(8) for n in range(6) for t in range(3) for r in range(2)],
+        columns=["group", "name", "template", "repetition"],
+    )
+    table["outcome"] = np.round(rng.normal(size=len(table)), 1)
+    for pair in analyze_disparity(table, "outcome", "group", kind="numeric").pairs[::5]:
+        both = table[table.group.isin([pair.group_1, pair.group_2])]
+        (alone,) = analyze_disparity(both, "outcome", "group", kind="numeric").pairs
+        assert alone.statistics.keys() == pair.statistics.keys()
+        for name, value in pair.statistics.items():
+            expected = value if isinstance(value, str) else pytest.approx(value, rel=1e-9, abs=1e-12)
+            assert alone.statistics[name] == expected, name
