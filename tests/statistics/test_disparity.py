@@ -238,7 +238,7 @@ def test_several_model_versions_are_said():
         (lambda d: d.assign(race=d.race.where(d.index != 7)), r"column 'race', row 7: the group is missing"),
         (lambda d: d.assign(name=d.name.where(d.index != 7)), r"column 'name', row 7: the cluster is missing"),
         (lambda d: d.assign(score=d.score.where(d.index != 9, np.inf)), r"column 'score', row 9: .*infinite"),
-        (lambda d: d.assign(score=d.score.astype(object).where(d.index != 9, "n/a")), r"column 'score', row 0"),
+        (lambda d: d.assign(score=d.score.astype(object).where(d.index != 9, "n/a")), r"column 'score', row 9: 'n/a'"),
         (lambda d: d.assign(refused="maybe"), r"column 'refused', row 0: 'maybe'"),
         (lambda d: pd.concat([d, d.iloc[[3]]], ignore_index=True), r"row 600 repeats row 3"),
         (lambda d: d.iloc[:0], r"no rows"),

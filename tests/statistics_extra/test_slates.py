@@ -168,7 +168,7 @@ def test_refused_trials():
     [
         (lambda f: f.drop(index=4), {}, "trial '1' the group 'B' is missing"),
         (lambda f: f.assign(chosen=True), {}, "more than one candidate"),
-        (lambda f: f.assign(position=1), {"position": "position"}, "different positions"),
+        (lambda f: f.assign(position=1), {"position": "position"}, "in the same position"),
         (lambda f: f.assign(name=range(len(f))), {"cluster": "name"}, "differs between the candidates"),
         (lambda f: f.assign(group="A"), {}, "one group only"),
         (lambda f: f.assign(chosen="yes"), {}, "row 0: 'yes' is neither True nor False"),

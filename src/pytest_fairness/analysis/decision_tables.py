@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pytest_fairness.analysis.reading import count_by_group
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import GroupResult, OutcomeKind
 from pytest_fairness.statistics.clusters import all_pairs
 from pytest_fairness.statistics.four_fifths import reference_group
-from pytest_fairness.statistics.frames import Bools, Design, Floats
+from pytest_fairness.statistics.frames import Bools, Design, Floats, row_name
 from pytest_fairness.statistics.groups import describe_groups
 from pytest_fairness.statistics.metrics import Metric, measure
 
@@ -53,7 +54,8 @@ def read_decisions(
 ) -> tuple[str, Floats, Bools]:
     """The outcome's name, 1 where it is favourable, and where there is an outcome.
 
-    Raises UsageError if *favourable* never occurs and the outcome is not yes or no.
+    Raises UsageError if *favourable* never occurs and the outcome is not yes or no, and FrameError for a value
+    among yes and no that is neither: it would silently count as unfavourable.
     """
     from pytest_fairness.scorers import outcome_of
 
@@ -68,6 +70,8 @@ def read_decisions(
     many = isinstance(favourable, Collection) and not isinstance(favourable, str)
     wanted = list(favourable) if many and isinstance(favourable, Collection) else [favourable]
     yes = series.isin(wanted).to_numpy(dtype=np.bool_, na_value=False) & present
+    if favourable is True and yes.any():
+        _require_yes_or_no(frame, found.name, series.to_numpy(dtype=object), present)
     if not yes.any() and present.any():
         values = series[present].drop_duplicates().tolist()
         if any(value not in (0, 1) for value in values):
@@ -77,6 +81,15 @@ def read_decisions(
                 "that is the favourable decision"
             )
     return found.name, yes.astype(np.float64), present
+
+
+def _require_yes_or_no(frame: pd.DataFrame, name: str, values: NDArray[np.object_], present: Bools) -> None:
+    for at in np.flatnonzero(present).tolist():
+        if not isinstance(values[at], (bool, np.bool_, int, float, np.number)) or values[at] not in (0, 1):
+            raise FrameError(
+                f"column {name!r}, {row_name(frame, at)}: {values[at]!r} is neither True nor False; mend it, make it a "
+                "missing value, or name the favourable decision with favourable=…"
+            )
 
 
 def tabulate(design: Design, yes: Floats, present: Bools, *, by: str, reference: str | None) -> Table:

@@ -147,11 +147,15 @@ def _numbers(frame: pd.DataFrame, column: str, what: str, at: Ints, shape: tuple
 
 def _places(frame: pd.DataFrame, position: str, at: Ints, shape: tuple[int, int]) -> Ints:
     numbers = _numbers(frame, position, "position", at, shape)
+    missing = np.isnan(numbers).ravel()
+    if missing.any():
+        where = row_name(frame, int(np.asarray(at).ravel()[int(np.argmax(missing))]))
+        raise FrameError(f"column {position!r}, {where}: the position is missing; fill it in or leave position=… out")
     order = np.sort(numbers, axis=1)
-    bad = np.isnan(numbers).any(axis=1) | (np.diff(order, axis=1) == 0).any(axis=1)
+    bad = (np.diff(order, axis=1) == 0).any(axis=1)
     if bad.any():
         where = row_name(frame, int(at.reshape(shape)[int(np.argmax(bad)), 0]))
-        raise FrameError(f"column {position!r}, {where}: the candidates of one trial stand in different positions")
+        raise FrameError(f"column {position!r}, {where}: two candidates of this trial stand in the same position")
     return np.asarray(numbers.argsort(axis=1).argsort(axis=1), dtype=np.intp)
 
 
