@@ -10,9 +10,10 @@ The format is that of the ISO 42001 test specification (§6.4)::
         supports_system_prompt: true
         default_temperature: 1.0
 
-and may also hold ``default_parameters``, ``api_key_env``, ``price``, ``concurrency``, ``via``,
-``api_version``, and what is planted in a ``simulated`` endpoint. Keys are never in the file, only the names
-of the variables that hold them. Nothing else is read: no tags, no aliases, no key twice, no unknown key.
+and may also hold ``default_parameters``, ``api_key_env``, ``price``, ``concurrency``,
+``requests_per_minute``, ``tokens_per_minute``, ``via``, ``api_version``, and what is planted in a
+``simulated`` endpoint. Keys are never in the file, only the names of the variables that hold them. Nothing
+else is read: no tags, no aliases, no key twice, no unknown key.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ import yaml
 
 from pytest_fairness import safe_yaml
 from pytest_fairness.endpoints.parameters import check_parameters, unknown
-from pytest_fairness.endpoints.protocol import Price
+from pytest_fairness.endpoints.protocol import Limits, Price
 from pytest_fairness.endpoints.simulated import planted
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON
@@ -39,7 +40,7 @@ _PLANTED = ("bias", "noise", "name_sd", "position_bias", "refusal_rate", "channe
 _COMMON = frozenset(
     ("name", "type", "supports_system_prompt", "default_temperature", "default_parameters", "price", "concurrency")
 )
-_REMOTE = _COMMON | {"model", "base_url", "api_key_env"}
+_REMOTE = _COMMON | {"model", "base_url", "api_key_env", "requests_per_minute", "tokens_per_minute"}
 #: Type → the keys that its entry may hold, of those types that come with the package.
 KEYS: Mapping[str, frozenset[str]] = {
     "openai": _REMOTE | {"via"},
@@ -80,6 +81,7 @@ class EndpointConfig:
     via: str | None = None
     api_version: str | None = None
     concurrency: int | None = None
+    limits: Limits = field(default_factory=Limits)
     options: Mapping[str, JSON] = field(default_factory=dict)
     source: str = ""
 
@@ -181,6 +183,10 @@ class _Entry:
             via=self._via(),
             api_version=self._version(),
             concurrency=self._count("concurrency"),
+            limits=Limits(
+                requests_per_minute=self._count("requests_per_minute", most=1_000_000_000),
+                tokens_per_minute=self._count("tokens_per_minute", most=1_000_000_000_000),
+            ),
             options=self._options(kind),
             source=self._where(),
         )
@@ -209,10 +215,10 @@ class _Entry:
             raise self.wrong((key,), f"{key} must be true or false, not {value!r}")
         return value
 
-    def _count(self, key: str) -> int | None:
+    def _count(self, key: str, most: int = 4096) -> int | None:
         value = self._entry.get(key)
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 4096):
-            raise self.wrong((key,), f"{key} must be a whole number from 1 to 4096, not {value!r}")
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most):
+            raise self.wrong((key,), f"{key} must be a whole number from 1 to {most:,}, not {value!r}")
         return value
 
     def _url(self) -> str | None:

@@ -111,6 +111,20 @@ class Price:
         return tokens / 1_000_000 + self.per_call
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much an endpoint may be asked in a minute, by all processes of a run together; None: no limit."""
+
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+
+
+def limits_of(endpoint: object) -> Limits:
+    """The ``limits`` of *endpoint*, an attribute that it may have or not."""
+    limits = getattr(endpoint, "limits", None)
+    return limits if isinstance(limits, Limits) else Limits()
+
+
 @runtime_checkable
 class Endpoint(Protocol):
     """A system under test. Implementations are adapters: one module, one class, one row in the registry.

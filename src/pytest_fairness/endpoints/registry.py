@@ -16,7 +16,7 @@ from pytest_fairness.endpoints.callable_endpoint import callable_endpoint
 from pytest_fairness.endpoints.config import EndpointConfig, load_endpoints
 from pytest_fairness.endpoints.parameters import unknown
 from pytest_fairness.endpoints.prices import price_table
-from pytest_fairness.endpoints.protocol import Endpoint, Price
+from pytest_fairness.endpoints.protocol import Endpoint, Limits, Price
 from pytest_fairness.endpoints.simulated import SimulatedEndpoint, planted
 from pytest_fairness.errors import UsageError
 
@@ -137,6 +137,14 @@ def create_endpoint(
         raise UsageError(
             f"endpoint type {config.type!r}: its factory returned {type(endpoint).__name__}, which is no Endpoint"
         )
+    if config.limits != Limits():
+        try:
+            endpoint.limits = config.limits  # type: ignore[attr-defined]  # one that an endpoint may have
+        except AttributeError:
+            raise UsageError(
+                f"{config.source}: endpoint type {config.type!r} cannot hold limits per minute: its class needs an "
+                "attribute called limits"
+            ) from None
     return endpoint
 
 

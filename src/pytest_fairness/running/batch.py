@@ -15,6 +15,7 @@ from pytest_fairness.model import Status, Trial
 from pytest_fairness.running.attempts import Asker, Ended
 from pytest_fairness.running.budget import Budget
 from pytest_fairness.running.conversation import REPEATABLE, Conversation
+from pytest_fairness.running.pace import Limiter, Pace
 from pytest_fairness.running.progress import ProgressSink
 from pytest_fairness.running.store import Claimed, Retry, RunStore
 
@@ -59,6 +60,8 @@ class Batch:
         store: RunStore,
         budget: Budget | None,
         policy: Policy,
+        pace: Pace,
+        limiter: Limiter | None,
         finish: Callable[[Conversation], Trial],
         progress: ProgressSink | None,
         label: str,
@@ -69,6 +72,8 @@ class Batch:
         self._store = store
         self._budget = budget
         self._policy = policy
+        self._pace = pace
+        self._limiter = limiter
         self._finish = finish
         self._progress = progress
         self._label = label
@@ -85,6 +90,7 @@ class Batch:
         self._error: BaseException | None = None
         self._stopped = asyncio.Event()
         self._reserving = asyncio.Lock()
+        self._turn = asyncio.Lock()
         self._paused_until = 0.0
 
     # ------------------------------------------------------------ from outside
@@ -114,6 +120,7 @@ class Batch:
     def stop(self) -> None:
         """Send nothing more; what is under way may end."""
         self._stopped.set()
+        self._pace.wake()
 
     def cancel(self) -> None:
         """Send nothing more, and give up what is under way: it is logged as unknown."""
@@ -200,10 +207,9 @@ class Batch:
         while conversation.status is None:
             if (pause := self._paused_until - time.monotonic()) > 0:
                 await self._sleep(pause)
-            reserved = await self._reserve(conversation)
-            if reserved is None:
+            ended = await self._attempt(conversation)
+            if ended is None:
                 return
-            ended = await self._asker.attempt(conversation, reserved, self._policy.until)
             evidence = ended.evidence
             if evidence is Evidence.AUTH:
                 raise EndpointError(
@@ -216,6 +222,38 @@ class Batch:
                 self._end(conversation)
                 raise asyncio.CancelledError
         self._end(conversation)
+
+    async def _attempt(self, conversation: Conversation) -> Ended | None:
+        """One attempt, when there is room, time and money for it; None where nothing is to be sent any more."""
+        number = await self._pace.enter(self._stopped)
+        if number is None:
+            return None
+        throttled = False
+        try:
+            tokens = await self._await_turn(conversation)
+            reserved = None if tokens is None else await self._reserve(conversation)
+            if tokens is None or reserved is None:
+                return None
+            ended = await self._asker.attempt(conversation, reserved, self._policy.until)
+            throttled = ended.evidence is Evidence.THROTTLED
+            if self._limiter is not None:
+                self._limiter.settle(tokens, ended.usage)
+            return ended
+        finally:
+            self._pace.leave(number, throttled=throttled)
+
+    async def _await_turn(self, conversation: Conversation) -> int | None:
+        """Wait for a turn under the limits per minute: the tokens that were taken for it, None where none comes."""
+        if self._limiter is None:
+            return 0
+        tokens = self._limiter.estimate(conversation.messages, conversation.parameters)
+        async with self._turn:  # one worker watches the schedule; the others wait behind it
+            while not self._stopped.is_set() and (wait := self._limiter.take(tokens)) > 0:
+                if self._policy.until is not None and time.monotonic() + wait >= self._policy.until:
+                    self.late = True
+                    return None
+                await self._sleep(min(wait, 1.0))
+        return None if self._stopped.is_set() else tokens
 
     def _end(self, conversation: Conversation) -> None:
         trial = self._finish(conversation)

@@ -38,9 +38,15 @@ def worst_case(price: Price, messages: Sequence[Message], parameters: Mapping[st
     *n* times where the parameters say so.
     """
     size = sum(len(message.content.encode("utf-8", "surrogatepass")) + _PER_MESSAGE for message in messages)
-    limits = [limit for name in _LIMITS if (limit := _count(parameters.get(name))) is not None]
-    output = max(limits, default=UNLIMITED_OUTPUT) * max(1, _count(parameters.get("n")) or 1)
+    limit = output_limit(parameters)
+    output = UNLIMITED_OUTPUT * max(1, _count(parameters.get("n")) or 1) if limit is None else limit
     return _nano(price.cost(input_tokens=size, output_tokens=output))
+
+
+def output_limit(parameters: Mapping[str, JSON]) -> int | None:
+    """The most tokens that *parameters* let a call write, all its replies together; None where they set no limit."""
+    limits = [limit for name in _LIMITS if (limit := _count(parameters.get(name))) is not None]
+    return max(limits) * max(1, _count(parameters.get("n")) or 1) if limits else None
 
 
 def used(price: Price, usage: Usage | None, *, replied: bool) -> int | None:

@@ -10,7 +10,7 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any, Self
 
-from pytest_fairness.endpoints.protocol import Endpoint
+from pytest_fairness.endpoints.protocol import Endpoint, Limits, limits_of
 from pytest_fairness.errors import EndpointError, UsageError
 from pytest_fairness.model import Status, Trial, to_json
 from pytest_fairness.running.attempts import Asker, sent_parameters
@@ -20,6 +20,7 @@ from pytest_fairness.running.conversation import Conversation, PlannedTrial
 from pytest_fairness.running.keys import content_key, identity_hash
 from pytest_fairness.running.loop import LoopThread
 from pytest_fairness.running.order import interleaved
+from pytest_fairness.running.pace import Limiter, Pace
 from pytest_fairness.running.progress import ProgressSink
 from pytest_fairness.running.records import TrialRecord, cell_record, trial_of
 from pytest_fairness.running.store import NEVER, Retry, RunStore
@@ -83,6 +84,9 @@ class Engine:
         self._hash = identity_hash(self._identity)
         self._source = "simulated" if endpoint.simulated else "replay" if endpoint.type == "replay" else "live"
         self._budget = Budget(store.state / "budget", max_cost)
+        limits = limits_of(endpoint)
+        self._pace = Pace(concurrency)
+        self._limiter = Limiter(store.state / f"rate-{self._hash[:16]}", limits) if limits != Limits() else None
         self._asker = Asker(endpoint, store, self._budget, attempt_timeout)
         self._own_loop = loop is None
         self._loop = loop
@@ -201,6 +205,8 @@ class Engine:
                 attempt_timeout=self._attempt_timeout,
                 until=self._until,
             ),
+            pace=self._pace,
+            limiter=self._limiter,
             finish=self._finish,
             progress=self._progress,
             label=self.endpoint.name,
@@ -254,6 +260,7 @@ class Engine:
                 "max_attempts": self._max_attempts,
                 "attempt_timeout": self._attempt_timeout,
                 "deadline": self._deadline,
+                "limits": to_json(limits_of(endpoint)),
                 "retry": to_json(self._retry),
             }
         )
@@ -286,6 +293,8 @@ class Engine:
                 if loop is not None and self._own_loop:
                     loop.close()
                 self._budget.close()
+                if self._limiter is not None:
+                    self._limiter.close()
 
     def _close_endpoint(self, loop: LoopThread) -> None:
         try:

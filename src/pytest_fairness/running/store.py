@@ -104,8 +104,8 @@ class RunStore:
             self._claims.close()
             self._index.close()
             raise
-        #: Came to nothing before this session: asked again if that is wished, but once.
-        self._nothing_before = set(self._index.provisional)
+        #: Came to nothing before this session, and where that is logged: asked again if that is wished, but once.
+        self._nothing_before = {key: self._index.finished[key] for key in self._index.provisional}
 
     @classmethod
     def open(cls, directory: Path, *, writer: str | None = None) -> Self:
@@ -160,12 +160,15 @@ class RunStore:
                 else:
                     claimed.mine[key] = self._earlier(key)
             self._claims.claim(list(claimed.mine))
-            self._nothing_before.difference_update(claimed.mine)
+            for key in claimed.mine:
+                self._nothing_before.pop(key, None)
             self._claims.forget(key for key in holders if key in self._index.finished and key not in claimed.mine)
         return claimed
 
     def _again(self, key: str, retry: Retry) -> bool:
-        record = self._index.trial(key) if key in self._nothing_before else None
+        if self._nothing_before.get(key) != self._index.finished[key]:  # or another process has asked it again
+            return False
+        record = self._index.trial(key)
         return record is not None and retry.wants(record)
 
     def _earlier(self, key: str) -> list[dict[str, Any]]:
