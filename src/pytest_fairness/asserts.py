@@ -131,7 +131,7 @@ def assert_arm_reduces_disparity(
     from pytest_fairness.analysis.arms import analyze_arms
 
     settings = {**options, "treated": treated, "control": control, "by": by}
-    return conclude(examine(frame, lambda table: analyze_arms(table, outcome, **settings)))
+    return conclude(examine(frame, lambda table: analyze_arms(table, outcome, **settings), sensitivity=lambda: None))
 
 
 def assert_baseline(
