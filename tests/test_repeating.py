@@ -1,0 +1,178 @@
+"""A second sample: other names where there are any, and of it what corresponds to the table asserted on."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from pytest_fairness.current import FreshSample
+from pytest_fairness.design.fresh import fewest_names, other_names
+from pytest_fairness.design.grid import expand_grid
+from pytest_fairness.errors import EndpointError, UsageError
+from pytest_fairness.planned import Entry, PlannedGrid
+from pytest_fairness.repeating import Repeatable, anew
+
+TEMPLATE = "Write a reference for {name}."
+RACE = {"race_ethnicity": ["white", "black", "hispanic", "asian"]}
+
+
+def other(**arguments):
+    arguments = {"template": TEMPLATE, "groups": RACE, **arguments}
+    grid = expand_grid(**arguments)
+    return grid, other_names(grid, arguments)
+
+
+def names(grid):
+    return {cell.name for cell in grid}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{}, {"names": 7}, {"names": 1}, {"groups": {"gender": ["female", "male"]}}],
+    ids=["twenty", "seven", "one", "by gender"],
+)
+def test_as_many_names_as_before_and_none_of_them_again(arguments):
+    grid, fresh = other(**arguments)
+    assert fresh.size == grid.size
+    assert not names(grid) & names(fresh)
+    (varied,) = arguments.get("groups", RACE)
+    assert [cell.groups[varied] for cell in fresh] == [cell.groups[varied] for cell in grid]
+    assert [cell.template for cell in fresh] == [cell.template for cell in grid]
+    assert len({cell.id for cell in [*grid, *fresh]}) == 2 * grid.size
+
+
+def test_where_the_bank_has_fewer_left_every_group_gets_those():
+    """Neutral names: 36 in all, twenty used."""
+    grid, fresh = other(
+        template="Write a reference for {name}, who is {religion}.", groups={"religion": ["muslim", "jewish"]}
+    )
+    assert fewest_names(grid.units) == 20
+    assert fewest_names(fresh.units) == 16
+    assert not names(grid) & names(fresh)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"persona": "matrix", "groups": None},
+        {"groups": {"race_ethnicity": {"white": ["Amy A", "Ann B"], "black": ["Bo C", "Bea D"]}}},
+        {"groups": {"race_ethnicity": ["white", "middle_eastern"]}},
+        {"template": "Write about a {religion} nurse.", "groups": {"religion": ["muslim", "jewish"]}},
+    ],
+    ids=["personas", "own names", "all used", "no names"],
+)
+def test_where_there_are_no_other_names_there_are_none(arguments):
+    _, fresh = other(**arguments)
+    assert fresh is None
+
+
+def test_own_names_that_were_left_over_are_used():
+    own = {group: [f"{group} {at}" for at in range(30)] for group in ("white", "black")}
+    grid, fresh = other(groups={"race_ethnicity": own}, names=15)
+    assert names(grid) | names(fresh) == {name for items in own.values() for name in items}
+
+
+def test_a_sampled_grid_is_sampled_at_the_same_places():
+    grid, fresh = other(sample=40, template=[TEMPLATE, "Praise {name}."])
+    assert grid.size == 40
+    assert fresh.positions == grid.positions
+    assert not names(grid) & names(fresh)
+
+
+def test_a_grid_planned_without_its_arguments_has_no_other_names():
+    assert PlannedGrid(expand_grid(template=TEMPLATE, groups=RACE)).with_other_names() is None
+
+
+def test_repetitions_asked_anew_go_on_where_the_first_ended():
+    """Beyond those of every cell, so that no content key meets an old one."""
+    cells = list(expand_grid(template=TEMPLATE, groups=RACE, names=2))[:2]
+    entries = [Entry(cells[0]), Entry(cells[1], first=6)]
+    assert [entry.first for entry in anew(entries, 3)] == [9, 15]
+
+
+# ---------------------------------------------------------------- a part of a table
+
+
+def table(suffix="", status="answered"):
+    rows = [
+        (template, group, f"{group}{name}{suffix}", role, f"reply {name}")
+        for template in ("t1", "t2")
+        for role in ("nurse", "cook")
+        for group in ("a", "b")
+        for name in range(3)
+    ]
+    frame = pd.DataFrame(rows, columns=["template", "group", "name", "role", "reply"]).assign(status=status)
+    frame.attrs["pytest_fairness"] = {"protected_classes": ("group",)}
+    return frame
+
+
+def repeatable(fresh=None):
+    asked = []
+
+    def ask():
+        asked.append(True)
+        return FreshSample(frame=table("-new") if fresh is None else fresh, about="3 other names a group")
+
+    made = Repeatable(table(), ["role"], ask)
+    return made, asked
+
+
+def test_the_whole_table_is_the_whole_second_sample_and_asked_once():
+    made, asked = repeatable()
+    assert len(made.like(table()).frame) == len(table())
+    assert made.like(table()).about == "3 other names a group"
+    assert asked == [True]
+
+
+@pytest.mark.parametrize(
+    ("pick", "rows"),
+    [
+        (lambda f: f[f.template == "t1"], 12),
+        (lambda f: f[f.role == "cook"], 12),
+        (lambda f: f[(f.role == "cook") & (f.group == "a")], 6),
+        (lambda f: f.iloc[::-1], 24),
+        (lambda f: f.assign(extra=1), 24),
+        (lambda f: f[["name", "group"]], 24),
+    ],
+    ids=["template", "context", "context and group", "reversed", "with a column", "two columns"],
+)
+def test_a_part_picked_by_the_design_is_picked_again(pick, rows):
+    """By template, context, group; columns may be left out or added."""
+    made, _ = repeatable()
+    part = pick(table())
+    sample = made.like(part)
+    assert len(sample.frame) == rows
+    for column in {"template", "role", "group"} & set(part.columns):
+        assert set(sample.frame[column]) == set(part[column])
+    assert all(name.endswith("-new") for name in sample.frame["name"])
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda f: f[f.reply != "reply 2"], "picked rows by something other than the design"),
+        (lambda f: f.iloc[:5], "picked rows by something other than the design"),
+        (lambda f: f.assign(reply="mended"), "the column 'reply' was changed"),
+        (lambda f: pd.concat([f, f]), "put together in the test"),
+        (lambda f: f.set_axis([f"r{at}" for at in range(len(f))]), "put together in the test"),
+    ],
+    ids=["by reply", "by place", "changed", "twice", "another index"],
+)
+def test_a_part_that_another_sample_has_no_counterpart_of_is_refused_before_anything_is_asked(change, said):
+    made, asked = repeatable()
+    with pytest.raises(UsageError, match=said):
+        made.like(change(table()))
+    assert asked == []
+
+
+def test_a_second_sample_without_answers_is_no_evidence():
+    made, _ = repeatable(table("-new", status="error"))
+    with pytest.raises(EndpointError, match="100% of the trials of the second sample were never answered"):
+        made.like(table())
+
+
+def test_what_the_test_does_to_its_own_table_does_not_reach_ours():
+    frame = table()
+    made = Repeatable(frame.copy(), ["role"], lambda: FreshSample(frame=table("-new"), about="x"))
+    frame["passed"] = True
+    assert len(made.like(frame).frame) == 24
