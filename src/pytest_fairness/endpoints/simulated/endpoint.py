@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Mapping
 
 from pytest_fairness.endpoints.ambient import ambient
@@ -81,6 +82,8 @@ class SimulatedEndpoint:
             # A digit of its own for what one trial asks: the second question is not the first of the next one.
             repetition, signals = here.request.repetition * 1000 + here.asked, here.request.signals
             here.asked += 1
+        if self.planted.latency > 0:
+            time.sleep(self.planted.latency)
         messages = (Message("user", prompt),)
         return self.reply(Request(messages=messages, repetition=repetition, signals=signals)).text or ""
 
