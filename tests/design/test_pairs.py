@@ -62,7 +62,8 @@ def test_the_selection_experiment_counts(experiment) -> None:
     cells = list(grid)
     per = Counter((c.arm, c.attributes["group_1"], c.attributes["group_2"], c.template) for c in cells)
     assert len(per) == 216
-    assert set(per.values()) == {30}
+    assert set(per.values()) == {15}
+    assert grid.repetitions == 2
     assert len({cell.id for cell in cells}) == len(cells)
 
 
@@ -83,7 +84,7 @@ def test_ids_are_stable(experiment) -> None:
     grid = experiment(arms=["raw_naive", "scrubbed"])
     assert grid[0].id == "t1-nurse-nurturing_and_gentle-raw_naive-white_male-white_female-p01"
     digest = hashlib.sha256("\n".join(cell.id for cell in grid).encode()).hexdigest()
-    assert digest[:16] == "ddff2069e04393d6"
+    assert digest[:16] == "deb104add22e9e59"
 
 
 # ---------------------------------------------------------------- balance
@@ -98,16 +99,29 @@ def test_both_orders_show_the_same_two_candidates(experiment) -> None:
     assert all(len(found) == 2 and found[0] == found[1][::-1] for found in by_pair.values())
 
 
-def test_every_repetition_has_its_own_pair_of_names(experiment) -> None:
-    """30 distinct pairs of names for each two groups, and no candidate meets a namesake."""
+def test_repetitions_are_spread_over_distinct_names(experiment) -> None:
+    """No name stands in two clusters of a pair of groups, each as often, and no candidate meets a namesake."""
     cells = [cell for cell in experiment() if cell.template == "t1-nurse-tough_and_logical"]
-    clusters = {
-        pair: {c.name for c in cells if c.attributes["pair"] == pair} for pair in {c.attributes["pair"] for c in cells}
-    }
-    assert {len(found) for found in clusters.values()} == {30}
+    found: dict[object, dict[str, Counter[object]]] = {}
+    for cell in cells:
+        of_pair = found.setdefault(cell.attributes["pair"], {})
+        for place in (1, 2):
+            of_pair.setdefault(str(cell.attributes[f"name_{place}"]), Counter())[cell.name] += 1
+    assert len(found) == 6
+    for names in found.values():
+        assert len(names) == 2 * 15
+        assert {tuple(clusters.values()) for clusters in names.values()} == {(2,)}
     for cell in cells:
         one, two = str(cell.attributes["name_1"]), str(cell.attributes["name_2"])
         assert one.rpartition(" ")[2] != two.rpartition(" ")[2]
+
+
+def test_more_pairs_than_names_are_named_for_what_they_are(experiment) -> None:
+    """Thirty different pairs of 21 names: all different, and the reader is told how to compare them."""
+    grid = experiment(names=30)
+    assert (grid.tuples, grid.repetitions) == (30, 1)
+    assert len({(cell.name, cell.attributes["pair"]) for cell in grid}) == 6 * 30
+    assert "cluster=('first_name', 'second_name')" in grid.describe()
 
 
 @pytest.mark.parametrize("size", [2, 3, 4, 5, 6, 7, 8])

@@ -147,8 +147,8 @@ class PairGrid(Sequence[Cell]):
             lines.append("one name a group: what is found is about these names as much as about the groups")
         elif distinct < self.tuples:
             lines.append(
-                f"{distinct} names a group make {self.tuples} different pairs by meeting others: give "
-                "cluster=('first_name', 'second_name') to count names, not pairs"
+                f"{distinct} names a group make {self.tuples} pairs by meeting again with others, which are not "
+                "independent: compare with cluster=('first_name', 'second_name')"
             )
         return "\n".join(lines)
 
@@ -180,8 +180,9 @@ def expand_pairs(
       ``{resume_1}`` …) or for the whole list (``{candidates}``), and for the axes.
     - ``candidates``: see :func:`pytest_fairness.design.candidates.candidate_groups`; ``"four_groups"`` draws names
       from the banks, ``"four_names"`` is the design with one name a group.
-    - ``repetitions``: how often each configuration (pair, order, context) is asked, over as many distinct tuples of
-      names as there are. With names of the banks every repetition has its own; ``names`` asks for fewer.
+    - ``repetitions``: how often each configuration (pair, order, context) is asked, spread evenly over tuples of names
+      that are all distinct: 30 over 15 pairs of names where the banks have 21 a group. ``names`` asks for another
+      number; for more than there are, names meet again with others (see :meth:`PairGrid.describe`).
     - ``arms``: names of ready-made arms, :class:`Arm` objects, or ``{name: system prompt}``; without any, one run
       with ``system``.
     - ``signal``: ``name``, ``label``, ``name+label``, or a list of them. By default ``name+label`` where the
@@ -261,8 +262,11 @@ def _tuples(groups: Sequence[Group], rosters: Sequence[Roster], repetitions: int
     if own and names is not None and names > own:
         raise UsageError(f"names={names}, and the groups have {own} candidates each; give more, or ask for fewer")
     distinct = min(roster.distinct for roster in rosters)
-    most = own or distinct * distinct
-    tuples = min(names or own or repetitions, most, repetitions)
+    if own or names is not None:
+        tuples = min(names or own, own or distinct * distinct, repetitions)
+    else:
+        # No name twice, and every name as often: names that met again with others would count as evidence anew.
+        tuples = next(n for n in range(min(distinct, repetitions), 0, -1) if repetitions % n == 0)
     if repetitions % tuples:
         below = repetitions // tuples * tuples
         raise UsageError(

@@ -126,7 +126,7 @@ def _parity(by: str, texts: Mapping[str, Sequence[str]]) -> Parity:
             texts=len(found),
             characters=fmean(map(len, found)),
             words=fmean(len(text.split()) for text in found),
-            slips=tuple(dict.fromkeys(slip for text in set(found) for slip in _slips(text))),
+            slips=tuple(dict.fromkeys(slip for text in dict.fromkeys(found) for slip in _slips(text))),
         )
         for label, found in texts.items()
     )
