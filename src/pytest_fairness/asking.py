@@ -49,6 +49,7 @@ class Asking:
         import pandas as pd
 
         from pytest_fairness.frame import EndpointFacts, trials_frame
+        from pytest_fairness.pulling import skip_on_a_shard
 
         frames = []
         for own, some in _by_system(entries):
@@ -62,6 +63,7 @@ class Asking:
             if planned.temperatures:
                 frame["temperature"] = "default" if temperature is None else f"{temperature:g}"
             frames.append(frame)
+        skip_on_a_shard(self._session)
         if len(frames) == 1:
             return frames[0]
         table = pd.concat([frame.astype(object) for frame in frames], ignore_index=True).infer_objects()
@@ -71,6 +73,7 @@ class Asking:
     def cell_of(self, item: pytest.Item, system: Any, tier: int, temperature: float | None, index: int) -> Asked:
         """One cell of *item*'s design. The first one asks for all that are selected: items run one after another."""
         from pytest_fairness.frame import Asked
+        from pytest_fairness.pulling import skip_on_a_shard
 
         key = collecting.key_of(item, getattr(item, "originalname", item.name))
         planned = self._session.grids[key]
@@ -82,28 +85,19 @@ class Asking:
             for own, some in _by_system(entries):
                 _, trials = self._ask(system if own is None else own, tier, planned, some, temperature)
                 memory.update({places[e.cell.id]: Asked(e.cell, tuple(trials[e.cell.id])) for e in some})
+        skip_on_a_shard(self._session)
         return memory[index]
 
     def _ask(
         self, system: Any, tier: int, planned: Planned, entries: Sequence[Entry], temperature: float | None
     ) -> tuple[Endpoint, dict[str, list[Trial]]]:
-        from pytest_fairness.frame import refuse_if_nothing_answered
-        from pytest_fairness.pulling import pull
-        from pytest_fairness.running.engine import PlannedTrial
+        from pytest_fairness.pulling import planned_trials, pull
 
         endpoint, engine = self._engine(system)
         if tier == 1 and not endpoint.supports_system_prompt and _need_one(entries):
             pytest.skip(f"endpoint {endpoint.name!r} takes no system prompt, so there is no tier 1 to test")
-        parameters = {**planned.parameters, **({} if temperature is None else {"temperature": temperature})}
-        plan = [
-            PlannedTrial(
-                cell=entry.cell, repetition=entry.first + repetition, parameters=parameters, script=entry.script
-            )
-            for entry in entries
-            for repetition in range(planned.repetitions)
-        ]
+        plan = planned_trials(planned, entries, temperature)
         trials = pull(self._session, endpoint, engine, planned, plan)
-        refuse_if_nothing_answered(trials, endpoint.name)
         by_cell: dict[str, list[Trial]] = {entry.cell.id: [] for entry in entries}
         for one, trial in zip(plan, trials, strict=True):
             by_cell[one.cell.id].append(trial)

@@ -46,7 +46,11 @@ def replayable(root: Path, here: Path, name: str) -> Path:
 
     if (here / name / "manifest.json").is_file():
         return (here / name).resolve()
-    return locate_run(root, name, is_meant=lambda path: "replay_of" not in read_manifest(path))
+    return locate_run(root, name, is_meant=lambda path: _whole(read_manifest(path)))
+
+
+def _whole(manifest: Mapping[str, Any]) -> bool:
+    return "settings" in manifest and "replay_of" not in manifest and "shard" not in manifest
 
 
 def recorded_settings(run: Path, *, except_for: Collection[str] = ()) -> dict[str, Any]:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
+import pytest
+
+from pytest_fairness import collecting
+from pytest_fairness.model import Status, Trial
 from pytest_fairness.running.attempts import sent_parameters
+from pytest_fairness.running.conversation import PlannedTrial
 from pytest_fairness.running.designs import Design, design_of
 from pytest_fairness.running.replaying import Replayer
+from pytest_fairness.running.shards import Deal
 
 if TYPE_CHECKING:
     from pytest_fairness.endpoints.protocol import Endpoint
-    from pytest_fairness.model import Trial
-    from pytest_fairness.planned import Planned
-    from pytest_fairness.running.conversation import PlannedTrial
+    from pytest_fairness.planned import Entry, Planned
     from pytest_fairness.running.engine import Engine
     from pytest_fairness.session import FairnessSession
 
@@ -27,17 +32,66 @@ def pull(
 ) -> list[Trial]:
     """The trials of *plan*, which is what *planned* comes to for *endpoint*, in its order.
 
-    Skips the running test where this session asks a shard: others ask the rest. Raises what the engine raises, and
-    UsageError where a resumed run asked otherwise before.
+    Where this session asks a shard, the trials of the others come back as NOT_RUN. Raises what the engine raises,
+    UsageError where a resumed run asked otherwise before, and EndpointError where nothing was answered.
     """
     from pytest_fairness.earlier import note_design
+    from pytest_fairness.frame import refuse_if_nothing_answered
 
     design = _design(session, endpoint, planned, plan)
     if design is not None:
         note_design(session.store, design, resumed=session.settings.resume is not None)
-    if isinstance(engine, Replayer):
-        return engine.run(plan, design)
-    return engine.run(plan)
+    mine = plan if session.deal is None else [one for one in plan if session.deal.mine(one)]
+    trials = engine.run(mine, design) if isinstance(engine, Replayer) else engine.run(mine)
+    refuse_if_nothing_answered(trials, endpoint.name)
+    if len(mine) == len(plan):
+        return trials
+    asked = iter(trials)
+    own = {id(one) for one in mine}
+    return [next(asked) if id(one) in own else _elsewhere(engine, one) for one in plan]
+
+
+def _elsewhere(engine: Engine | Replayer, planned: PlannedTrial) -> Trial:
+    return Trial(
+        key=engine.key_of(planned),
+        repetition=planned.repetition,
+        status=Status.NOT_RUN,
+        error="asked by another shard",
+    )
+
+
+def skip_on_a_shard(session: FairnessSession) -> None:
+    """Skip the running test where this session asks a shard: its trials are asked, and judged with all the others."""
+    if session.deal is not None:
+        pytest.skip(f"shard {session.settings.shard}: asked, to be merged (pytest-fairness merge) and judged then")
+
+
+def deal_of(session: FairnessSession, items: Sequence[pytest.Item]) -> Deal:
+    """All trials that *items* want, dealt out to the shards."""
+    part, whole = map(int, session.settings.shard.split("/"))
+    return Deal(itertools.chain.from_iterable(_planned(session, items)), part, whole)
+
+
+def _planned(session: FairnessSession, items: Sequence[pytest.Item]) -> Iterator[list[PlannedTrial]]:
+    wanted: dict[tuple[Any, ...], None] = {}
+    for item in items:
+        key = collecting.key_of(item, getattr(item, "originalname", item.name))
+        parameters = getattr(getattr(item, "callspec", None), "params", {})
+        if key in session.grids:
+            wanted[key, parameters.get("tier", 2), parameters.get("fairness_temperature")] = None
+    for key, tier, temperature in wanted:
+        planned = session.grids[key]
+        yield planned_trials(planned, planned.entries(tier, session.usable(planned.scorer)), temperature)
+
+
+def planned_trials(planned: Planned, entries: Sequence[Entry], temperature: float | None) -> list[PlannedTrial]:
+    """Every trial of *entries*, repetition by repetition."""
+    parameters = {**planned.parameters, **({} if temperature is None else {"temperature": temperature})}
+    return [
+        PlannedTrial(cell=entry.cell, repetition=entry.first + number, parameters=parameters, script=entry.script)
+        for entry in entries
+        for number in range(planned.repetitions)
+    ]
 
 
 def _design(

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pytest_fairness.model import Finding
     from pytest_fairness.planned import Planned, Usable
     from pytest_fairness.running.replaying import Recording
+    from pytest_fairness.running.shards import Deal
     from pytest_fairness.running.store import RunStore
     from pytest_fairness.scorers import Scorer
 
@@ -51,6 +52,8 @@ class FairnessSession:
         self.grids: dict[tuple[str, str], Planned] = {}
         self.selected: dict[collecting.Selection, tuple[int, ...]] = {}
         self.pulled: set[tuple[str, str]] = set()
+        #: Which trials this session asks, where it asks a shard.
+        self.deal: Deal | None = None
         #: Whether every test of the project was asked for, so that what nobody claims can be told.
         self.complete = False
         self.ledger = ledger.Ledger()
@@ -74,6 +77,10 @@ class FairnessSession:
             self.selected = collecting.selected_cells(items)
             self.complete = telling.is_whole(self.config)
             self.pulled = {collecting.key_of(i, getattr(i, "originalname", i.name)) for i in items}
+            if self.settings.shard:
+                from pytest_fairness.pulling import deal_of
+
+                self.deal = deal_of(self, items)
             self.ledger.collected.update(planned)
             self.store.write_planned(planned)
 

@@ -121,6 +121,7 @@ def start_manifest(store: RunStore, settings: Settings, root: Path, *, session: 
         if session in sessions:
             return
         sessions.append(session)
+        manifest.pop("finished", None)
         if "started" in manifest:
             manifest.setdefault("resumed", []).append(facts)
             return
@@ -201,7 +202,9 @@ def shown(path: Path, root: Path) -> str:
 def headline(settings: Settings, tests: int, trials: int, run: Any) -> str:
     """The one line that a session with fairness tests starts with."""
     endpoint = settings.endpoint + (" (no model is asked)" if settings.endpoint == "simulated" else "")
+    part = f"shard {settings.shard} of " if settings.shard else ""
+    source = f"replayed from {settings.replay.name}" if settings.replay is not None else f"endpoint {endpoint}"
     return (
-        f"fairness: {tests} test{'s' * (tests != 1)}, up to {trials:,} trials, endpoint {endpoint}, "
+        f"fairness: {tests} test{'s' * (tests != 1)}, {part}up to {trials:,} trials, {source}, "
         f"seed {settings.seed}, run {run}"
     )
