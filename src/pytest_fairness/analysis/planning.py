@@ -13,6 +13,8 @@ from pytest_fairness.verdict import ALPHA, MARGIN, MINIMUM_N, RECOMMENDED_CLUSTE
 
 AT_MOST = 5000
 """Names a group, or templates, beyond which nothing is planned."""
+OUT_OF_REACH = 0.05
+"""A PASS less likely than this, where nothing differs, is not to be waited for."""
 _RATES = (OutcomeKind.BINARY, OutcomeKind.REFUSAL, OutcomeKind.CATEGORICAL)
 
 
@@ -83,8 +85,7 @@ def plan_sample(
         if value < 1:
             raise UsageError(f"{what}={value!r}: at least 1")
     family = groups * (groups - 1) // 2 * metrics
-    # A log odds has variance 1/(n·p(1−p)), and d is that log odds times √3/π.
-    inflation = 3 / (math.pi**2 * rate * (1 - rate)) if found in _RATES else 1.0
+    inflation = _inflation(found, rate)
     notes: list[str] = []
 
     def reach(shape: Shape) -> float:
@@ -125,6 +126,75 @@ def plan_sample(
         pass_probability=pass_probability(shape, icc=icc, inflation=inflation, margin=MARGIN),
         notes=tuple(notes),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DesignPower:
+    """What a design that stands can find out about one protected class.
+
+    ``mde`` and ``pass_probability`` are those of :class:`SamplePlan`. ``can_pass`` and ``can_fail`` say whether these
+    verdicts are within reach at all; ``why`` says what keeps them out of reach, empty where both are.
+    """
+
+    family: int
+    mde: float
+    pass_probability: float
+    can_pass: bool
+    can_fail: bool
+    why: str = ""
+
+
+def assess_design(
+    kind: str | OutcomeKind = OutcomeKind.NUMERIC,
+    *,
+    groups: int,
+    names: int,
+    trials: int,
+    distinct: int,
+    power: float = 0.8,
+    icc: float = 0.04,
+    alpha: float = ALPHA,
+    rate: float = 0.5,
+) -> DesignPower:
+    """What *groups* groups of *names* names and *trials* trials each (the fewest of any group) can find out.
+
+    *distinct* trials are left if each cell repeats itself, as at temperature 0. With one name or none a group is a
+    label: its trials are the units, and a FAIL is capped at FLAG. A PASS that comes in under one audit in twenty
+    where nothing differs is out of reach. Raises UsageError for an argument out of range.
+    """
+    found = _kind(kind)
+    _check(groups, 1.0, power, icc, alpha, rate)
+    if trials < 1:
+        raise UsageError(f"trials={trials!r}: at least 1 a group")
+    labels = names < 2
+    shape = (
+        Shape(groups=groups, names=trials, templates=1, repetitions=1)
+        if labels
+        else Shape(groups=groups, names=names, templates=1, repetitions=max(trials // names, 1))
+    )
+    icc, inflation, family = (0.0 if labels else icc), _inflation(found, rate), groups * (groups - 1) // 2
+    passing = pass_probability(shape, icc=icc, inflation=inflation, margin=MARGIN)
+    enough = distinct >= MINIMUM_N[found]
+    why = []
+    if not enough:
+        why.append(f"{distinct} distinct trials a group, at least {MINIMUM_N[found]} needed")
+    if labels:
+        why.append("a single name or label a group: FAIL is capped at FLAG")
+    if passing < OUT_OF_REACH:
+        why.append("too small for a PASS")
+    return DesignPower(
+        family=family,
+        mde=detectable(shape, icc=icc, inflation=inflation, family=family, alpha=alpha, power=power),
+        pass_probability=passing,
+        can_pass=enough and passing >= OUT_OF_REACH,
+        can_fail=enough and not labels,
+        why="; ".join(why),
+    )
+
+
+def _inflation(kind: OutcomeKind, rate: float) -> float:
+    """A log odds has variance 1/(n·p(1−p)), and d is that log odds times √3/π."""
+    return 3 / (math.pi**2 * rate * (1 - rate)) if kind in _RATES else 1.0
 
 
 def _kind(kind: str | OutcomeKind) -> OutcomeKind:

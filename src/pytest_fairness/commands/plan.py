@@ -1,0 +1,134 @@
+"""``pytest-fairness plan``: how large a sample an effect takes, or what a suite costs before anything is paid for."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict
+from typing import Any
+
+from pytest_fairness.commands import Told
+
+_KINDS = ("numeric", "ordinal", "narrative", "binary", "categorical", "refusal")
+
+
+def add(subparsers: Any) -> None:
+    """Declare ``plan``."""
+    parser = subparsers.add_parser(
+        "plan",
+        help="the sample that an effect takes; the price of a suite before it runs",
+        description=(
+            "Plan a sample (names, templates, repetitions, calls) for an effect that must not be missed; or, with "
+            "--suite, collect a suite and tell what it would ask, what that costs and what its designs can find out. "
+            "Nothing is asked of any endpoint. Exit code 1: a test of the suite has a design that can never conclude."
+        ),
+    )
+    parser.add_argument("--kind", choices=_KINDS, default="numeric", help="the kind of outcome (numeric)")
+    parser.add_argument("--groups", type=int, default=2, metavar="N", help="groups compared (2)")
+    parser.add_argument("--effect", type=float, default=0.5, metavar="D", help="d that must not be missed (0.5)")
+    parser.add_argument("--power", type=float, default=0.8, metavar="P", help="how often it is found (0.8)")
+    parser.add_argument("--icc", type=float, default=0.04, help="share of the variance between names (0.04)")
+    parser.add_argument("--alpha", type=float, default=0.05, help="level of the family of tests (0.05)")
+    parser.add_argument(
+        "--correction",
+        choices=("bonferroni", "holm", "fdr_bh"),
+        default="bonferroni",
+        help="planned for Bonferroni, whatever is chosen: the others never need more",
+    )
+    parser.add_argument("--rate", type=float, default=0.5, help="expected rate of a yes/no outcome (0.5)")
+    parser.add_argument("--names", type=int, metavar="N", help="names a group, if they are given")
+    parser.add_argument("--templates", type=int, default=5, metavar="N", help="templates (5)")
+    parser.add_argument("--repetitions", type=int, default=2, metavar="N", help="repetitions (2)")
+    parser.add_argument("--endpoint", metavar="NAME", help="price the suite for this endpoint of endpoints.yaml")
+    parser.add_argument("--concurrency", type=int, metavar="N", help="requests in flight (the suite's own setting)")
+    parser.add_argument("--latency", type=float, default=2.0, metavar="S", help="seconds a request takes (2)")
+    parser.add_argument("--reply-tokens", type=int, default=200, metavar="N", help="tokens of a usual reply (200)")
+    parser.add_argument("--json", action="store_true", help="tell it as JSON")
+    parser.add_argument(
+        "--suite",
+        nargs=argparse.REMAINDER,
+        metavar="PYTEST_ARGUMENT",
+        help="price the suite that pytest would run with these arguments; comes last",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> Told:
+    """Plan a sample, or price a suite. Raises UsageError for what cannot be planned or collected."""
+    return _sample(arguments) if arguments.suite is None else _suite(arguments)
+
+
+# ---------------------------------------------------------------- a sample
+
+
+def _sample(arguments: argparse.Namespace) -> Told:
+    from pytest_fairness.analysis.planning import plan_sample
+    from pytest_fairness.commands.suite_table import percent
+    from pytest_fairness.model import to_json
+
+    plan = plan_sample(
+        arguments.kind,
+        groups=arguments.groups,
+        effect=arguments.effect,
+        power=arguments.power,
+        icc=arguments.icc,
+        alpha=arguments.alpha,
+        names=arguments.names,
+        templates=arguments.templates,
+        repetitions=arguments.repetitions,
+        rate=arguments.rate,
+    )
+    notes = list(plan.notes)
+    if arguments.correction != "bonferroni":
+        notes.append(f"planned for Bonferroni; {arguments.correction} never needs more")
+    if arguments.json:
+        return Told(json.dumps(to_json({**asdict(plan), "notes": notes}), indent=2) + "\n")
+    rows = [
+        ("names a group", str(plan.names)),
+        ("templates", str(plan.templates)),
+        ("repetitions", str(plan.repetitions)),
+        ("calls", f"{plan.calls:,} ({plan.calls_per_group:,} a group)"),
+        ("finds", f"d = {plan.mde:.2f} in {percent(plan.power)} of audits (asked for: d = {plan.effect:g})"),
+        ("passes", f"{percent(plan.pass_probability)} of pairs without a difference"),
+        (
+            "assumes",
+            f"{plan.kind} outcome, {plan.groups} groups, ICC {plan.icc:g}, {plan.family} tests at {plan.alpha:g}",
+        ),
+    ]
+    lines = [f"{name:<14} {value}" for name, value in rows]
+    return Told("\n".join([*lines, *(f"note: {note}" for note in notes), ""]))
+
+
+# ---------------------------------------------------------------- a suite
+
+
+def _suite(arguments: argparse.Namespace) -> Told:
+    from pytest_fairness.commands.suite_price import Assumptions, collect, price_suite
+    from pytest_fairness.commands.suite_table import suite_table
+    from pytest_fairness.errors import UsageError
+    from pytest_fairness.model import to_json
+
+    for name, value in (
+        ("--latency", arguments.latency),
+        ("--reply-tokens", arguments.reply_tokens),
+        ("--concurrency", arguments.concurrency),
+    ):
+        if value is not None and not value > 0:
+            raise UsageError(f"{name}={value!r}: must be above 0")
+    assumed = Assumptions(
+        reply_tokens=arguments.reply_tokens,
+        latency=arguments.latency,
+        concurrency=arguments.concurrency,
+        kind=arguments.kind,
+        power=arguments.power,
+        icc=arguments.icc,
+        alpha=arguments.alpha,
+        rate=arguments.rate,
+    )
+    facts = collect(arguments.suite, arguments.endpoint)
+    suite = price_suite(facts, assumed, asked_for=arguments.endpoint is not None)
+    code = 1 if suite.problems else 0
+    if arguments.json:
+        told = {**asdict(suite), "assumed": asdict(assumed), "problems": suite.problems}
+        return Told(json.dumps(to_json(told), indent=2) + "\n", code)
+    return Told(suite_table(suite, assumed), code)

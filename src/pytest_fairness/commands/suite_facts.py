@@ -1,0 +1,217 @@
+"""A pytest plugin for ``pytest-fairness plan --suite``: after collection, write down what each test would ask.
+
+Loaded with ``-p`` into a ``pytest --collect-only`` of its own. It asks nothing and opens no run; the facts go as JSON
+to the file that the environment variable names.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_fairness import collecting, guest
+from pytest_fairness.model import JSON
+
+if TYPE_CHECKING:
+    from pytest_fairness.planned import Entry, Planned
+    from pytest_fairness.session import FairnessSession
+
+FACTS_FILE = "PYTEST_FAIRNESS_PLAN"
+_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "max_tokens_to_sample", "num_predict")
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """The requests of one trial: how many, messages and UTF-8 bytes in them, and earlier replies sent along."""
+
+    requests: int = 0
+    messages: int = 0
+    text: int = 0
+    replies: int = 0
+
+    def __add__(self, other: Requests) -> Requests:
+        return Requests(
+            self.requests + other.requests,
+            self.messages + other.messages,
+            self.text + other.text,
+            self.replies + other.replies,
+        )
+
+    def to_json(self) -> dict[str, JSON]:
+        return {"requests": self.requests, "messages": self.messages, "text": self.text, "replies": self.replies}
+
+
+def requests_of(entry: Entry) -> tuple[Requests, Requests]:
+    """The fewest and the most requests that one trial of *entry* makes.
+
+    A conversation sends its earlier turns and their replies again with each turn. A pipeline gives each step the
+    reply to the one before. Of strategies, the first may do, or all may be tried.
+    """
+    from pytest_fairness.running.scripts import Escalation, Pipeline
+
+    cell, script = entry.cell, entry.script
+    if isinstance(script, Escalation):
+        ladder = [_conversation(cell.system, rung.turns) for rung in script.rungs]
+        return ladder[0], sum(ladder, Requests())
+    if isinstance(script, Pipeline):
+        steps = Requests()
+        for step, turn in enumerate(cell.turns):
+            system = script.systems[step]
+            steps += Requests(1, 1 + (system is not None), _size(turn) + _size(system), int(step > 0))
+        return steps, steps
+    whole = _conversation(cell.system, cell.turns)
+    return whole, whole
+
+
+def _conversation(system: str | None, turns: tuple[str, ...]) -> Requests:
+    found = Requests()
+    for at in range(len(turns)):
+        said = sum(_size(turn) for turn in turns[: at + 1]) + _size(system)
+        found += Requests(1, 2 * at + 1 + (system is not None), said, at)
+    return found
+
+
+def _size(text: str | None) -> int:
+    return 0 if text is None else len(text.encode("utf-8", "surrogatepass"))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    path = os.environ.get(FACTS_FILE)
+    if path is None or hasattr(session.config, "workerinput"):
+        return
+    fairness = guest.session_if_any(session.config)
+    tests: list[JSON] = [] if fairness is None else list(_tests(fairness, session.items))
+    facts: dict[str, JSON] = {"tests": tests, "items": len(session.items), "failed": session.testsfailed}
+    if fairness is not None:
+        facts |= {"endpoint": _endpoint(fairness), "concurrency": fairness.settings.concurrency}
+    Path(path).write_text(json.dumps(facts), encoding="utf-8")
+
+
+def _endpoint(fairness: FairnessSession) -> dict[str, JSON]:
+    from pytest_fairness.errors import FairnessError
+
+    try:
+        endpoint = fairness.configured_endpoint()
+    except FairnessError as error:
+        return {"name": fairness.settings.endpoint, "price": None, "problem": str(error)}
+    price = endpoint.price
+    return {
+        "name": endpoint.name,
+        "simulated": endpoint.simulated,
+        "parameters": dict(endpoint.default_parameters),
+        "price": None
+        if price is None
+        else {
+            "input_per_million": price.input_per_million,
+            "output_per_million": price.output_per_million,
+            "per_call": price.per_call,
+        },
+    }
+
+
+def _tests(fairness: FairnessSession, items: list[pytest.Item]) -> Iterator[dict[str, JSON]]:
+    """One entry a test, tier and temperature; of per-cell items, the cells that are selected."""
+    groups: dict[collecting.Selection, list[pytest.Item]] = {}
+    for item in items:
+        function = collecting.key_of(item, getattr(item, "originalname", item.name))
+        parameters = getattr(getattr(item, "callspec", None), "params", {})
+        if function in fairness.grids and not item.get_closest_marker("skip"):
+            key = function, parameters["tier"], parameters.get("fairness_temperature")
+            groups.setdefault(key, []).append(item)
+    chosen = collecting.selected_cells(items)
+    asked: set[str] = set()
+    for key, members in groups.items():
+        function, tier, temperature = key
+        yield _facts(members, fairness.grids[function], tier, temperature, chosen.get(key), asked)
+
+
+def _facts(
+    items: list[pytest.Item],
+    planned: Planned,
+    tier: int,
+    temperature: float | None,
+    cells: tuple[int, ...] | None,
+    asked: set[str],
+) -> dict[str, JSON]:
+    """*asked* holds the trials of the tests before, by what they send: a run asks each once."""
+    from pytest_fairness.running.keys import content_key
+
+    entries = planned.entries(tier, (lambda _text: True, ""), cells)
+    first, fewest, most, again = items[0], Requests(), Requests(), 0
+    parameters = {**planned.parameters, **({} if temperature is None else {"temperature": temperature})}
+    system = _system(first)
+    for entry in entries:
+        low, high = requests_of(entry)
+        script = None if entry.script is None else entry.script.identity()
+        for repetition in range(entry.first, entry.first + planned.repetitions):
+            sent = content_key({"system": system, "own": id(entry.system)}, parameters, entry.cell, repetition, script)
+            if sent in asked:
+                again += 1
+                continue
+            asked.add(sent)
+            fewest, most = fewest + low, most + high
+    name = f"{first.parent.nodeid}::{getattr(first, 'originalname', first.name)}" if first.parent else first.nodeid
+    return {
+        "test": name,
+        "tier": tier,
+        "temperature": parameters.get("temperature"),
+        "items": len(items),
+        "cells": len(entries),
+        "repetitions": planned.repetitions,
+        "trials": len(entries) * planned.repetitions,
+        "asked_before": again,
+        "fewest": fewest.to_json(),
+        "most": most.to_json(),
+        "longest": max((requests_of(entry)[1].requests for entry in entries), default=0),
+        "output_limit": output_limit(parameters),
+        "own_endpoint": _brings_its_own(first) or any(entry.system is not None for entry in entries),
+        "choices": planned.tiers_by_arm,
+        "classes": {} if planned.tiers_by_arm else _classes(entries, planned.repetitions),
+    }
+
+
+def output_limit(parameters: Mapping[str, Any]) -> int | None:
+    """The most tokens that a reply may have; None without a limit."""
+    given = [parameters.get(name) for name in _LIMITS]
+    return max((value for value in given if type(value) is int and value > 0), default=None)
+
+
+def _brings_its_own(item: pytest.Item) -> bool:
+    """Whether the project overrides the ``endpoint`` fixture: then only the test knows what is asked."""
+    fixtures = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
+    found = fixtures.get("endpoint") or ()
+    return any(fixture.func.__module__ != "pytest_fairness.fixtures" for fixture in found[-1:])
+
+
+def _system(item: pytest.Item) -> str:
+    """What tells the system under test of one test from that of another: the ``endpoint`` fixture that it gets."""
+    fixtures = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
+    return " ".join(f"{fixture.baseid} {fixture.func.__module__}" for fixture in fixtures.get("endpoint") or ())
+
+
+def _classes(entries: list[Entry], repetitions: int) -> dict[str, JSON]:
+    """For each protected class and group: cells, trials and names (or personas; 0 where there are none)."""
+    cells: dict[str, dict[str, int]] = {}
+    names: dict[tuple[str, str], set[str]] = {}
+    for entry in entries:
+        for protected, group in entry.cell.groups.items():
+            counts = cells.setdefault(protected, {})
+            counts[group] = counts.get(group, 0) + 1
+            known = names.setdefault((protected, group), set())
+            name = entry.cell.name if entry.cell.name is not None else entry.cell.persona
+            if name is not None:
+                known.add(name)
+    return {
+        protected: {
+            group: {"cells": count, "trials": count * repetitions, "names": len(names[protected, group])}
+            for group, count in counts.items()
+        }
+        for protected, counts in cells.items()
+    }

@@ -1,0 +1,211 @@
+"""What a collected suite would cost in tokens, dollars and time, and what its designs can find out."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pytest_fairness.analysis.planning import DesignPower, assess_design
+from pytest_fairness.commands.suite_facts import FACTS_FILE, output_limit
+from pytest_fairness.endpoints.protocol import Price
+from pytest_fairness.errors import UsageError
+from pytest_fairness.running.budget import UNLIMITED_OUTPUT
+
+BYTES_A_TOKEN = 4
+"""A rule of thumb for English text; other scripts take more tokens a byte."""
+TOKENS_A_MESSAGE = 4
+"""A message's role and separators, about."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assumptions:
+    """What the plan takes for granted: length of replies (tokens), seconds a request, requests in flight, and the
+    statistics of the outcome."""
+
+    reply_tokens: int = 200
+    latency: float = 2.0
+    concurrency: int | None = None
+    kind: str = "numeric"
+    power: float = 0.8
+    icc: float = 0.04
+    alpha: float = 0.05
+    rate: float = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PricedTest:
+    """One test (tier, temperature) of the suite.
+
+    ``asked_before`` of its trials are those of tests before it: a run asks each once, and they are not priced again.
+    ``requests``, ``input_tokens`` and ``output_tokens`` are what is to be expected, ``most_requests`` the most
+    (strategies tried to the end). ``cost`` is expected and ``most_cost`` the most in US dollars, with replies as long
+    as they may get; None where the price is unknown. ``classes`` says what each protected class can find out.
+    """
+
+    test: str
+    tier: int
+    temperature: float | None
+    items: int
+    cells: int
+    trials: int
+    asked_before: int
+    requests: int
+    most_requests: int
+    input_tokens: int
+    output_tokens: int
+    cost: float | None
+    most_cost: float | None
+    seconds: float
+    choices: bool
+    classes: Mapping[str, DesignPower]
+    shapes: Mapping[str, tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PricedSuite:
+    """The whole suite. ``unpriced`` says why a price is unknown, empty where it is known."""
+
+    endpoint: str
+    simulated: bool
+    concurrency: int
+    tests: tuple[PricedTest, ...]
+    unpriced: str = ""
+
+    @property
+    def problems(self) -> list[str]:
+        """Tests none of whose protected classes can ever PASS and FAIL; which of them a test judges, only it knows."""
+        return [
+            f"{test.test}: no protected class can ever both PASS and FAIL ({_reasons(test.classes)})"
+            for test in self.tests
+            if test.classes and not any(design.can_pass and design.can_fail for design in test.classes.values())
+        ]
+
+
+def _reasons(classes: Mapping[str, DesignPower]) -> str:
+    return ", ".join(f"{protected}: {design.why}" for protected, design in classes.items())
+
+
+def collect(arguments: Sequence[str], endpoint: str | None) -> dict[str, Any]:
+    """Facts of the suite that ``pytest *arguments*`` would run, collected in a process of its own.
+
+    Raises UsageError where pytest cannot collect it, with what pytest said; nothing is asked of any endpoint.
+    """
+    with tempfile.TemporaryDirectory(prefix="fairness-plan-") as folder:
+        path = Path(folder) / "facts.json"
+        chosen = [] if endpoint is None else [f"--fairness-endpoint={endpoint}"]
+        plugin = "pytest_fairness.commands.suite_facts"
+        command = [sys.executable, "-m", "pytest", *arguments, *chosen, "--collect-only", "-qq", "-p", plugin]
+        done = subprocess.run(  # noqa: S603 - the arguments are the user's own
+            command, env={**os.environ, FACTS_FILE: str(path)}, capture_output=True, text=True, check=False
+        )
+        facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"failed": 1}
+    if facts["failed"]:
+        said = "\n".join(part.strip() for part in (done.stdout[-3000:], done.stderr[-1000:]) if part.strip())
+        raise UsageError(f"the suite could not be collected (pytest's exit status {done.returncode}):\n{said}")
+    if not facts["tests"]:
+        raise UsageError(
+            f"no test with a grid among {facts['items']} collected items: nothing to price "
+            "(a fairness test has @pytest.mark.fairness_grid or fairness_pairs)"
+        )
+    return facts
+
+
+def price_suite(facts: Mapping[str, Any], assumed: Assumptions, *, asked_for: bool) -> PricedSuite:
+    """Price the *facts* of :func:`collect`. *asked_for*: the endpoint was named for all tests, so its price also
+    holds for tests that bring a system of their own."""
+    endpoint = facts["endpoint"]
+    price = None if endpoint["price"] is None else Price(**endpoint["price"])
+    concurrency = assumed.concurrency or facts["concurrency"]
+    default_limit = output_limit(endpoint.get("parameters") or {})
+    unknown = []
+    if price is None:
+        told = endpoint.get("problem") or "it is not in the price table; give price: in endpoints.yaml"
+        unknown.append(f"the price of endpoint {endpoint['name']!r} is unknown: {told}")
+    if any(test["own_endpoint"] for test in facts["tests"]) and not asked_for:
+        unknown.append(
+            "tests that bring a system of their own have no known price: name the endpoint behind it with --endpoint"
+        )
+    return PricedSuite(
+        endpoint=endpoint["name"],
+        simulated=bool(endpoint.get("simulated")),
+        concurrency=concurrency,
+        tests=tuple(
+            _priced(
+                test, None if test["own_endpoint"] and not asked_for else price, default_limit, concurrency, assumed
+            )
+            for test in facts["tests"]
+        ),
+        unpriced="; ".join(unknown),
+    )
+
+
+def _priced(
+    test: Mapping[str, Any], price: Price | None, default_limit: int | None, concurrency: int, assumed: Assumptions
+) -> PricedTest:
+    limit = test["output_limit"] or default_limit
+    reply = assumed.reply_tokens if limit is None else min(assumed.reply_tokens, limit)
+    longest = limit or UNLIMITED_OUTPUT
+    few, most = test["fewest"], test["most"]
+    tokens, replies = _input_tokens(few, reply), few["requests"] * reply
+    return PricedTest(
+        test=test["test"],
+        tier=test["tier"],
+        temperature=test["temperature"],
+        items=test["items"],
+        cells=test["cells"],
+        trials=test["trials"],
+        asked_before=test["asked_before"],
+        requests=few["requests"],
+        most_requests=most["requests"],
+        input_tokens=tokens,
+        output_tokens=replies,
+        cost=_cost(price, few["requests"], tokens, replies),
+        # At the most a byte is a token, as in the account that keeps the cap.
+        most_cost=_cost(
+            price,
+            most["requests"],
+            most["text"] + 16 * most["messages"] + most["replies"] * longest,
+            most["requests"] * longest,
+        ),
+        seconds=max(few["requests"] / concurrency, min(few["requests"], test["longest"])) * assumed.latency,
+        choices=test["choices"],
+        classes={name: _assess(groups, test, assumed) for name, groups in test["classes"].items() if len(groups) > 1},
+        shapes={
+            name: (len(groups), min(group["names"] for group in groups.values()))
+            for name, groups in test["classes"].items()
+        },
+    )
+
+
+def _input_tokens(requests: Mapping[str, int], reply: int) -> int:
+    return requests["text"] // BYTES_A_TOKEN + TOKENS_A_MESSAGE * requests["messages"] + reply * requests["replies"]
+
+
+def _cost(price: Price | None, requests: int, tokens_in: int, tokens_out: int) -> float | None:
+    if price is None:
+        return None
+    tokens = tokens_in * price.input_per_million + tokens_out * price.output_per_million
+    return tokens / 1_000_000 + requests * price.per_call
+
+
+def _assess(groups: Mapping[str, Mapping[str, int]], test: Mapping[str, Any], assumed: Assumptions) -> DesignPower:
+    fewest = min(group["trials"] for group in groups.values())
+    cells = min(group["cells"] for group in groups.values())
+    return assess_design(
+        assumed.kind,
+        groups=len(groups),
+        names=min(group["names"] for group in groups.values()),
+        trials=fewest,
+        distinct=cells if test["temperature"] == 0 else fewest,
+        power=assumed.power,
+        icc=assumed.icc,
+        alpha=assumed.alpha,
+        rate=assumed.rate,
+    )

@@ -1,0 +1,322 @@
+"""``pytest-fairness plan``: samples that are large enough, and suites priced before anything is asked."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_fairness.analysis.planning import assess_design, plan_sample
+from pytest_fairness.cli import main
+from pytest_fairness.commands.suite_facts import Requests, output_limit, requests_of
+from pytest_fairness.commands.suite_price import Assumptions, collect, price_suite
+from pytest_fairness.errors import UsageError
+from pytest_fairness.model import Cell
+from pytest_fairness.planned import Entry
+from pytest_fairness.running.scripts import Escalation, Pipeline, Rung
+
+Cli = Callable[..., tuple[int, str, str]]
+
+ENDPOINTS = """
+endpoints:
+  - name: "paid"
+    type: "openai"
+    model: "made-up"
+    base_url: "http://localhost:1/v1"
+    price: {input_per_million: 2.0, output_per_million: 10.0}
+  - name: "unlisted"
+    type: "openai"
+    model: "made-up"
+    base_url: "http://localhost:1/v1"
+"""
+SUITE = """
+import pytest
+
+@pytest.mark.fairness_grid(
+    template=["Write a reference for {name}.", "Describe {name}, a nurse."],
+    groups={"gender": ["male", "female"]}, names=10, repetitions=3, parameters={"max_tokens": 50},
+)
+def test_whole(trials): ...
+
+@pytest.mark.fairness_grid(
+    template=["Write a reference for {name}."],
+    groups={"gender": ["male", "female"]}, names=10, repetitions=3, parameters={"max_tokens": 50},
+)
+def test_part_of_it(trials): ...
+
+@pytest.mark.fairness_grid(template="Greet {name}.", groups={"gender": ["male", "female"]}, names=2, repetitions=2)
+def test_cells(cell): ...
+
+@pytest.mark.fairness_grid(
+    template="Advise {name}.", groups={"gender": ["male", "female"]}, names=20, temperatures=["default", 0.0],
+)
+def test_heat(trials): ...
+
+class TestOwnSystem:
+    @pytest.fixture
+    def endpoint(self):
+        raise AssertionError("planning asks nothing")
+
+    @pytest.mark.fairness_grid(template="Hire {name}?", groups={"gender": ["male", "female"]}, names=20)
+    def test_own(self, trials): ...
+
+def test_no_grid(): ...
+"""
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
+    """Runs a command; gives its exit code, output and errors."""
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        code = main(arguments)
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("project")
+    (folder / "endpoints.yaml").write_text(ENDPOINTS, encoding="utf-8")
+    (folder / "test_suite.py").write_text(SUITE, encoding="utf-8")
+    (folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def facts(project: Path) -> dict[str, Any]:
+    """What the whole suite would ask, collected once."""
+    return collect([str(project), "-p", "no:cacheprovider"], "paid")
+
+
+def by_test(facts: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {f"{t['test'].split('::', 1)[1]} {t['temperature']}": t for t in facts["tests"]}
+
+
+# ---------------------------------------------------------------- a sample
+
+
+def test_a_sample_is_planned_as_text_and_as_json(cli: Cli) -> None:
+    """Both say what ``plan_sample`` says."""
+    arguments = ("plan", "--kind", "numeric", "--groups", "4", "--effect", ".5", "--power", ".8", "--icc", ".04")
+    plan = plan_sample("numeric", groups=4, effect=0.5, power=0.8, icc=0.04)
+    code, text, _ = cli(*arguments)
+    assert code == 0
+    assert f"names a group  {plan.names}" in text
+    assert f"{plan.calls:,} ({plan.calls_per_group:,} a group)" in text
+    assert f"d = {plan.mde:.2f} in 80 % of audits" in text
+    told = json.loads(cli(*arguments, "--json")[1])
+    assert (told["names"], told["calls"], told["mde"]) == (plan.names, plan.calls, plan.mde)
+
+
+def test_another_correction_is_planned_for_bonferroni_and_says_so(cli: Cli) -> None:
+    """Holm never needs more, so the plan is on the safe side."""
+    plain, holm = cli("plan", "--groups", "3")[1], cli("plan", "--groups", "3", "--correction", "holm")[1]
+    assert holm == f"{plain}note: planned for Bonferroni; holm never needs more\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--effect", "0"), "effect=0.0"),
+        (("--groups", "1"), "groups=1"),
+        (("--names", "2", "--effect", ".1"), "names=2"),
+        (("--latency", "0", "--suite", "x"), "--latency=0.0"),
+        (("--concurrency", "-1", "--suite", "x"), "--concurrency=-1"),
+    ],
+)
+def test_what_cannot_be_planned_is_refused_with_the_argument(cli: Cli, arguments: tuple[str, ...], told: str) -> None:
+    """Exit code 2, and the argument by name."""
+    code, out, err = cli("plan", *arguments)
+    assert (code, out) == (2, "")
+    assert told in err
+
+
+def test_a_standing_design_is_assessed_as_the_planner_would() -> None:
+    """The design that the planner gives finds what it was planned for."""
+    plan = plan_sample("binary", groups=4, effect=0.5, templates=5, repetitions=2, rate=0.3)
+    found = assess_design(
+        "binary", groups=4, names=plan.names, trials=plan.calls_per_group, distinct=plan.names * 5, rate=0.3
+    )
+    assert (found.mde, found.pass_probability) == pytest.approx((plan.mde, plan.pass_probability))
+    assert (found.can_pass, found.can_fail, found.why) == (True, True, "")
+
+
+@pytest.mark.parametrize(
+    ("names", "trials", "distinct", "reach", "why"),
+    [
+        (20, 200, 100, (True, True), ""),
+        (20, 200, 29, (False, False), "29 distinct trials a group, at least 30 needed"),
+        (1, 200, 200, (True, False), "FAIL is capped at FLAG"),
+        (0, 200, 200, (True, False), "FAIL is capped at FLAG"),
+        (4, 40, 40, (False, True), "too small for a PASS"),
+    ],
+)
+def test_verdicts_out_of_reach_are_told(
+    names: int, trials: int, distinct: int, reach: tuple[bool, bool], why: str
+) -> None:
+    """Too few trials decide nothing, one name cannot FAIL, four names cannot PASS."""
+    found = assess_design("numeric", groups=2, names=names, trials=trials, distinct=distinct)
+    assert (found.can_pass, found.can_fail) == reach
+    assert why in found.why
+    with pytest.raises(UsageError, match="trials=0"):
+        assess_design("numeric", groups=2, names=2, trials=0, distinct=0)
+
+
+# ---------------------------------------------------------------- counting requests
+
+
+def a_cell(*turns: str, system: str | None = None) -> Cell:
+    return Cell(id="c", template="t", turns=turns, groups={}, system=system)
+
+
+def test_a_conversation_sends_what_was_said_before_again() -> None:
+    """Two turns: the second request holds both, and the reply between; the system prompt stands in each."""
+    few, most = requests_of(Entry(a_cell("abc", "de", system="s")))
+    assert few == most == Requests(requests=2, messages=2 + 4, text=(3 + 1) + (3 + 2 + 1), replies=1)
+
+
+def test_strategies_take_one_request_or_all_of_them() -> None:
+    """At the fewest the first strategy is answered; at the most all are tried."""
+    ladder = Escalation(
+        rungs=(Rung("plain", ("ab",)), Rung("role", ("x", "y"))), usable=lambda _text: True, version="1"
+    )
+    few, most = requests_of(Entry(a_cell("ab"), ladder))
+    assert few == Requests(1, 1, 2, 0)
+    assert most == Requests(3, 1 + 1 + 3, 2 + 1 + 2, 1)
+
+
+def test_a_pipeline_hands_each_reply_to_the_next_step() -> None:
+    """One request a step; bytes are counted in UTF-8."""
+    few, most = requests_of(Entry(a_cell("é", "{text}"), Pipeline(systems=(None, "ss"))))
+    assert few == most == Requests(2, 3, 2 + 6 + 2, 1)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "limit"),
+    [({}, None), ({"max_tokens": 50}, 50), ({"max_tokens": True}, None), ({"max_tokens": 5, "num_predict": 9}, 9)],
+)
+def test_the_limit_of_a_reply_is_read_from_the_parameters(parameters: dict[str, Any], limit: int | None) -> None:
+    assert output_limit(parameters) == limit
+
+
+# ---------------------------------------------------------------- a suite
+
+
+def test_a_suite_is_collected_test_by_test(facts: dict[str, Any]) -> None:
+    """Items, cells and trials; a temperature is a test of its own; a test without a grid is none."""
+    shapes = {name: (t["items"], t["cells"], t["trials"]) for name, t in by_test(facts).items()}
+    assert shapes == {
+        "test_whole None": (1, 40, 120),
+        "test_part_of_it None": (1, 20, 60),
+        "test_cells None": (4, 4, 8),
+        "test_heat None": (1, 40, 80),
+        "test_heat 0.0": (1, 40, 80),
+        "TestOwnSystem::test_own None": (1, 40, 80),
+    }
+
+
+def test_trials_of_an_earlier_test_are_not_counted_again(facts: dict[str, Any]) -> None:
+    """The same text for the same names, asked as often: a run asks it once."""
+    tests = by_test(facts)
+    assert tests["test_part_of_it None"]["asked_before"] == 60
+    assert tests["test_part_of_it None"]["fewest"]["requests"] == 0
+    assert tests["test_heat 0.0"]["asked_before"] == 0
+
+
+def test_the_price_is_that_of_the_tokens(facts: dict[str, Any]) -> None:
+    """Expected: a token for four bytes and four a message. At most: a token a byte, and replies at their limit."""
+    whole = price_suite(facts, Assumptions(reply_tokens=200, latency=3.0, concurrency=8), asked_for=True).tests[0]
+    text = by_test(facts)["test_whole None"]["fewest"]["text"]
+    assert whole.requests == whole.most_requests == 120
+    assert whole.input_tokens == text // 4 + 4 * 120
+    assert whole.output_tokens == 120 * 50
+    assert whole.cost == pytest.approx((whole.input_tokens * 2.0 + 6000 * 10.0) / 1e6)
+    assert whole.most_cost == pytest.approx(((text + 16 * 120) * 2.0 + 6000 * 10.0) / 1e6)
+    assert whole.seconds == pytest.approx(120 / 8 * 3.0)
+
+
+def test_a_system_of_its_own_has_no_price_until_an_endpoint_is_named(facts: dict[str, Any]) -> None:
+    """Only the test knows what its system calls; naming an endpoint says that it is that."""
+    silent = price_suite(facts, Assumptions(), asked_for=False)
+    named = price_suite(facts, Assumptions(), asked_for=True)
+    assert [test.test for test in silent.tests if test.cost is None] == ["test_suite.py::TestOwnSystem::test_own"]
+    assert "--endpoint" in silent.unpriced
+    assert not [test for test in named.tests if test.cost is None]
+    assert named.unpriced == ""
+
+
+def test_designs_that_cannot_conclude_are_problems(facts: dict[str, Any]) -> None:
+    """Two names in one template; and at temperature 0 the copies do not count."""
+    suite = price_suite(facts, Assumptions(), asked_for=True)
+    assert [problem.split(":", 3)[2] for problem in suite.problems] == ["test_cells", "test_heat"]
+    heat = next(test for test in suite.tests if test.temperature == 0)
+    assert not heat.classes["gender"].can_pass
+    assert "20 distinct trials" in heat.classes["gender"].why
+
+
+def test_the_command_tells_it_all(cli: Cli, project: Path) -> None:
+    """One test selected by pytest's own arguments, priced, exit code 0; nothing is asked and no run is made."""
+    code, text, err = cli(
+        "plan", "--endpoint", "paid", "--latency", "1", "--suite", str(project), "-k", "whole", "-p", "no:cacheprovider"
+    )
+    assert (code, err) == (0, "")
+    assert "endpoint paid" in text
+    assert "2 groups of 10 names, finds d = " in text
+    assert "unknown" not in text
+    assert not (project / ".fairness").exists()
+
+
+def test_an_unknown_price_is_said_and_json_is_whole(cli: Cli, project: Path) -> None:
+    """null and the reason, never a guess; problems make exit code 1."""
+    code, text, _ = cli(
+        "plan", "--json", "--endpoint", "unlisted", "--suite", str(project), "-k", "cells", "-p", "no:cacheprovider"
+    )
+    told = json.loads(text)
+    assert code == 1
+    assert told["tests"][0]["cost"] is None
+    assert "'unlisted' is unknown" in told["unpriced"]
+    assert len(told["problems"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [(("-k", "no_grid"), "no test with a grid among 1 collected items"), (("--no-such-option",), "--no-such-option")],
+)
+def test_a_suite_that_cannot_be_priced_is_refused(
+    cli: Cli, project: Path, arguments: tuple[str, ...], told: str
+) -> None:
+    """Exit code 2, with what pytest said."""
+    code, out, err = cli("plan", "--suite", str(project), *arguments)
+    assert (code, out) == (2, "")
+    assert told in err
+
+
+def test_an_error_in_the_suite_is_told(cli: Cli, tmp_path: Path) -> None:
+    """A file that does not import is not left out of the price in silence."""
+    (tmp_path / "test_good.py").write_text(SUITE, encoding="utf-8")
+    (tmp_path / "test_broken.py").write_text("import no_such_module_at_all\n", encoding="utf-8")
+    code, _, err = cli("plan", "--suite", str(tmp_path), "-p", "no:cacheprovider")
+    assert code == 2
+    assert "no_such_module_at_all" in err
+
+
+def test_node_ids_cannot_write_to_the_terminal(facts: dict[str, Any]) -> None:
+    """A hostile test name is spelled out."""
+    from pytest_fairness.commands.suite_table import suite_table
+
+    hostile = {**facts, "tests": [{**facts["tests"][0], "test": "test_a.py::test\x1b[31m"}]}
+    text = suite_table(price_suite(hostile, Assumptions(), asked_for=True), Assumptions())
+    assert "\x1b" not in text
+
+
+def test_planning_leaves_the_environment_alone(facts: dict[str, Any]) -> None:
+    """The file's name goes to the child process only."""
+    assert facts["failed"] == 0
+    assert "PYTEST_FAIRNESS_PLAN" not in os.environ
