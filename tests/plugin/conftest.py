@@ -7,7 +7,23 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+# Sessions in this process forget what they imported when they end, and some libraries cannot be imported twice: what
+# a session imports is imported here before.
+import aiohttp  # noqa: F401
+import jinja2  # noqa: F401
+import pandas as pd  # noqa: F401
 import pytest
+import scipy.special  # noqa: F401
+import yaml  # noqa: F401
+from vaderSentiment import vaderSentiment  # noqa: F401
+
+import pytest_fairness.analysis.baseline
+import pytest_fairness.analysis.disparity
+import pytest_fairness.analysis.four_fifths
+import pytest_fairness.asserts
+import pytest_fairness.endpoints
+import pytest_fairness.reports.html
+import pytest_fairness.session  # noqa: F401
 
 Run = Callable[..., pytest.RunResult]
 
@@ -42,13 +58,29 @@ endpoints:
 
 @pytest.fixture
 def run(pytester: pytest.Pytester, mode: list[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run pytest in the project folder, plain, with ``-n0`` and with ``-n2``."""
+    """Run pytest in the project folder, plain, with ``-n0`` and with ``-n2``.
+
+    Without workers it runs in this process, which spares each session the second that importing pandas takes. What
+    is about imports, signals or exit codes runs in a process of its own: ``run_apart``.
+    """
     monkeypatch.delenv("CI", raising=False)
+    apart = "-n2" in mode
 
     def go(*arguments: str) -> pytest.RunResult:
-        return pytester.runpytest_subprocess("-p", "no:cacheprovider", *mode, *arguments)
+        command = ("-p", "no:cacheprovider", *mode, *arguments)
+        if apart:
+            return pytester.runpytest_subprocess(*command)
+        # The filters of our own session, which turn every warning into an error, are not the project's.
+        return pytester.runpytest_inprocess("-W", "default", *command)
 
     return go
+
+
+@pytest.fixture
+def run_apart(pytester: pytest.Pytester, mode: list[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """The same, always in a process of its own."""
+    monkeypatch.delenv("CI", raising=False)
+    return lambda *arguments: pytester.runpytest_subprocess("-p", "no:cacheprovider", *mode, *arguments)
 
 
 @pytest.fixture

@@ -10,6 +10,13 @@ import pytest
 
 from .conftest import GRID, Run
 
+
+@pytest.fixture
+def run(run_apart: Run) -> Run:
+    """Sessions here end processes, or must not share one with ours."""
+    return run_apart
+
+
 HOSTILE = r"""
 import logging, warnings
 import pytest

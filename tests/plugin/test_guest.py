@@ -9,7 +9,7 @@ from .conftest import Run
 HEAVY = ("litellm", "scipy", "pandas", "statsmodels", "numpy", "aiohttp", "yaml", "vaderSentiment")
 
 
-def test_silent_and_light(pytester: pytest.Pytester, run: Run) -> None:
+def test_silent_and_light(pytester: pytest.Pytester, run_apart: Run) -> None:
     pytester.makepyfile(
         f"""
         import sys
@@ -22,7 +22,7 @@ def test_silent_and_light(pytester: pytest.Pytester, run: Run) -> None:
             assert "pytest_fairness.baselines.extension" not in sys.modules
         """
     )
-    result = run()
+    result = run_apart()
     result.assert_outcomes(passed=1)
     assert not [line for line in result.outlines if "fairness" in line and not line.startswith("plugins:")]
     assert not pytester.path.joinpath(".fairness").exists()
@@ -40,8 +40,8 @@ def test_the_output_is_that_of_a_session_without_it(pytester: pytest.Pytester) -
     assert lines() == lines("-p", "no:fairness")
 
 
-def test_a_folder_called_fairness_does_not_make_fairness_tests(pytester: pytest.Pytester, run: Run) -> None:
+def test_a_folder_called_fairness_does_not_make_fairness_tests(pytester: pytest.Pytester, run_apart: Run) -> None:
     pytester.mkpydir("fairness").joinpath("test_plain.py").write_text("def test_one(): pass")
-    result = run()
+    result = run_apart()
     result.assert_outcomes(passed=1)
     assert not pytester.path.joinpath(".fairness").exists()

@@ -14,6 +14,13 @@ from tests.support.servers import ModelServer
 
 from .conftest import GRID, MODELS, Run
 
+
+@pytest.fixture
+def run(run_apart: Run) -> Run:
+    """Sessions here end processes, or must not share one with ours."""
+    return run_apart
+
+
 #: Ends the process at the first touch of a socket, and says at the end whether litellm was imported.
 OFFLINE = """
 import os, sys

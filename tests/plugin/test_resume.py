@@ -12,6 +12,13 @@ import pytest
 
 from .conftest import GRID, Run
 
+
+@pytest.fixture
+def run(run_apart: Run) -> Run:
+    """Sessions here end processes, or must not share one with ours."""
+    return run_apart
+
+
 #: An application that counts what it is asked, dies in the middle if told so, and fails for a while.
 PROJECT = """
 import os

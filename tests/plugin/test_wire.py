@@ -15,6 +15,13 @@ from tests.support.servers import ModelServer
 
 from .conftest import GRID, Run
 
+
+@pytest.fixture
+def run(run_apart: Run) -> Run:
+    """Sessions here end processes, or must not share one with ours."""
+    return run_apart
+
+
 KEY = "sk-canary-0123456789abcdef"
 ENDPOINTS = """
 endpoints:
