@@ -97,9 +97,7 @@ class TestEveryModule:
     def test_only_statistics_imports_scipy_and_statsmodels(self, path: Path) -> None:
         own = path.relative_to(PACKAGE).with_suffix("").parts[0]
         if own != "statistics":
-            assert not {
-                m for m in imports(path, runtime=False) if m.split(".")[0] in ("scipy", "statsmodels")
-            }
+            assert not {m for m in imports(path, runtime=False) if m.split(".")[0] in ("scipy", "statsmodels")}
 
     def test_nothing_imports_the_plugin(self, path: Path) -> None:
         assert "pytest_fairness.plugin" not in imports(path, runtime=False)

@@ -54,14 +54,10 @@ def parse(entry: object, source: str, *, of_file: bool = False) -> Justification
     needed = {*_KEYS, *(["test"] if of_file else [])}
     for key in entry:
         if key not in allowed:
-            raise UsageError(
-                f"{source}: unknown key {key!r}; a justification has {', '.join(sorted(allowed))}"
-            )
+            raise UsageError(f"{source}: unknown key {key!r}; a justification has {', '.join(sorted(allowed))}")
     for key in sorted(needed):
         if not str(entry.get(key) or "").strip():
-            raise UsageError(
-                f"{source}: {key!r} is missing; a FLAG passes only with a documented justification"
-            )
+            raise UsageError(f"{source}: {key!r} is missing; a FLAG passes only with a documented justification")
     values: dict[str, Any] = {key: str(value) for key, value in entry.items()}
     for key in ("date", "expiry"):
         try:
@@ -78,9 +74,7 @@ def read_file(path: Path) -> tuple[Justification, ...]:
     entries = load(path.read_text(encoding="utf-8"), str(path))
     if not isinstance(entries, list):
         raise UsageError(f"{path}: expected a list of justifications")
-    return tuple(
-        parse(entry, f"{path}, entry {index}", of_file=True) for index, entry in enumerate(entries, 1)
-    )
+    return tuple(parse(entry, f"{path}, entry {index}", of_file=True) for index, entry in enumerate(entries, 1))
 
 
 def find(justifications: Iterable[Justification], finding: Finding, nodeid: str) -> Mapping[str, JSON] | None:

@@ -31,9 +31,7 @@ def summary(scores: list[float] = SCORES, *, unscored: int = 0, refused: int = 0
     """Ten personas, p00 to p09, half of them in each of two categories."""
     ids = [f"p{number:02d}" for number in range(len(scores))]
     return ScoreSummary(
-        personas={
-            key: PersonaScore(mean=score, n=3, sd=1.5, df=2) for key, score in zip(ids, scores, strict=True)
-        },
+        personas={key: PersonaScore(mean=score, n=3, sd=1.5, df=2) for key, score in zip(ids, scores, strict=True)},
         categories={"gender=female": tuple(ids[::2]), "gender=male": tuple(ids[1::2])},
         overall=sum(scores) / len(scores) if scores else 0.0,
         repetitions=3,

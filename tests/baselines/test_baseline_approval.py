@@ -39,9 +39,7 @@ def git(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Git:
 
     def run(*arguments: str) -> str:
         identity = ["-c", "user.name=Someone", "-c", "user.email=someone@example.org"]
-        done = subprocess.run(
-            ["git", *identity, *arguments], cwd=tmp_path, check=True, capture_output=True, text=True
-        )
+        done = subprocess.run(["git", *identity, *arguments], cwd=tmp_path, check=True, capture_output=True, text=True)
         return done.stdout.strip()
 
     run("init", "-q")

@@ -111,9 +111,7 @@ CHARACTERS = st.text(st.characters(), min_size=1).filter(whole)
 @given(CHARACTERS, st.floats(-1e9, 1e9), CHARACTERS)
 def test_any_text_survives(key: str, mean: float, justification: str) -> None:
     """Ids and justifications of any characters come back, lone surrogates too; the file is UTF-8."""
-    scores = ScoreSummary(
-        personas={key: PersonaScore(mean=mean, n=1)}, categories={key: (key,)}, overall=mean
-    )
+    scores = ScoreSummary(personas={key: PersonaScore(mean=mean, n=1)}, categories={key: (key,)}, overall=mean)
     document = replace(DOCUMENT, summary=scores, approval=replace(APPROVAL, justification=justification))
     again = read(document.to_text().encode("utf-8"))
     assert again.approval is not None
@@ -124,9 +122,7 @@ def test_any_text_survives(key: str, mean: float, justification: str) -> None:
 
 def test_what_a_reviewer_would_not_see_is_escaped() -> None:
     """Bidirectional and zero-width characters cannot make a line read as something else; letters stay."""
-    text = replace(
-        DOCUMENT, approval=replace(APPROVAL, justification="Überprüft \u202efdp\u200b\x1b[0m")
-    ).to_text()
+    text = replace(DOCUMENT, approval=replace(APPROVAL, justification="Überprüft \u202efdp\u200b\x1b[0m")).to_text()
     assert "Überprüft \\u202efdp\\u200b\\u001b[0m" in text
 
 
@@ -178,9 +174,7 @@ def test_a_truncated_file_is_noticed(cut: int) -> None:
 )
 def test_damage_of_any_kind_is_one_clear_error(content: bytes) -> None:
     """No traceback out of the JSON reader, whatever stands in the file."""
-    with pytest.raises(
-        BaselineError, match=r"^b\.json: this baseline is truncated or damaged: .*approve anew"
-    ):
+    with pytest.raises(BaselineError, match=r"^b\.json: this baseline is truncated or damaged: .*approve anew"):
         read(content)
 
 
@@ -188,9 +182,7 @@ def test_damage_of_any_kind_is_one_clear_error(content: bytes) -> None:
 def test_merge_conflict_markers_are_named_with_their_line(marker: str) -> None:
     """A merge of two approvals is nobody's approval: the message says so, and where."""
     lines = TEXT.splitlines()
-    with pytest.raises(
-        BaselineError, match=r"b\.json, line 5: .*merge-conflict markers.*take one side whole"
-    ):
+    with pytest.raises(BaselineError, match=r"b\.json, line 5: .*merge-conflict markers.*take one side whole"):
         read("\n".join([*lines[:4], marker, *lines[4:]]))
 
 
@@ -226,9 +218,7 @@ def test_a_copied_baseline_is_refused() -> None:
     content = TEXT.encode()
     assert BaselineDocument.for_test(content, where="b.json", test_id=TEST_ID, score=SCORE) == DOCUMENT
     for test_id, score in ((TEST_ID, "other"), ("other", SCORE)):
-        with pytest.raises(
-            BaselineError, match="the baseline of the score 'letter_score' of tests/test_letters"
-        ):
+        with pytest.raises(BaselineError, match="the baseline of the score 'letter_score' of tests/test_letters"):
             BaselineDocument.for_test(content, where="b.json", test_id=test_id, score=score)
 
 

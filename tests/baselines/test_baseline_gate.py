@@ -71,9 +71,7 @@ class TestComparing:
             ({"scorer": "s2"}, "the scorer changed"),
         ],
     )
-    def test_what_changed_since_the_approval_is_named(
-        self, desk: Desk, changes: dict[str, object], told: str
-    ) -> None:
+    def test_what_changed_since_the_approval_is_named(self, desk: Desk, changes: dict[str, object], told: str) -> None:
         """The same scores by other means still pass, and the notes say by which means."""
         desk.approve()
         finding = desk.check(fingerprints=replace(LIVE, **changes))
@@ -142,9 +140,7 @@ class TestApproving:
         assert "gpt-4 to gpt-5" in desk.approve(fingerprints=upgraded).notes[-2]
         assert "gpt-4" not in str(desk.check(fingerprints=upgraded).notes)
 
-    def test_a_regression_is_refused_with_the_option_that_allows_it(
-        self, desk: Desk, unchanged: Watch
-    ) -> None:
+    def test_a_regression_is_refused_with_the_option_that_allows_it(self, desk: Desk, unchanged: Watch) -> None:
         """It stays the failure that it is, with its table, and says how it could be approved."""
         desk.approve()
         unchanged(desk.file)
@@ -218,9 +214,7 @@ class TestApproving:
         desk.approve()
         unfit = Finding(assertion="baseline", verdict=Verdict.INCONCLUSIVE, reason=reason, sentence="Not so.")
         with pytest.raises(ApprovalRefusedError, match=rf"{reason}.* no yardstick: Not so\."):
-            desk.store(REGRESSION_TOO).check(
-                SCORE, summary(RISEN), lambda _: unfit, fingerprints=LIVE, simulated=False
-            )
+            desk.store(REGRESSION_TOO).check(SCORE, summary(RISEN), lambda _: unfit, fingerprints=LIVE, simulated=False)
 
     def test_no_score_at_all_is_refused(self, desk: Desk) -> None:
         """An empty baseline would pass for ever."""

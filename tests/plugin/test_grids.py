@@ -67,9 +67,7 @@ def test_the_marker_implies_fairness(pytester: pytest.Pytester, run: Run) -> Non
         ('template=["Hi {name}", "Hi {name}"], groups={"race_ethnicity": ["white", "black"]}', "the same text"),
     ],
 )
-def test_a_wrong_grid_names_the_test_and_the_fault(
-    pytester: pytest.Pytester, arguments: str, told: str
-) -> None:
+def test_a_wrong_grid_names_the_test_and_the_fault(pytester: pytest.Pytester, arguments: str, told: str) -> None:
     """A collection error, without a traceback into the plugin."""
     pytester.makepyfile(
         test_grid=f"""
@@ -109,9 +107,7 @@ def test_a_wrong_grid_names_the_test_and_the_fault(
         ),
     ],
 )
-def test_a_test_that_does_not_fit_its_marker_is_told_so(
-    pytester: pytest.Pytester, source: str, told: str
-) -> None:
+def test_a_test_that_does_not_fit_its_marker_is_told_so(pytester: pytest.Pytester, source: str, told: str) -> None:
     pytester.makepyfile(source)
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
     assert told in result.stdout.str()

@@ -24,9 +24,7 @@ def test_an_unbiased_endpoint_passes(pytester: pytest.Pytester, run: Run, findin
     assert finding["n_per_group"] == {"white": 80, "black": 80}
 
 
-def test_a_planted_bias_fails_and_names_the_group(
-    pytester: pytest.Pytester, run: Run, findings: Findings
-) -> None:
+def test_a_planted_bias_fails_and_names_the_group(pytester: pytest.Pytester, run: Run, findings: Findings) -> None:
     """d = .8 against one group: FAIL, with that group named as worse off, in the sentence and in the file."""
     pytester.makepyfile(GRID)
     pytester.path.joinpath("endpoints.yaml").write_text(BIASED, encoding="utf-8")
@@ -70,9 +68,7 @@ def test_a_flag_fails_and_says_how_to_justify_it(pytester: pytest.Pytester, run:
     result.stdout.fnmatch_lines(["*FLAG*", "*justification*"])
 
 
-def test_a_justified_flag_passes_and_is_listed(
-    pytester: pytest.Pytester, run: Run, findings: Findings
-) -> None:
+def test_a_justified_flag_passes_and_is_listed(pytester: pytest.Pytester, run: Run, findings: Findings) -> None:
     reason = '{"reason": "one site", "approver": "Jane", "date": "2026-01-01", "expiry": "2999-01-01"}'
     pytester.makepyfile(TABLE.replace("MARK", f"@pytest.mark.fairness(justification={reason})"))
     result = run()
@@ -109,9 +105,7 @@ def test_an_unclear_result_warns_and_fails_when_asked(pytester: pytest.Pytester,
     run("--fairness-require-conclusive").assert_outcomes(failed=1)
 
 
-def test_assertions_work_in_a_test_without_a_marker(
-    pytester: pytest.Pytester, run: Run, findings: Findings
-) -> None:
+def test_assertions_work_in_a_test_without_a_marker(pytester: pytest.Pytester, run: Run, findings: Findings) -> None:
     """A plain test that calls an assertion reports its finding like any other."""
     pytester.makepyfile(TABLE.replace("MARK\n", "").replace(".60, .48", ".60, .20"))
     run().assert_outcomes(failed=1)

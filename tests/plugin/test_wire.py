@@ -70,9 +70,7 @@ def test_the_suite_over_http(
     """The same suite against a server: every request it received is in the log, verbatim and once, and no other."""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     pytester.makepyfile(GRID + GRID.replace("test_tone", "test_tone_again"))
-    pytester.path.joinpath("endpoints.yaml").write_text(
-        ENDPOINTS.format(url=server.openai_url), encoding="utf-8"
-    )
+    pytester.path.joinpath("endpoints.yaml").write_text(ENDPOINTS.format(url=server.openai_url), encoding="utf-8")
     result = run("--fairness-endpoint", endpoint)
     result.assert_outcomes(passed=2)
 
@@ -88,18 +86,12 @@ def test_the_suite_over_http(
     assert KEY not in result.stdout.str() + result.stderr.str()
 
 
-def test_a_bias_behind_the_wire_is_found(
-    pytester: pytest.Pytester, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bias_behind_the_wire_is_found(pytester: pytest.Pytester, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """The server plants the bias and sees nothing but the prompt; the finding names the group it was planted on."""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     pytester.makepyfile(GRID)
-    with ModelServer(
-        simulated_endpoint(bias={"race_ethnicity": {"black": -1.0}}), signals=_signals()
-    ) as server:
-        pytester.path.joinpath("endpoints.yaml").write_text(
-            ENDPOINTS.format(url=server.openai_url), encoding="utf-8"
-        )
+    with ModelServer(simulated_endpoint(bias={"race_ethnicity": {"black": -1.0}}), signals=_signals()) as server:
+        pytester.path.joinpath("endpoints.yaml").write_text(ENDPOINTS.format(url=server.openai_url), encoding="utf-8")
         result = run("--fairness-endpoint", "direct")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*FAIL: black is worse off than white*"])
@@ -109,7 +101,5 @@ def _signals() -> dict[str, dict[str, str]]:
     """What a model knows of names: those of the grid, each with its group."""
     from pytest_fairness.design.grid import expand_grid
 
-    grid = expand_grid(
-        template="Write a landlord reference for {name}.", groups={"race_ethnicity": ["white", "black"]}
-    )
+    grid = expand_grid(template="Write a landlord reference for {name}.", groups={"race_ethnicity": ["white", "black"]})
     return {text: dict(groups) for cell in grid for text, groups in cell.signals.items()}

@@ -140,8 +140,7 @@ def approver(environ: Mapping[str, str], rootdir: Path) -> tuple[str, str]:
         login = ""
     if not login:
         raise ApprovalRefusedError(
-            f"Approval refused: nobody can be named as the approver. Set {APPROVER_VARIABLE}, or git's "
-            "user.name."
+            f"Approval refused: nobody can be named as the approver. Set {APPROVER_VARIABLE}, or git's user.name."
         )
     return login, "login"
 

@@ -100,9 +100,7 @@ class BaselineExtension(AbstractSyrupyExtension):
 def baseline_extension(folder: BaselineFolder, name: str, exchange: Exchange) -> type[BaselineExtension]:
     """The extension class for one baseline. Raises BaselineError where syrupy would own the folder."""
     _check_not_syrupys(folder.root)
-    return type(
-        "BoundBaselineExtension", (BaselineExtension,), {"folder": folder, "name": name, "exchange": exchange}
-    )
+    return type("BoundBaselineExtension", (BaselineExtension,), {"folder": folder, "name": name, "exchange": exchange})
 
 
 def _check_not_syrupys(root: Path) -> None:

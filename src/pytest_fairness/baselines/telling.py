@@ -36,9 +36,7 @@ def approved_finding(gate: Gate) -> Finding:
         f"Approved now by {approval.approved_by}, written to {gate.file}: {approval.justification}",
     )
     if gate.finding is None:
-        replaced = (
-            "the simulated baseline was replaced and" if gate.approved else "there was no baseline before:"
-        )
+        replaced = "the simulated baseline was replaced and" if gate.approved else "there was no baseline before:"
         finding = Finding(
             assertion="baseline",
             verdict=Verdict.PASS,
@@ -72,9 +70,7 @@ def _changes(gate: Gate) -> tuple[str, ...]:
     if not gate.changes or gate.approved is None:
         return ()
     approval = _approval(gate.approved)
-    return (
-        f"Since the approval by {approval.approved_by} at {approval.approved_at}, {'; '.join(gate.changes)}.",
-    )
+    return (f"Since the approval by {approval.approved_by} at {approval.approved_at}, {'; '.join(gate.changes)}.",)
 
 
 def _with_baseline(

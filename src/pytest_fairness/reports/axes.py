@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-
 #: Below this a picture shows nothing, and the arithmetic of ticks runs out of digits.
 _SMALLEST = 1e-9
 
