@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from pytest_fairness.endpoints.protocol import Endpoint
     from pytest_fairness.frame import Asked
     from pytest_fairness.planned import Entry, Planned
+    from pytest_fairness.running.endings import ParentWatch
     from pytest_fairness.running.engine import Engine
     from pytest_fairness.running.replaying import Replayer
     from pytest_fairness.session import FairnessSession
@@ -27,6 +29,7 @@ class Asking:
     def __init__(self, session: FairnessSession) -> None:
         self._session = session
         self._engines: dict[str, tuple[Endpoint, Engine | Replayer]] = {}
+        self._parent: ParentWatch | None = None
         self._prefetched: dict[tuple[Any, ...], dict[int, Asked]] = {}
 
     def trials_of(self, item: pytest.Item, system: Any, tier: int, temperature: float | None = None) -> pd.DataFrame:
@@ -130,12 +133,30 @@ class Asking:
                 deadline=self._session.time_left,
                 retry=Retry(unknown=settings.retry_unknown, errors=settings.retry_errors),
                 is_refusal=is_refusal,
-                progress=telling.progress(self._session.config, settings.progress),
+                progress=telling.progress(self._session.config, settings.progress, store),
             )
+            self._watch_controller()
             self._engines[key] = endpoint, engine
         return self._engines[key]
 
+    def _watch_controller(self) -> None:
+        """In a worker whose controller started it: stop asking when that is gone, as nobody is left to judge."""
+        controller = getattr(self._session.config, "workerinput", {}).get("fairness_controller")
+        if self._parent is None and controller is not None and controller == os.getppid():
+            from pytest_fairness.running.endings import ParentWatch
+
+            self._parent = ParentWatch(controller, self._halt)
+
+    def _halt(self) -> None:
+        from pytest_fairness.running.engine import Engine
+
+        for _, engine in list(self._engines.values()):
+            if isinstance(engine, Engine):
+                engine.halt("the session that this worker belongs to has ended; nothing more is sent")
+
     def close(self) -> None:
+        if self._parent is not None:
+            self._parent.stop()
         for _, engine in self._engines.values():
             engine.close()
         self._engines.clear()

@@ -92,6 +92,10 @@ class XdistBridge:
     def pytest_configure_node(self, node: object) -> None:
         session_of(self._config).introduce(node)
 
+    @pytest.hookimpl
+    def pytest_xdist_node_collection_finished(self) -> None:
+        session_of(self._config).show_workers()
+
 
 class WorkerBridge:
     """Sees to it that a warning's text can cross to the controller: xdist sends it beside the reports."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import time
 import uuid
 from collections.abc import Iterator, Sequence
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from pytest_fairness.planned import Planned, Usable
     from pytest_fairness.running.replaying import Recording
     from pytest_fairness.running.shards import Deal
+    from pytest_fairness.running.shared_progress import Watching
     from pytest_fairness.running.store import RunStore
     from pytest_fairness.scorers import Scorer
 
@@ -52,6 +54,9 @@ class FairnessSession:
         self.grids: dict[tuple[str, str], Planned] = {}
         self.selected: dict[collecting.Selection, tuple[int, ...]] = {}
         self.pulled: set[tuple[str, str]] = set()
+        self._watching: Watching | None = None
+        #: Whether the session was cut short.
+        self.interrupted = False
         #: Which trials this session asks, where it asks a shard.
         self.deal: Deal | None = None
         #: Whether every test of the project was asked for, so that what nobody claims can be told.
@@ -82,24 +87,44 @@ class FairnessSession:
 
                 self.deal = deal_of(self, items)
             self.ledger.collected.update(planned)
-            self.store.write_planned(planned)
+            if self._shares_disk:
+                self.store.write_planned(planned)
 
     def introduce(self, node: Any) -> None:
         """Tell an xdist worker what was resolved here, and which run it belongs to."""
         node.workerinput["fairness_settings"] = self.settings.to_dict()
         node.workerinput["fairness_token"] = self.token
         node.workerinput["fairness_started"] = self.started
+        node.workerinput["fairness_controller"] = os.getpid()
+        spec = node.gateway.spec
+        if not spec.popen or spec.chdir:  # perhaps on another machine, and perhaps with another disk
+            from pytest_fairness.running.runs import leave_sign
+
+            node.workerinput["fairness_sign"] = leave_sign(self.settings.run_dir, self.token)
 
     # ------------------------------------------------------------ the run
 
     @cached_property
     def store(self) -> RunStore:
+        from pytest_fairness.errors import StoreError
         from pytest_fairness.running.store import open_run
 
         settings = self.settings
+        if not self._shares_disk:
+            raise StoreError(
+                f"worker {self.worker} does not see the controller's {settings.run_dir}: put the runs on a disk that "
+                "both have, with --fairness-run-dir; or give each machine a session of its own, with "
+                "--fairness-shard K/N, and put those together with pytest-fairness merge"
+            )
         store = open_run(settings.run_dir, self.token, writer=self.worker, adopt=settings.resume)
         telling.start_manifest(store, settings, self.config.rootpath, session=self.name)
         return store
+
+    @property
+    def _shares_disk(self) -> bool:
+        """Whether this process sees the sign that the controller left in the folder of runs, if it had to leave one."""
+        sign: str | None = getattr(self.config, "workerinput", {}).get("fairness_sign")
+        return sign is None or (self.settings.run_dir / sign).is_file()
 
     @cached_property
     def recording(self) -> Recording | None:
@@ -247,7 +272,7 @@ class FairnessSession:
 
     def headline(self) -> list[str]:
         """The line that a session with fairness tests starts with; none in any other."""
-        if not self.ledger.collected or self.config.option.verbose < 0:
+        if self.worker is not None or not self.ledger.collected or self.config.option.verbose < 0:
             return []
         trials = sum(grid.calls for key, grid in self.grids.items() if key in self.pulled)
         run = telling.shown(self.store.directory, self.config.rootpath)
@@ -275,8 +300,23 @@ class FairnessSession:
         recorder: guest.Recorder = self.config.pluginmanager.getplugin("fairness-recorder")
         self.ledger.finished = recorder.finished
 
-    def finish(self) -> None:
+    def show_workers(self) -> None:
+        """In xdist's controller, once workers have begun a run: show how far they all are, in one line."""
+        if self._watching is None and self._workers_have_one:
+            from pytest_fairness.running.progress import Progress
+            from pytest_fairness.running.runs import find_run
+            from pytest_fairness.running.shared_progress import Watching
+
+            progress = telling.progress(self.config, self.settings.progress)
+            if isinstance(progress, Progress):
+                run = find_run(self.settings.run_dir, self.token)
+                self._watching = None if run is None else Watching(run / "state", progress)
+
+    def finish(self, exitstatus: int) -> None:
         """Close what is open; in the controller, write findings.json and the HTML report."""
+        if self._watching is not None:
+            self._watching.stop()
+        self.interrupted = exitstatus == pytest.ExitCode.INTERRUPTED
         self.asking.close()
         if not self.has_run:
             return
@@ -299,6 +339,8 @@ class FairnessSession:
         if self.complete and not terminal.stats.get("deselected") and not terminal.stats.get("error"):
             for line in telling.orphans(self.settings.baseline_dir, self.config.rootpath, self.ledger):
                 terminal.write_line(line, yellow=True)
+        if self.interrupted and self.settings.replay is None:
+            terminal.write_line(f"  to go on: the same command with --fairness-resume {self.store.directory.name}")
         if self.trouble is not None:
             terminal.write_line(f"fairness: the reports are not whole: {self.trouble}", red=True)
 

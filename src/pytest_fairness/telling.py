@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pytest_fairness.endpoints.protocol import Endpoint
     from pytest_fairness.ledger import Ledger
     from pytest_fairness.running.progress import Progress
+    from pytest_fairness.running.shared_progress import WorkerProgress
     from pytest_fairness.running.store import RunStore
     from pytest_fairness.settings import Settings
 
@@ -60,10 +61,16 @@ class Aside:
         """Every write is flushed."""
 
 
-def progress(config: pytest.Config, mode: str) -> Progress | None:
-    """Where the engine tells how far it is; nowhere under ``-q``, when told so, or in a worker (it has no terminal)."""
-    if mode == "off" or config.option.verbose < 0 or hasattr(config, "workerinput"):
+def progress(config: pytest.Config, mode: str, store: RunStore | None = None) -> Progress | WorkerProgress | None:
+    """Where the engine tells how far it is; nowhere under ``-q``, or when told so. A worker, which has no terminal,
+    leaves it in the folder of *store*, where its controller finds it.
+    """
+    if mode == "off" or config.option.verbose < 0:
         return None
+    if hasattr(config, "workerinput"):
+        from pytest_fairness.running.shared_progress import WorkerProgress
+
+        return None if store is None else WorkerProgress(store.state, store.writer)
     from pytest_fairness.running.progress import Progress
 
     return Progress(cast("TextIO", Aside(config)))

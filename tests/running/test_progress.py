@@ -108,7 +108,7 @@ def test_the_engine_tells_every_trial(engine_for: EngineMaker) -> None:
     calls: list[str] = []
 
     class Sink:
-        def begin(self, planned: int, label: str) -> None:
+        def begin(self, planned: int, label: str, of: str = "") -> None:
             calls.append(f"begin {planned} {label}")
 
         def advance(self, trial: Trial) -> None:

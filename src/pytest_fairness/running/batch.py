@@ -65,6 +65,7 @@ class Batch:
         finish: Callable[[Conversation], Trial],
         progress: ProgressSink | None,
         label: str,
+        of: str = "",
     ) -> None:
         self.asked: dict[str, Trial] = {}
         self.late = False
@@ -77,6 +78,7 @@ class Batch:
         self._finish = finish
         self._progress = progress
         self._label = label
+        self._of = of
         self._begin = begin
         self._planned = len(keys)
         self._taken = 0
@@ -100,7 +102,7 @@ class Batch:
         that was under way is logged, and gives up the claims of what was not asked.
         """
         if self._progress is not None:
-            self._progress.begin(self._planned, self._label)
+            self._progress.begin(self._planned, self._label, self._of)
         try:
             while True:
                 count = min(self._policy.concurrency, self._planned)
@@ -116,6 +118,11 @@ class Batch:
                 self._progress.end()
         if self._error is not None:
             raise self._error
+
+    def fail(self, error: FairnessError) -> None:
+        """Send nothing more; what is under way may end, and then *error* is raised by :meth:`run`."""
+        self._error = self._error or error
+        self.stop()
 
     def stop(self) -> None:
         """Send nothing more; what is under way may end."""

@@ -3,6 +3,7 @@ used."""
 
 from __future__ import annotations
 
+import hashlib
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -17,6 +18,7 @@ from pytest_fairness.running.attempts import Asker, sent_parameters
 from pytest_fairness.running.batch import Batch, Policy, not_run
 from pytest_fairness.running.budget import Budget
 from pytest_fairness.running.conversation import Conversation, PlannedTrial
+from pytest_fairness.running.endings import ended_as_by_ctrl_c
 from pytest_fairness.running.keys import content_key, identity_hash
 from pytest_fairness.running.loop import LoopThread
 from pytest_fairness.running.order import interleaved
@@ -93,6 +95,8 @@ class Engine:
         self._mutex = threading.Lock()
         self._stopped: EndpointError | None = None
         self._introduced = False
+        self._of = ""
+        self._batch: Batch | None = None
         self._used: set[tuple[str, str]] = set()
 
     def key_of(self, planned: PlannedTrial) -> str:
@@ -125,6 +129,7 @@ class Engine:
                     else:
                         found[key], cells[key] = trial_of(record), record["cell"]["id"]
             if missing:
+                self._of = hashlib.sha256("".join(sorted(set(keys))).encode()).hexdigest()[:16]
                 found |= self._ask(missing, cells)
             self._log_uses(keys, planned, cells)
             self.store.flush()
@@ -154,11 +159,12 @@ class Engine:
     def _wait_for(self, missing: dict[str, PlannedTrial]) -> Batch:
         loop = self._loop = self._loop or LoopThread()
         batch_made: Future[Batch] = loop.submit(self._make_batch(missing))
-        batch = batch_made.result()
+        batch = self._batch = batch_made.result()
         future: Future[None] | None = None
         try:
-            future = loop.submit(batch.run())
-            future.result()
+            with ended_as_by_ctrl_c():
+                future = loop.submit(batch.run())
+                future.result()
         except EndpointError as error:
             self._stopped = error
             self.store.flush()
@@ -170,6 +176,16 @@ class Engine:
             self.store.flush()
             raise
         return batch
+
+    def halt(self, why: str) -> None:
+        """Send nothing more, now or later: calls under way may end, and :meth:`run` raises EndpointError saying *why*.
+
+        May be called from another thread while :meth:`run` blocks.
+        """
+        self._stopped = self._stopped or EndpointError(why)
+        loop, batch = self._loop, self._batch
+        if loop is not None and batch is not None:
+            loop.call(batch.fail, self._stopped)
 
     def _drain(self, loop: LoopThread, batch: Batch, future: Future[None]) -> None:
         """After an interrupt: send nothing more, let what is under way end if it is quick, else log it as
@@ -210,6 +226,7 @@ class Engine:
             finish=self._finish,
             progress=self._progress,
             label=self.endpoint.name,
+            of=self._of,
         )
 
     # ------------------------------------------------------------ records

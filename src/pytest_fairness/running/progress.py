@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol, TextIO
 
 from pytest_fairness.model import Status, Trial
@@ -16,11 +17,41 @@ _EVERY = {"terminal": 0.1, "log": 15.0}
 class ProgressSink(Protocol):
     """What the engine tells as it goes, from its own thread."""
 
-    def begin(self, planned: int, label: str) -> None: ...
+    def begin(self, planned: int, label: str, of: str = "") -> None:
+        """*planned* trials of the endpoint *label* follow; *of* is the same wherever the same trials are asked."""
 
-    def advance(self, trial: Trial) -> None: ...
+    def advance(self, trial: Trial) -> None:
+        """*trial* has just been asked."""
 
-    def end(self) -> None: ...
+    def end(self) -> None:
+        """These were all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """How far the asking has got. ``cost`` is in US dollars."""
+
+    label: str = ""
+    planned: int = 0
+    done: int = 0
+    refused: int = 0
+    failed: int = 0
+    cost: float = 0.0
+
+    def line(self, elapsed: float) -> str:
+        """In one line, without line end, after *elapsed* seconds."""
+        rate = self.done / elapsed if elapsed > 0 else 0.0
+        share = self.done / self.planned if self.planned else 1.0
+        parts = [f"{self.label}: {self.done}/{self.planned} trials", f"{rate:.1f}/s"]
+        if self.cost:
+            parts.append(f"${self.cost:.4f} of about ${self.cost / share:.4f}" if share else f"${self.cost:.4f}")
+        if self.refused:
+            parts.append(f"{self.refused} refused")
+        if self.failed:
+            parts.append(f"{self.failed} without a reply")
+        if rate and self.done < self.planned:
+            parts.append(f"{_clock_time((self.planned - self.done) / rate)} left")
+        return ", ".join(parts)
 
 
 class Progress:
@@ -36,21 +67,28 @@ class Progress:
         self._clock = clock
         self.begin(0, "")
 
-    def begin(self, planned: int, label: str) -> None:
+    def begin(self, planned: int, label: str, of: str = "") -> None:  # noqa: ARG002 - of one process nobody asks
         """*planned* trials follow; *label* names the endpoint."""
-        self._label = "".join(character if character.isprintable() else "?" for character in label)[:40]
-        self._planned, self._done, self._failed, self._refused, self._cost = planned, 0, 0, 0, 0.0
+        self._standing = Standing(label=_printable(label)[:40], planned=planned)
         self._started = self._written = self._clock()
         self._width = 0
 
     def advance(self, trial: Trial) -> None:
         """*trial* has just been asked."""
-        self._done += 1
-        self._refused += trial.status is Status.REFUSED
-        self._failed += trial.status not in (Status.REFUSED, Status.ANSWERED)
-        self._cost += trial.cost or 0.0
-        if self._mode != "off" and self._clock() - self._written >= _EVERY[self._mode]:
-            self._write(last=False)
+        now = self._standing
+        self._standing = replace(
+            now,
+            done=now.done + 1,
+            refused=now.refused + (trial.status is Status.REFUSED),
+            failed=now.failed + (trial.status not in (Status.REFUSED, Status.ANSWERED)),
+            cost=now.cost + (trial.cost or 0.0),
+        )
+        self._write_if_due()
+
+    def show(self, standing: Standing) -> None:
+        """Things stand so now, since the beginning."""
+        self._standing = replace(standing, label=_printable(standing.label)[:60])
+        self._write_if_due()
 
     def end(self) -> None:
         """That was all: the last state, if any was shown before or a terminal shows it."""
@@ -59,19 +97,11 @@ class Progress:
 
     def line(self) -> str:
         """The state in one line, without line end."""
-        elapsed = self._clock() - self._started
-        rate = self._done / elapsed if elapsed > 0 else 0.0
-        share = self._done / self._planned if self._planned else 1.0
-        parts = [f"{self._label}: {self._done}/{self._planned} trials", f"{rate:.1f}/s"]
-        if self._cost:
-            parts.append(f"${self._cost:.4f} of about ${self._cost / share:.4f}" if share else f"${self._cost:.4f}")
-        if self._refused:
-            parts.append(f"{self._refused} refused")
-        if self._failed:
-            parts.append(f"{self._failed} without a reply")
-        if rate and self._done < self._planned:
-            parts.append(f"{_clock_time((self._planned - self._done) / rate)} left")
-        return ", ".join(parts)
+        return self._standing.line(self._clock() - self._started)
+
+    def _write_if_due(self) -> None:
+        if self._mode != "off" and self._clock() - self._written >= _EVERY[self._mode]:
+            self._write(last=False)
 
     def _write(self, *, last: bool) -> None:
         self._written = self._clock()
@@ -87,6 +117,10 @@ class Progress:
             self._stream.flush()
         except (OSError, ValueError):  # a closed pipe or stream is no reason to lose paid trials
             self._mode = "off"
+
+
+def _printable(text: str) -> str:
+    return "".join(character if character.isprintable() else "?" for character in text)
 
 
 def _clock_time(seconds: float) -> str:

@@ -73,6 +73,19 @@ def locate_run(root: Path, name: str, *, is_meant: Callable[[Path], bool]) -> Pa
     raise UsageError(f"{root} holds no run {name!r}; the newest are: {known}")
 
 
+def leave_sign(root: Path, token: str) -> str:
+    """A file under *root* for the session *token*, by which a process elsewhere can tell that it sees the same disk.
+
+    Its path from *root*. Raises StoreError where it cannot be made.
+    """
+    files.make_directory(root)
+    _keep_out_of_git(root)
+    files.make_directory(root / _BOOKKEEPING)
+    sign = _entry(root, token).with_suffix(".here")
+    files.write_atomically(sign, b"")
+    return str(sign.relative_to(root))
+
+
 def _entry(root: Path, token: str) -> Path:
     return root / _BOOKKEEPING / hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
