@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from pytest_fairness.analysis.disparity import analyze_disparity
     from pytest_fairness.analysis.equivalence import analyze_equivalence
     from pytest_fairness.analysis.four_fifths import analyze_four_fifths
+    from pytest_fairness.analysis.planning import plan_sample
     from pytest_fairness.analysis.preference import analyze_preference
+    from pytest_fairness.analysis.words import analyze_words
     from pytest_fairness.asserts import (
         assert_arm_reduces_disparity,
         assert_baseline,
@@ -43,6 +45,7 @@ __all__ = [
     "analyze_equivalence",
     "analyze_four_fifths",
     "analyze_preference",
+    "analyze_words",
     "assert_arm_reduces_disparity",
     "assert_baseline",
     "assert_equivalent",
@@ -50,6 +53,7 @@ __all__ = [
     "assert_no_disparity",
     "assert_no_preference",
     "compare_baseline",
+    "plan_sample",
 ]
 
 _HOME = {
@@ -58,7 +62,9 @@ _HOME = {
     "analyze_equivalence": "analysis.equivalence",
     "analyze_four_fifths": "analysis.four_fifths",
     "analyze_preference": "analysis.preference",
+    "analyze_words": "analysis.words",
     "compare_baseline": "analysis.baseline",
+    "plan_sample": "analysis.planning",
     "FairnessError": "errors",
     "FairnessFailure": "errors",
     "InconclusiveWarning": "errors",

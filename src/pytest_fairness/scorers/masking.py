@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = ("name", "first_name", "last_name")
 #: In no lexicon, capitalised like a name, and as many words as a part of one.
-_STAND_IN = "Person"
+STAND_IN = "Person"
 
 
 def names_of(frame: pd.DataFrame) -> list[tuple[str, ...]]:
@@ -33,7 +33,7 @@ def _words(*names: str) -> tuple[str, ...]:
 
 def masked(text: str, words: tuple[str, ...]) -> str:
     """*text* with each of *words* replaced, as a whole word and as it is spelt: "grace" stays, "Grace" goes."""
-    return _pattern(words).sub(_STAND_IN, text) if words else text
+    return _pattern(words).sub(STAND_IN, text) if words else text
 
 
 @lru_cache(maxsize=4096)
