@@ -22,7 +22,8 @@ def notes_on(run: Path, manifest: Mapping[str, Any]) -> list[str]:
         )
     resumed = manifest.get("resumed") or []
     if resumed:
-        notes.append(f"resumed {len(resumed)} time{'s' * (len(resumed) != 1)}; begun {manifest.get('started')}")
+        times = "once" if len(resumed) == 1 else f"{len(resumed)} times"
+        notes.append(f"gone on with, {times}: not all of it was asked in one session")
     if any(_retried(session) for session in resumed):
         notes += _asked_again(run)
     return notes

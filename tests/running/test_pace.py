@@ -106,7 +106,15 @@ def test_the_engine_holds_the_limit(engine_for: EngineMaker) -> None:
     assert time.monotonic() - started >= 0.4
     assert {trial.status for trial in trials} == {Status.ANSWERED}
     (introduced,) = records(engine.store.directory, "engine")
-    assert introduced["limits"] == {"requests_per_minute": 1200, "tokens_per_minute": None}
+    assert introduced["limits"] == {"requests_per_minute": 1200, "tokens_per_minute": None, "concurrency": None}
+
+
+def test_an_endpoint_has_a_number_in_flight_of_its_own(engine_for: EngineMaker) -> None:
+    """What endpoints.yaml says of one endpoint counts for that one, whatever the session says."""
+    endpoint = Scripted(delay=0.01)
+    endpoint.limits = Limits(concurrency=2)  # type: ignore[attr-defined]
+    engine_for(endpoint, concurrency=16).run(plan(20))
+    assert endpoint.most == 2
 
 
 def test_a_limit_beyond_the_deadline_leaves_trials_unasked(engine_for: EngineMaker) -> None:

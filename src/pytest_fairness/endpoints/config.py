@@ -186,6 +186,7 @@ class _Entry:
             limits=Limits(
                 requests_per_minute=self._count("requests_per_minute", most=1_000_000_000),
                 tokens_per_minute=self._count("tokens_per_minute", most=1_000_000_000_000),
+                concurrency=self._count("concurrency"),
             ),
             options=self._options(kind),
             source=self._where(),

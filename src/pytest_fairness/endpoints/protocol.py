@@ -113,10 +113,18 @@ class Price:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much an endpoint may be asked in a minute, by all processes of a run together; None: no limit."""
+    """How an endpoint may be asked: in a minute by all processes of a run together, and ``concurrency`` at once by
+    each, instead of what the session says. None: no limit of its own.
+    """
 
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
+    concurrency: int | None = None
+
+    @property
+    def by_the_minute(self) -> bool:
+        """Whether anything is limited per minute."""
+        return self.requests_per_minute is not None or self.tokens_per_minute is not None
 
 
 def limits_of(endpoint: object) -> Limits:

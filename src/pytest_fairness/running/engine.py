@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any, Self
 
-from pytest_fairness.endpoints.protocol import Endpoint, Limits, limits_of
+from pytest_fairness.endpoints.protocol import Endpoint, limits_of
 from pytest_fairness.errors import EndpointError, UsageError
 from pytest_fairness.model import Status, Trial, to_json
 from pytest_fairness.running.attempts import Asker, sent_parameters
@@ -36,13 +36,13 @@ _CLOSING = 5.0
 class Engine:
     """Asks one endpoint for trials, and shares them through *store*.
 
-    *concurrency*: calls under way at a time. *seed* orders the trials. *max_cost*: US dollars for the whole
-    run, of all engines and processes. *attempt_timeout*: seconds for one attempt, in total. *deadline*:
-    seconds from the first call of :meth:`run`; what is not asked by then is NOT_RUN. *max_attempts*: at one
-    turn, where an attempt cost nothing. *retry*: what of earlier sessions is asked again.
-    *is_refusal* marks replies in words as REFUSED. *grace*: seconds that calls under way have
-    left after an interrupt. *loop*: an event loop to share with other engines; the engine starts one of its
-    own otherwise.
+    *concurrency*: calls under way at a time, unless the endpoint's ``limits`` have a number of their own.
+    *seed* orders the trials. *max_cost*: US dollars for the whole run, of all engines and processes.
+    *attempt_timeout*: seconds for one attempt, in total. *deadline*: seconds from the first call of
+    :meth:`run`; what is not asked by then is NOT_RUN. *max_attempts*: at one turn, where an attempt cost
+    nothing. *retry*: what of earlier sessions is asked again. *is_refusal* marks replies in words as REFUSED.
+    *grace*: seconds that calls under way have left after an interrupt. *loop*: an event loop to share with
+    other engines; the engine starts one of its own otherwise.
 
     Raises UsageError for numbers out of range, BudgetError for a cap that is no amount.
     """
@@ -73,7 +73,6 @@ class Engine:
         self.endpoint = endpoint
         self.store = store
         self.seed = seed
-        self._concurrency = concurrency
         self._attempt_timeout = attempt_timeout
         self._max_attempts = max_attempts
         self._retry = retry
@@ -87,8 +86,9 @@ class Engine:
         self._source = "simulated" if endpoint.simulated else "replay" if endpoint.type == "replay" else "live"
         self._budget = Budget(store.state / "budget", max_cost)
         limits = limits_of(endpoint)
-        self._pace = Pace(concurrency)
-        self._limiter = Limiter(store.state / f"rate-{self._hash[:16]}", limits) if limits != Limits() else None
+        self._concurrency = limits.concurrency or concurrency
+        self._pace = Pace(self._concurrency)
+        self._limiter = Limiter(store.state / f"rate-{self._hash[:16]}", limits) if limits.by_the_minute else None
         self._asker = Asker(endpoint, store, self._budget, attempt_timeout)
         self._own_loop = loop is None
         self._loop = loop
