@@ -31,7 +31,8 @@ def plainly() -> Iterator[None]:
         return
     from pytest_fairness.reports.escaping import terminal
 
-    pytest.fail(terminal(message), pytrace=False)
+    # What was caught is not its context: the message would be told twice.
+    raise pytest.fail.Exception(terminal(message), pytrace=False) from None
 
 
 @pytest.fixture(scope="session")
