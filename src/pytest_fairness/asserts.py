@@ -157,6 +157,7 @@ def assert_baseline(
     """
     __tracebackhide__ = True
     from pytest_fairness.analysis.baseline import compare_baseline, summarise_scores
+    from pytest_fairness.baselines.errors import BaselineError
     from pytest_fairness.baselines.fingerprints import Fingerprints
     from pytest_fairness.frame import UNFINISHED, design_of
     from pytest_fairness.scorers import outcome_of
@@ -172,30 +173,34 @@ def assert_baseline(
         persona=persona or design.persona_column(frame),
         categories=list(design.protected_classes if categories is None else categories),
     )
-    finding: Finding = test.baseline().check(
-        outcome.name,
-        summary,
-        lambda approved: compare_baseline(
-            approved,
+    try:
+        finding: Finding = test.baseline().check(
+            outcome.name,
             summary,
+            lambda approved: compare_baseline(
+                approved,
+                summary,
+                lower_is_worse=outcome.lower_is_worse,
+                outcome=outcome.name,
+                unit=outcome.unit or "points",
+                frame=frame,
+                **options,
+            ),
+            fingerprints=Fingerprints.of(
+                endpoint=design.endpoint,
+                models=design.models(frame),
+                identity=design.identity,
+                template=design.templates,
+                scorer=outcome.scorer.fingerprint if outcome.scorer is not None else "",
+                design=design.digest,
+            ),
+            simulated=bool(frame["simulated"].any()) if "simulated" in frame else False,
+            replayed=bool(frame["replayed"].any()) if "replayed" in frame else False,
+            unfinished=int(frame["status"].isin(UNFINISHED).sum()) if "status" in frame else 0,
+            threshold=threshold,
             lower_is_worse=outcome.lower_is_worse,
-            outcome=outcome.name,
-            unit=outcome.unit or "points",
-            frame=frame,
-            **options,
-        ),
-        fingerprints=Fingerprints.of(
-            endpoint=design.endpoint,
-            models=design.models(frame),
-            identity=design.identity,
-            template=design.templates,
-            scorer=outcome.scorer.fingerprint if outcome.scorer is not None else "",
-            design=design.digest,
-        ),
-        simulated=bool(frame["simulated"].any()) if "simulated" in frame else False,
-        replayed=bool(frame["replayed"].any()) if "replayed" in frame else False,
-        unfinished=int(frame["status"].isin(UNFINISHED).sum()) if "status" in frame else 0,
-        threshold=threshold,
-        lower_is_worse=outcome.lower_is_worse,
-    )
+        )
+    except BaselineError as error:
+        # Raised anew here, so that pytest shows the line of the test and not the inside of the store.
+        raise type(error)(str(error)) from None
     return conclude(finding)
