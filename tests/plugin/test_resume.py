@@ -30,7 +30,7 @@ def review(prompt):
     asked = len(open("asked.log").readlines())
     if asked >= int(os.environ.get("DIE_AT", 1000)):
         os._exit(9)
-    if os.environ.get("FAILING") and asked % 5 == 0:
+    if os.environ.get("FAILING") and sum(map(ord, prompt)) % 5 == 0:
         raise RuntimeError("database is locked")
     return f"Review of {prompt}"
 
@@ -98,7 +98,8 @@ def test_failed_trials_are_asked_again_on_request(pytester: pytest.Pytester, mon
     monkeypatch.setenv("FAILING", "1")
     pytester.runpytest_subprocess(*PLAIN).assert_outcomes(failed=1)
     monkeypatch.delenv("FAILING")
-    failed = 40 // 5
+    failed = sum(sum(map(ord, prompt)) % 5 == 0 for prompt in asked(pytester))
+    assert 0 < failed < 40
     pytester.runpytest_subprocess(*PLAIN, "--fairness-resume").assert_outcomes(failed=1)
     assert sum(asked(pytester).values()) == 40
     result = pytester.runpytest_subprocess(*PLAIN, "--fairness-resume", "--fairness-retry-errors")

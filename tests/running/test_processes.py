@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,19 +20,11 @@ from .doubles import Scripted, billed, plan
 
 
 def test_two_processes_share_the_trials(runs: Runs) -> None:
-    """Both get every answer, each trial is billed once, and both have had their part of the work."""
+    """Both get every answer, and each trial is billed once, whoever of the two asked it."""
     children = [runs.start(writer=f"gw{number}", count=80, delay=0.02) for number in range(2)]
     assert [runs.finish(child) for child in children] == [{"answered": 80}] * 2
     assert set(billed(runs.ledger).values()) == {1}
     assert len(billed(runs.ledger)) == len(read_trials(runs.directory)) == 80
-    shares = [len(records_of(path)) for path in sorted(runs.directory.glob("trials-*.jsonl"))]
-    assert len(shares) == 2
-    assert min(shares) > 0
-
-
-def records_of(path: Path) -> list[dict[str, Any]]:
-    found = [json.loads(line) for line in path.read_text().splitlines()]
-    return [record for record in found if record["type"] == "trial"]
 
 
 def test_many_processes_do_not_corrupt_anything(runs: Runs) -> None:
