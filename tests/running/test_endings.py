@@ -27,12 +27,17 @@ def test_a_signal_interrupts_the_asking(engine_for: EngineMaker, number: signal.
     """As Ctrl-C does: calls under way end with their answers, the rest is not asked, and the log is whole."""
     endpoint = Scripted(delay=0.2)
     engine = engine_for(endpoint, concurrency=4)
-    threading.Timer(0.3, os.kill, (os.getpid(), number)).start()
-    with pytest.raises(KeyboardInterrupt, match=number.name):
-        engine.run(plan(200))
+    # Under nohup our own process ignores hang-ups, and so, rightly, would the engine.
+    before = signal.signal(number, signal.SIG_DFL)
+    try:
+        threading.Timer(0.3, os.kill, (os.getpid(), number)).start()
+        with pytest.raises(KeyboardInterrupt, match=number.name):
+            engine.run(plan(200))
+        assert signal.getsignal(number) is signal.SIG_DFL
+    finally:
+        signal.signal(number, before)
     assert 4 <= len(endpoint.asked) <= 12
     assert len(records(engine.store.directory, "trial")) == len(endpoint.asked)
-    assert signal.getsignal(number) is signal.SIG_DFL
 
 
 @posix

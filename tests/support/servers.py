@@ -348,9 +348,10 @@ def main(arguments: list[str] | None = None) -> int:
         simulated_endpoint(**given.options), signals=given.signals, latency=given.latency, port=given.port
     )
     with server:
-        sys.stdout.write(f"{server.url}\n")
-        sys.stdout.flush()
         try:
+            # Inside, because who reads the address may be done and interrupt before this thread gets any further.
+            sys.stdout.write(f"{server.url}\n")
+            sys.stdout.flush()
             threading.Event().wait()
         except KeyboardInterrupt:
             sys.stdout.write(json.dumps({"requests": len(server.requests), "billed": server.billed}) + "\n")
