@@ -34,7 +34,7 @@ class Asking:
 
     def trials_of(self, item: pytest.Item, system: Any, tier: int, temperature: float | None = None) -> pd.DataFrame:
         """The whole design of *item* as a table, one row a trial."""
-        planned = self._session.grids[collecting.key_of(item, getattr(item, "originalname", item.name))]
+        planned = self._session.grids[collecting.grid_key(item)]
 
         def ask(planned: Planned, *, anew: bool = False) -> pd.DataFrame:
             entries = planned.entries(tier, self._session.usable(planned.scorer))
@@ -78,7 +78,7 @@ class Asking:
         from pytest_fairness.frame import Asked
         from pytest_fairness.pulling import skip_on_a_shard
 
-        key = collecting.key_of(item, getattr(item, "originalname", item.name))
+        key = collecting.grid_key(item)
         planned = self._session.grids[key]
         chosen = self._session.selected[key, tier, temperature]
         memory = self._prefetched.setdefault((key, tier, temperature, id(system)), {})

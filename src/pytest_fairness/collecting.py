@@ -26,6 +26,16 @@ def key_of(node: Any, name: str) -> tuple[str, str]:
     return node.parent.nodeid, name
 
 
+def name_of(item: pytest.Item) -> str:
+    """The name of the item's test function, without its parameters."""
+    return str(getattr(item, "originalname", item.name))
+
+
+def grid_key(item: pytest.Item) -> tuple[str, str]:
+    """The key of the grid that *item* pulls from."""
+    return key_of(item, name_of(item))
+
+
 def nodeid_of(item: pytest.Item) -> str:
     """The node id as it is without xdist, which adds ``@group`` to it under ``--dist loadgroup``."""
     return (
@@ -191,7 +201,7 @@ def selected_cells(items: Sequence[pytest.Item]) -> dict[Selection, tuple[int, .
     for item in items:
         parameters = getattr(getattr(item, "callspec", None), "params", {})
         if "cell" in parameters and any(item.get_closest_marker(name) is not None for name in DESIGNS):
-            function = key_of(item, getattr(item, "originalname", item.name))
+            function = grid_key(item)
             key = function, parameters["tier"], parameters.get("fairness_temperature")
             chosen.setdefault(key, set()).add(parameters["cell"])
     return {key: tuple(sorted(indices)) for key, indices in chosen.items()}
@@ -221,7 +231,7 @@ def labels_of(item: pytest.Item) -> Labels:
         )
     function = getattr(item, "function", None)
     docstring = (inspect.getdoc(function) or "").strip().partition("\n")[0] if function else ""
-    name = getattr(item, "originalname", item.name)
+    name = name_of(item)
     given = keywords.get("justification")
     return Labels(
         id=str(keywords.get("id") or nodeid_of(item)),

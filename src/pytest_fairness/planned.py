@@ -39,16 +39,10 @@ class Entry:
     first: int = 0
 
 
-@dataclass(frozen=True)
-class PlannedGrid:
-    """One test's grid as the tiers send it, with the strategies and temperatures that its marker asks for."""
+class _FromGrid:
+    """What either kind of plan says of itself is what its grid says."""
 
-    tiers_by_arm: ClassVar[bool] = False
-
-    grid: Grid
-    ladder: Ladder | None = None
-    temperatures: tuple[float | None, ...] = ()
-    arguments: Mapping[str, Any] | None = None
+    grid: Grid | PairGrid
 
     @property
     def repetitions(self) -> int:
@@ -66,6 +60,18 @@ class PlannedGrid:
     @property
     def templates(self) -> Sequence[Template]:
         return self.grid.templates
+
+
+@dataclass(frozen=True)
+class PlannedGrid(_FromGrid):
+    """One test's grid as the tiers send it, with the strategies and temperatures that its marker asks for."""
+
+    tiers_by_arm: ClassVar[bool] = False
+
+    grid: Grid
+    ladder: Ladder | None = None
+    temperatures: tuple[float | None, ...] = ()
+    arguments: Mapping[str, Any] | None = None
 
     @property
     def has_system_prompt(self) -> bool:
@@ -120,7 +126,7 @@ class PlannedGrid:
 
 
 @dataclass(frozen=True)
-class PlannedPairs:
+class PlannedPairs(_FromGrid):
     """One test's choices between candidates. Tiers belong to its arms: one with a system prompt is of tier 1."""
 
     tiers_by_arm: ClassVar[bool] = True
@@ -129,23 +135,6 @@ class PlannedPairs:
     refused: Callable[[str], bool]
     temperatures: tuple[float | None, ...] = ()
     scorer: Any = None
-
-    @property
-    def repetitions(self) -> int:
-        return self.grid.repetitions
-
-    @property
-    def calls(self) -> int:
-        """Trials of one item."""
-        return self.grid.calls
-
-    @property
-    def parameters(self) -> Mapping[str, JSON]:
-        return self.grid.parameters
-
-    @property
-    def templates(self) -> Sequence[Template]:
-        return self.grid.templates
 
     @property
     def has_system_prompt(self) -> bool:

@@ -75,7 +75,7 @@ def deal_of(session: FairnessSession, items: Sequence[pytest.Item]) -> Deal:
 def _planned(session: FairnessSession, items: Sequence[pytest.Item]) -> Iterator[list[PlannedTrial]]:
     wanted: dict[tuple[Any, ...], None] = {}
     for item in items:
-        key = collecting.key_of(item, getattr(item, "originalname", item.name))
+        key = collecting.grid_key(item)
         parameters = getattr(getattr(item, "callspec", None), "params", {})
         if key in session.grids:
             wanted[key, parameters.get("tier", 2), parameters.get("fairness_temperature")] = None

@@ -81,7 +81,7 @@ class FairnessSession:
         if planned and not self.config.option.collectonly:
             self.selected = collecting.selected_cells(items)
             self.complete = telling.is_whole(self.config)
-            self.pulled = {collecting.key_of(i, getattr(i, "originalname", i.name)) for i in items}
+            self.pulled = {collecting.grid_key(item) for item in items}
             if self.settings.shard:
                 from pytest_fairness.pulling import deal_of
 

@@ -120,7 +120,7 @@ def _tests(fairness: FairnessSession, items: list[pytest.Item]) -> Iterator[dict
     """One entry a test, tier and temperature; of per-cell items, the cells that are selected."""
     groups: dict[collecting.Selection, list[pytest.Item]] = {}
     for item in items:
-        function = collecting.key_of(item, getattr(item, "originalname", item.name))
+        function = collecting.grid_key(item)
         parameters = getattr(getattr(item, "callspec", None), "params", {})
         if function in fairness.grids and not item.get_closest_marker("skip"):
             key = function, parameters["tier"], parameters.get("fairness_temperature")
@@ -157,7 +157,7 @@ def _facts(
                 continue
             asked.add(sent)
             fewest, most = fewest + low, most + high
-    name = f"{first.parent.nodeid}::{getattr(first, 'originalname', first.name)}" if first.parent else first.nodeid
+    name = f"{first.parent.nodeid}::{collecting.name_of(first)}" if first.parent else first.nodeid
     return {
         "test": name,
         "tier": tier,
