@@ -47,8 +47,9 @@ class FairnessSession:
         #: Controller and workers share the token, and through it the run's folder.
         self.token: str = workerinput.get("fairness_token", uuid.uuid4().hex)
         self.worker: str | None = workerinput.get("workerid")
-        #: When the session began, by the wall clock: one moment for all its processes.
-        self.started: float = workerinput.get("fairness_started", time.time())
+        #: When the session began, by the monotonic clock, which the processes of one machine share: whoever sets the
+        #: wall clock meanwhile makes no deadline nearer or farther.
+        self.started: float = workerinput.get("fairness_started") or time.monotonic()
         if self.worker is None and self.settings.resume is not None:
             earlier.refuse_changes(self.settings, config.rootpath)
         self.grids: dict[tuple[str, str], Planned] = {}
@@ -94,9 +95,9 @@ class FairnessSession:
         """Tell an xdist worker what was resolved here, and which run it belongs to."""
         node.workerinput["fairness_settings"] = self.settings.to_dict()
         node.workerinput["fairness_token"] = self.token
-        node.workerinput["fairness_started"] = self.started
         node.workerinput["fairness_controller"] = os.getpid()
         spec = node.gateway.spec
+        node.workerinput["fairness_started"] = self.started if spec.popen else None  # elsewhere it is another clock
         if not spec.popen or spec.chdir:  # perhaps on another machine, and perhaps with another disk
             from pytest_fairness.running.runs import leave_sign
 
@@ -137,7 +138,7 @@ class FairnessSession:
     def time_left(self) -> float | None:
         """Seconds until the session's deadline, a moment at least; None without one."""
         deadline = self.settings.deadline
-        return None if deadline is None else max(1e-3, self.started + deadline - time.time())
+        return None if deadline is None else max(1e-3, self.started + deadline - time.monotonic())
 
     @property
     def name(self) -> str:

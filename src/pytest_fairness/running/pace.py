@@ -51,15 +51,15 @@ class Limiter:
         """Take a turn for a call of so many *tokens*: 0 if it may go now, else the seconds until it is worth asking
         again.
         """
-        now = self._clock()
         with self._lock.held():
+            now = self._clock()
             requests, used = self._read(now)
             wait = max(requests, used) - now - _EARLY
             if wait > 0:
                 return wait
             requests = max(requests, now) + _share(1, self._limits.requests_per_minute)
             used = max(used, now) + _share(tokens, self._limits.tokens_per_minute)
-            self._write(requests, used)
+            self._write(now, requests, used)
             return 0.0
 
     def settle(self, tokens: int, usage: Usage | None) -> None:
@@ -70,25 +70,23 @@ class Limiter:
         if self._limits.tokens_per_minute is not None:
             counted = max(0, usage.input_tokens) + max(0, usage.output_tokens)
             with self._lock.held():
-                requests, used = self._read(self._clock())
-                self._write(requests, used + _share(counted - tokens, self._limits.tokens_per_minute))
+                now = self._clock()
+                requests, used = self._read(now)
+                self._write(now, requests, used + _share(counted - tokens, self._limits.tokens_per_minute))
 
     def _read(self, now: float) -> tuple[float, float]:
-        """When the next request, and the next token, are due; the origin of the clock tells a machine that was
-        started anew, whose clock began again.
+        """When the next request, and the next token, are due. A time of writing that is still to come tells a machine
+        that was started anew, whose clock began again; the wall clock, which may be set, has no say.
         """
         parts = read_at(self._lock.descriptor, _WIDTH, 0).split()
         try:
-            origin, requests, used = (float(part) for part in parts)
+            written, requests, used = (float(part) for part in parts)
         except ValueError:
             return now, now
-        return (requests, used) if abs(origin - self._origin()) < 60 else (now, now)
+        return (requests, used) if written <= now + _EARLY else (now, now)
 
-    def _origin(self) -> float:
-        return time.time() - time.monotonic()
-
-    def _write(self, requests: float, used: float) -> None:
-        text = f"{self._origin():>31.6f} {requests:>31.6f} {used:>31.6f}\n"
+    def _write(self, now: float, requests: float, used: float) -> None:
+        text = f"{now:>31.6f} {requests:>31.6f} {used:>31.6f}\n"
         os.lseek(self._lock.descriptor, 0, os.SEEK_SET)
         write_all(self._lock.descriptor, text.encode("ascii"), self._lock.path)
 
