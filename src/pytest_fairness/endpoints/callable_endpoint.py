@@ -16,11 +16,11 @@ import inspect
 import re
 import textwrap
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Any
 
 from pytest_fairness.endpoints.ambient import answering
+from pytest_fairness.endpoints.daemon_threads import DaemonThreads
 from pytest_fairness.endpoints.protocol import Price, Reply, Request
 from pytest_fairness.endpoints.redaction import redact
 from pytest_fairness.errors import UsageError
@@ -47,7 +47,7 @@ class CallableEndpoint:
             "function": _qualified_name(function),
             "source": _fingerprint(function),
         }
-        self._pool: ThreadPoolExecutor | None = None
+        self._pool: DaemonThreads | None = None
         self.name = name or _qualified_name(function).rpartition(":")[2]
         # A function of one text never sees a system prompt, so it cannot be tested with one.
         self.supports_system_prompt = self._whole
@@ -85,7 +85,7 @@ class CallableEndpoint:
     async def aclose(self) -> None:
         """Let go of the threads, without waiting for calls that never return."""
         if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
+            self._pool.close()
             self._pool = None
 
     async def _call(self, argument: Any) -> Any:
@@ -100,9 +100,9 @@ class CallableEndpoint:
 
     async def _in_thread(self, call: Callable[[], Any]) -> Any:
         if self._pool is None:
-            self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="fairness-callable")
+            self._pool = DaemonThreads(_THREADS, name="fairness-callable")
         context = copy_context()
-        return await asyncio.get_running_loop().run_in_executor(self._pool, context.run, _finish, call)
+        return await asyncio.wrap_future(self._pool.submit(lambda: context.run(_finish, call)))
 
 
 def callable_endpoint(function: Callable[..., Any], *, name: str | None = None) -> CallableEndpoint:
