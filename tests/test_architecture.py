@@ -28,6 +28,8 @@ FLOORS = [
         "asking",
         "repeating",
         "earlier",
+        "estimating",
+        "announcing",
         "pulling",
         "continued",
         "telling",

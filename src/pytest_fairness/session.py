@@ -56,6 +56,8 @@ class FairnessSession:
         self.selected: dict[collecting.Selection, tuple[int, ...]] = {}
         self.pulled: set[tuple[str, str]] = set()
         self._watching: Watching | None = None
+        #: The lines that the session starts with.
+        self._announced: list[str] = []
         #: Whether the session was cut short.
         self.interrupted = False
         #: Which trials this session asks, where it asks a shard.
@@ -89,7 +91,10 @@ class FairnessSession:
                 self.deal = deal_of(self, items)
             self.ledger.collected.update(planned)
             if self._shares_disk:
-                self.store.write_planned(planned)
+                from pytest_fairness.announcing import announcement
+
+                self._announced = announcement(self, items, len(planned))
+                self.store.write_planned(planned, announced=self._announced)
 
     def introduce(self, node: Any) -> None:
         """Tell an xdist worker what was resolved here, and which run it belongs to."""
@@ -272,12 +277,9 @@ class FairnessSession:
         return find_run(self.settings.run_dir, self.token) is not None
 
     def headline(self) -> list[str]:
-        """The line that a session with fairness tests starts with; none in any other."""
-        if self.worker is not None or not self.ledger.collected or self.config.option.verbose < 0:
-            return []
-        trials = sum(grid.calls for key, grid in self.grids.items() if key in self.pulled)
-        run = telling.shown(self.store.directory, self.config.rootpath)
-        return [telling.headline(self.settings, len(self.ledger.collected), trials, run)]
+        """The lines that a session with fairness tests starts with; none in any other."""
+        quiet = self.worker is not None or self.config.option.verbose < 0
+        return [] if quiet or not self.ledger.collected else self._announced
 
     def unfinished(self) -> int:
         """How many collected fairness tests never reported, although nothing has stopped the session early."""
@@ -312,6 +314,7 @@ class FairnessSession:
             if isinstance(progress, Progress):
                 run = find_run(self.settings.run_dir, self.token)
                 self._watching = None if run is None else Watching(run / "state", progress)
+                telling.announce(self.config, self.store.manifest().get("announced", ()))
 
     def finish(self, exitstatus: int) -> None:
         """Close what is open; in the controller, write findings.json and the HTML report."""

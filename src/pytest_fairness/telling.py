@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 from pytest_fairness.model import JSON
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     import pytest
@@ -207,12 +208,8 @@ def shown(path: Path, root: Path) -> str:
     return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
 
 
-def headline(settings: Settings, tests: int, trials: int, run: Any) -> str:
-    """The one line that a session with fairness tests starts with."""
-    endpoint = settings.endpoint + (" (no model is asked)" if settings.endpoint == "simulated" else "")
-    part = f"shard {settings.shard} of " if settings.shard else ""
-    source = f"replayed from {settings.replay.name}" if settings.replay is not None else f"endpoint {endpoint}"
-    return (
-        f"fairness: {tests} test{'s' * (tests != 1)}, {part}up to {trials:,} trials, {source}, "
-        f"seed {settings.seed}, run {run}"
-    )
+def announce(config: pytest.Config, lines: Iterable[str]) -> None:
+    """Write *lines* to the terminal, past pytest's capture."""
+    aside = Aside(config)
+    for line in lines:
+        aside.write(f"{line}\n")

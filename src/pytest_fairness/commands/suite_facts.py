@@ -8,77 +8,22 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from pytest_fairness import collecting, guest
-from pytest_fairness.model import JSON
+from pytest_fairness.estimating import Requests, brings_its_own, requests_of, system_of
+from pytest_fairness.model import JSON, to_json
+from pytest_fairness.running.budget import output_limit
 
 if TYPE_CHECKING:
     from pytest_fairness.planned import Entry, Planned
     from pytest_fairness.session import FairnessSession
 
 FACTS_FILE = "PYTEST_FAIRNESS_PLAN"
-_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "max_tokens_to_sample", "num_predict")
-
-
-@dataclass(frozen=True, slots=True)
-class Requests:
-    """The requests of one trial: how many, messages and UTF-8 bytes in them, and earlier replies sent along."""
-
-    requests: int = 0
-    messages: int = 0
-    text: int = 0
-    replies: int = 0
-
-    def __add__(self, other: Requests) -> Requests:
-        return Requests(
-            self.requests + other.requests,
-            self.messages + other.messages,
-            self.text + other.text,
-            self.replies + other.replies,
-        )
-
-    def to_json(self) -> dict[str, JSON]:
-        return {"requests": self.requests, "messages": self.messages, "text": self.text, "replies": self.replies}
-
-
-def requests_of(entry: Entry) -> tuple[Requests, Requests]:
-    """The fewest and the most requests that one trial of *entry* makes.
-
-    A conversation sends its earlier turns and their replies again with each turn. A pipeline gives each step the
-    reply to the one before. Of strategies, the first may do, or all may be tried.
-    """
-    from pytest_fairness.running.scripts import Escalation, Pipeline
-
-    cell, script = entry.cell, entry.script
-    if isinstance(script, Escalation):
-        ladder = [_conversation(cell.system, rung.turns) for rung in script.rungs]
-        return ladder[0], sum(ladder, Requests())
-    if isinstance(script, Pipeline):
-        steps = Requests()
-        for step, turn in enumerate(cell.turns):
-            system = script.systems[step]
-            steps += Requests(1, 1 + (system is not None), _size(turn) + _size(system), int(step > 0))
-        return steps, steps
-    whole = _conversation(cell.system, cell.turns)
-    return whole, whole
-
-
-def _conversation(system: str | None, turns: tuple[str, ...]) -> Requests:
-    found = Requests()
-    for at in range(len(turns)):
-        said = sum(_size(turn) for turn in turns[: at + 1]) + _size(system)
-        found += Requests(1, 2 * at + 1 + (system is not None), said, at)
-    return found
-
-
-def _size(text: str | None) -> int:
-    return 0 if text is None else len(text.encode("utf-8", "surrogatepass"))
 
 
 @pytest.hookimpl(trylast=True)
@@ -146,7 +91,7 @@ def _facts(
     entries = planned.entries(tier, (lambda _text: True, ""), cells)
     first, fewest, most, again = items[0], Requests(), Requests(), 0
     parameters = {**planned.parameters, **({} if temperature is None else {"temperature": temperature})}
-    system = _system(first)
+    system = system_of(first)
     for entry in entries:
         low, high = requests_of(entry)
         script = None if entry.script is None else entry.script.identity()
@@ -167,33 +112,14 @@ def _facts(
         "repetitions": planned.repetitions,
         "trials": len(entries) * planned.repetitions,
         "asked_before": again,
-        "fewest": fewest.to_json(),
-        "most": most.to_json(),
+        "fewest": to_json(fewest),
+        "most": to_json(most),
         "longest": max((requests_of(entry)[1].requests for entry in entries), default=0),
         "output_limit": output_limit(parameters),
-        "own_endpoint": _brings_its_own(first) or any(entry.system is not None for entry in entries),
+        "own_endpoint": brings_its_own(first) or any(entry.system is not None for entry in entries),
         "choices": planned.tiers_by_arm,
         "classes": {} if planned.tiers_by_arm else _classes(entries, planned.repetitions),
     }
-
-
-def output_limit(parameters: Mapping[str, Any]) -> int | None:
-    """The most tokens that a reply may have; None without a limit."""
-    given = [parameters.get(name) for name in _LIMITS]
-    return max((value for value in given if type(value) is int and value > 0), default=None)
-
-
-def _brings_its_own(item: pytest.Item) -> bool:
-    """Whether the project overrides the ``endpoint`` fixture: then only the test knows what is asked."""
-    fixtures = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
-    found = fixtures.get("endpoint") or ()
-    return any(fixture.func.__module__ != "pytest_fairness.fixtures" for fixture in found[-1:])
-
-
-def _system(item: pytest.Item) -> str:
-    """What tells the system under test of one test from that of another: the ``endpoint`` fixture that it gets."""
-    fixtures = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
-    return " ".join(f"{fixture.baseid} {fixture.func.__module__}" for fixture in fixtures.get("endpoint") or ())
 
 
 def _classes(entries: list[Entry], repetitions: int) -> dict[str, JSON]:

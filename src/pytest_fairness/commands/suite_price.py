@@ -13,15 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from pytest_fairness.analysis.planning import DesignPower, assess_design
-from pytest_fairness.commands.suite_facts import FACTS_FILE, output_limit
+from pytest_fairness.commands.suite_facts import FACTS_FILE
 from pytest_fairness.endpoints.protocol import Price
 from pytest_fairness.errors import UsageError
-from pytest_fairness.running.budget import UNLIMITED_OUTPUT
-
-BYTES_A_TOKEN = 4
-"""A rule of thumb for English text; other scripts take more tokens a byte."""
-TOKENS_A_MESSAGE = 4
-"""A message's role and separators, about."""
+from pytest_fairness.estimating import LATENCY, REPLY_TOKENS, Requests, input_tokens, most_cost, usual_cost
+from pytest_fairness.running.budget import UNLIMITED_OUTPUT, output_limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,8 +25,8 @@ class Assumptions:
     """What the plan takes for granted: length of replies (tokens), seconds a request, requests in flight, and the
     statistics of the outcome."""
 
-    reply_tokens: int = 200
-    latency: float = 2.0
+    reply_tokens: int = REPLY_TOKENS
+    latency: float = LATENCY
     concurrency: int | None = None
     kind: str = "numeric"
     power: float = 0.8
@@ -152,8 +148,7 @@ def _priced(
     limit = test["output_limit"] or default_limit
     reply = assumed.reply_tokens if limit is None else min(assumed.reply_tokens, limit)
     longest = limit or UNLIMITED_OUTPUT
-    few, most = test["fewest"], test["most"]
-    tokens, replies = _input_tokens(few, reply), few["requests"] * reply
+    few, most = Requests(**test["fewest"]), Requests(**test["most"])
     return PricedTest(
         test=test["test"],
         tier=test["tier"],
@@ -162,19 +157,13 @@ def _priced(
         cells=test["cells"],
         trials=test["trials"],
         asked_before=test["asked_before"],
-        requests=few["requests"],
-        most_requests=most["requests"],
-        input_tokens=tokens,
-        output_tokens=replies,
-        cost=_cost(price, few["requests"], tokens, replies),
-        # At the most a byte is a token, as in the account that keeps the cap.
-        most_cost=_cost(
-            price,
-            most["requests"],
-            most["text"] + 16 * most["messages"] + most["replies"] * longest,
-            most["requests"] * longest,
-        ),
-        seconds=max(few["requests"] / concurrency, min(few["requests"], test["longest"])) * assumed.latency,
+        requests=int(few.requests),
+        most_requests=int(most.requests),
+        input_tokens=input_tokens(few, reply),
+        output_tokens=int(few.requests) * reply,
+        cost=None if price is None else usual_cost(price, few, reply),
+        most_cost=None if price is None else most_cost(price, most, longest),
+        seconds=max(few.requests / concurrency, min(few.requests, test["longest"])) * assumed.latency,
         choices=test["choices"],
         classes={name: _assess(groups, test, assumed) for name, groups in test["classes"].items() if len(groups) > 1},
         shapes={
@@ -182,17 +171,6 @@ def _priced(
             for name, groups in test["classes"].items()
         },
     )
-
-
-def _input_tokens(requests: Mapping[str, int], reply: int) -> int:
-    return requests["text"] // BYTES_A_TOKEN + TOKENS_A_MESSAGE * requests["messages"] + reply * requests["replies"]
-
-
-def _cost(price: Price | None, requests: int, tokens_in: int, tokens_out: int) -> float | None:
-    if price is None:
-        return None
-    tokens = tokens_in * price.input_per_million + tokens_out * price.output_per_million
-    return tokens / 1_000_000 + requests * price.per_call
 
 
 def _assess(groups: Mapping[str, Mapping[str, int]], test: Mapping[str, Any], assumed: Assumptions) -> DesignPower:

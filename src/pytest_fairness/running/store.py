@@ -255,9 +255,9 @@ class RunStore:
             change(manifest)
             write_manifest(self.directory, manifest)
 
-    def write_planned(self, tests: Iterable[str]) -> None:
-        """Note in the manifest which tests this session is to run."""
-        self.update_manifest(planned=sorted(tests))
+    def write_planned(self, tests: Iterable[str], *, announced: Sequence[str] = ()) -> None:
+        """Note in the manifest which tests this session is to run, and how it was announced."""
+        self.update_manifest(planned=sorted(tests), announced=list(announced))
 
     def close(self) -> None:
         """Flush, write the head of the log into the manifest, and let others have this writer's name.

@@ -1,0 +1,77 @@
+"""What a session with fairness tests starts with: how much it asks, of whom, for how much, for how long."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pytest_fairness import estimating, telling
+from pytest_fairness.errors import FairnessError
+
+if TYPE_CHECKING:
+    import pytest
+
+    from pytest_fairness.endpoints.protocol import Endpoint
+    from pytest_fairness.estimating import Estimate
+    from pytest_fairness.session import FairnessSession
+    from pytest_fairness.settings import Settings
+
+
+def announcement(session: FairnessSession, items: Sequence[pytest.Item], tests: int) -> list[str]:
+    """The lines: size, endpoint, seed and run; where a model is going to be paid, also requests, cost and time."""
+    settings = session.settings
+    endpoint = _endpoint(session)
+    expected = estimating.estimate(session, items, endpoint)
+    lines = [_size(settings, tests, expected.trials, telling.shown(session.store.directory, session.config.rootpath))]
+    if endpoint is not None and not endpoint.simulated and settings.replay is None and expected.configured.requests:
+        lines.append(_price(settings, expected, endpoint))
+    return lines
+
+
+def _endpoint(session: FairnessSession) -> Endpoint | None:
+    try:
+        return session.configured_endpoint()
+    except FairnessError:
+        return None  # the tests that need it say what is wrong
+
+
+def _size(settings: Settings, tests: int, trials: int, run: str) -> str:
+    endpoint = settings.endpoint + (" (no model is asked)" if settings.endpoint == "simulated" else "")
+    part = f"shard {settings.shard} of " if settings.shard else ""
+    source = f"replayed from {settings.replay.name}" if settings.replay is not None else f"endpoint {endpoint}"
+    return (
+        f"fairness: {tests} test{'s' * (tests != 1)}, {part}up to {trials:,} trials, {source}, "
+        f"seed {settings.seed}, run {run}"
+    )
+
+
+def _price(settings: Settings, expected: Estimate, endpoint: Endpoint) -> str:
+    from pytest_fairness.endpoints.protocol import limits_of
+
+    parts = 1 if not settings.shard else int(settings.shard.partition("/")[2])
+    requests = expected.configured.requests / parts
+    at_once = limits_of(endpoint).concurrency or settings.concurrency
+    seconds = requests / at_once * estimating.LATENCY
+    a_minute = limits_of(endpoint).requests_per_minute
+    if a_minute is not None:
+        seconds = max(seconds, 60 * requests / a_minute)
+    if endpoint.price is None:
+        cost = "cost unknown (give price: in endpoints.yaml)"
+    else:
+        usual, most = (amount / parts for amount in expected.cost(endpoint.price))
+        cost = f"about {_dollars(usual)}, at most {_dollars(most)}" if most else "free"
+    cap = "" if settings.max_cost is None else f" (cap {_dollars(settings.max_cost)})"
+    return (
+        f"fairness: about {requests:,.0f} requests, {cost}{cap}, about {_duration(seconds)} "
+        f"({at_once} at a time, {estimating.LATENCY:g} s and {expected.reply_tokens} tokens a reply)"
+    )
+
+
+def _dollars(amount: float) -> str:
+    return f"${amount:,.2f}" if amount >= 0.01 or not amount else f"${amount:.4f}"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{round(seconds / 60):,} min" if seconds < 5400 else f"{seconds / 3600:,.1f} h"

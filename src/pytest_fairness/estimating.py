@@ -1,0 +1,208 @@
+"""What a session is about to ask, what that costs and how long it takes, before the first call is paid for.
+
+Requests are counted on a sample of each design's cells, so that a grid of a million cells is not expanded to be
+announced; ``pytest-fairness plan --suite`` counts them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from pytest_fairness import collecting
+
+if TYPE_CHECKING:
+    import pytest
+
+    from pytest_fairness.endpoints.protocol import Endpoint, Price
+    from pytest_fairness.planned import Entry, Planned
+    from pytest_fairness.session import FairnessSession
+
+BYTES_A_TOKEN = 4
+"""A rule of thumb for English text; other scripts take more tokens a byte."""
+TOKENS_A_MESSAGE = 4
+"""A message's role and separators, about."""
+REPLY_TOKENS = 200
+"""Tokens of a usual reply, where no parameter says fewer."""
+LATENCY = 2.0
+"""Seconds a request takes, about."""
+_SAMPLE = 64
+_OUR_FIXTURES = "pytest_fairness.fixtures"
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """Requests to an endpoint: how many, messages and UTF-8 bytes in them, and earlier replies sent along."""
+
+    requests: float = 0
+    messages: float = 0
+    text: float = 0
+    replies: float = 0
+
+    def __add__(self, other: Requests) -> Requests:
+        return Requests(
+            self.requests + other.requests,
+            self.messages + other.messages,
+            self.text + other.text,
+            self.replies + other.replies,
+        )
+
+    def times(self, factor: float) -> Requests:
+        """The same, *factor* times over."""
+        return Requests(self.requests * factor, self.messages * factor, self.text * factor, self.replies * factor)
+
+
+def requests_of(entry: Entry) -> tuple[Requests, Requests]:
+    """The fewest and the most requests that one trial of *entry* makes.
+
+    A conversation sends its earlier turns and their replies again with each turn. A pipeline gives each step the
+    reply to the one before. Of strategies, the first may do, or all may be tried.
+    """
+    from pytest_fairness.running.scripts import Escalation, Pipeline
+
+    cell, script = entry.cell, entry.script
+    if isinstance(script, Escalation):
+        ladder = [_conversation(cell.system, rung.turns) for rung in script.rungs]
+        return ladder[0], sum(ladder, Requests())
+    if isinstance(script, Pipeline):
+        steps = Requests()
+        for step, turn in enumerate(cell.turns):
+            system = script.systems[step]
+            steps += Requests(1, 1 + (system is not None), _size(turn) + _size(system), int(step > 0))
+        return steps, steps
+    whole = _conversation(cell.system, cell.turns)
+    return whole, whole
+
+
+def _conversation(system: str | None, turns: tuple[str, ...]) -> Requests:
+    found = Requests()
+    for at in range(len(turns)):
+        said = sum(_size(turn) for turn in turns[: at + 1]) + _size(system)
+        found += Requests(1, 2 * at + 1 + (system is not None), said, at)
+    return found
+
+
+def _size(text: str | None) -> int:
+    return 0 if text is None else len(text.encode("utf-8", "surrogatepass"))
+
+
+def usual_cost(price: Price, asked: Requests, reply_tokens: int) -> float:
+    """Dollars for *asked*, with replies of *reply_tokens*."""
+    tokens = input_tokens(asked, reply_tokens) * price.input_per_million
+    tokens += asked.requests * reply_tokens * price.output_per_million
+    return tokens / 1_000_000 + asked.requests * price.per_call
+
+
+def input_tokens(asked: Requests, reply_tokens: int) -> int:
+    """Tokens sent for *asked*, about: texts, what separates messages, and earlier replies."""
+    return int(asked.text / BYTES_A_TOKEN + TOKENS_A_MESSAGE * asked.messages + reply_tokens * asked.replies)
+
+
+def most_cost(price: Price, asked: Requests, longest: int) -> float:
+    """Dollars for *asked* at the most: replies of *longest* tokens, and a byte a token, as the account has it."""
+    tokens = (asked.text + 16 * asked.messages + asked.replies * longest) * price.input_per_million
+    tokens += asked.requests * longest * price.output_per_million
+    return tokens / 1_000_000 + asked.requests * price.per_call
+
+
+def brings_its_own(item: pytest.Item) -> bool:
+    """Whether the project overrides the ``endpoint`` fixture: then only the test knows what is asked."""
+    return any(fixture.func.__module__ != _OUR_FIXTURES for fixture in _endpoint_fixtures(item)[-1:])
+
+
+def system_of(item: pytest.Item) -> str:
+    """What tells the system under test of one test from that of another: the ``endpoint`` fixture that it gets."""
+    return " ".join(f"{fixture.baseid} {fixture.func.__module__}" for fixture in _endpoint_fixtures(item))
+
+
+def _endpoint_fixtures(item: pytest.Item) -> Sequence[Any]:
+    fixtures = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
+    return fixtures.get("endpoint") or ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """What a session is going to ask. ``trials`` of designs that several tests share count once.
+
+    ``configured`` are the requests to the endpoint of the settings, ``most`` if every strategy is tried; those to a
+    system of a test's own, whose price only the test knows, are ``own``.
+    """
+
+    trials: int = 0
+    configured: Requests = Requests()
+    most: Requests = Requests()
+    own: float = 0
+    reply_tokens: int = REPLY_TOKENS
+    longest: int = 0
+
+    def cost(self, price: Price) -> tuple[float, float]:
+        """Dollars: usual, and at the most."""
+        return usual_cost(price, self.configured, self.reply_tokens), most_cost(price, self.most, self.longest)
+
+
+def estimate(session: FairnessSession, items: Sequence[pytest.Item], endpoint: Endpoint | None) -> Estimate:
+    """What the fairness tests among *items* are going to ask; *endpoint* is that of the settings, where it is known."""
+    from pytest_fairness.running.budget import UNLIMITED_OUTPUT, output_limit
+
+    seen: set[tuple[Any, ...]] = set()
+    found = Estimate(longest=1)
+    defaults = {} if endpoint is None else dict(endpoint.default_parameters)
+    limits: list[int | None] = []
+    for key, (item, tier, temperature) in _selections(session, items).items():
+        planned = session.grids[key[0]]
+        cells = session.selected.get(key)
+        entries = _sampled(planned, tier, cells)
+        count = (len(planned.grid) if cells is None else len(cells)) * planned.repetitions
+        parameters = sorted(planned.parameters.items())
+        asked = (system_of(item), count, repr(parameters), temperature, tuple(_sent(entry) for entry in entries))
+        if asked in seen or not entries:
+            continue
+        seen.add(asked)
+        found = replace(found, trials=found.trials + count)
+        share = count / len(entries)
+        bringing = brings_its_own(item)
+        own = [entry for entry in entries if bringing or entry.system is not None]
+        fewest, most = _total(entry for entry in entries if not bringing and entry.system is None)
+        found = replace(
+            found,
+            configured=found.configured + fewest.times(share),
+            most=found.most + most.times(share),
+            own=found.own + _total(own)[0].requests * share,
+        )
+        limits.append(output_limit({**defaults, **planned.parameters}))
+    longest = max((UNLIMITED_OUTPUT if limit is None else limit for limit in limits), default=UNLIMITED_OUTPUT)
+    return replace(found, reply_tokens=min(REPLY_TOKENS, longest), longest=longest)
+
+
+def _selections(
+    session: FairnessSession, items: Sequence[pytest.Item]
+) -> dict[collecting.Selection, tuple[pytest.Item, int, float | None]]:
+    found: dict[collecting.Selection, tuple[pytest.Item, int, float | None]] = {}
+    for item in items:
+        function = collecting.grid_key(item)
+        parameters = getattr(getattr(item, "callspec", None), "params", {})
+        if function in session.grids and not item.get_closest_marker("skip"):
+            tier, temperature = parameters.get("tier", 2), parameters.get("fairness_temperature")
+            found.setdefault((function, tier, temperature), (item, tier, temperature))
+    return found
+
+
+def _sampled(planned: Planned, tier: int, cells: Sequence[int] | None) -> Sequence[Entry]:
+    """Cells of *planned*, evenly spread."""
+    chosen = range(len(planned.grid)) if cells is None else cells
+    step = max(1, len(chosen) // _SAMPLE)
+    return planned.entries(tier, (lambda _text: True, ""), list(chosen[::step]))
+
+
+def _sent(entry: Entry) -> tuple[Any, ...]:
+    script = None if entry.script is None else repr(entry.script.identity())
+    return entry.cell.system, entry.cell.turns, entry.cell.arm, entry.first, id(entry.system), script
+
+
+def _total(entries: Iterable[Entry]) -> tuple[Requests, Requests]:
+    fewest, most = Requests(), Requests()
+    for entry in entries:
+        low, high = requests_of(entry)
+        fewest, most = fewest + low, most + high
+    return fewest, most

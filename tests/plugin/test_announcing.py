@@ -1,0 +1,121 @@
+"""Before anything is paid for, a session says how much it asks, of whom, for how much and for how long."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.plugin.conftest import Run
+from tests.support.servers import ModelServer
+
+TEST = """
+import pytest
+
+grid = pytest.mark.fairness_grid(
+    template="Write one line about {name}.", groups={"gender": ["female", "male"]}, names=5, repetitions=3)
+
+@grid
+def test_one(trials):
+    assert len(trials) == 30
+
+@grid
+def test_two(trials):
+    assert len(trials) == 30
+"""
+
+
+def endpoints(server: ModelServer, extra: str = "") -> str:
+    return f"""
+endpoints:
+  - name: model
+    type: openai
+    model: gpt-test
+    base_url: {server.openai_url}
+    default_parameters: {{max_tokens: 100}}
+{extra}
+"""
+
+
+PRICE = "    price: {input_per_million: 1.0, output_per_million: 10.0}"
+
+
+class TestTheLines:
+    def test_a_paid_endpoint_is_announced_with_requests_cost_and_time(self, pytester: pytest.Pytester, run: Run) -> None:
+        """Two tests on one grid share their 30 trials, which are counted and priced once."""
+        with ModelServer() as server:
+            pytester.makefile(".yaml", endpoints=endpoints(server, PRICE))
+            pytester.makepyfile(TEST)
+            result = run("--fairness-endpoint", "model", "--fairness-concurrency", "10")
+        text = result.stdout.str()
+        assert re.search(r"fairness: 2 tests, up to 30 trials, endpoint model, seed \d+, run .fairness", text), text
+        # 30 replies of 100 tokens at $10 a million, and some 11 tokens in at $1.
+        line = re.search(r"fairness: about 30 requests, about \$0\.03, at most \$0\.03, about (\d+) s", text)
+        assert line, text
+        assert line[1] == "6"  # three rounds of ten, two seconds each
+        assert len(server.requests) == 30
+
+    def test_an_unknown_price_is_said_and_so_is_the_mend(self, pytester: pytest.Pytester, run: Run) -> None:
+        with ModelServer() as server:
+            pytester.makefile(".yaml", endpoints=endpoints(server))
+            pytester.makepyfile(TEST)
+            result = run("--fairness-endpoint", "model")
+        result.stdout.fnmatch_lines(["fairness: about 30 requests, cost unknown (give price: in endpoints.yaml), about *"])
+
+    def test_the_simulated_endpoint_costs_nothing_and_no_price_is_talked_of(
+        self, pytester: pytest.Pytester, run: Run
+    ) -> None:
+        pytester.makepyfile(TEST)
+        result = run()
+        result.stdout.fnmatch_lines(["fairness: 2 tests, up to 30 trials, endpoint simulated (no model is asked)*"])
+        result.stdout.no_fnmatch_line("fairness: about*")
+
+    def test_under_q_nothing_is_announced(self, pytester: pytest.Pytester, run: Run) -> None:
+        pytester.makepyfile(TEST)
+        result = run("-q")
+        result.stdout.no_fnmatch_line("fairness: 2 tests*")
+
+    def test_a_cap_stands_beside_the_estimate(self, pytester: pytest.Pytester, run: Run) -> None:
+        with ModelServer() as server:
+            pytester.makefile(".yaml", endpoints=endpoints(server, PRICE))
+            pytester.makepyfile(TEST)
+            result = run("--fairness-endpoint", "model", "--fairness-max-cost", "5")
+        result.stdout.fnmatch_lines(["*at most $0.03 (cap $5.00), about *"])
+
+
+class TestWhatIsCounted:
+    def test_a_system_of_a_tests_own_has_no_price_that_we_know(self, pytester: pytest.Pytester, run: Run) -> None:
+        pytester.makepyfile(
+            """
+            import pytest
+
+            @pytest.fixture
+            def endpoint():
+                return lambda text: "fine"
+
+            @pytest.mark.fairness_grid(template="{name}?", groups={"gender": ["female", "male"]}, names=2)
+            def test_own(trials):
+                assert len(trials) == 8
+            """
+        )
+        result = run()
+        result.stdout.fnmatch_lines(["fairness: 1 test, up to 8 trials*"])
+        result.stdout.no_fnmatch_line("fairness: about*")
+
+    def test_a_large_grid_is_counted_on_a_sample(self, pytester: pytest.Pytester) -> None:
+        """Requests of a large grid are counted on some of its cells and told for all of them."""
+        with ModelServer() as server:
+            pytester.makefile(".yaml", endpoints=endpoints(server, PRICE))
+            pytester.makepyfile(
+                """
+                import pytest
+
+                @pytest.mark.fairness_grid(template="{name}, {a} {b} {c} {d}?", groups={"gender": ["female", "male"]},
+                                           names=5, a=list(range(10)), b=list(range(10)), c=list(range(4)),
+                                           d=list(range(10)), repetitions=1)
+                def test_large(trials):
+                    pass
+                """
+            )
+            result = pytester.runpytest("--fairness-endpoint", "model", "--fairness-max-cost", "0.0000001")
+        result.stdout.fnmatch_lines(["fairness: 1 test, up to 40,000 trials*", "fairness: about 40,000 requests*"])
