@@ -49,9 +49,13 @@ class Fault:
     hang: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class Received:
-    """One request as it arrived; ``billed`` if a success was sent for it, whole or in part."""
+    """One request as it arrived; ``billed`` if a success was sent for it, whole or in part.
+
+    ``answer`` is what was sent of the body in return, ``whole`` once that is all of it; ``tokens`` are those that
+    are billed: as the answer itself counts them where it does so credibly, else as the model did.
+    """
 
     flavour: str
     path: str
@@ -60,6 +64,9 @@ class Received:
     body: bytes
     time: float
     billed: bool
+    answer: bytes = b""
+    whole: bool = False
+    tokens: tuple[int, int] = (0, 0)
 
     @property
     def json(self) -> Any:
@@ -186,17 +193,16 @@ class ModelServer:
         body = await request.read()
         fault = self._next(body) or Fault()
         billed = flavour != "elsewhere" and 200 <= fault.status < 300 and not (fault.reset or fault.hang)
-        self.requests.append(
-            Received(
-                flavour=flavour,
-                path=request.path,
-                query=request.query_string,
-                headers={name.lower(): value for name, value in request.headers.items()},
-                body=body,
-                time=time.monotonic(),
-                billed=billed,
-            )
+        received = Received(
+            flavour=flavour,
+            path=request.path,
+            query=request.query_string,
+            headers={name.lower(): value for name, value in request.headers.items()},
+            body=body,
+            time=time.monotonic(),
+            billed=billed,
         )
+        self.requests.append(received)
         if fault.hang:
             await asyncio.sleep(3600)
         await asyncio.sleep(self.latency + fault.delay)
@@ -205,10 +211,13 @@ class ModelServer:
         if flavour == "elsewhere" and fault.body is None:
             return web.json_response({"error": {"message": f"no such path: {request.path}"}}, status=404)
         data = self._body(flavour, fault, body, request)
+        if billed:
+            received.tokens = self._billed_tokens(data, body)
         if fault.cut is None and fault.drip is None:
             headers = {"Content-Type": "application/json", **fault.headers}
+            received.answer, received.whole = data, True
             return web.Response(status=fault.status, headers=headers, body=data)
-        return await self._slowly(fault, data, request)
+        return await self._slowly(fault, data, request, received)
 
     def _next(self, body: bytes) -> Fault | None:
         if self._queue:
@@ -224,7 +233,7 @@ class ModelServer:
         transport.abort()
         raise asyncio.CancelledError
 
-    async def _slowly(self, fault: Fault, data: bytes, request: web.Request) -> web.StreamResponse:
+    async def _slowly(self, fault: Fault, data: bytes, request: web.Request, received: Received) -> web.StreamResponse:
         headers = {"Content-Type": "application/json", **fault.headers}
         response = web.StreamResponse(status=fault.status, headers=headers)
         response.content_length = len(data)
@@ -233,14 +242,29 @@ class ModelServer:
         if fault.drip is not None:
             for number in range(len(sent)):
                 await response.write(sent[number : number + 1])
+                received.answer = sent[: number + 1]
                 await asyncio.sleep(fault.drip)
         else:
             await response.write(sent)
+            received.answer = sent
         if fault.cut is not None:
             await asyncio.sleep(0.05)  # let the bytes leave before the connection goes
             return self._reset(request)
         await response.write_eof()
+        received.whole = True
         return response
+
+    def _billed_tokens(self, data: bytes, body: bytes) -> tuple[int, int]:
+        """What the provider bills: the counts that it sent where they are counts, else those of the model."""
+        try:
+            usage = json.loads(data)
+            usage = usage.get("usage", usage)
+            counted = [usage[name] for names in _COUNTS for name in names if name in usage]
+        except (ValueError, AttributeError, TypeError, RecursionError):
+            counted = []
+        if len(counted) == 2 and all(type(count) is int and 0 < count < 1_000_000 for count in counted):
+            return counted[0], counted[1]
+        return len(body) // 8, 1
 
     def _body(self, flavour: str, fault: Fault, body: bytes, request: web.Request) -> bytes:
         if fault.body is not None:
@@ -266,6 +290,12 @@ class ModelServer:
         return self.endpoint.reply(
             Request(messages=tuple(messages), parameters=parameters, repetition=repetition, signals=self.signals)
         )
+
+
+_COUNTS = (
+    ("prompt_tokens", "input_tokens", "prompt_eval_count"),
+    ("completion_tokens", "output_tokens", "eval_count"),
+)
 
 
 def _text(content: Any) -> str:

@@ -1,0 +1,223 @@
+"""A user's project against a server that fails on demand, and an engine against the same: both come to a Case."""
+
+from __future__ import annotations
+
+import importlib.util
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import tests.plugin.conftest  # noqa: F401 - it imports what in-process sessions cannot import twice
+from pytest_fairness.endpoints import Endpoint, EndpointConfig, Price, create_endpoint
+from pytest_fairness.errors import FairnessError
+from pytest_fairness.model import Cell, Trial
+from pytest_fairness.running.engine import Engine, PlannedTrial
+from pytest_fairness.running.store import open_run
+from tests.support.servers import Fault, ModelServer
+
+from .oracles import Case, case_of, given_files
+
+#: Secrets that must reach the provider and nothing else.
+KEY = "sk-canary-0123456789abcdefXYZ"
+#: A word of every prompt: where it stands, prompts are.
+PLACE = "Zanzaroo"
+PRICE = Price(input_per_million=0.15, output_per_million=0.6)
+#: The routes of the catalogue: how an endpoint is reached.
+ROUTES = ("direct", "litellm", "anthropic", "azure", "ollama")
+OWN = ("direct", "ollama")
+
+SUITE = f"""
+import pytest
+from pytest_fairness import assert_no_disparity
+
+@pytest.mark.fairness_grid(
+    template=["Write a short job reference for {{name}}, a nurse in {PLACE}.",
+              "Write a landlord reference for {{name}} of {PLACE}."],
+    groups={{"race_ethnicity": ["white", "black"]}}, repetitions=1,
+)
+def test_tone(trials):
+    assert_no_disparity(trials, outcome="word_count", by="race_ethnicity")
+"""
+#: Trials of SUITE: 2 templates × 2 groups × 20 names.
+TRIALS = 80
+
+
+def entry(route: str, server: ModelServer, **more: Any) -> dict[str, Any]:
+    """The entry of ``endpoints.yaml`` by which *route* reaches *server*."""
+    kind = {"direct": "openai", "litellm": "openai"}.get(route, route)
+    return {
+        "name": route,
+        "type": kind,
+        "model": "gpt-4o-mini",
+        "base_url": server.openai_url if kind == "openai" else server.url,
+        "api_key_env": "THE_KEY",
+        "price": {"input_per_million": PRICE.input_per_million, "output_per_million": PRICE.output_per_million},
+        "default_parameters": {"max_tokens": 400},
+        **({"via": "litellm"} if route == "litellm" else {}),
+        **more,
+    }
+
+
+def need(route: str) -> None:
+    """Skip where *route* goes through litellm and that is not installed."""
+    if route not in OWN and importlib.util.find_spec("litellm") is None:
+        pytest.skip("litellm is not installed: pip install 'pytest-fairness[llm]'")
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with ModelServer() as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def _key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("THE_KEY", KEY)
+    monkeypatch.delenv("CI", raising=False)
+
+
+# ---------------------------------------------------------------- a user's session
+
+
+@dataclass
+class Project:
+    """A folder with a suite and an ``endpoints.yaml``; :meth:`run` is what its developer types."""
+
+    pytester: pytest.Pytester
+    server: ModelServer
+    started: int = 0
+
+    @property
+    def path(self) -> Path:
+        return self.pytester.path
+
+    def write(self, suite: str = SUITE, route: str = "direct", **more: Any) -> None:
+        """The suite, and the endpoint that it asks."""
+        import yaml
+
+        need(route)
+        self.pytester.makepyfile(test_suite=suite)
+        text = yaml.safe_dump({"endpoints": [entry(route, self.server, **more)]})
+        self.path.joinpath("endpoints.yaml").write_text(text, encoding="utf-8")
+        self.path.joinpath("pytest.ini").write_text(
+            f"[pytest]\nfairness_endpoint = {route}\nfairness_concurrency = 8\n", encoding="utf-8"
+        )
+
+    def run(self, *arguments: str, apart: bool = False, deadline: float = 30.0, **case: Any) -> Case:
+        """One session: what came of it. *apart* in a process of its own; the ledger is that of all sessions so far."""
+        given = given_files(self.path)
+        run_folder = self.path / ".fairness"
+        given = frozenset(path for path in given if not path.is_relative_to(run_folder))
+        command = ("-p", "no:xdist", *arguments) if "-n2" not in arguments else arguments
+        if apart or "-n2" in arguments:
+            result = self.pytester.runpytest_subprocess("--junitxml=junit.xml", *command)
+        else:
+            result = self.pytester.runpytest_inprocess("-W", "default", "--junitxml=junit.xml", *command)
+        return case_of(
+            result,
+            self.path,
+            **{
+                "ledger": list(self.server.requests),
+                "deadline": deadline,
+                "price": PRICE,
+                "secrets": (KEY,),
+                "prompts": (PLACE,),
+                "given": given - {self.path / "junit.xml"},
+                **case,
+            },
+        )
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester, server: ModelServer) -> Project:
+    return Project(pytester, server)
+
+
+# ---------------------------------------------------------------- an engine alone
+
+
+def cells(count: int) -> list[PlannedTrial]:
+    """*count* planned trials of two groups, each with a text of its own."""
+    groups = ("white", "black")
+    return [
+        PlannedTrial(
+            cell=Cell(
+                id=f"t-{number}",
+                template="t",
+                turns=(f"Write a reference for candidate {number} of {PLACE}.",),
+                groups={"race_ethnicity": groups[number % 2]},
+                name=f"name {number}",
+            )
+        )
+        for number in range(count)
+    ]
+
+
+@dataclass
+class Asked:
+    """What an engine came to: its trials, or the error that it raised, and the Case."""
+
+    case: Case
+    trials: list[Trial] = field(default_factory=list)
+    error: FairnessError | None = None
+
+    @property
+    def statuses(self) -> list[str]:
+        return [trial.status.value for trial in self.trials]
+
+
+Ask = Callable[..., Asked]
+
+
+def endpoint_of(route: str, server: ModelServer, **more: Any) -> Endpoint:
+    """The endpoint that :func:`entry` describes."""
+    need(route)
+    options = entry(route, server, **more)
+    options["price"] = Price(**options["price"]) if options["price"] is not None else None
+    return create_endpoint(EndpointConfig(**options))
+
+
+@pytest.fixture
+def ask(tmp_path: Path, server: ModelServer) -> Ask:
+    """Ask *count* trials over *route* while the server does *faults*, and hand back what happened."""
+
+    def go(
+        route: str,
+        *faults: Fault | None,
+        count: int = 1,
+        endpoint: Endpoint | None = None,
+        planned: Sequence[PlannedTrial] | None = None,
+        case: dict[str, Any] | None = None,
+        more: dict[str, Any] | None = None,
+        **options: Any,
+    ) -> Asked:
+        system = endpoint or endpoint_of(route, server, **(more or {}))
+        plan = list(planned) if planned is not None else cells(count)
+        before = len(server.requests)
+        server.then(*faults)
+        asked = Asked(Case(project=tmp_path, run=None))
+        started = time.monotonic()
+        with (
+            open_run(tmp_path / ".fairness" / "runs", f"session {time.monotonic_ns()}") as store,
+            Engine(system, store, **{"concurrency": 4, **options}) as engine,
+        ):
+            try:
+                asked.trials = engine.run(plan)
+            except FairnessError as error:
+                asked.error = error
+        asked.case = Case(
+            project=tmp_path,
+            run=store.directory,
+            ledger=server.requests[before:],
+            planned=len(plan),
+            output=str(asked.error or "") + "".join(trial.error or "" for trial in asked.trials),
+            seconds=time.monotonic() - started,
+            **{"price": PRICE, "secrets": (KEY,), "cap": options.get("max_cost"), **(case or {})},
+        )
+        return asked
+
+    return go
