@@ -39,6 +39,7 @@ FLOORS = [
         "fixtures",
         "bridges",
         "commands",
+        "suites",
     },
     {"plugin", "testing", "cli"},
 ]

@@ -1,0 +1,1 @@
+"""Ready-made suites of tests: `pytest --pyargs pytest_fairness.suites.selection`."""

@@ -1,0 +1,1 @@
+"""The three-arm selection benchmark: choices between equal candidates, raw and scrubbed."""
