@@ -47,8 +47,8 @@ def arms_of_choices(arm: Ints, arms: tuple[str, ...], choices: Choices) -> ArmDa
     low, high = np.minimum(choices.first, choices.second), np.maximum(choices.first, choices.second)
     won_low = np.where(choices.outcome == FIRST, choices.first, choices.second) == low
     clusters: Ints | None = None
+    sides = choices.clusters
     if choices.clusters:
-        sides = choices.clusters
         if len(sides) == 2:
             swap = choices.first > choices.second
             sides = (np.where(swap, sides[1], sides[0]), np.where(swap, sides[0], sides[1]))
@@ -60,7 +60,8 @@ def arms_of_choices(arm: Ints, arms: tuple[str, ...], choices: Choices) -> ArmDa
     def contrast(one: int, other: int, a: int, b: int) -> ArmContrast | None:
         here = rows(a, b) & ((arm == one) | (arm == other))
         if clusters is not None and np.unique(clusters[here]).size > 1:
-            return contrast_choices(won_low[here], arm[here] == one, clusters[here], "cluster")
+            names = (sides[0][here], sides[1][here]) if len(sides) == 2 else None
+            return contrast_choices(won_low[here], arm[here] == one, clusters[here], "cluster", names)
         return contrast_choices(won_low[here], arm[here] == one, choices.block[here], "block")
 
     pairs = sorted({(int(a), int(b)) for a, b in zip(low.tolist(), high.tolist(), strict=True)})

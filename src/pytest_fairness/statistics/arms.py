@@ -13,6 +13,7 @@ from scipy.special import stdtr
 
 from pytest_fairness.statistics.frames import Bools, Floats, Ints
 from pytest_fairness.statistics.one_sample import DUST, one_sample_t, t_quantile
+from pytest_fairness.statistics.two_way import two_way_mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +92,13 @@ def contrast_arms(rows: ArmRows) -> ArmContrast | None:
     return _paired(control, after, "block", sd, lost)
 
 
-def contrast_choices(won: Bools, treated: Bools, unit: Ints, kind: str) -> ArmContrast | None:
-    """Change of a win rate over shared units (clusters or blocks, as *kind* says)."""
+def contrast_choices(
+    won: Bools, treated: Bools, unit: Ints, kind: str, names: tuple[Ints, Ints] | None = None
+) -> ArmContrast | None:
+    """Change of a win rate over shared units (clusters or blocks, as *kind* says).
+
+    *names*: those of both candidates of each row, where units are pairs of names that meet several others.
+    """
     codes = _codes(unit)
     size = int(codes.max(initial=-1)) + 1
     y = won.astype(np.float64)
@@ -103,21 +109,38 @@ def contrast_choices(won: Bools, treated: Bools, unit: Ints, kind: str) -> ArmCo
     if not both.any():
         return None
     rate = float(y[both[codes]].mean())
-    return _paired(before[both] - 0.5, after[both] - 0.5, kind, float(np.sqrt(rate * (1 - rate))), lost)
+    one_row = np.unique(codes, return_index=True)[1][both]
+    sides = None if names is None else (names[0][one_row], names[1][one_row])
+    return _paired(before[both] - 0.5, after[both] - 0.5, kind, float(np.sqrt(rate * (1 - rate))), lost, sides)
 
 
-def _paired(control: Floats, treated: Floats, unit: str, sd: float, lost: float) -> ArmContrast | None:
+def _paired(
+    control: Floats, treated: Floats, unit: str, sd: float, lost: float, sides: tuple[Ints, Ints] | None = None
+) -> ArmContrast | None:
     if control.size < 2:
         return None
-    return ArmContrast(
-        control=_one(control), treated=_one(treated), change=_one(treated - control), unit=unit, sd=sd, lost=lost
-    )
+    before, after, change = (_one(values, sides) for values in (control, treated, treated - control))
+    return ArmContrast(control=before, treated=after, change=change, unit=unit, sd=sd, lost=lost)
 
 
-def _one(values: Floats) -> Estimate:
+def _one(values: Floats, sides: tuple[Ints, Ints] | None = None) -> Estimate:
+    if sides is not None:
+        return _by_names(values, sides)
     test = one_sample_t(values)
     low, high = test.interval(0.95)
     return Estimate(test.mean, test.se, float(test.df), test.p, low, high, test.n)
+
+
+def _by_names(values: Floats, sides: tuple[Ints, Ints]) -> Estimate:
+    """One value a pair of names, where a name stands in several pairs."""
+    mean, error, df = two_way_mean(*sides, values)
+    if error == 0 or df < 1:
+        low, high = (mean, mean) if df >= 1 else (-np.inf, np.inf)
+        return Estimate(mean, error, df, float(mean == 0 or df < 1), low, high, values.size)
+    reach = t_quantile(0.975, df) * error
+    return Estimate(
+        mean, error, df, min(1.0, 2 * float(stdtr(df, -abs(mean) / error))), mean - reach, mean + reach, values.size
+    )
 
 
 def _two(first: Floats, second: Floats) -> Estimate:

@@ -19,6 +19,7 @@ from pytest_fairness.statistics.choices import FIRST, Choices, cross
 from pytest_fairness.statistics.clusters import two_sided_t
 from pytest_fairness.statistics.frames import Bools, Floats, Ints
 from pytest_fairness.statistics.one_sample import t_quantile
+from pytest_fairness.statistics.two_way import cluster_means, two_way_mean
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,29 +212,11 @@ def _names(rows: Choices, a_first: Bools) -> tuple[Ints, Ints]:
 
 
 def _cluster_mean(rows: Choices, a_first: Bools, residual: Floats) -> tuple[float, float, float]:
-    """Mean of cluster means of *residual*, its standard error, and df.
-
-    With the names of both candidates: the variance of the two-way layout, names of A + names of B − pairs,
-    at least the larger of the three (Cameron, Gelbach & Miller 2011), df the smaller number of names − 1.
-    """
+    """Mean of cluster means of *residual*, its standard error, and df; with the names of both, by names."""
     if len(rows.clusters) == 1:
-        mean, square, count = _means(rows.clusters[0], residual)
+        mean, square, count = cluster_means(rows.clusters[0], residual)
         return mean, _root(square), float(count - 1)
-    of_a, of_b = _names(rows, a_first)
-    _, square_a, count_a = _means(of_a, residual)
-    _, square_b, count_b = _means(of_b, residual)
-    mean, square_pair, _ = _means(cross([of_a, of_b], residual.size), residual)
-    square = max(square_a, square_b, square_a + square_b - square_pair)
-    return mean, _root(square), float(min(count_a, count_b) - 1)
-
-
-def _means(codes: Ints, residual: Floats) -> tuple[float, float, int]:
-    """Mean of the cluster means, the variance of that mean, and the number of clusters."""
-    _, at = np.unique(codes, return_inverse=True)
-    means = np.bincount(at, residual) / np.bincount(at)
-    mean = float(means.mean())
-    square = float(means.var(ddof=1)) / means.size if means.size > 1 else 0.0
-    return (0.0 if abs(mean) < 1e-12 else mean), (0.0 if square < 1e-24 else square), means.size
+    return two_way_mean(*_names(rows, a_first), residual)
 
 
 def _distinct(rows: Choices, a_first: Bools, a_won: Bools) -> tuple[int, Bools | None]:
