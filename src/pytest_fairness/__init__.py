@@ -26,6 +26,8 @@ if TYPE_CHECKING:
         assert_no_disparity,
         assert_no_preference,
     )
+    from pytest_fairness.design.arms import Arm, Ask
+    from pytest_fairness.design.strategies import Strategy
     from pytest_fairness.errors import FairnessError, FairnessFailure, InconclusiveWarning, UsageError
     from pytest_fairness.model import Finding, Verdict
     from pytest_fairness.scorers import Scorer
@@ -33,11 +35,14 @@ if TYPE_CHECKING:
 __version__: str
 
 __all__ = [
+    "Arm",
+    "Ask",
     "FairnessError",
     "FairnessFailure",
     "Finding",
     "InconclusiveWarning",
     "Scorer",
+    "Strategy",
     "UsageError",
     "Verdict",
     "analyze_arms",
@@ -65,6 +70,9 @@ _HOME = {
     "analyze_words": "analysis.words",
     "compare_baseline": "analysis.baseline",
     "plan_sample": "analysis.planning",
+    "Arm": "design.arms",
+    "Ask": "design.arms",
+    "Strategy": "design.strategies",
     "FairnessError": "errors",
     "FairnessFailure": "errors",
     "InconclusiveWarning": "errors",

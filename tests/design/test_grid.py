@@ -566,3 +566,26 @@ def test_banks_and_signals_can_be_handed_in(banks: NameBanks, signals: Signals) 
     """A session reads its files once."""
     groups = {"race_ethnicity": ["white", "black"]}
     assert list(grid(groups=groups, banks=banks, signals=signals)) == list(grid(groups=groups))
+
+
+class TestWhatReadsWrong:
+    def test_personas_that_share_a_name_need_a_slot_of_their_own(self) -> None:
+        """A hundred personas share twenty names, so by the name alone two of them would be one."""
+        with pytest.raises(UsageError, match=r"personas share the names of a group: add a slot .*\{experience_years\}"):
+            expand_grid(template="Hi {name}.", persona="matrix", groups={"race_ethnicity": ["white", "black"]})
+
+    @pytest.mark.parametrize("signal", ["label", "name+label"])
+    def test_a_label_does_not_follow_who(self, signal: str) -> None:
+        """'J. Owens, who Muslim' is no English, and a reader would judge the grammar instead of the group."""
+        with pytest.raises(UsageError, match=r"the label of religion names the group \('Muslim'\)"):
+            expand_grid(template="{name}, who {religion}.", groups={"religion": ["muslim", "jewish"]}, signal=signal)
+
+    def test_a_phrase_follows_who(self) -> None:
+        grid = expand_grid(
+            template="{name}, who {religion}.", groups={"religion": ["muslim", "jewish"]}, signal="membership"
+        )
+        assert "who was treasurer" in grid[0].prompt
+
+    def test_words_of_ones_own_may_follow_who(self) -> None:
+        grid = expand_grid(template="One who {hobby} asks.", groups={"hobby": {"a": ["sails"], "b": ["plays darts"]}})
+        assert grid[0].prompt == "One who sails asks."

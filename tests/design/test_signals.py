@@ -9,7 +9,7 @@ import pytest
 
 from pytest_fairness.design.grid import expand_grid
 from pytest_fairness.design.personas import PersonaMatrix
-from pytest_fairness.design.signals import CONTROL, Signals
+from pytest_fairness.design.signals import CONTROL, LABEL, Signals
 from pytest_fairness.errors import UsageError
 
 # The table of protected classes of the specification: each class with the signals that its tests use. Names and
@@ -47,8 +47,9 @@ def test_every_kind_makes_a_grid(signals: Signals, protected_class: str) -> None
     """One example a kind that runs: all of its groups and the control, in a sentence."""
     for kind in signals.kinds_of(protected_class):
         groups = [*signals.groups(protected_class, kind), CONTROL]
+        slot = f"{{{protected_class}}}"
         grid = expand_grid(
-            template=f"{{name}}, who {{{protected_class}}}, applies.",
+            template=f"{{name}} ({slot}) applies." if kind == LABEL else f"{{name}}, who {slot}, applies.",
             groups={protected_class: groups},
             signal=kind,
             names=4,
@@ -69,8 +70,9 @@ def test_what_a_signal_says_stands_in_the_text_as_whole_words(signals: Signals, 
         expand_grid(
             template="The person considered extensively, {name}, who {religion} undoubtedly, applies.",
             groups={"religion": ["jewish", "muslim"]},
-            signal=["holiday", "label", "practice"],
-        )
+            signal=["holiday", "practice"],
+        ),
+        expand_grid(template="{name} ({religion}) applies.", groups={"religion": ["jewish", "sikh"]}, signal="label"),
     ]
     for cell in (cell for grid in grids for cell in grid):
         assert cell.signals

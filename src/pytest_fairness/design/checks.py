@@ -145,9 +145,14 @@ def _check_swap(grid: Grid, template: Template) -> None:
                     f"{_said(unit)} give the "
                     "same text; write the whole name, or a slot that differs"
                 )
+            if unit.persona is not None and other.persona != unit.persona:
+                raise UsageError(
+                    f"template {template.id!r}: the personas {other.persona} and {unit.persona} give the same text, as "
+                    "personas share the names of a group: add a slot that tells them apart, such as "
+                    "{experience_years}, or leave groups= out"
+                )
             raise UsageError(
-                f"template {template.id!r}: {other.cluster!r} and {unit.cluster!r} give the same text, so "
-                "the "
+                f"template {template.id!r}: {other.cluster!r} and {unit.cluster!r} give the same text, so the "
                 "second is no evidence of its own; write the whole name, or drop one"
             )
         seen[key] = position

@@ -120,11 +120,14 @@ def conditions(signal: object) -> tuple[Condition, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
-    """Where names and words come from, and how many names. ``slots`` are all that the templates have."""
+    """Where names and words come from, and how many names. ``slots`` are all that the templates have, ``after_who``
+    those that go on with a sentence: "who {religion}".
+    """
 
     banks: NameBanks
     signals: Signals
     slots: frozenset[str]
+    after_who: frozenset[str] = frozenset()
     name_slot: str
     names: int | None
     seed: int
@@ -164,7 +167,13 @@ class Sources:
                 "words "
                 "belong in the template, say signal='label', or give names of your own"
             )
-        return self.signals.phrases(axis.name, group, kind)
+        phrases = self.signals.phrases(axis.name, group, kind)
+        if kind == LABEL and axis.name in self.after_who:
+            raise UsageError(
+                f"the label of {axis.name} names the group ({phrases[0]!r}), so it does not go on after 'who': write "
+                f"({{{axis.name}}}), or take a kind of signal that does, as docs/grids.md lists them"
+            )
+        return phrases
 
     def people(self, groups: Mapping[str, str], axes: Sequence[GroupAxis], condition: Condition) -> tuple[Name, ...]:
         """The names for one combination of groups; none where no template has a place for a name."""

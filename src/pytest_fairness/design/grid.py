@@ -6,6 +6,7 @@ each cell is made when it is asked for.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -204,6 +205,7 @@ def expand_grid(
         banks=banks or NameBanks.load(personas_folder),
         signals=signals or Signals.load(personas_folder),
         slots=frozenset(slot for each in everything for slot in each.plain_slots),
+        after_who=frozenset(slot for each in everything for slot in re.findall(r"\bwho \{(\w+)\}", each.text)),
         name_slot=name_slot,
         names=names,
         seed=seed,
