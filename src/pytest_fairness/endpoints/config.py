@@ -11,7 +11,7 @@ The format is that of the ISO 42001 test specification (§6.4)::
         default_temperature: 1.0
 
 and may also hold ``default_parameters``, ``api_key_env``, ``price``, ``concurrency``,
-``requests_per_minute``, ``tokens_per_minute``, ``via``, ``api_version``, and what is planted in a
+``requests_per_minute``, ``tokens_per_minute``, ``via``, ``api_version``, ``batch``, and what is planted in a
 ``simulated`` endpoint. Keys are never in the file, only the names of the variables that hold them. Nothing
 else is read: no tags, no aliases, no key twice, no unknown key.
 """
@@ -27,6 +27,8 @@ from urllib.parse import urlsplit
 import yaml
 
 from pytest_fairness import safe_yaml
+from pytest_fairness.endpoints.batch_options import read_batch
+from pytest_fairness.endpoints.batch_protocol import BatchOptions
 from pytest_fairness.endpoints.parameters import check_parameters, unknown
 from pytest_fairness.endpoints.protocol import Limits, Price
 from pytest_fairness.endpoints.simulated import planted
@@ -43,10 +45,10 @@ _COMMON = frozenset(
 _REMOTE = _COMMON | {"model", "base_url", "api_key_env", "requests_per_minute", "tokens_per_minute"}
 #: Type → the keys that its entry may hold, of those types that come with the package.
 KEYS: Mapping[str, frozenset[str]] = {
-    "openai": _REMOTE | {"via"},
-    "anthropic": _REMOTE,
+    "openai": _REMOTE | {"via", "batch"},
+    "anthropic": _REMOTE | {"batch"},
     "ollama": _REMOTE,
-    "azure": _REMOTE | {"api_version"},
+    "azure": _REMOTE | {"api_version", "batch"},
     "litellm": _REMOTE | {"api_version"},
     "simulated": _COMMON | set(_PLANTED),
 }
@@ -82,6 +84,7 @@ class EndpointConfig:
     api_version: str | None = None
     concurrency: int | None = None
     limits: Limits = field(default_factory=Limits)
+    batch: BatchOptions | None = None
     options: Mapping[str, JSON] = field(default_factory=dict)
     source: str = ""
 
@@ -188,6 +191,7 @@ class _Entry:
                 tokens_per_minute=self._count("tokens_per_minute", most=1_000_000_000_000),
                 concurrency=self._count("concurrency"),
             ),
+            batch=self._batch(),
             options=self._options(kind),
             source=self._where(),
         )
@@ -294,6 +298,12 @@ class _Entry:
             raise self.wrong(("price",), "price needs input_per_million and output_per_million, or per_call")
         amounts = {key: float(given.get(key, 0.0)) for key in known}  # type: ignore[arg-type]  # checked above
         return Price(**amounts)
+
+    def _batch(self) -> BatchOptions | None:
+        try:
+            return read_batch(self._entry.get("batch"))
+        except UsageError as error:
+            raise self.wrong(("batch",), f"batch: {error}") from None
 
     def _options(self, kind: str) -> dict[str, JSON]:
         if kind == "simulated":

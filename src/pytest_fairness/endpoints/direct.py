@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import ClassVar
 
+from pytest_fairness.endpoints.batch_protocol import BatchApi
 from pytest_fairness.endpoints.chat_reply import Parsed
 from pytest_fairness.endpoints.exchange import Exchange, Sender
 from pytest_fairness.endpoints.keys import read_key
@@ -47,6 +48,7 @@ class DirectEndpoint:
         self.supports_system_prompt = supports_system_prompt
         self.default_parameters: Mapping[str, JSON] = dict(default_parameters or {})
         self.price = price
+        self.batches: BatchApi | None = None
         self._api_key_env = api_key_env
         self._headers = {
             "Content-Type": "application/json",
@@ -72,19 +74,23 @@ class DirectEndpoint:
             "parameters": dict(self.default_parameters),
         }
 
+    async def body(self, request: Request) -> bytes:
+        """The body that :meth:`ask` sends. Raises AttemptError for parameters that are not taken."""
+        return encode_json(self.payload(request.messages, merged_parameters(self, request.parameters)))
+
     async def ask(self, request: Request) -> Reply:
         headers = dict(self._headers)
         key = read_key(self._api_key_env, self.name)
         if key is not None:
             headers["Authorization"] = f"Bearer {key}"
-        parameters = merged_parameters(self, request.parameters)
-        body = encode_json(self.payload(request.messages, parameters))
-        exchange = Exchange(self.base_url + self.path, headers, body)
+        exchange = Exchange(self.base_url + self.path, headers, await self.body(request))
         await self._sender.send(exchange)
         return exchange.failure(self.name) or self.read(exchange.received.data).reply(exchange.wire())
 
     async def aclose(self) -> None:
         await self._sender.aclose()
+        if self.batches is not None:
+            await self.batches.aclose()
 
 
 def plain_messages(messages: Sequence[Message]) -> list[JSON]:

@@ -11,6 +11,8 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from pytest_fairness.endpoints.batch_protocol import BatchApi
+from pytest_fairness.endpoints.chat_reply import Parsed
 from pytest_fairness.endpoints.config import EndpointConfig
 from pytest_fairness.endpoints.exchange import Sender
 from pytest_fairness.endpoints.keys import read_key, remember_environment
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from pytest_fairness.endpoints.litellm_clients import Watch
 
 _CONCURRENCY = 16
-_AZURE_VERSION = "2024-10-21"
+AZURE_VERSION = "2024-10-21"
 _NO_KEY = "none"
 #: The discard port: nobody listens there.
 _NOWHERE = "http://127.0.0.1:9"
@@ -46,11 +48,12 @@ class LiteLLMEndpoint:
         self.supports_system_prompt = config.supports_system_prompt
         self.default_parameters: Mapping[str, JSON] = dict(config.default_parameters)
         self.price: Price | None = config.price
+        self.batches: BatchApi | None = None
         self._config = config
         self._route = route
         self._model = route.model(config.model or "")
         self._base_url = route.base_url(config.base_url)
-        self._api_version = config.api_version or _AZURE_VERSION
+        self._api_version = config.api_version or AZURE_VERSION
         self._sender = Sender(concurrency=config.concurrency or _CONCURRENCY)
         self._kind = route.client
         self._client: Any = None
@@ -74,13 +77,7 @@ class LiteLLMEndpoint:
 
     async def ask(self, request: Request) -> Reply:
         key = read_key(self._config.api_key_env, self.name)
-        parameters = merged_parameters(self, request.parameters)
-        if not self._route.empty_messages and not all(m.content.strip() for m in request.messages):
-            raise AttemptError(
-                f"endpoint {self.name!r}: {self.type} takes no empty message, and litellm would send a text of its "
-                "own in its place; nothing was sent",
-                evidence=Evidence.REJECTED,
-            )
+        parameters = self._parameters(request)
         litellm = await self._load()
         watched, normalised, said = await self._complete(litellm, key, request.messages, parameters)
         if not watched.exchanges:
@@ -88,6 +85,30 @@ class LiteLLMEndpoint:
         exchange = watched.exchanges[0]
         failed = exchange.failure(self.name)
         return failed or self._route.read(exchange.received.data, normalised).reply(exchange.wire())
+
+    def _parameters(self, request: Request) -> dict[str, JSON]:
+        """All parameters of *request*. Raises AttemptError where it cannot be sent as it is."""
+        parameters = merged_parameters(self, request.parameters)
+        if not self._route.empty_messages and not all(m.content.strip() for m in request.messages):
+            raise AttemptError(
+                f"endpoint {self.name!r}: {self.type} takes no empty message, and litellm would send a text of its "
+                "own in its place; nothing was sent",
+                evidence=Evidence.REJECTED,
+            )
+        return parameters
+
+    async def body(self, request: Request) -> bytes:
+        """The body that litellm makes of *request*, which is not sent. Raises AttemptError where it makes none."""
+        parameters = self._parameters(request)
+        litellm = await self._load()
+        watched, _, said = await self._complete(litellm, None, request.messages, parameters, rehearsal=True)
+        if not watched.exchanges:
+            raise AttemptError(f"endpoint {self.name!r}: nothing can be sent: {said}", evidence=Evidence.AUTH)
+        return watched.exchanges[0].body
+
+    def read(self, body: bytes) -> Parsed:
+        """What the body of a successful response says, where its format is known without litellm."""
+        return self._route.read(body, None)
 
     async def _complete(
         self,
@@ -118,6 +139,8 @@ class LiteLLMEndpoint:
     async def aclose(self) -> None:
         self._client = None
         await self._sender.aclose()
+        if self.batches is not None:
+            await self.batches.aclose()
 
     async def _load(self) -> Any:
         if self._lock is None:

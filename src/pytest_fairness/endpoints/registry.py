@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import urlsplit
 
 from pytest_fairness.endpoints.callable_endpoint import callable_endpoint
@@ -19,6 +19,10 @@ from pytest_fairness.endpoints.prices import price_table
 from pytest_fairness.endpoints.protocol import Endpoint, Limits, Price
 from pytest_fairness.endpoints.simulated import SimulatedEndpoint, planted
 from pytest_fairness.errors import UsageError
+
+if TYPE_CHECKING:
+    from pytest_fairness.endpoints.litellm_endpoint import LiteLLMEndpoint
+    from pytest_fairness.endpoints.openai_compatible import OpenAICompatibleEndpoint
 
 Factory: TypeAlias = Callable[[EndpointConfig], Endpoint]
 
@@ -48,10 +52,20 @@ def openai_type(config: EndpointConfig) -> Endpoint:
         from pytest_fairness.endpoints.litellm_endpoint import LiteLLMEndpoint
         from pytest_fairness.endpoints.litellm_routes import OPENAI
 
-        return LiteLLMEndpoint(config, OPENAI)
+        return _openai_batched(LiteLLMEndpoint(config, OPENAI), config)
     from pytest_fairness.endpoints.openai_compatible import OpenAICompatibleEndpoint
 
-    return OpenAICompatibleEndpoint(**_direct(config))
+    return _openai_batched(OpenAICompatibleEndpoint(**_direct(config)), config)
+
+
+def _openai_batched(
+    endpoint: OpenAICompatibleEndpoint | LiteLLMEndpoint, config: EndpointConfig
+) -> OpenAICompatibleEndpoint | LiteLLMEndpoint:
+    if config.batch is not None:
+        from pytest_fairness.endpoints.batch_routes import ask_openai_in_batches
+
+        ask_openai_in_batches(endpoint, config, config.batch)
+    return endpoint
 
 
 def ollama_type(config: EndpointConfig) -> Endpoint:
@@ -73,23 +87,32 @@ def anthropic_type(config: EndpointConfig) -> Endpoint:
 
     base_url = config.base_url or _ANTHROPIC_URL
     official = _host_ends(base_url, "anthropic.com")
-    return LiteLLMEndpoint(
-        replace(
-            config,
-            base_url=base_url,
-            api_key_env=config.api_key_env or ("ANTHROPIC_API_KEY" if official else None),
-            price=config.price or _listed(config, "anthropic", official=official),
-        ),
-        ANTHROPIC,
+    config = replace(
+        config,
+        base_url=base_url,
+        api_key_env=config.api_key_env or ("ANTHROPIC_API_KEY" if official else None),
+        price=config.price or _listed(config, "anthropic", official=official),
     )
+    endpoint = LiteLLMEndpoint(config, ANTHROPIC)
+    if config.batch is not None:
+        from pytest_fairness.endpoints.batch_routes import ask_anthropic_in_batches
+
+        ask_anthropic_in_batches(endpoint, config, config.batch)
+    return endpoint
 
 
 def azure_type(config: EndpointConfig) -> Endpoint:
     """A deployment on Azure, through litellm; ``model`` is the deployment's name, so its price has to be given."""
-    from pytest_fairness.endpoints.litellm_endpoint import LiteLLMEndpoint
+    from pytest_fairness.endpoints.litellm_endpoint import AZURE_VERSION, LiteLLMEndpoint
     from pytest_fairness.endpoints.litellm_routes import AZURE
 
-    return LiteLLMEndpoint(replace(config, api_key_env=config.api_key_env or "AZURE_API_KEY"), AZURE)
+    config = replace(config, api_key_env=config.api_key_env or "AZURE_API_KEY")
+    endpoint = LiteLLMEndpoint(config, AZURE)
+    if config.batch is not None:
+        from pytest_fairness.endpoints.batch_routes import ask_azure_in_batches
+
+        ask_azure_in_batches(endpoint, config, config.batch, config.api_version or AZURE_VERSION)
+    return endpoint
 
 
 def litellm_type(config: EndpointConfig) -> Endpoint:
