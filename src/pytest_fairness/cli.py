@@ -10,7 +10,7 @@ from importlib import import_module
 from pytest_fairness.errors import FairnessError
 
 #: One module a subcommand, in the order of ``--help``.
-COMMANDS = ("merge", "names", "personas", "plan")
+COMMANDS = ("merge", "names", "personas", "plan", "salvage")
 
 
 def parser() -> argparse.ArgumentParser:

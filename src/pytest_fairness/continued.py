@@ -20,6 +20,8 @@ def notes_on(run: Path, manifest: Mapping[str, Any]) -> list[str]:
             f"shard {manifest['shard']}: its trials are asked and nothing is judged; put the shards together with "
             "pytest-fairness merge, and judge the merged run with --fairness-replay"
         )
+    if salvaged := manifest.get("salvaged_from"):
+        notes.append(_salvaged(salvaged))
     resumed = manifest.get("resumed") or []
     if resumed:
         times = "once" if len(resumed) == 1 else f"{len(resumed)} times"
@@ -27,6 +29,13 @@ def notes_on(run: Path, manifest: Mapping[str, Any]) -> list[str]:
     if any(_retried(session) for session in resumed):
         notes += _asked_again(run)
     return notes
+
+
+def _salvaged(salvaged: Mapping[str, Any]) -> str:
+    lost = [str(one) for one in salvaged.get("lost") or ()]
+    told = f"lost: {'; '.join(lost[:3])}" if lost else "nothing was lost"
+    more = f"; and {len(lost) - 3} more places, in manifest.json" if len(lost) > 3 else ""
+    return f"salvaged from the damaged run {salvaged.get('run')}; {told}{more}"
 
 
 def _retried(session: Mapping[str, Any]) -> bool:

@@ -46,6 +46,12 @@ def check_line(line: bytes, previous: str) -> str:
     return digest
 
 
+def previous_of(line: bytes) -> str:
+    """The hash that *line*, whole and with its newline, claims to follow; empty where it is no record."""
+    claimed = line[:-_TAIL][-_PREV:][len(b',"prev":"') : -1]
+    return claimed.decode("ascii") if claimed.isalnum() else ""
+
+
 def decode_line(line: bytes) -> dict[str, Any]:
     """The record of a line that was checked. Raises BadLineError where it is not a JSON object."""
     try:
