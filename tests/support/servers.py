@@ -35,8 +35,8 @@ class Fault:
 
     ``body``: bytes or text as they are, anything else as JSON; ``None`` is the good body. ``delay``: seconds
     before the first byte. ``reset``: the connection is reset before any byte; ``cut``: after this many bytes
-    of the body, of which the header promised all. ``drip``: seconds between the bytes of the body. ``hang``:
-    never an answer.
+    of the body, of which the header promised all. ``drip``: seconds between the bytes of the body, of the
+    status line and the headers too with ``drip_headers``. ``hang``: never an answer.
     """
 
     status: int = 200
@@ -46,6 +46,7 @@ class Fault:
     reset: bool = False
     cut: int | None = None
     drip: float | None = None
+    drip_headers: bool = False
     hang: bool = False
 
 
@@ -208,6 +209,8 @@ class ModelServer:
         await asyncio.sleep(self.latency + fault.delay)
         if fault.reset:
             return self._reset(request)
+        if fault.drip_headers:
+            return await self._drip_headers(request, fault.drip or 0.05)
         if flavour == "elsewhere" and fault.body is None:
             return web.json_response({"error": {"message": f"no such path: {request.path}"}}, status=404)
         data = self._body(flavour, fault, body, request)
@@ -231,6 +234,16 @@ class ModelServer:
         # Without lingering, closing sends RST instead of FIN.
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         transport.abort()
+        raise asyncio.CancelledError
+
+    async def _drip_headers(self, request: web.Request, pause: float) -> web.StreamResponse:
+        transport = request.transport
+        assert transport is not None
+        for byte in b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nX-Filler: " + b"x" * 10_000:
+            if transport.is_closing():
+                break
+            transport.write(bytes([byte]))
+            await asyncio.sleep(pause)
         raise asyncio.CancelledError
 
     async def _slowly(self, fault: Fault, data: bytes, request: web.Request, received: Received) -> web.StreamResponse:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pytest_fairness.endpoints.evidence import evidence_of, policy_refusal, retry_after, what_was_said
-from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Reply, Wire
+from pytest_fairness.endpoints.protocol import AttemptError, CutOff, Evidence, Reply, Wire
 from pytest_fairness.endpoints.redaction import redact
 from pytest_fairness.endpoints.wire import MAX_RESPONSE_BYTES, BoundedBody, make_wire
 from pytest_fairness.model import Status
@@ -74,14 +74,22 @@ class Exchange:
             return None
         return Reply(text=None, status=Status.MALFORMED, error=error, wire=wire)
 
+    @property
+    def evidence(self) -> Evidence:
+        """What is known of an exchange that broke off."""
+        if self.status is None:
+            return Evidence.NO_RESPONSE if self.sent else Evidence.NOT_SENT
+        if self.succeeded:
+            return Evidence.PARTIAL
+        return evidence_of(self.status, self.received.data.decode("utf-8", "replace"))
+
     def _broken(self, name: str, wire: Wire) -> AttemptError:
         if self.status is None:
-            evidence = Evidence.NO_RESPONSE if self.sent else Evidence.NOT_SENT
             what = "sent, and no response came" if self.sent else "no connection"
-            return AttemptError(f"endpoint {name!r}: {what} ({self.error})", evidence=evidence, wire=wire)
+            return AttemptError(f"endpoint {name!r}: {what} ({self.error})", evidence=self.evidence, wire=wire)
         return AttemptError(
             f"endpoint {name!r}: HTTP {self.status}, and the response broke off ({self.error})",
-            evidence=Evidence.PARTIAL if self.succeeded else evidence_of(self.status, wire.response_body),
+            evidence=self.evidence,
             retry_after=retry_after(self.response_headers),
             wire=wire,
         )
@@ -111,7 +119,7 @@ class Sender:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def send(self, exchange: Exchange, *, method: str = "POST") -> None:
-        """Carry *exchange* out and note in it how it went. Raises nothing but CancelledError."""
+        """Carry *exchange* out and note in it how it went. Raises nothing but CutOff, where it is cancelled."""
         import aiohttp
 
         session = await self._open()
@@ -126,6 +134,9 @@ class Sender:
                     if not exchange.received.feed(chunk):
                         response.close()  # the rest of an endless body is not waited for
                         break
+        except asyncio.CancelledError:
+            exchange.error = "cut off"
+            raise CutOff(evidence=exchange.evidence, wire=exchange.wire()) from None
         # A ValueError comes from an address or a header that cannot be sent.
         except (aiohttp.ClientError, OSError, ValueError) as error:
             unsent = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL, ValueError)

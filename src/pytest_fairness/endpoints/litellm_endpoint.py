@@ -19,7 +19,7 @@ from pytest_fairness.endpoints.keys import read_key, remember_environment
 from pytest_fairness.endpoints.litellm_loading import check_installed, load_litellm, quieten
 from pytest_fairness.endpoints.litellm_routes import Route
 from pytest_fairness.endpoints.parameters import merged_parameters
-from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Price, Reply, Request
+from pytest_fairness.endpoints.protocol import AttemptError, CutOff, Evidence, Price, Reply, Request
 from pytest_fairness.endpoints.redaction import redact, remember, safe_url
 from pytest_fairness.model import JSON, Message
 
@@ -150,6 +150,8 @@ class LiteLLMEndpoint:
                 # In a thread: the import takes seconds, and other attempts have deadlines to keep.
                 try:
                     litellm = await asyncio.to_thread(load_litellm)
+                except asyncio.CancelledError:
+                    raise CutOff(evidence=Evidence.NOT_SENT) from None
                 except Exception as error:
                     said = redact(f"{type(error).__name__}: {error}")
                     raise AttemptError(

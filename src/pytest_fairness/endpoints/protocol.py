@@ -8,6 +8,7 @@ spent.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -94,6 +95,18 @@ class AttemptError(EndpointError):
         super().__init__(message)
         self.evidence = evidence
         self.retry_after = retry_after
+        self.wire = wire
+
+
+class CutOff(asyncio.CancelledError):
+    """An attempt was cancelled, and this is as far as it had come: a CancelledError that loses nothing.
+
+    An endpoint that raises plain CancelledError says nothing of how far it was; the request then counts as sent.
+    """
+
+    def __init__(self, *, evidence: Evidence, wire: Wire | None = None) -> None:
+        super().__init__(f"cut off: {evidence}")
+        self.evidence = evidence
         self.wire = wire
 
 

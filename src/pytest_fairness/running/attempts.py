@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pytest_fairness.endpoints.protocol import AttemptError, Endpoint, Evidence, Price, Reply, Request, Wire
+from pytest_fairness.endpoints.protocol import AttemptError, CutOff, Endpoint, Evidence, Price, Reply, Request, Wire
 from pytest_fairness.errors import StoreError
 from pytest_fairness.model import JSON, Status, Usage
 from pytest_fairness.running.budget import Budget, dollars, used, worst_case
@@ -119,12 +119,13 @@ class Asker:
                 reply = await self._endpoint.ask(request)
         except AttemptError as error:
             return _failed(error.evidence, str(error), wire=error.wire, retry_after=_seconds(error.retry_after))
-        except asyncio.CancelledError:
-            return _failed(Evidence.NO_RESPONSE, "interrupted after the request was sent", flags=(CANCELLED,))
         except BaseException as error:  # noqa: BLE001 - an application that calls sys.exit() must not end the session
-            if isinstance(error, TimeoutError) and deadline.expired():
-                text = f"no answer within {limit:.3g} s of the request being sent"
-                return _failed(Evidence.NO_RESPONSE, text, flags=("deadline",))
+            # A CutOff comes through the deadline as it is, or (since Python 3.12) as the cause of a TimeoutError.
+            late = deadline.expired() and not _interrupted()
+            if late and isinstance(error, (TimeoutError, asyncio.CancelledError)):
+                return _cut_off(error.__cause__ or error, f"within {limit:.3g} s", "deadline")
+            if isinstance(error, asyncio.CancelledError):
+                return _cut_off(error, "before it was interrupted", CANCELLED)
             return _failed(Evidence.SERVER, f"the endpoint raised {type(error).__name__}: {error}")
         return _replied(reply)
 
@@ -151,6 +152,23 @@ def _failed(
 ) -> Ended:
     error = error[:_LONGEST_ERROR]
     return Ended(evidence=evidence, error=error, wire=wire, retry_after=retry_after, flags=flags)
+
+
+def _interrupted() -> bool:
+    """Whether somebody else than a deadline of its own wants the running task to end."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _cut_off(error: BaseException, when: str, flag: str) -> Ended:
+    """What there was of an attempt that was given up: bytes that had come are kept, and were paid for."""
+    evidence, wire = (error.evidence, error.wire) if isinstance(error, CutOff) else (Evidence.NO_RESPONSE, None)
+    came = {
+        Evidence.NOT_SENT: f"nothing could be sent {when}",
+        Evidence.NO_RESPONSE: f"no answer {when} (the request was sent)",
+    }
+    text = came.get(evidence, f"the answer began, and did not end {when}")
+    return _failed(evidence, text, wire=wire, flags=(flag,))
 
 
 def _replied(reply: Reply) -> Ended:

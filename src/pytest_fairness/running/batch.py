@@ -226,7 +226,8 @@ class Batch:
             if failures:
                 await self._after_failure(conversation, ended, failures)
             if ended.cancelled:
-                self._end(conversation)
+                if conversation.status is not None:  # else nothing was spent, and it may be taken up another time
+                    self._end(conversation)
                 raise asyncio.CancelledError
         self._end(conversation)
 
