@@ -17,10 +17,10 @@ from markupsafe import Markup
 
 from pytest_fairness.model import Finding, Verdict
 from pytest_fairness.reports import figures
+from pytest_fairness.reports.drawing import Picture
 from pytest_fairness.reports.escaping import shortened, visible
 from pytest_fairness.reports.examples import Examples, collect_examples
 from pytest_fairness.reports.pictures import (
-    Picture,
     baseline_picture,
     effect_picture,
     group_picture,
