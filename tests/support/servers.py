@@ -27,6 +27,8 @@ from pytest_fairness.endpoints.simulated import SimulatedEndpoint, simulated_end
 from pytest_fairness.model import Message, Status
 
 OPENAI, ANTHROPIC, OLLAMA, AZURE = "openai", "anthropic", "ollama", "azure"
+#: An application of somebody's own: JSON in, JSON out, in no provider's shape.
+APPLICATION = "application"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +104,8 @@ class ModelServer:
         self.latency = latency
         self.model = model
         self.requests: list[Received] = []
+        #: Met by every request that nothing scripted awaits.
+        self.always: Fault | None = None
         self.in_flight = 0
         self.most_in_flight = 0
         self._choose = script if callable(script) else None
@@ -165,6 +169,7 @@ class ModelServer:
         app.router.add_post("/v1/messages", self._handler(ANTHROPIC))
         app.router.add_post("/api/chat", self._handler(OLLAMA))
         app.router.add_post("/openai/deployments/{deployment}/chat/completions", self._handler(AZURE))
+        app.router.add_route("*", "/letters/write", self._handler(APPLICATION))
         app.router.add_route("*", "/{rest:.*}", self._handler("elsewhere"))
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.2, handler_cancellation=True)
         await self._runner.setup()
@@ -225,7 +230,7 @@ class ModelServer:
     def _next(self, body: bytes) -> Fault | None:
         if self._queue:
             return self._queue.popleft()
-        return self._choose(body.decode("utf-8", "replace")) if self._choose else None
+        return self._choose(body.decode("utf-8", "replace")) if self._choose else self.always
 
     def _reset(self, request: web.Request) -> web.StreamResponse:
         transport = request.transport
@@ -287,7 +292,9 @@ class ModelServer:
             return text.encode("utf-8", "surrogatepass")
         if not 200 <= fault.status < 300:
             return json.dumps({"error": {"message": f"scripted {fault.status}", "type": "scripted"}}).encode()
-        asked = json.loads(body)
+        asked = json.loads(body) if body else {"messages": [{"role": "user", "content": request.query["letter"]}]}
+        if flavour == APPLICATION and "messages" not in asked:
+            asked["messages"] = [{"role": "user", "content": asked["letter"]["about"]}]
         model = self.model or asked.get("model") or request.match_info.get("deployment", "deployment")
         return json.dumps(_RENDER[flavour](self._reply(asked), model)).encode()
 
@@ -371,11 +378,23 @@ def ollama_body(reply: Reply, model: str) -> dict[str, Any]:
     }
 
 
+def application_body(reply: Reply, model: str) -> dict[str, Any]:
+    """An answer of somebody's own application: a letter in two parts, and what it cost."""
+    sent, got = _tokens(reply)
+    text = reply.text or ""
+    return {
+        "letter": {"parts": [{"text": text[:9]}, {"text": text[9:]}], "text": text},
+        "blocked": reply.status is Status.REFUSED,
+        "meta": {"model": model, "stop": "done", "in": sent, "out": got, "dollars": 0.002},
+    }
+
+
 _RENDER: dict[str, Callable[[Reply, str], dict[str, Any]]] = {
     OPENAI: openai_body,
     AZURE: openai_body,
     ANTHROPIC: anthropic_body,
     OLLAMA: ollama_body,
+    APPLICATION: application_body,
 }
 
 

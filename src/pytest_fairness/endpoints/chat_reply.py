@@ -48,19 +48,26 @@ def read_chat_completion(body: bytes) -> Parsed:
 
 def read_object(body: bytes) -> dict[str, Any] | Parsed:
     """The JSON object in *body*, or what is to be said of a body that holds none, or an error."""
-    if not body.strip():
-        return Parsed(status=Status.MALFORMED, error="the body of the response is empty")
-    try:
-        data = json.loads(body)
-    except (ValueError, RecursionError):
-        start = body[:200].decode("utf-8", "replace")
-        return Parsed(status=Status.MALFORMED, error=f"the body is not JSON: {message_of(start)}")
+    data = read_json(body)
+    if isinstance(data, Parsed):
+        return data
     if not isinstance(data, dict):
         return Parsed(status=Status.MALFORMED, error=f"the body is JSON {_kind(data)}, not an object")
     if data.get("error"):
         said = message_of(json.dumps({"error": data["error"]}))
         return Parsed(status=Status.ERROR, model=text_or_none(data.get("model")), error=f"an error in a 200: {said}")
     return data
+
+
+def read_json(body: bytes) -> Any:
+    """The JSON in *body*, or a Parsed that says why there is none."""
+    if not body.strip():
+        return Parsed(status=Status.MALFORMED, error="the body of the response is empty")
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        start = body[:200].decode("utf-8", "replace")
+        return Parsed(status=Status.MALFORMED, error=f"the body is not JSON: {message_of(start)}")
 
 
 def chat_completion(data: Mapping[str, Any]) -> Parsed:
@@ -109,11 +116,12 @@ def read_usage(data: Any, input_key: str, output_key: str) -> Usage | None:
     """Tokens as counted; what is no plausible count becomes ``None``, so that it is charged at its worst case."""
     if not isinstance(data, dict):
         return None
-    usage = Usage(input_tokens=_count(data.get(input_key)), output_tokens=_count(data.get(output_key)))
+    usage = Usage(input_tokens=token_count(data.get(input_key)), output_tokens=token_count(data.get(output_key)))
     return None if usage.input_tokens is None and usage.output_tokens is None else usage
 
 
-def _count(value: Any) -> int | None:
+def token_count(value: Any) -> int | None:
+    """*value* if it can be a number of tokens."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     try:

@@ -29,6 +29,8 @@ import yaml
 from pytest_fairness import safe_yaml
 from pytest_fairness.endpoints.batch_options import read_batch
 from pytest_fairness.endpoints.batch_protocol import BatchOptions
+from pytest_fairness.endpoints.http_options import HTTP_KEYS, read_http
+from pytest_fairness.endpoints.http_template import Misplaced
 from pytest_fairness.endpoints.parameters import check_parameters, unknown
 from pytest_fairness.endpoints.protocol import Limits, Price
 from pytest_fairness.endpoints.simulated import planted
@@ -50,7 +52,14 @@ KEYS: Mapping[str, frozenset[str]] = {
     "ollama": _REMOTE,
     "azure": _REMOTE | {"api_version", "batch"},
     "litellm": _REMOTE | {"api_version"},
+    "http": (_REMOTE - {"model"}) | {"url", *HTTP_KEYS},
     "simulated": _COMMON | set(_PLANTED),
+}
+#: Types that a file cannot hold, and why.
+_NOT_IN_A_FILE = {
+    "callable": "a file must not say which code runs; name the function in Python: let the fixture `endpoint` return "
+    'it, or callable_endpoint("my_app.letters:write")',
+    "replay": "a recorded run is replayed with --fairness-replay RUN; its systems are those that it asked",
 }
 _REQUIRED: Mapping[str, tuple[str, ...]] = {
     "openai": ("model",),
@@ -167,6 +176,8 @@ class _Entry:
                 ("name",), f"the name {name!r} must begin with a letter or digit and hold no more than 100 of "
                 "letters, digits, spaces and . : @ / + -"
             )  # fmt: skip
+        if kind in _NOT_IN_A_FILE and kind not in self._types:
+            raise self.wrong(("type",), f"type {kind}: {_NOT_IN_A_FILE[kind]}")
         builtin = kind in KEYS
         if not builtin and kind not in self._types:
             raise self.wrong(("type",), unknown("type", kind, {*KEYS, *self._types}))
@@ -227,21 +238,25 @@ class _Entry:
         return value
 
     def _url(self) -> str | None:
-        url = self._text("base_url")
+        name = "url" if "url" in self._entry else "base_url"
+        url = self._text(name)
         if url is None:
             return None
+        if name == "url" and "base_url" in self._entry:
+            raise self.wrong((name,), "url and base_url are one thing; keep url")
         try:
             parts = urlsplit(url)
             sound = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
         except ValueError:
-            raise self.wrong(("base_url",), "base_url is no address") from None
+            raise self.wrong((name,), f"{name} is no address") from None
         # The address itself is not repeated: it may hold a password.
         if parts.username is not None or parts.password is not None or "@" in parts.netloc:
-            raise self.wrong(("base_url",), "base_url holds a user or password; name the key with api_key_env")
+            raise self.wrong((name,), f"{name} holds a user or password; name the key with api_key_env")
         if parts.query or parts.fragment:
-            raise self.wrong(("base_url",), "base_url holds a query; leave off everything from ? or #")
+            hint = "; with method: GET the request is the query" if self._entry.get("type") == "http" else ""
+            raise self.wrong((name,), f"{name} holds a query; leave off everything from ? or #{hint}")
         if not sound or any(character.isspace() for character in url):
-            raise self.wrong(("base_url",), f"base_url must begin with http:// or https:// and a host, not {url!r}")
+            raise self.wrong((name,), f"{name} must begin with http:// or https:// and a host, not {url!r}")
         return url
 
     def _variable(self) -> str | None:
@@ -313,7 +328,31 @@ class _Entry:
             except UsageError as error:
                 raise self.wrong((next(iter(options), "name"),), str(error)) from None
             return options
+        if kind == "http":
+            return self._http()
         options = self._entry.get("options") or {}  # type: ignore[assignment]
         if not isinstance(options, dict):
             raise self.wrong(("options",), "options must map names to values")
+        return options
+
+    def _http(self) -> dict[str, JSON]:
+        options = {key: self._entry[key] for key in HTTP_KEYS if key in self._entry}
+        try:
+            read = read_http(options)
+        except Misplaced as error:
+            raise self.wrong(error.place, str(error)) from None
+        if self._entry.get("url", self._entry.get("base_url")) is None:
+            raise self.wrong((), "type http needs url: where the application listens")
+        if self._entry.get("supports_system_prompt") is True and not read.takes_system:
+            raise self.wrong(
+                ("supports_system_prompt",), 'the request has no place for a system prompt: put "{system}" or '
+                '"{messages}" into it'
+            )  # fmt: skip
+        for name in self._parameters("http", str(self._entry["name"])):
+            if name not in read.request.parameters:
+                raise self.wrong(
+                    ("default_parameters", name), f'the request has no place for {name}: put "{{{name}}}" into it'
+                )
+        if "api_key_env" in self._entry and any(name.lower() == "authorization" for name in read.headers):
+            raise self.wrong(("api_key_env",), "api_key_env is the Authorization header, which stands in headers too")
         return options

@@ -39,18 +39,26 @@ class Exchange:
     received: BoundedBody = field(default_factory=lambda: BoundedBody(None))
     error: str | None = None
     sent: bool = True
+    #: What a GET sends, behind the question mark; the log holds it in the place of the body.
+    query: str = ""
 
     def wire(self) -> Wire:
         """The record of it, without secrets."""
         return make_wire(
             url=self.url,
-            request_body=self.body,
+            request_body=self.body or self.query.encode(),
             request_headers=self.headers,
             status_code=self.status,
             response_headers=self.response_headers,
             response_body=self.received.data,
             truncated=self.received.full or (self.error is not None and self.status is not None),
         )
+
+    @property
+    def whole(self) -> bool:
+        """Whether a response came and can be read to its end, whatever its status."""
+        received = self.received
+        return self.status is not None and self.error is None and not received.full and received.readable
 
     @property
     def succeeded(self) -> bool:
@@ -121,11 +129,13 @@ class Sender:
     async def send(self, exchange: Exchange, *, method: str = "POST") -> None:
         """Carry *exchange* out and note in it how it went. Raises nothing but CutOff, where it is cancelled."""
         import aiohttp
+        from yarl import URL
 
         session = await self._open()
         try:
+            url = URL(f"{exchange.url}?{exchange.query}", encoded=True) if exchange.query else exchange.url
             async with session.request(
-                method, exchange.url, data=exchange.body, headers=exchange.headers, allow_redirects=False
+                method, url, data=exchange.body or None, headers=exchange.headers, allow_redirects=False
             ) as response:
                 exchange.response_headers = dict(response.headers)
                 exchange.received = BoundedBody(response.headers.get("Content-Encoding"), self._max_response_bytes)

@@ -13,8 +13,8 @@ _SECRET_NAME = re.compile(r"(?:^|_)(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIA
 _PLAIN_VALUE = re.compile(r"(?:true|false|yes|no|none|on|off|[\d.]+|[a-z]{1,8})", re.IGNORECASE)
 
 
-def read_key(variable: str | None, endpoint: str) -> str | None:
-    """The key in the environment variable *variable*; ``None`` if the endpoint needs none.
+def read_key(variable: str | None, endpoint: str, setting: str = "api_key_env") -> str | None:
+    """The key in the environment variable *variable*; ``None`` if the endpoint needs none. *setting* names it.
 
     Raises AttemptError(AUTH) if the variable is not set, or holds what no header can carry.
     """
@@ -25,7 +25,7 @@ def read_key(variable: str | None, endpoint: str) -> str | None:
     if not key.strip():
         raise AttemptError(
             f"endpoint {endpoint!r}: the environment variable {variable} is not set; export the key, "
-            "or name another variable with api_key_env",
+            f"or name another variable with {setting}",
             evidence=Evidence.AUTH,
         )
     key = key.strip()

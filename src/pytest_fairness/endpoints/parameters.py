@@ -39,6 +39,8 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     | {"seed", "top_k", "min_p", "frequency_penalty", "presence_penalty", "num_ctx", "num_predict", "keep_alive"},
     "litellm": _OPENAI | {"thinking"},
     "simulated": _OPENAI,
+    # Of these, an application takes those for which its request has a slot.
+    "http": _OPENAI,
     "callable": frozenset(),
 }
 # name → (lowest, highest)

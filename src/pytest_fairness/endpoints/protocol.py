@@ -54,6 +54,8 @@ class Wire:
 class Reply:
     """A complete answer, usable or not.
 
+    ``cost`` is in US dollars, if the system itself says what a call cost.
+
     ``text`` is present for ANSWERED and, where the provider gave its refusal as text, for REFUSED; for every
     other status it is ``None`` and ``error`` says in one redacted sentence what was wrong. ``finish_reason``
     and ``model`` are the provider's own words. ``wire`` is ``None`` where nothing went over a wire.
@@ -67,6 +69,7 @@ class Reply:
     wire: Wire | None = None
     error: str | None = None
     simulated: bool = False
+    cost: float | None = None
 
 
 class Evidence(StrEnum):
@@ -144,6 +147,13 @@ def limits_of(endpoint: object) -> Limits:
     """The ``limits`` of *endpoint*, an attribute that it may have or not."""
     limits = getattr(endpoint, "limits", None)
     return limits if isinstance(limits, Limits) else Limits()
+
+
+def takes_conversations(endpoint: object) -> bool:
+    """Whether *endpoint* can be sent the turns before the last: ``supports_conversation``, an attribute that it may
+    have or not.
+    """
+    return bool(getattr(endpoint, "supports_conversation", True))
 
 
 @runtime_checkable

@@ -132,6 +132,13 @@ def litellm_type(config: EndpointConfig) -> Endpoint:
     return LiteLLMEndpoint(replace(config, price=price), ANY)
 
 
+def http_type(config: EndpointConfig) -> Endpoint:
+    """Any application that takes JSON and answers with JSON."""
+    from pytest_fairness.endpoints.http_endpoint import HttpEndpoint
+
+    return HttpEndpoint(config)
+
+
 #: Type → factory, of the types that come with the package.
 BUILT_IN_TYPES: Mapping[str, Factory] = {
     SIMULATED: simulated_type,
@@ -140,6 +147,7 @@ BUILT_IN_TYPES: Mapping[str, Factory] = {
     "ollama": ollama_type,
     "azure": azure_type,
     "litellm": litellm_type,
+    "http": http_type,
 }
 
 

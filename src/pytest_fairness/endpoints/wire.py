@@ -23,7 +23,7 @@ MAX_RESPONSE_BYTES = 8_000_000
 _ENCODINGS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 
 
-def encode_json(payload: Mapping[str, JSON]) -> bytes:
+def encode_json(payload: JSON | Mapping[str, JSON]) -> bytes:
     """*payload* as the bytes of a JSON body. Text stays readable, unless half a surrogate pair forbids UTF-8."""
     try:
         return json.dumps(payload, ensure_ascii=False).encode("utf-8")

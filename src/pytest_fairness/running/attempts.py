@@ -36,6 +36,7 @@ class Ended:
     flags: tuple[str, ...] = ()
     wire: Wire | None = None
     retry_after: float | None = None
+    cost: float | None = None
 
     @property
     def cancelled(self) -> bool:
@@ -134,12 +135,22 @@ class Asker:
         price = self._endpoint.price
         if ended.evidence in FREE or self._free:
             return 0, True
+        told = None if ended.cost is None else _per_call(ended.cost)
         if price is None:
-            return None, True
+            return told, True
         if ended.status is None:
             return reserved, True
-        counted = used(price, ended.usage, replied=bool(ended.text))
-        return (reserved, False) if counted is None else (counted, True)
+        if price.input_per_million == price.output_per_million == 0:
+            counted: int | None = _per_call(price.per_call)  # tokens do not matter, whoever counts them
+        else:
+            counted = used(price, ended.usage, replied=bool(ended.text))
+        if counted is None:
+            return (reserved, False) if told is None else (told, True)
+        return max(counted, told or 0), True  # of what was agreed and what was told, the dearer
+
+
+def _per_call(amount: float) -> int:
+    return worst_case(Price(input_per_million=0.0, output_per_million=0.0, per_call=amount), (), {})
 
 
 def _failed(
@@ -184,6 +195,7 @@ def _replied(reply: Reply) -> Ended:
         flags=(SIMULATED,) if reply.simulated else (),
         error=error,
         wire=reply.wire,
+        cost=reply.cost,
     )
 
 
