@@ -28,6 +28,7 @@ FLOORS = [
         "asking",
         "repeating",
         "earlier",
+        "elsewhere",
         "estimating",
         "announcing",
         "pulling",

@@ -135,12 +135,15 @@ class Asking:
                 is_refusal=is_refusal,
                 progress=telling.progress(self._session.config, settings.progress, store),
             )
-            self._watch_controller()
+            self._watch_controller(engine)
             self._engines[key] = endpoint, engine
         return self._engines[key]
 
-    def _watch_controller(self) -> None:
-        """In a worker whose controller started it: stop asking when that is gone, as nobody is left to judge."""
+    def _watch_controller(self, engine: Engine) -> None:
+        """In a worker: stop asking when the controller that started it is gone, as nobody is left to judge."""
+        if self._session.line is not None:
+            self._session.line.when_over(engine.halt)
+            return
         controller = getattr(self._session.config, "workerinput", {}).get("fairness_controller")
         if self._parent is None and controller is not None and controller == os.getppid():
             from pytest_fairness.running.endings import ParentWatch

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_fairness import collecting, earlier, guest, ledger, repeating, telling, transport
+from pytest_fairness import collecting, earlier, elsewhere, guest, ledger, repeating, telling, transport
 from pytest_fairness.asking import Asking
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import Reason, Verdict
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pytest_fairness.justifications import Justification
     from pytest_fairness.model import Finding
     from pytest_fairness.planned import Planned, Usable
+    from pytest_fairness.running.remote.line import Line
     from pytest_fairness.running.replaying import Recording
     from pytest_fairness.running.shards import Deal
     from pytest_fairness.running.shared_progress import Watching
@@ -56,6 +57,7 @@ class FairnessSession:
         self.selected: dict[collecting.Selection, tuple[int, ...]] = {}
         self.pulled: set[tuple[str, str]] = set()
         self._watching: Watching | None = None
+        self._reception: elsewhere.Reception | None = None
         #: The lines that the session starts with.
         self._announced: list[str] = []
         #: Whether the session was cut short.
@@ -90,7 +92,7 @@ class FairnessSession:
 
                 self.deal = deal_of(self, items)
             self.ledger.collected.update(planned)
-            if self._shares_disk:
+            if self._reached[1] is None:  # else each test says why, when it asks for the run
                 from pytest_fairness.announcing import announcement
 
                 self._announced = announcement(self, items, len(planned))
@@ -103,34 +105,39 @@ class FairnessSession:
         node.workerinput["fairness_controller"] = os.getpid()
         spec = node.gateway.spec
         node.workerinput["fairness_started"] = self.started if spec.popen else None  # elsewhere it is another clock
-        if not spec.popen or spec.chdir:  # perhaps on another machine, and perhaps with another disk
-            from pytest_fairness.running.runs import leave_sign
-
-            node.workerinput["fairness_sign"] = leave_sign(self.settings.run_dir, self.token)
+        if elsewhere.perhaps(spec):
+            self._reception = self._reception or elsewhere.Reception(self)
+            self._reception.offer(node)
 
     # ------------------------------------------------------------ the run
 
     @cached_property
     def store(self) -> RunStore:
         from pytest_fairness.errors import StoreError
+
+        line, barred = self._reached
+        if barred is not None:
+            raise StoreError(barred)
+        return self.open_store(self.worker) if line is None else elsewhere.remote_store(line)
+
+    def open_store(self, writer: str | None) -> RunStore:
+        """The run's folder, written as *writer*: this process, or a worker that does not see the disk it is on."""
         from pytest_fairness.running.store import open_run
 
         settings = self.settings
-        if not self._shares_disk:
-            raise StoreError(
-                f"worker {self.worker} does not see the controller's {settings.run_dir}: put the runs on a disk that "
-                "both have, with --fairness-run-dir; or give each machine a session of its own, with "
-                "--fairness-shard K/N, and put those together with pytest-fairness merge"
-            )
-        store = open_run(settings.run_dir, self.token, writer=self.worker, adopt=settings.resume)
+        store = open_run(settings.run_dir, self.token, writer=writer, adopt=settings.resume)
         telling.start_manifest(store, settings, self.config.rootpath, session=self.name)
         return store
 
+    @cached_property
+    def _reached(self) -> tuple[Line | None, str | None]:
+        channel = getattr(self.config, "workerinput", {}).get(elsewhere.CHANNEL)
+        return (None, None) if channel is None else elsewhere.reach(self, channel)
+
     @property
-    def _shares_disk(self) -> bool:
-        """Whether this process sees the sign that the controller left in the folder of runs, if it had to leave one."""
-        sign: str | None = getattr(self.config, "workerinput", {}).get("fairness_sign")
-        return sign is None or (self.settings.run_dir / sign).is_file()
+    def line(self) -> Line | None:
+        """The way to the run, in a worker that does not see the controller's disk."""
+        return self._reached[0]
 
     @cached_property
     def recording(self) -> Recording | None:
@@ -322,6 +329,8 @@ class FairnessSession:
             self._watching.stop()
         self.interrupted = exitstatus == pytest.ExitCode.INTERRUPTED
         self.asking.close()
+        if self._reception is not None:
+            self.trouble = self._reception.close()
         if not self.has_run:
             return
         try:

@@ -69,9 +69,7 @@ def progress(config: pytest.Config, mode: str, store: RunStore | None = None) ->
     if mode == "off" or config.option.verbose < 0:
         return None
     if hasattr(config, "workerinput"):
-        from pytest_fairness.running.shared_progress import WorkerProgress
-
-        return None if store is None else WorkerProgress(store.state, store.writer)
+        return None if store is None else store.progress()
     from pytest_fairness.running.progress import Progress
 
     return Progress(cast("TextIO", Aside(config)))

@@ -127,8 +127,7 @@ def pytest_configure_node(node):
 def test_workers_in_another_directory(
     pytester: pytest.Pytester, tmp_path: Path, last_run: Callable[[], Path], apart: bool
 ) -> None:
-    """A worker started elsewhere logs into the controller's run. Where it does not see the controller's disk, its tests
-    fail and say what to do, before anything is asked."""
+    """A worker started elsewhere logs into the controller's run, whether it sees the controller's disk or not."""
     pytester.makepyfile(test_model=GRID)
     pytester.makeconftest(ELSEWHERE.format(apart=apart, runs=str(tmp_path / "other" / "runs")))
     pytester.path.joinpath("pytest.ini").write_text("[pytest]\n")
@@ -137,11 +136,6 @@ def test_workers_in_another_directory(
     result = pytester.runpytest_subprocess(
         *OPTIONS, "--dist=load", f"--tx=popen//chdir={elsewhere}", f"--rsyncdir={pytester.path}", str(pytester.path)
     )
-    if apart:
-        result.assert_outcomes(errors=1)
-        assert "worker gw0 does not see the controller's" in result.stdout.str()
-        assert "--fairness-shard K/N" in result.stdout.str()
-        assert not list((tmp_path / "other").glob("**/trials*.jsonl"))
-    else:
-        result.assert_outcomes(passed=1)
-        assert statuses(last_run()) == ["answered"] * 160
+    result.assert_outcomes(passed=1)
+    assert statuses(last_run()) == ["answered"] * 160
+    assert not (tmp_path / "other").exists()

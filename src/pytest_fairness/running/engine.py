@@ -16,13 +16,12 @@ from pytest_fairness.errors import EndpointError, UsageError
 from pytest_fairness.model import Status, Trial, to_json
 from pytest_fairness.running.attempts import Asker, sent_parameters
 from pytest_fairness.running.batch import Batch, Policy, not_run
-from pytest_fairness.running.budget import Budget
 from pytest_fairness.running.conversation import Conversation, PlannedTrial
 from pytest_fairness.running.endings import ended_as_by_ctrl_c
 from pytest_fairness.running.keys import content_key, identity_hash
 from pytest_fairness.running.loop import LoopThread
 from pytest_fairness.running.order import interleaved
-from pytest_fairness.running.pace import Limiter, Pace
+from pytest_fairness.running.pace import Pace
 from pytest_fairness.running.progress import ProgressSink
 from pytest_fairness.running.records import TrialRecord, cell_record, trial_of
 from pytest_fairness.running.store import NEVER, Retry, RunStore
@@ -84,11 +83,11 @@ class Engine:
         self._identity = endpoint.identity()
         self._hash = identity_hash(self._identity)
         self._source = "simulated" if endpoint.simulated else "replay" if endpoint.type == "replay" else "live"
-        self._budget = Budget(store.state / "budget", max_cost)
+        self._budget = store.budget(max_cost)
         limits = limits_of(endpoint)
         self._concurrency = limits.concurrency or concurrency
         self._pace = Pace(self._concurrency)
-        self._limiter = Limiter(store.state / f"rate-{self._hash[:16]}", limits) if limits.by_the_minute else None
+        self._limiter = store.limiter(self._hash, limits) if limits.by_the_minute else None
         self._asker = Asker(endpoint, store, self._budget, attempt_timeout)
         self._own_loop = loop is None
         self._loop = loop
@@ -121,9 +120,8 @@ class Engine:
             found: dict[str, Trial] = {}
             cells: dict[str, str] = {}
             missing: dict[str, PlannedTrial] = {}
-            for key, one in zip(keys, planned, strict=True):
+            for key, one, record in zip(keys, planned, self.store.records(keys), strict=True):
                 if key not in found and key not in missing:
-                    record = self.store.record(key)
                     if record is None or self._retry.wants(record):
                         missing[key] = one
                     else:
@@ -145,15 +143,14 @@ class Engine:
         self._introduce()
         batch = self._wait_for(missing)
         found = dict(batch.asked)
-        for key, one in missing.items():
-            cells[key] = one.cell.id
-            if key not in found:
-                record = self.store.record(key)
-                if record is None:
-                    parameters = sent_parameters(self.endpoint, one.parameters)
-                    found[key] = not_run(Conversation(key, one, parameters), self._source)
-                else:
-                    found[key], cells[key] = trial_of(record), record["cell"]["id"]
+        cells |= {key: one.cell.id for key, one in missing.items()}
+        elsewhere = [key for key in missing if key not in found]
+        for key, record in zip(elsewhere, self.store.records(elsewhere), strict=True):
+            if record is None:
+                parameters = sent_parameters(self.endpoint, missing[key].parameters)
+                found[key] = not_run(Conversation(key, missing[key], parameters), self._source)
+            else:
+                found[key], cells[key] = trial_of(record), record["cell"]["id"]
         return found
 
     def _wait_for(self, missing: dict[str, PlannedTrial]) -> Batch:

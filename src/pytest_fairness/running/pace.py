@@ -26,7 +26,7 @@ _EARLY = 1.0
 _MINUTE = 60.0 + _EARLY
 _WIDTH = 96
 #: Output tokens taken for a reply whose length nothing limits, until there are replies to go by.
-_FIRST_GUESS = 500.0
+FIRST_GUESS = 500.0
 
 
 class Limiter:
@@ -39,7 +39,7 @@ class Limiter:
         self._limits = limits
         self._clock = clock
         self._lock = FileLock(path)
-        self._typical = _FIRST_GUESS
+        self._typical = FIRST_GUESS
 
     def estimate(self, messages: Sequence[Message], parameters: Mapping[str, JSON]) -> int:
         """Tokens that a call will take, by what replies took before where no parameter says it."""
@@ -66,13 +66,17 @@ class Limiter:
         """Put what a call really took in the place of the estimate *tokens*."""
         if usage is None or usage.input_tokens is None or usage.output_tokens is None:
             return
-        self._typical += (max(0, usage.output_tokens) - self._typical) / 8
+        self._learn(usage.output_tokens)
         if self._limits.tokens_per_minute is not None:
             counted = max(0, usage.input_tokens) + max(0, usage.output_tokens)
             with self._lock.held():
                 now = self._clock()
                 requests, used = self._read(now)
                 self._write(now, requests, used + _share(counted - tokens, self._limits.tokens_per_minute))
+
+    def _learn(self, output: int) -> None:
+        """A reply took *output* tokens: the next may take about as many."""
+        self._typical += (max(0, output) - self._typical) / 8
 
     def _read(self, now: float) -> tuple[float, float]:
         """When the next request, and the next token, are due. A time of writing that is still to come tells a machine

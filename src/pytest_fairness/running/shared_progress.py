@@ -20,7 +20,7 @@ _PATTERN = "progress-*.json"
 
 
 @dataclass(slots=True)
-class _Told:
+class Told:
     """How far one worker is. ``of`` names the trials it works on, as others may work on the same; ``planned`` and
     ``asked`` are of these, the other numbers of all that it has asked.
     """
@@ -41,7 +41,7 @@ class WorkerProgress:
     def __init__(self, state: Path, writer: str, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._path = state / f"progress-{writer}.json"
         self._clock = clock
-        self._told = _Told()
+        self._told = Told()
         self._written = clock() - _EVERY
 
     def begin(self, planned: int, label: str, of: str = "") -> None:
@@ -68,9 +68,13 @@ class WorkerProgress:
     def _write(self) -> None:
         self._written = self._clock()
         try:
-            write_atomically(self._path, json.dumps(asdict(self._told)).encode("ascii"))
+            self.leave(self._told)
         except StoreError:
             return  # telling is no reason to fail: if the disk is full, the log says so
+
+    def leave(self, told: Told) -> None:
+        """Put *told* where the controller finds it. Raises StoreError."""
+        write_atomically(self._path, json.dumps(asdict(told)).encode("ascii"))
 
 
 def together(state: Path) -> Standing:
@@ -93,10 +97,10 @@ def together(state: Path) -> Standing:
     )
 
 
-def _read(path: Path) -> _Told | None:
+def _read(path: Path) -> Told | None:
     try:
         data: dict[str, Any] = json.loads(path.read_bytes())
-        return _Told(**data)
+        return Told(**data)
     except (OSError, ValueError, TypeError):
         return None
 

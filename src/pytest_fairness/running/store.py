@@ -8,21 +8,25 @@ import platform
 import re
 import socket
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
+from pytest_fairness.endpoints.protocol import Limits
 from pytest_fairness.errors import StoreError
 from pytest_fairness.model import Status, Trial
 from pytest_fairness.running import files
+from pytest_fairness.running.budget import Budget
 from pytest_fairness.running.claims import Claims
 from pytest_fairness.running.designs import Design
 from pytest_fairness.running.index import Index
 from pytest_fairness.running.log import Log
 from pytest_fairness.running.manifest import anchors_of, read_manifest, write_manifest
+from pytest_fairness.running.pace import Limiter
 from pytest_fairness.running.records import SCHEMA, trial_of, utc_now
 from pytest_fairness.running.runs import reserve_run
+from pytest_fairness.running.shared_progress import WorkerProgress
 
 MAIN = "main"
 _WRITER = re.compile(r"[a-z0-9][a-z0-9_.-]{0,39}")
@@ -95,7 +99,7 @@ class RunStore:
         files.make_directory(self.state)
         self._anchors = anchors_of(directory)
         self._index = Index(directory, self.log_path, self._anchors)
-        self._claims = Claims(self.state, writer)
+        self._claims = Claims(self.state, writer, self._index.settled)
         try:
             if self.log_path.exists() or self.log_path.is_symlink():
                 self._open_log()
@@ -121,6 +125,10 @@ class RunStore:
         logged."""
         with self._mutex:
             return self._index.trial(key)
+
+    def records(self, keys: Iterable[str]) -> Iterator[dict[str, Any] | None]:
+        """:meth:`record` of each of *keys*, in their order."""
+        return (self.record(key) for key in keys)
 
     def trial(self, key: str) -> Trial | None:
         """The finished trial *key*, whoever asked it, or None."""
@@ -235,6 +243,20 @@ class RunStore:
             self._log.flush()
         with self._mutex:
             self._index.flush_others()
+
+    # ------------------------------------------------------------ what else the processes of a run share
+
+    def budget(self, cap: float | None) -> Budget:
+        """The account of the run, under *cap* US dollars. Raises BudgetError for a cap that is no amount."""
+        return Budget(self.state / "budget", cap)
+
+    def limiter(self, identity: str, limits: Limits) -> Limiter:
+        """The limits per minute of the system with the hash *identity*."""
+        return Limiter(self.state / f"rate-{identity[:16]}", limits)
+
+    def progress(self) -> WorkerProgress:
+        """Where this writer says how far it is."""
+        return WorkerProgress(self.state, self.writer)
 
     # ------------------------------------------------------------ the manifest
 
