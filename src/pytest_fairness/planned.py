@@ -144,6 +144,11 @@ class PlannedPairs(_FromGrid):
     def _systems(self) -> Mapping[str | None, Any]:
         return {arm.name: arm.endpoint for arm in self.grid.arms}
 
+    @cached_property
+    def _alike(self) -> frozenset[str | None]:
+        """Arms whose cells come to the same texts for different groups: stand-ins of one group."""
+        return frozenset(arm.name for arm in self.grid.arms if arm.placebo)
+
     def with_other_names(self) -> None:
         """None: the candidates are those that the test gives."""
 
@@ -162,7 +167,8 @@ class PlannedPairs(_FromGrid):
             script = None
             if steps is not None:
                 script = Pipeline(systems=steps.systems, between=steps.between, first=steps.first, refused=self.refused)
-            first = 0 if steps is None else made.number * self.grid.repetitions
+            own_numbers = steps is not None or made.cell.arm in self._alike
+            first = made.number * self.grid.repetitions if own_numbers else 0
             entries.append(Entry(made.cell, script, self._systems.get(made.cell.arm), first))
         return entries
 

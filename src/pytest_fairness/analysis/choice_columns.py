@@ -20,9 +20,13 @@ def choice_columns(frame: pd.DataFrame, size: int, *, ranking: bool = False) -> 
     ``second_name``, ``choice`` (what the reply comes to: chosen, neither, both, refused, unlisted, unparsed) and
     ``chosen``: the group, ``"neither"`` where the reply chose neither or both, missing where none could be read.
 
+    One at a time there is no choice: ``group`` and ``candidate`` (the name) stand for what was shown.
+
     Among more, or with *ranking*: one row a candidate of a trial, with ``trial``, ``group``, ``candidate`` (the
     name), ``position`` from 1, ``choice``, ``chosen`` (yes or no) and, with *ranking*, ``rank`` (1 is best).
     """
+    if size == 1:
+        return frame.rename(columns={"group_1": "group", "name_1": "candidate"}).drop(columns=["pair", "order"])
     names = [f"name_{at}" for at in range(1, size + 1)]
     shown = [tuple(row) for row in frame[names].itertuples(index=False)]
     shown = [tuple(name if isinstance(name, str) else None for name in row) for row in shown]

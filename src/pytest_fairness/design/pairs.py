@@ -133,7 +133,7 @@ class PairGrid(Sequence[Cell]):
         k = self.choice_size
         contexts = prod(len(axis.texts) for axis in self.axes) * len(self.templates) * len(self.rosters)
         configurations = len(self.slates) * contexts
-        shown = "pairs" if k == 2 else f"slates of {k}"
+        shown = {1: "groups", 2: "pairs"}.get(k, f"slates of {k}")
         lines = [
             f"{len(self.slates) // k} {shown} × {k} orders × {contexts} contexts = {configurations:,} configurations "
             f"× {len(self.arms)} arm{'s' * (len(self.arms) != 1)}",
@@ -188,7 +188,8 @@ def expand_pairs(
     - ``signal``: ``name``, ``label``, ``name+label``, or a list of them. By default ``name+label`` where the
       template has ``{demographics_1}``, else ``name``.
     - ``qualifications``: a text, or several, the same for all candidates of a choice; for ``{qualifications}``.
-    - ``size``: among how many groups a choice is: 2, or all of them. ``ranking``: the reply ranks them all.
+    - ``size``: among how many groups a choice is: 2, or all of them; 1 shows one candidate at a time, for what is not
+      a choice (a salary). ``ranking``: the reply ranks them all.
     - ``context``, or any other keyword (``role=``, ``criteria=``): an axis.
     - ``refused``: tells a reply that declines, with which a pipeline ends.
 
@@ -197,8 +198,8 @@ def expand_pairs(
     _check_numbers(repetitions=repetitions, names=names, size=size)
     parsed = templates(template)
     groups = candidate_groups(candidates, personas_folder)
-    if size not in (2, len(groups)):
-        raise UsageError(f"size={size}: a choice is between 2, or among all {len(groups)} groups")
+    if size not in (1, 2, len(groups)):
+        raise UsageError(f"size={size}: a choice is between 2, or among all {len(groups)} groups; 1 is one at a time")
     given = {**(context or {}), **axis}
     if qualifications is not None:
         given[QUALIFICATIONS] = [qualifications] if isinstance(qualifications, str) else qualifications
