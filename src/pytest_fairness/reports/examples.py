@@ -1,18 +1,45 @@
-"""A few conversations a group, for a reader who wants to see what the figures were read from."""
+"""A few conversations a group and what became of all, for a reader who wants to see what the figures were read from."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
 
 from pytest_fairness.model import Finding, Status
 from pytest_fairness.reports.trials import TrialView, each_trial
 
 EACH = 2
 
-#: Group → a few of its trials; the answered ones first, then one refused, if there is any.
-Examples: TypeAlias = Mapping[str, Sequence[TrialView]]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """What became of a group's trials, and at how many of them something was asked more than once.
+
+    ``unanswered`` are those that were asked for and brought no reply to score: errors, empty and malformed replies,
+    and what was never sent.
+    """
+
+    trials: int = 0
+    answered: int = 0
+    refused: int = 0
+    unanswered: int = 0
+    retried: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examples:
+    """For each group a few of its trials, the answered ones first, then one refused, if any; and the count of all."""
+
+    trials: Mapping[str, Sequence[TrialView]]
+    tallies: Mapping[str, Tally]
+
+    def among(self, groups: Sequence[str]) -> Examples:
+        """Those of *groups*, in their order."""
+        return Examples(
+            trials={group: self.trials[group] for group in groups if group in self.trials},
+            tallies={group: self.tallies[group] for group in groups if group in self.tallies},
+        )
 
 
 def collect_examples(run_dir: Path, findings: Sequence[Finding]) -> dict[tuple[str, str], Examples]:
@@ -27,16 +54,27 @@ def collect_examples(run_dir: Path, findings: Sequence[Finding]) -> dict[tuple[s
         if finding.protected_class and finding.model_endpoint
     }
     found: dict[tuple[str, str], dict[str, list[TrialView]]] = {key: {} for key in wanted}
+    counted: dict[tuple[str, str], dict[str, dict[str, int]]] = {key: {} for key in wanted}
     for trial in each_trial(run_dir) if wanted else ():
         for (protected_class, endpoint), groups in wanted.items():
-            group = trial.groups.get(protected_class)
-            if group in groups and trial.endpoint in ("", *endpoint.split(", ")):
-                _keep(found[protected_class, endpoint].setdefault(group, []), trial)
+            if trial.endpoint in ("", *endpoint.split(", ")):
+                for group in trial.stands_for(protected_class) & groups:
+                    _keep(found[protected_class, endpoint].setdefault(group, []), trial)
+                    _count(counted[protected_class, endpoint].setdefault(group, {}), trial)
     return {
-        key: {group: sorted(trials, key=_order) for group, trials in sorted(kept.items())}
+        key: Examples(
+            trials={group: sorted(trials, key=_order) for group, trials in sorted(kept.items())},
+            tallies={group: Tally(**counted[key][group]) for group in sorted(kept)},
+        )
         for key, kept in found.items()
-        if kept
+        if counted[key]
     }
+
+
+def _count(tally: dict[str, int], trial: TrialView) -> None:
+    kind = trial.status if trial.status in (Status.ANSWERED, Status.REFUSED) else "unanswered"
+    for key in ("trials", kind, *(("retried",) if trial.retried else ())):
+        tally[key] = tally.get(key, 0) + 1
 
 
 def _keep(kept: list[TrialView], trial: TrialView) -> None:

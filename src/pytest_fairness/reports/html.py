@@ -106,9 +106,7 @@ def _sections(results: RunResults, run_dir: Path) -> list[Section]:
 
 def _in_order(examples: Examples | None, finding: Finding) -> Examples | None:
     """The *examples* of the finding's groups, in its order."""
-    if examples is None:
-        return None
-    return {group.group: examples[group.group] for group in finding.group_results if group.group in examples}
+    return None if examples is None else examples.among([group.group for group in finding.group_results])
 
 
 def _without_verdict(finding: Finding) -> str:

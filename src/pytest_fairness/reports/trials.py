@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pytest_fairness.model import Status
+
 PATTERN = "trials*.jsonl"
+_SIDE = re.compile(r"group_\d+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialView:
-    """One finished trial: its conversation, what became of it and the groups that it stands for."""
+    """One finished trial: its conversation, what became of it and the groups that it stands for.
+
+    A choice stands for none of the groups by itself: ``listed`` has, for each protected class, those that it shows.
+    ``steps`` are the requests before the last of a pipeline, each with its reply; ``retried`` says that some request
+    was made more than once.
+    """
 
     key: str
     status: str
@@ -27,6 +36,14 @@ class TrialView:
     cost: float | None = None
     source: str = ""
     arm: str = ""
+    listed: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    steps: tuple[tuple[str, str], ...] = ()
+    retried: bool = False
+
+    def stands_for(self, protected_class: str) -> frozenset[str]:
+        """The groups of *protected_class* that the trial is evidence of: its own, or all that it lists."""
+        own = self.groups.get(protected_class)
+        return self.listed.get(protected_class, frozenset()) if own is None else frozenset({own})
 
 
 def each_trial(run_dir: Path) -> Iterator[TrialView]:
@@ -52,6 +69,8 @@ def _view(line: bytes) -> TrialView | None:
     cell = _mapping(record.get("cell"))
     endpoint = record.get("endpoint")
     cost = record.get("cost")
+    turns = [_text(turn) for turn in _sequence(cell.get("turns"))]
+    replies = tuple(reply for reply in _sequence(record.get("replies")) if isinstance(reply, str))
     return TrialView(
         key=_text(record.get("key")),
         status=_text(record.get("status")),
@@ -64,12 +83,34 @@ def _view(line: bytes) -> TrialView | None:
             for message in _sequence(record.get("messages"))
             if isinstance(message, dict)
         ),
-        replies=tuple(reply for reply in _sequence(record.get("replies")) if isinstance(reply, str)),
+        replies=replies,
         endpoint=_text(endpoint.get("name") if isinstance(endpoint, dict) else endpoint),
         cost=float(cost) if isinstance(cost, (int, float)) and not isinstance(cost, bool) else None,
         source=_text(record.get("source")),
         arm=_text(cell.get("arm")),
+        listed=_listed(cell),
+        steps=tuple(zip(turns[:-1], replies, strict=False)) if "pipeline" in _mapping(record.get("script")) else (),
+        retried=_retried(record, len(turns), len(replies)),
     )
+
+
+def _listed(cell: Mapping[str, Any]) -> dict[str, frozenset[str]]:
+    """The groups of the candidates that a choice lists: by the class that makes them up, and by each of theirs."""
+    found: dict[str, set[str]] = {}
+    sides = {_text(value) for key, value in _mapping(cell.get("attributes")).items() if _SIDE.fullmatch(key)}
+    if not sides:
+        return {}
+    for conveyed in _mapping(cell.get("signals")).values():
+        for key, value in _mapping(conveyed).items():
+            found.setdefault(key, set()).add(_text(value))
+    return {key: frozenset(values) for key, values in found.items()} | {"group": frozenset(sides)}
+
+
+def _retried(record: Mapping[str, Any], turns: int, replies: int) -> bool:
+    """Whether there were more attempts than requests; the one that was not answered is a request, too."""
+    attempts = record.get("attempts")
+    asked = min(max(turns, 1), replies + (record["status"] not in (Status.ANSWERED, Status.REFUSED)))
+    return isinstance(attempts, int) and attempts > max(asked, 1)
 
 
 def _text(value: Any) -> str:
