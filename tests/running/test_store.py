@@ -124,6 +124,23 @@ def test_a_claim_torn_by_a_crash_harms_nobody(root: Path) -> None:
         assert one.claim(KEYS[:4]).busy == KEYS[:3]
 
 
+def test_very_many_claims_are_read_piece_by_piece(root: Path) -> None:
+    """More than fit into one look, some of trials that are long finished: the living ones hold, the others are free."""
+    many = [f"{number:064x}" for number in range(40_000)]
+    with open_run(root, "t", writer="gw0") as one:
+        for key in many[:20]:
+            finish(one, key)
+        for start in range(0, len(many), 1000):
+            one.claim(many[start : start + 1000])
+        assert (one.state / "claims").stat().st_size > 2 * 2**20
+        with open_run(root, "t", writer="gw1") as other:
+            assert other.claim(many).busy == many[20:]
+            finish(one, many[20])
+            assert other.claim(many[:22]).busy == many[21:22]
+    with open_run(root, "t", writer="gw1") as other:
+        assert list(other.claim(many).mine) == many[21:]
+
+
 def test_damaged_claims_stop_the_asking(root: Path) -> None:
     """If it cannot be known who asks what, nobody asks."""
     with open_run(root, "t") as store:

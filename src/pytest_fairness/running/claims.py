@@ -11,7 +11,7 @@ import json
 import os
 import socket
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -19,6 +19,11 @@ from typing import NamedTuple
 from pytest_fairness.errors import StoreError
 from pytest_fairness.running import files
 from pytest_fairness.running.locks import FileLock
+
+#: Bytes of the claims that are read at once: those of a long run need not all be in memory.
+_BLOCK = 1 << 20
+#: Claims that are held in memory without looking whether some of them are settled.
+_MANY = 4096
 
 
 class Holder(NamedTuple):
@@ -29,13 +34,17 @@ class Holder(NamedTuple):
 
 
 class Claims:
-    """The claims of a run, kept in its folder *state*. Raises StoreError if *writer* lives in another
-    process."""
+    """The claims of a run, kept in its folder *state*; those of trials that are *settled* already are passed over.
 
-    def __init__(self, state: Path, writer: str) -> None:
+    Raises StoreError if *writer* lives in another process.
+    """
+
+    def __init__(self, state: Path, writer: str, settled: Callable[[str], bool] = lambda _key: False) -> None:
+        self._settled = settled
         self.state = state
         self.me = Holder(writer, uuid.uuid4().hex)
         self._holders: dict[str, Holder] = {}
+        self._most = _MANY
         self._offset = 0
         self._path = state / "claims"
         self._lock = FileLock(state / "lock")
@@ -111,16 +120,20 @@ class Claims:
         size = os.fstat(self._fd).st_size
         if size <= self._offset:
             return False
-        data = files.read_at(self._fd, size - self._offset, self._offset)
-        whole = data.rfind(b"\n") + 1
-        if whole < len(data) and exclusive:
+        begin = self._offset
+        data = b""
+        while more := files.read_at(self._fd, min(_BLOCK, size - self._offset - len(data)), self._offset + len(data)):
+            data += more
+            whole = data.rfind(b"\n") + 1
+            for line in data[:whole].splitlines():
+                self._apply(line)
+            self._offset += whole
+            data = data[whole:]
+        if data and exclusive:
             # Nobody writes while we hold the lock: this is the claim of a process that died writing it, and
             # before asking. The next claim must not be glued to it.
-            os.ftruncate(self._fd, self._offset + whole)
-        for line in data[:whole].splitlines():
-            self._apply(line)
-        self._offset += whole
-        return whole > 0
+            os.ftruncate(self._fd, self._offset)
+        return self._offset > begin
 
     def _apply(self, line: bytes) -> None:
         try:
@@ -131,7 +144,10 @@ class Claims:
             raise StoreError(
                 f"{self._path} is damaged ({error}): nothing can be asked safely; start a new run"
             ) from error
-        self._holders.update(dict.fromkeys(claimed, holder))
+        self._holders.update((key, holder) for key in claimed if not self._settled(key))
+        if len(self._holders) > self._most:  # of what others have asked to the end meanwhile, the logs tell
+            self._holders = {key: holder for key, holder in self._holders.items() if not self._settled(key)}
+            self._most = max(_MANY, 2 * len(self._holders))
         for key in released:
             if self._holders.get(key) == holder:
                 del self._holders[key]

@@ -4,6 +4,7 @@ used."""
 from __future__ import annotations
 
 import hashlib
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -125,7 +126,7 @@ class Engine:
                     if record is None or self._retry.wants(record):
                         missing[key] = one
                     else:
-                        found[key], cells[key] = trial_of(record), record["cell"]["id"]
+                        found[key], cells[key] = trial_of(record), sys.intern(record["cell"]["id"])
             if missing:
                 self._of = hashlib.sha256("".join(sorted(set(keys))).encode()).hexdigest()[:16]
                 found |= self._ask(missing, cells)
@@ -150,7 +151,7 @@ class Engine:
                 parameters = sent_parameters(self.endpoint, missing[key].parameters)
                 found[key] = not_run(Conversation(key, missing[key], parameters), self._source)
             else:
-                found[key], cells[key] = trial_of(record), record["cell"]["id"]
+                found[key], cells[key] = trial_of(record), sys.intern(record["cell"]["id"])
         return found
 
     def _wait_for(self, missing: dict[str, PlannedTrial]) -> Batch:

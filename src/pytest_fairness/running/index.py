@@ -12,12 +12,14 @@ from typing import Any, BinaryIO
 from pytest_fairness.running import files
 from pytest_fairness.running.lines import FIRST, decode_line, kind_and_key
 from pytest_fairness.running.log import read_line
+from pytest_fairness.running.places import Places
 from pytest_fairness.running.scan import Anchor, Line, scan
 
 PATTERN = "trials*.jsonl"
 _STATUS = len('{"type":"trial","key":"') + 64 + len('",')
 _PROVISIONAL = (b'"status":"unknown"', b'"status":"error"')
-_FILES = 1 << 12  # a place is offset × _FILES + number of the file: one small integer a trial
+#: A place is offset × FILES + number of the file: one small integer a trial.
+FILES = 1 << 12
 
 
 def is_provisional(line: bytes) -> bool:
@@ -47,9 +49,10 @@ class Index:
         self.directory = directory
         self.own = own
         self._anchors = anchors
-        self.finished: dict[str, int] = {}
+        self.finished = Places()
         self.provisional: set[str] = set()
         self._designs: list[int] = []
+        self._batches: list[int] = []
         self._begun: dict[str, list[int]] = {}
         self._own_fd: int | None = None
         self._tails: list[_Tail] = []
@@ -102,7 +105,7 @@ class Index:
 
     def _note(self, number: int, offset: int, line: bytes) -> None:
         kind, key = kind_and_key(line)
-        place = offset * _FILES + number
+        place = offset * FILES + number
         if kind == "trial":
             self._begun.pop(key, None)
             # Asked again on request, a trial that came to nothing has two records: the one that came to something
@@ -114,13 +117,21 @@ class Index:
             self._begun.setdefault(key, []).append(place)
         elif kind == "design":
             self._designs.append(place)
+        elif kind == "batch":
+            self._batches.append(place)
 
     # ------------------------------------------------------------ what is there
+
+    def settled(self, key: str) -> bool:
+        """Whether the trial *key* is finished for good: nobody will ask it again, not on request either."""
+        return key in self.finished and key not in self.provisional
 
     def trial(self, key: str) -> dict[str, Any] | None:
         """The record of the finished trial *key*, if there is one."""
         place = self.finished.get(key)
-        return None if place is None else self._record(place)
+        if place is None:
+            return None
+        return {**self._record(place), "key": key}  # the caller's own string: many trials are held at once
 
     def begun(self, key: str) -> list[dict[str, Any]]:
         """The ``sent`` and ``attempt`` records of a trial that is not finished, in the order of writing."""
@@ -130,8 +141,12 @@ class Index:
         """The ``design`` records of all writers."""
         return [self._record(place) for place in self._designs]
 
+    def batches(self) -> list[dict[str, Any]]:
+        """The ``batch`` records of all writers."""
+        return [self._record(place) for place in self._batches]
+
     def _record(self, place: int) -> dict[str, Any]:
-        offset, number = divmod(place, _FILES)
+        offset, number = divmod(place, FILES)
         if number == 0 and self._own_fd is not None:
             return decode_line(read_line(self._own_fd, offset))
         return decode_line(read_line(self._tails[number - 1].stream.fileno(), offset))

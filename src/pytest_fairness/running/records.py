@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -76,7 +77,7 @@ def attempt_record(
         "flags": attempt.flags,
         "time": utc_now(),
         "monotonic": monotonic,
-        "wire": None if wire is None else _wire(wire),
+        "wire": None if wire is None else wire_record(wire),
     }
 
 
@@ -200,15 +201,20 @@ def trial_of(record: Mapping[str, Any]) -> Trial:
         repetition=record["repetition"],
         status=Status(record["status"]),
         replies=tuple(record["replies"]),
-        finish_reason=record["finish_reason"],
-        model=record["model"],
+        finish_reason=_shared(record["finish_reason"]),
+        model=_shared(record["model"]),
         usage=None if usage is None else Usage(**usage),
         cost=record["cost"],
         attempts=record["attempts"],
         seconds=record["seconds"],
         error=record["error"],
-        source=record["source"],
+        source=_shared(record["source"]) or "",
     )
+
+
+def _shared(text: str | None) -> str | None:
+    """*text* as one string for all trials that have it: many are held at once."""
+    return sys.intern(text) if type(text) is str else text
 
 
 def conversation(system: str | None, turns: Sequence[str], replies: Sequence[str]) -> tuple[Message, ...]:
@@ -220,7 +226,8 @@ def conversation(system: str | None, turns: Sequence[str], replies: Sequence[str
     return (*messages, Message("user", turns[len(replies)]))
 
 
-def _wire(wire: Wire) -> dict[str, Any]:
+def wire_record(wire: Wire) -> dict[str, Any]:
+    """An exchange as it stands in records."""
     return {
         "url": wire.url,
         "request_body": wire.request_body,

@@ -194,6 +194,12 @@ class RunStore:
         with self._mutex:
             return [Design.from_record(record) for record in self._index.designs()]
 
+    def batch_records(self) -> list[dict[str, Any]]:
+        """What the logs of this run say of batches at a provider, of every session and process."""
+        self.changed()
+        with self._mutex:
+            return self._index.batches()
+
     def append(self, record: dict[str, Any]) -> None:
         """Write *record* to this writer's log: in the kernel's hands on return. Raises StoreError."""
         log = self._log or self._open_log()
