@@ -108,7 +108,9 @@ class Project:
         )
 
     def run(self, *arguments: str, apart: bool = False, deadline: float = 30.0, **case: Any) -> Case:
-        """One session: what came of it. *apart* in a process of its own; the ledger is that of all sessions so far."""
+        """One session: what came of it. *apart* in a process of its own; the ledger is that of all on this run."""
+        if "--fairness-resume" not in arguments:
+            self.started = len(self.server.requests)
         given = given_files(self.path)
         run_folder = self.path / ".fairness"
         given = frozenset(path for path in given if not path.is_relative_to(run_folder))
@@ -121,7 +123,7 @@ class Project:
             result,
             self.path,
             **{
-                "ledger": list(self.server.requests),
+                "ledger": self.server.requests[self.started :],
                 "deadline": deadline,
                 "price": PRICE,
                 "secrets": (KEY,),
@@ -130,6 +132,12 @@ class Project:
                 **case,
             },
         )
+
+    def undisturbed(self) -> Case:
+        """The same suite against the same model without a fault: what a disturbed run must come to in the end."""
+        self.server.always = None
+        self.server.forget()
+        return self.run()
 
 
 @pytest.fixture

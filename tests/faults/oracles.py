@@ -246,17 +246,17 @@ def _lost(case: Case) -> set[str]:
 
 
 def canaries_stay_home(case: Case) -> None:
-    """O4: no secret, in any of its spellings, in any file of the project or in the output; no prompt outside the run.
+    """O4: no secret, in any of its spellings, in any file of the project or in the output; no prompt outside the runs.
 
     The policy: keys, headers that are not on the allow-list and passwords in addresses appear nowhere. Prompts appear
-    in the run's folder (its log and its report), and nowhere else: not on the terminal, in JUnit's file, in baselines
+    in the folders of runs (log and report), and nowhere else: not on the terminal, in JUnit's file, in baselines
     or in pytest's cache.
     """
     spellings = [(secret, form) for secret in case.secrets for form in _spellings(secret)]
     for path, data in _files(case):
         for secret, form in spellings:
             assert form not in data, f"O4: the canary {secret[:6]}… reached {path}"
-        home = case.run is not None and path.is_relative_to(case.run)
+        home = case.run is not None and path.is_relative_to(case.run.parent)
         for prompt in () if home else case.prompts:
             assert prompt.encode() not in data, f"O4: the prompt {prompt[:40]!r} reached {path}"
     printed = case.output.encode("utf-8", "surrogateescape")

@@ -1,13 +1,51 @@
-"""F1 to F21 of the catalogue in docs/reliability.md: what a provider, a proxy or an application can do to a run."""
+"""F1 to F21 of the catalogue in docs/reliability.md: what a provider, a proxy or an application can do to a run.
+
+Each fault comes over every route that it can come over, one trial or a few on an engine of one's own; and at least one
+of each kind comes to a user's session, the way it would. The seven oracles are asked after every case.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import email.utils
+import json
+import socket
+import struct
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
 
-from tests.support.servers import Fault
+from pytest_fairness.endpoints import Endpoint, Request
+from pytest_fairness.model import Message
+from tests.support.servers import Fault, ModelServer
 
-from .conftest import ROUTES, TRIALS, Ask, Project
-from .oracles import check
+from .conftest import OWN, PRICE, ROUTES, TRIALS, Ask, Project, endpoint_of, need
+from .oracles import check, same_statistics
+
+#: All that max_tokens allows a reply, in US dollars: what a trial costs at least where nobody knows what it cost.
+WORST = 400 * PRICE.output_per_million / 1e6
+
+
+@pytest.fixture(autouse=True)
+def _litellm_is_awake(request: pytest.FixtureRequest) -> None:
+    """Where it takes part: it takes seconds to import and to make a first call, and attempts here have less."""
+    route = getattr(getattr(request.node, "callspec", None), "params", {}).get("route", "direct")
+    if route not in (*OWN, *_AWAKE):
+        need(route)
+        with ModelServer() as server:
+            asyncio.run(_once(endpoint_of(route, server)))
+        _AWAKE.add(route)
+
+
+_AWAKE: set[str] = set()
+
+
+async def _once(endpoint: Endpoint) -> None:
+    await endpoint.ask(Request(messages=(Message("user", "Hello."),)))
+    await endpoint.aclose()
 
 
 def test_without_a_fault_all_is_quiet(project: Project) -> None:
@@ -19,12 +57,305 @@ def test_without_a_fault_all_is_quiet(project: Project) -> None:
     check(case)
 
 
+# ---------------------------------------------------------------- F1, F2: no answer, and an endless one
+
+
 @pytest.mark.parametrize("route", ROUTES)
 def test_f01_an_endpoint_that_never_answers(ask: Ask, route: str) -> None:
     """The attempt ends at its deadline; the trial is unknown, charged at its worst case, and not sent again."""
-    asked = ask(route, Fault(hang=True), None, count=2, attempt_timeout=0.6, concurrency=1)
+    asked = ask(route, Fault(hang=True), None, count=2, attempt_timeout=0.7, concurrency=1)
     assert sorted(asked.statuses) == ["answered", "unknown"]
     check(asked.case)
     unknown = next(attempt for attempt in asked.case.of("attempt") if attempt["status"] is None)
     assert (unknown["evidence"], unknown["flags"]) == ("no_response", ["deadline"])
-    assert unknown["cost"] > 400 * 0.6e-6  # all that max_tokens allows
+    assert unknown["cost"] > WORST
+
+
+def test_f01_a_session_ends_on_time_and_red(project: Project) -> None:
+    """Nothing answers: the session ends at its deadline, says why, and is red; going on with it gives what an
+    undisturbed run gives."""
+    project.write()
+    project.server.always = Fault(hang=True)
+    case = project.run("--fairness-attempt-timeout", "1", "--fairness-deadline", "3", deadline=4)
+    assert case.code == 1
+    assert "no answer within" in case.output
+    check(case)
+    project.server.always = None
+    again = project.run("--fairness-resume", "--fairness-retry-unknown", "--fairness-retry-errors")
+    assert again.code == 0, again.output
+    check(again)
+    assert project.server.billed == TRIALS
+    undisturbed = project.undisturbed()
+    assert again.run is not None
+    assert undisturbed.run is not None
+    assert again.run != undisturbed.run
+    same_statistics(again.run, undisturbed.run)
+
+
+@pytest.mark.parametrize("where", ["headers", "body"])
+@pytest.mark.parametrize("route", ROUTES)
+def test_f02_one_byte_at_a_time(ask: Ask, route: str, where: str) -> None:
+    """The deadline is for the whole attempt, however often a byte arrives. Bytes of the body that came are kept."""
+    asked = ask(route, Fault(drip=0.03, drip_headers=where == "headers"), attempt_timeout=0.8)
+    assert asked.statuses == [{"headers": "unknown", "body": "malformed"}[where]]
+    check(asked.case)
+    (attempt,) = asked.case.of("attempt")
+    assert attempt["cost"] > WORST
+    assert attempt["flags"] == ["deadline"]
+    if where == "body":
+        assert attempt["wire"]["truncated"]
+        assert attempt["wire"]["response_body"]
+
+
+# ---------------------------------------------------------------- F3, F4, F5: the server says no, for now
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_f03_slow_down_twice_then_go(ask: Ask, route: str) -> None:
+    """Three numbered attempts, at least the wished pause between them, and one of them billed."""
+    no = Fault(status=429, headers={"Retry-After": "0.4"})
+    asked = ask(route, no, no, None)
+    assert asked.statuses == ["answered"]
+    check(asked.case)
+    times = [request.time for request in asked.case.ledger]
+    assert len(times) == 3
+    assert all(later - earlier >= 0.4 for earlier, later in zip(times, times[1:], strict=False))
+    assert [record["attempt"] for record in asked.case.of("attempt")] == [1, 2, 3]
+    assert sum(request.billed for request in asked.case.ledger) == 1
+
+
+@pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["plain", "n2"])
+def test_f03_a_session_is_told_to_slow_down(project: Project, workers: tuple[str, ...]) -> None:
+    """It waits, goes on and passes; each trial is billed once, in one process and in two, as in an undisturbed run."""
+    project.write()
+    no = Fault(status=429, headers={"Retry-After": "2"})
+    project.server.then(no, no)
+    case = project.run(*workers)
+    assert case.code == 0, case.output
+    check(case)
+    assert project.server.billed == TRIALS
+    assert len(case.ledger) > TRIALS
+    refused = [request.time for request in case.ledger if not request.billed]
+    assert max(request.time for request in case.ledger) - min(refused) >= 2.0
+    undisturbed = project.undisturbed()
+    assert case.run is not None
+    assert undisturbed.run is not None
+    same_statistics(case.run, undisturbed.run)
+
+
+def _in(seconds: float) -> str:
+    return email.utils.formatdate(time.time() + seconds, usegmt=True)
+
+
+@pytest.mark.parametrize("wish", ["3600", "1e9", "date", "0000000003600"])
+def test_f04_nobody_sleeps_for_an_hour(ask: Ask, wish: str) -> None:
+    """More than a minute is not waited for: the trial ends as an error that names the wish."""
+    header = _in(7200) if wish == "date" else wish
+    asked = ask("direct", Fault(status=429, headers={"Retry-After": header}), deadline=60)
+    assert asked.statuses == ["error"]
+    assert "asks for a pause of" in (asked.trials[0].error or "")
+    assert len(asked.case.ledger) == 1
+    check(asked.case)
+
+
+@pytest.mark.parametrize("wish", ["-1", "nan", "inf", "soon", "0x10", "Wed, 99 Foo 2026", "past", "1;2", "１", " "])
+def test_f04_a_wish_that_makes_no_sense_is_ignored(ask: Ask, wish: str) -> None:
+    """We wait as long as we would have without it, and ask again."""
+    header = _in(-3600) if wish == "past" else wish
+    asked = ask("direct", Fault(status=429, headers={"Retry-After": header}), None)
+    assert asked.statuses == ["answered"]
+    assert len(asked.case.ledger) == 2
+    check(asked.case)
+
+
+def test_f04_a_session_that_is_put_off_is_red(project: Project) -> None:
+    """Nobody gets through for an hour: a clear error, exit 1, at once; nothing slept past the deadline either."""
+    project.write()
+    project.server.always = Fault(status=429, headers={"Retry-After": "3600"})
+    case = project.run(deadline=5)
+    assert case.code == 1
+    assert "asks for a pause of 3600 s; the longest allowed is 60 s" in " ".join(case.output.split())
+    check(case)
+    project.server.always = Fault(status=503, headers={"Retry-After": "30"})
+    case = project.run("--fairness-deadline", "2", deadline=2)
+    assert case.code == 1
+    assert "the run's deadline" in " ".join(case.output.split())
+    check(case)
+
+
+@pytest.mark.parametrize("status", [500, 502, 504])
+@pytest.mark.parametrize("route", ROUTES)
+def test_f05_a_server_that_fails(ask: Ask, route: str, status: int) -> None:
+    """Perhaps it was billed all the same: one attempt, charged at its worst case."""
+    asked = ask(route, Fault(status=status), None)
+    assert asked.statuses == ["error"]
+    assert len(asked.case.ledger) == 1
+    (attempt,) = asked.case.of("attempt")
+    assert attempt["cost"] > WORST
+    check(asked.case)
+
+
+def test_f05_a_session_with_a_failing_server_is_red(project: Project) -> None:
+    """One attempt a trial, exit 1."""
+    project.write()
+    project.server.always = Fault(status=502)
+    case = project.run()
+    assert case.code == 1
+    assert len(case.ledger) == TRIALS
+    assert "HTTP 502" in case.output
+    check(case)
+
+
+# ---------------------------------------------------------------- F6, F7: the connection goes
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_f06_the_connection_is_reset(ask: Ask, route: str) -> None:
+    """After the request was read: on a connection that had served before, too. Not sent again."""
+    asked = ask(route, None, Fault(reset=True), None, count=3, concurrency=1)
+    assert sorted(asked.statuses) == ["answered", "answered", "unknown"]
+    assert len(asked.case.ledger) == 3
+    check(asked.case)
+
+
+@pytest.fixture
+def slammed() -> Iterator[ModelServer]:
+    """A server that resets every connection before it has read a byte; its ``requests`` are what was connected."""
+    server = ModelServer()
+    listening = socket.create_server(("127.0.0.1", 0))
+    server.port = listening.getsockname()[1]
+    connected: list[socket.socket] = []
+
+    def slam() -> None:
+        while True:
+            try:
+                connection, _ = listening.accept()
+            except OSError:
+                return
+            connected.append(connection)
+            time.sleep(0.1)  # at once, it would not have been connected, and nothing sent
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            connection.close()
+
+    server.requests = connected  # type: ignore[assignment]
+    thread = threading.Thread(target=slam, daemon=True)
+    thread.start()
+    yield server
+    listening.shutdown(socket.SHUT_RDWR)
+    listening.close()
+    thread.join(5)
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_f06_the_connection_is_reset_at_once(ask: Ask, slammed: ModelServer, route: str) -> None:
+    """Nobody can know what was read before: connected once, not sent again, charged in full."""
+    asked = ask(route, endpoint=endpoint_of(route, slammed))
+    assert asked.statuses == ["unknown"]
+    assert len(slammed.requests) == 1
+    assert asked.case.of("attempt")[0]["cost"] > WORST
+    check(asked.case)
+
+
+@pytest.mark.parametrize("cut", [1, 120])
+@pytest.mark.parametrize("route", ROUTES)
+def test_f07_a_body_that_breaks_off(ask: Ask, route: str, cut: int) -> None:
+    """It was paid for: what came is in the log, it is charged in full, and nothing is sent again."""
+    asked = ask(route, Fault(cut=cut), None)
+    assert asked.statuses == ["malformed"]
+    assert len(asked.case.ledger) == 1
+    (attempt,) = asked.case.of("attempt")
+    assert attempt["evidence"] == "partial"
+    assert len(attempt["wire"]["response_body"]) == cut
+    assert attempt["wire"]["truncated"]
+    assert attempt["cost"] > WORST
+    check(asked.case)
+
+
+# ---------------------------------------------------------------- F8, F9: a success that is none
+
+
+def message(content: Any, reason: Any = "stop", **more: Any) -> dict[str, Any]:
+    """A chat completion with *content*."""
+    choice = {"index": 0, "message": {"role": "assistant", "content": content, **more}, "finish_reason": reason}
+    usage = {"prompt_tokens": 20, "completion_tokens": 5}
+    return {"id": "1", "object": "chat.completion", "model": "gpt-4o-mini", "choices": [choice], "usage": usage}
+
+
+UNREADABLE = {
+    "json": "{broken",
+    "html": "<html><body>502</body></html>",
+    "sse": 'data: {"choices": []}\n\ndata: [DONE]\n\n',
+    "empty": b"",
+    "blank": b" \n ",
+    "null": "null",
+    "list": "[]",
+    "utf8": b'{"choices": [{"message": {"content": "\xff\xfe"}}]}',
+    "deep": "[" * 100_000,
+    "number": '{"n": ' + "9" * 5000 + "}",
+    "nan": '{"choices": NaN}',
+}
+
+
+@pytest.mark.parametrize("body", UNREADABLE)
+@pytest.mark.parametrize("route", ROUTES)
+def test_f08_a_success_that_cannot_be_read(ask: Ask, route: str, body: str) -> None:
+    """Logged byte for byte, malformed, charged in full, not asked again, and no crash."""
+    asked = ask(route, Fault(body=UNREADABLE[body]), None)
+    assert asked.statuses == ["malformed"]
+    assert len(asked.case.ledger) == 1
+    assert asked.case.of("attempt")[0]["cost"] > WORST
+    check(asked.case)
+
+
+@pytest.mark.parametrize("route", ["direct", "litellm", "azure"])
+def test_f08_a_byte_order_mark_is_read_over(ask: Ask, route: str) -> None:
+    """The answer behind it is an answer; the mark is in the log."""
+    asked = ask(route, Fault(body="\ufeff" + json.dumps(message("Yes."))))
+    assert [trial.reply for trial in asked.trials] == ["Yes."]
+    check(asked.case)
+
+
+UNUSABLE = {
+    "no choices": ({"choices": []}, "empty"),
+    "null choices": ({"choices": None}, "malformed"),
+    "missing choices": ({"id": "1"}, "malformed"),
+    "choices of nothing": ({"choices": [None]}, "malformed"),
+    "null": (message(None), "empty"),
+    "blank": (message("  \n"), "empty"),
+    "number": (message(3), "malformed"),
+    "list": (message(["yes"]), "malformed"),
+    "object": (message({"text": "yes"}), "malformed"),
+    "no message": ({"choices": [{"finish_reason": "stop"}]}, "malformed"),
+}
+
+
+@pytest.mark.parametrize("body", UNUSABLE)
+@pytest.mark.parametrize("route", ["direct", "litellm", "azure"])
+def test_f09_an_answer_without_a_text(ask: Ask, route: str, body: str) -> None:
+    """Empty or malformed, each by its name; never counted as an answer."""
+    data, status = UNUSABLE[body]
+    asked = ask(route, Fault(body=data), None)
+    assert asked.statuses == [status]
+    assert asked.trials[0].reply is None
+    assert len(asked.case.ledger) == 1
+    check(asked.case)
+
+
+@pytest.mark.parametrize(
+    ("route", "data", "status"),
+    [
+        ("anthropic", {"content": []}, "empty"),
+        ("anthropic", {"content": None}, "malformed"),
+        ("anthropic", {"content": [{"type": "text", "text": 3}]}, "malformed"),
+        ("anthropic", {"content": "yes"}, "malformed"),
+        ("ollama", {"message": {"content": ""}}, "empty"),
+        ("ollama", {"message": {"content": 3}}, "malformed"),
+        ("ollama", {"message": None}, "malformed"),
+        ("ollama", {}, "malformed"),
+    ],
+)
+def test_f09_in_the_formats_of_others(ask: Ask, route: str, data: Any, status: str) -> None:
+    """The same for the Messages API and for Ollama."""
+    asked = ask(route, Fault(body=data), None)
+    assert asked.statuses == [status]
+    check(asked.case)

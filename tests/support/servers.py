@@ -137,6 +137,10 @@ class ModelServer:
         """The next requests meet these, in this order."""
         self._queue.extend(faults)
 
+    def forget(self) -> None:
+        """Answer as if nothing had been asked before: each conversation's first repetition comes next."""
+        self._asked.clear()
+
     # ------------------------------------------------------------ life
 
     def __enter__(self) -> Self:

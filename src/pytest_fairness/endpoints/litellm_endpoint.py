@@ -131,6 +131,10 @@ class LiteLLMEndpoint:
                 call |= {"api_base": _NOWHERE, "api_key": _NO_KEY}
             response = await litellm.acompletion(**call)
             return watched, response.model_dump(), ""
+        except asyncio.CancelledError:
+            if not watched.exchanges:  # the first call takes litellm a second or two before it sends anything
+                raise CutOff(evidence=Evidence.NOT_SENT) from None
+            raise
         except Exception as error:  # noqa: BLE001 - what happened is read off the wire, not off the exception
             return watched, None, redact(f"{type(error).__name__}: {error}")
         finally:
