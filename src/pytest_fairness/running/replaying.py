@@ -6,7 +6,8 @@ and what has changed since, never a gap in the table.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from pytest_fairness.running.records import cell_record, trial_of
 from pytest_fairness.running.store import RunStore
 
 _HASHES = ("prev", "hash")
+_AT_ONCE = 1000
 
 
 class Recording:
@@ -82,11 +84,15 @@ class Replayer:
         missing = [one for key, one in zip(keys, planned, strict=True) if key not in reader.trials]
         if missing:
             raise self._recording.missing(missing[0], len(missing), len(planned), design)
-        records = {record["key"]: self._marked(record) for record in reader.raw(dict.fromkeys(keys))}
-        self._log(records)
-        self._log_uses(keys, planned, records)
+        found: dict[str, Trial] = {}
+        cells: dict[str, str] = {}
+        for some in _in_parts(list(dict.fromkeys(keys))):
+            records = {key: self._marked(record) for key, record in zip(some, reader.raw(some), strict=True)}
+            self._log(records)
+            for key, record in records.items():
+                found[key], cells[key] = trial_of({**record, "key": key}), sys.intern(record["cell"]["id"])
+        self._log_uses(keys, planned, cells)
         self.store.flush()
-        found = {key: trial_of(record) for key, record in records.items()}
         return [found[key] for key in keys]
 
     def _marked(self, record: dict[str, Any]) -> dict[str, Any]:
@@ -112,14 +118,18 @@ class Replayer:
                 self.store.append({**engine, "replay_of": self._recording.directory.name})
             self._introduced = True
 
-    def _log_uses(
-        self, keys: Sequence[str], planned: Sequence[PlannedTrial], records: dict[str, dict[str, Any]]
-    ) -> None:
+    def _log_uses(self, keys: Sequence[str], planned: Sequence[PlannedTrial], cells: dict[str, str]) -> None:
         for key, one in zip(keys, planned, strict=True):
             use = (key, one.cell.id)
-            if one.cell.id != records[key]["cell"]["id"] and use not in self._used:
+            if one.cell.id != cells[key] and use not in self._used:
                 self.store.append({"type": "use", "key": key, "cell": cell_record(one.cell)})
                 self._used.add(use)
 
     def close(self) -> None:
         """Nothing is held open."""
+
+
+def _in_parts(keys: list[str]) -> Iterator[list[str]]:
+    """*keys*, so many at a time: whole records, with their messages, are too much to hold of all of them."""
+    for start in range(0, len(keys), _AT_ONCE):
+        yield keys[start : start + _AT_ONCE]
