@@ -23,7 +23,7 @@ from pytest_fairness.running.store import Retry, RunStore
 _KEY = re.compile(r"[0-9a-f]{64}")
 #: Records that a worker writes; those of a trial begin with its key, by which they are found again.
 _KEYED = frozenset({"sent", "attempt", "trial", "use"})
-_KINDS = _KEYED | {"design", "engine"}
+_KINDS = _KEYED | {"design", "engine", "batch"}
 _RESERVED = frozenset({"prev", "hash"})
 
 
@@ -72,7 +72,7 @@ class Service:
         """
         until = time.monotonic() + grace
         if self._store is not None:
-            self._send({"halt": "the session that this worker belongs to has ended; nothing more is sent"})
+            self._send(encode({"halt": "the session that this worker belongs to has ended; nothing more is sent"}))
             while self._under_way and time.monotonic() < until:
                 self._thread.join(0.05)
         self._inbox.put(None)
@@ -94,7 +94,7 @@ class Service:
 
     def _refuse(self, why: str) -> None:
         self.trouble = why
-        self._send({"id": None, "error": described(StoreError(why))})
+        self._send(encode({"id": None, "error": described(StoreError(why))}))
         with contextlib.suppress(OSError):
             self._channel.close()
 
@@ -105,20 +105,21 @@ class Service:
         if method is None or not isinstance(arguments, dict) or not (number is None or type(number) is int):
             raise BadMessageError(f"nobody asks {str(do)[:40]!r} in this version")
         try:
-            value = method(**arguments)
+            answer = encode({"id": number, "value": method(**arguments)})
         except (FairnessError, OSError) as error:
-            self._send({"id": number, "error": described(error)})
+            answer = encode({"id": number, "error": described(error)})
         except BadMessageError:
             raise
         except Exception as error:
             raise BadMessageError(f"{do} cannot be done so: {type(error).__name__}: {error}") from error
         else:
-            if number is not None:
-                self._send({"id": number, "value": value})
+            if number is None:
+                return
+        self._send(answer)
 
-    def _send(self, message: dict[str, Any]) -> None:
+    def _send(self, text: str) -> None:
         with contextlib.suppress(OSError):  # it has gone: that arrives here too, in its turn
-            self._channel.send(encode(message))
+            self._channel.send(text)
 
     @property
     def _opened(self) -> RunStore:
@@ -172,6 +173,9 @@ class Service:
     def _do_designs(self) -> list[dict[str, Any]]:
         return [design.to_record() for design in self._opened.designs()]
 
+    def _do_batch_records(self) -> list[dict[str, Any]]:
+        return self._opened.batch_records()
+
     def _do_append(self, record: dict[str, Any]) -> None:
         kind = record["type"]
         if next(iter(record)) != "type" or kind not in _KINDS or record.keys() & _RESERVED:
@@ -197,6 +201,14 @@ class Service:
         if _count(reserved) > self._money.reserved:
             raise BadMessageError("more is settled than was reserved")
         self._money.settle(reserved, _count(cost))
+
+    def _do_leave(self, amount: int) -> None:
+        if _count(amount) > self._money.reserved:
+            raise BadMessageError("more is left than was reserved")
+        self._money.leave(amount)
+
+    def _do_adopt(self, amount: int) -> int:
+        return self._money.adopt(_count(amount))
 
     def _do_account(self) -> dict[str, int]:
         account = self._money.account()

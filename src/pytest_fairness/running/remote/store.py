@@ -23,6 +23,8 @@ from pytest_fairness.running.store import NEVER, Claimed, Retry, RunStore
 
 #: Keys that one question asks for; their answer is cut where it grows too long.
 _AT_ONCE = 512
+#: Records of what has happened already: nothing is paid for because of them.
+_AFTERWARDS = frozenset({"attempt", "trial", "use", "design"})
 
 
 class RemoteStore(RunStore):
@@ -80,9 +82,13 @@ class RemoteStore(RunStore):
     def designs(self) -> list[Design]:
         return [Design.from_record(record) for record in self.line.ask("designs")]
 
+    def batch_records(self) -> list[dict[str, Any]]:
+        records: list[dict[str, Any]] = self.line.ask("batch_records")
+        return records
+
     def append(self, record: dict[str, Any]) -> None:
-        # Had the request left before this is logged, a lost connection would hide that it may have been paid for.
-        say = self.line.ask if record["type"] == "sent" else self.line.tell
+        # Had a request left before that is logged, a lost connection would hide that it may have been paid for.
+        say = self.line.tell if record["type"] in _AFTERWARDS else self.line.ask
         say("append", record=record)
 
     def flush(self) -> None:
@@ -145,6 +151,15 @@ class RemoteBudget(Budget):
     def settle(self, reserved: int, cost: int) -> None:
         self._line.tell("settle", reserved=reserved, cost=cost)
         self.reserved -= reserved
+
+    def leave(self, amount: int) -> None:
+        self._line.tell("leave", amount=amount)
+        self.reserved -= amount
+
+    def adopt(self, amount: int) -> int:
+        taken = int(self._line.ask("adopt", amount=amount))
+        self.reserved += taken
+        return taken
 
     def account(self) -> Account:
         return Account(**self._line.ask("account"))
