@@ -162,11 +162,11 @@ def _pair(
     comparison = table.metric.comparison
     at = int(table.metric.index[place])
     p = float(table.metric.p_values[place])
-    decision = _decide(ratio, p, q, alpha=alpha, bare=bare)
+    decision = decide(ratio, p, q, alpha=alpha, bare=bare)
     gap = _refusal_gap(table, group, reference)
     if abs(gap) > MAX_REFUSAL_DIFFERENCE + 1e-12 and not bare:
         x, n = table.with_refusals
-        harsher = _decide(impact_ratio(x[group], n[group], x[reference], n[reference]), p, q, alpha=alpha, bare=bare)
+        harsher = decide(impact_ratio(x[group], n[group], x[reference], n[reference]), p, q, alpha=alpha, bare=bare)
         decision = worse(after_refusals(decision, differential=True), harsher)
     decision = _unless_lost(decision, table, group, reference, at)
     sign = 1.0 if comparison is None or group < reference else -1.0
@@ -231,7 +231,7 @@ def _pair(
     )
 
 
-def _decide(ratio: ImpactRatio, p: float, q: float, *, alpha: float, bare: bool) -> Decision:
+def decide(ratio: ImpactRatio, p: float, q: float, *, alpha: float, bare: bool) -> Decision:
     """The rule: the ratio, significance after correction, and whether one decision more would turn it."""
     if ratio.x_high == 0:
         return Decision(verdict=Verdict.PASS, notes=("nobody in either group got the favourable decision",))

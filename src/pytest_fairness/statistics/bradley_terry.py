@@ -66,17 +66,33 @@ def interaction(choices: Choices, level: Coded) -> LikelihoodRatio:
     Both models have a position term for each level; the larger one has its own strengths for each level too.
     """
     table = _group(choices, level.codes)
-    wins, trials, at = table.wins, table.trials, table.positions
-    used = np.unique(table.level)
-    dummies = (table.level[:, None] == used[None, 1:]).astype(np.float64)
-    terms = [table.design]
-    if at:
-        terms.append(dummies)
-    main = np.concatenate(terms, axis=1)
-    products = (table.design[:, at:, None] * dummies[:, None, :]).reshape(len(main), -1)
+    main, products = _terms(table.design, table.positions, table.level)
     return likelihood_ratio(
-        fit_binomial(main, wins, trials), fit_binomial(np.concatenate([main, products], axis=1), wins, trials)
+        fit_binomial(main, table.wins, table.trials),
+        fit_binomial(np.concatenate([main, products], axis=1), table.wins, table.trials),
     )
+
+
+def main_and_products(choices: Choices, level: Coded) -> tuple[Floats, Floats]:
+    """What the two models of :func:`interaction` are made of, one row a decided trial: the terms of the smaller one,
+    and those that only the larger one has.
+    """
+    done = choices.decided
+    _, design = _design(choices.first[done], choices.second[done], len(choices.labels), choices.listed)
+    return _terms(design, int(choices.listed), level.codes[done])
+
+
+def _terms(design: Floats, positions: int, level: Ints) -> tuple[Floats, Floats]:
+    dummies = (level[:, None] == np.unique(level)[None, 1:]).astype(np.float64)
+    main = np.concatenate([design, dummies], axis=1) if positions else design
+    return main, (design[:, positions:, None] * dummies[:, None, :]).reshape(len(design), -1)
+
+
+def _design(first: Ints, second: Ints, size: int, listed: bool) -> tuple[Ints, Floats]:
+    """The groups that stand anywhere, and a row each trial: position, and +1/−1 for all of them but the first."""
+    there = np.unique(np.concatenate([first, second]))
+    groups = (np.eye(size)[first] - np.eye(size)[second])[:, there]
+    return there, np.concatenate([np.ones((first.size, int(listed))), groups[:, 1:]], axis=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,14 +118,11 @@ def _group(choices: Choices, level: Ints) -> _Table:
     key = cross([level, first, second], first.size)
     _, index = np.unique(key, return_index=True)
     won = choices.outcome[done] == FIRST
-    size = len(choices.labels)
-    there = np.unique(np.concatenate([first, second]))
-    groups = (np.eye(size)[first[index]] - np.eye(size)[second[index]])[:, there]
-    positions = int(choices.listed)
+    there, design = _design(first[index], second[index], len(choices.labels), choices.listed)
     return _Table(
         labels=[choices.labels[at] for at in there],
-        design=np.concatenate([np.ones((index.size, positions)), groups[:, 1:]], axis=1),
-        positions=positions,
+        design=design,
+        positions=int(choices.listed),
         wins=np.bincount(key, won, minlength=index.size).astype(np.float64),
         trials=np.bincount(key, minlength=index.size).astype(np.float64),
         level=level[index],

@@ -21,7 +21,12 @@ class ChiSquare:
 
 
 def _chi_square(statistic: float, df: int) -> ChiSquare:
-    return ChiSquare(statistic, df, float(chdtrc(df, statistic)) if df > 0 else 1.0)
+    return ChiSquare(statistic, df, chi_square_p(statistic, df))
+
+
+def chi_square_p(statistic: float, df: int) -> float:
+    """The upper tail of χ² with *df*; 1 without any."""
+    return float(chdtrc(df, statistic)) if df > 0 else 1.0
 
 
 def goodness_of_fit(wins: Floats, shares: Floats | None = None) -> ChiSquare:

@@ -1,0 +1,112 @@
+"""What an arm changes against another: the prompt alone, scrubbing beyond it, both together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from pytest_fairness.analysis.arms import analyze_arms
+from pytest_fairness.model import JSON, PairResult
+from pytest_fairness.suites.selection.reading import GROUP, Classes, blocks, by_class, clusters, margins_of
+from pytest_fairness.suites.selection.results import ArmContrast, ContrastPair, Disparity
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PROMPT_ALONE = "the evaluator's prompt alone"
+SCRUBBING = "scrubbing beyond the prompt"
+TOGETHER = "the prompt and scrubbing together"
+
+Contrast = tuple[str, str, str]
+"""The treated arm, the control, and what the difference between them isolates."""
+
+
+def default_contrasts(arms: Sequence[str]) -> tuple[Contrast, ...]:
+    """Those of the three-arm design that *arms* allow; every arm called ``scrubbed…`` is one that scrubs."""
+    naive, matched = "raw_naive", "raw_matched"
+    scrubbing = [arm for arm in arms if arm.startswith("scrubbed")]
+    found: list[Contrast] = [(matched, naive, PROMPT_ALONE)] if {naive, matched} <= set(arms) else []
+    for arm in scrubbing:
+        found += [(arm, matched, SCRUBBING)] if matched in arms else []
+        found += [(arm, naive, TOGETHER)] if naive in arms else []
+    return tuple(found)
+
+
+def contrasts_of(
+    frame: pd.DataFrame, wanted: Sequence[Contrast], classes: Classes, *, alpha: float, correction: str
+) -> tuple[ArmContrast, ...]:
+    """Each contrast, between the groups and by each of their classes; each is a family of its own."""
+    tables = {GROUP: frame, **{by: by_class(frame, by, classes) for by in margins_of(classes)}}
+    return tuple(
+        _contrast(table[table["arm"].isin((treated, control))], treated, control, isolates, by, alpha, correction)
+        for treated, control, isolates in wanted
+        for by, table in tables.items()
+    )
+
+
+def _contrast(
+    table: pd.DataFrame, treated: str, control: str, isolates: str, by: str, alpha: float, correction: str
+) -> ArmContrast:
+    finding = analyze_arms(
+        table,
+        treated=treated,
+        control=control,
+        by=by,
+        cluster=clusters(table),
+        block=blocks(table),
+        alpha=alpha,
+        correction=correction,
+    )
+    return ArmContrast(
+        treated=treated,
+        control=control,
+        isolates=isolates,
+        by=by,
+        pairs=tuple(map(_pair, finding.pairs)),
+        verdict=finding.verdict,
+        reason=finding.reason,
+        sentence=finding.sentence,
+    )
+
+
+def _pair(pair: PairResult) -> ContrastPair:
+    s = pair.statistics
+    if "control" not in s:
+        return ContrastPair(
+            group_1=pair.group_1,
+            group_2=pair.group_2,
+            corrected_p_value=pair.corrected_p_value,
+            units=0,
+            unit="",
+            verdict=pair.verdict,
+            reason=pair.reason,
+        )
+    change = Disparity(
+        value=pair.difference or 0.0, low=_of(s["change_low"]), high=_of(s["change_high"]), p_value=pair.p_value
+    )
+    control, treated = _disparity(s, "control"), _disparity(s, "treated")
+    up = control.value >= 0
+    return ContrastPair(
+        group_1=pair.group_1,
+        group_2=pair.group_2,
+        control=control,
+        treated=treated,
+        change=change,
+        reduction=-change.value if up else change.value,
+        reduction_low=-change.high if up else change.low,
+        reduction_high=-change.low if up else change.high,
+        corrected_p_value=pair.corrected_p_value,
+        units=int(_of(s["units"])),
+        unit=str(s["unit"]),
+        verdict=pair.verdict,
+        reason=pair.reason,
+    )
+
+
+def _disparity(s: Mapping[str, JSON], arm: str) -> Disparity:
+    value, low, high, p = (_of(s[f"{arm}{part}"]) for part in ("", "_low", "_high", "_p_value"))
+    return Disparity(value=value, low=low, high=high, p_value=p)
+
+
+def _of(value: JSON) -> float:
+    return float(value) if isinstance(value, (int, float)) else 0.0

@@ -1,0 +1,126 @@
+"""Which columns of a table of choices the benchmark's numbers are made from, and the groups by one of their classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from pytest_fairness.analysis.choice_columns import NEITHER
+from pytest_fairness.errors import FrameError, UsageError
+from pytest_fairness.statistics.choices import Choices, read_choices
+from pytest_fairness.statistics.frames import require_frame
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+GROUP = "group"
+GUESSING = "reidentified"
+"""Arms whose names begin so ask for a guess of the groups, not for a choice."""
+AXES = ("criteria", "role", "qualifications")
+ONE_ARM = "all"
+_NEEDED = ("first", "second", "chosen")
+_NAMES = ("first_name", "second_name")
+_CONTEXT = ("template", "signal", "temperature")
+
+Classes = Mapping[str, Mapping[str, str]]
+
+
+def require_choices(frame: object) -> pd.DataFrame:
+    """*frame* as a table of pairwise choices with its ``arm``; where it has none, all rows are of the arm ``all``.
+
+    Raises FrameError for a table without rows, or without the columns of a choice.
+    """
+    table = require_frame(frame)
+    missing = [name for name in _NEEDED if name not in table.columns]
+    if missing:
+        raise FrameError(
+            f"the frame has no column {missing[0]!r}; the benchmark reads pairwise choices, with {', '.join(_NEEDED)} "
+            "(the groups as listed, and the one chosen), as the trials of @pytest.mark.fairness_pairs have them"
+        )
+    if "arm" not in table.columns or table["arm"].isna().all():
+        return table.assign(arm=ONE_ARM)
+    if table["arm"].isna().any():
+        raise FrameError("column 'arm': some rows have no arm; name one for each, or drop the column")
+    return table
+
+
+def clusters(frame: pd.DataFrame) -> str | tuple[str, str] | None:
+    """What the unit of evidence is read from: both candidates' names, else the pair of them, else rows."""
+    if all(name in frame.columns and frame[name].notna().all() for name in _NAMES):
+        return _NAMES
+    return "name" if "name" in frame.columns else None
+
+
+def blocks(frame: pd.DataFrame) -> tuple[str, ...]:
+    """The context that a comparison stays within: the template, and conditions of which there are several."""
+    return tuple(
+        name for at, name in enumerate(_CONTEXT) if name in frame.columns and (at == 0 or frame[name].nunique() > 1)
+    )
+
+
+def axes_of(frame: pd.DataFrame, axes: Sequence[str] = AXES) -> tuple[str, ...]:
+    """Those of *axes* that the table has, with two levels at least."""
+    return tuple(axis for axis in axes if axis in frame.columns and frame[axis].nunique() > 1)
+
+
+def read(frame: pd.DataFrame) -> Choices:
+    """The pairwise choices of *frame*. Raises FrameError."""
+    return read_choices(
+        frame,
+        first="first",
+        second="second",
+        chosen="chosen",
+        neither=NEITHER,
+        cluster=clusters(frame),
+        block=blocks(frame),
+    )
+
+
+def groups_of(frame: pd.DataFrame) -> tuple[str, ...]:
+    """All groups, in the order in which they appear."""
+    return tuple(map(str, dict.fromkeys([*frame["first"], *frame["second"]])))
+
+
+def classes_of(groups: Sequence[str], given: Classes | None) -> dict[str, dict[str, str]]:
+    """The protected classes of each group: as *given*, else those of the shipped sets that have groups of this name.
+
+    Raises UsageError where *given* lacks a group, or groups differ in which classes they have.
+    """
+    if given is None:
+        given = _shipped()
+        if any(group not in given for group in groups):
+            return {}
+    lost = [group for group in groups if group not in given]
+    if lost:
+        raise UsageError(
+            f"classes: nothing is said of {lost[0]!r}; give its classes, {{'gender': …}}, as of the others"
+        )
+    told = {group: {str(key): str(value) for key, value in given[group].items()} for group in groups}
+    kinds = {tuple(sorted(classes)) for classes in told.values()}
+    if len(kinds) > 1:
+        raise UsageError(
+            f"classes: some groups have {sorted(kinds)[0]}, others {sorted(kinds)[1]}; give the same of all"
+        )
+    return told
+
+
+def _shipped() -> dict[str, Mapping[str, str]]:
+    from pytest_fairness.design.candidates import candidate_groups
+
+    return {group.label: group.classes for name in ("eight_groups", "four_groups") for group in candidate_groups(name)}
+
+
+def margins_of(classes: Classes) -> tuple[str, ...]:
+    """Classes that are crossed with another: those by which the groups can be pooled, and have two values at least."""
+    names = list(dict.fromkeys(name for known in classes.values() for name in known))
+    values = {name: {known[name] for known in classes.values()} for name in names}
+    return tuple(name for name in names if 1 < len(values[name]) < len(classes))
+
+
+def by_class(frame: pd.DataFrame, by: str, classes: Classes) -> pd.DataFrame:
+    """The choices between candidates who differ in class *by*, with its values for groups."""
+    value = {group: known[by] for group, known in classes.items()}
+    first, second = frame["first"].map(value), frame["second"].map(value)
+    chosen = frame["chosen"].map({**value, NEITHER: NEITHER})
+    table = frame.assign(first=first, second=second, chosen=chosen.astype(object).where(chosen.notna(), None))
+    return table[first.ne(second).to_numpy()]
