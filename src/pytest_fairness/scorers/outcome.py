@@ -17,6 +17,7 @@ from pytest_fairness.scorers.length import char_count, word_count
 from pytest_fairness.scorers.masking import masked, names_of
 from pytest_fairness.scorers.rating import rating
 from pytest_fairness.scorers.refusal import is_refusal
+from pytest_fairness.scorers.salary import salary
 from pytest_fairness.scorers.scorer import Scorer
 from pytest_fairness.scorers.sentiment import sentiment
 
@@ -31,6 +32,7 @@ BUILT_IN: Mapping[str, Scorer] = {
         Scorer(name="char_count", score=char_count, kind=OutcomeKind.NUMERIC, unit="characters"),
         Scorer(name="rating", score=rating, unit="points"),
         Scorer(name="decision", score=decision, kind=OutcomeKind.BINARY),
+        Scorer(name="salary", score=salary, kind=OutcomeKind.NUMERIC, unit="dollars a year"),
         Scorer(name="refusal", score=is_refusal, kind=OutcomeKind.REFUSAL, lower_is_worse=False),
     )
 }
@@ -86,8 +88,9 @@ def outcome_of(
             masked(reply, words) if isinstance(reply, str) else reply
             for reply, words in zip(replies, names_of(frame), strict=True)
         ]
+    fingerprint = scorer.fingerprint if scorer.built_in else None
     scores = [
-        _score(scorer, reply, refused, row)
+        _score(scorer, fingerprint, reply, refused, row)
         for reply, refused, row in zip(
             replies,
             frame["refused"].tolist() if "refused" in frame.columns else [False] * len(frame),
@@ -137,13 +140,13 @@ def _name(function: Callable[..., Any]) -> str:
     return "custom score" if name == "<lambda>" else name
 
 
-def _score(scorer: Scorer, reply: Any, refused: Any, row: Any) -> Score:
+def _score(scorer: Scorer, fingerprint: str | None, reply: Any, refused: Any, row: Any) -> Score:
     if refused is True or refused == 1:
         return True if scorer.kind is OutcomeKind.REFUSAL else None
     if not isinstance(reply, str):
         return None
     try:
-        score = _cache.score(scorer.fingerprint, reply, scorer.score) if scorer.built_in else scorer.score(reply)
+        score = scorer.score(reply) if fingerprint is None else _cache.score(fingerprint, reply, scorer.score)
     except Exception as error:
         error.add_note(f"while the scorer {scorer.name!r} read the reply in row {row!r}")
         raise
