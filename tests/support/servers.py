@@ -174,6 +174,7 @@ class ModelServer:
         app.router.add_post("/api/chat", self._handler(OLLAMA))
         app.router.add_post("/openai/deployments/{deployment}/chat/completions", self._handler(AZURE))
         app.router.add_route("*", "/letters/write", self._handler(APPLICATION))
+        self._add_routes(app)
         app.router.add_route("*", "/{rest:.*}", self._handler("elsewhere"))
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.2, handler_cancellation=True)
         await self._runner.setup()
@@ -185,6 +186,9 @@ class ModelServer:
         self._started.set()
         await self._ended.wait()
         await self._runner.cleanup()
+
+    def _add_routes(self, app: web.Application) -> None:
+        """Further addresses, of servers built on this one."""
 
     # ------------------------------------------------------------ answering
 

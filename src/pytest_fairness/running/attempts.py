@@ -11,7 +11,7 @@ from pytest_fairness.endpoints.protocol import AttemptError, CutOff, Endpoint, E
 from pytest_fairness.errors import StoreError
 from pytest_fairness.model import JSON, Status, Usage
 from pytest_fairness.running.budget import Budget, dollars, used, worst_case
-from pytest_fairness.running.conversation import FREE, SIMULATED, Conversation
+from pytest_fairness.running.conversation import FREE, SIMULATED, Conversation, Waiting
 from pytest_fairness.running.records import Attempt, attempt_record, sent_record
 from pytest_fairness.running.store import RunStore
 
@@ -23,7 +23,7 @@ _LONGEST_ERROR = 2000
 @dataclass(slots=True, kw_only=True)
 class Ended:
     """How an attempt ended: what goes into the :class:`~.records.Attempt`, and beside it the wire and the
-    pause (in seconds) that the server wishes for.
+    pause (in seconds) that the server wishes for. ``free``: it is not billed, whatever the evidence.
     """
 
     status: Status | None = None
@@ -37,6 +37,7 @@ class Ended:
     wire: Wire | None = None
     retry_after: float | None = None
     cost: float | None = None
+    free: bool = False
 
     @property
     def cancelled(self) -> bool:
@@ -68,18 +69,29 @@ class Asker:
         StoreError, with the reservation standing where something may have been spent.
         """
         number = conversation.attempts + 1
-        request = Request(
+        request = self.request(conversation)
+        started = time.monotonic()
+        if not self._endpoint.simulated:  # nothing is paid for there, and asking again gives the same
+            self.announce(conversation, number, reserved, started)
+        limit = self._timeout if until is None else min(self._timeout, max(0.0, until - started))
+        ended = await self._ask(request, limit)
+        self.conclude(conversation, number, ended, reserved, time.monotonic() - started)
+        return ended
+
+    def request(self, conversation: Conversation) -> Request:
+        """What is asked next."""
+        return Request(
             messages=conversation.messages,
             parameters=conversation.parameters,
             repetition=conversation.planned.repetition,
             key=conversation.key,
             signals=conversation.planned.cell.signals,
         )
-        started = time.monotonic()
-        if not self._endpoint.simulated:  # nothing is paid for there, and asking again gives the same
-            self._announce(conversation, number, reserved, started)
-        limit = self._timeout if until is None else min(self._timeout, max(0.0, until - started))
-        ended = await self._ask(request, limit)
+
+    def conclude(
+        self, conversation: Conversation, number: int, ended: Ended, reserved: int, seconds: float | None
+    ) -> None:
+        """Log how attempt *number* ended, settle what was reserved for it, and let the conversation know."""
         finished = time.monotonic()
         cost, credible = self._cost(ended, reserved)
         attempt = Attempt(
@@ -91,7 +103,7 @@ class Asker:
             model=ended.model,
             usage=ended.usage,
             cost=None if cost is None else dollars(cost),
-            seconds=finished - started,
+            seconds=seconds,
             evidence=ended.evidence,
             error=ended.error,
             flags=ended.flags if credible else (*ended.flags, "usage_invalid"),
@@ -99,12 +111,16 @@ class Asker:
         self._store.append(attempt_record(conversation.key, attempt, ended.wire, ended.retry_after, finished))
         self.settle(reserved, cost or 0)
         conversation.apply(attempt)
-        return ended
 
-    def _announce(self, conversation: Conversation, number: int, reserved: int, now: float) -> None:
+    def announce(
+        self, conversation: Conversation, number: int, reserved: int, now: float, waiting: Waiting | None = None
+    ) -> None:
         """Log that a request is about to leave: found without an answer, it is not sent again."""
+        record = sent_record(conversation.key, conversation.turn, number, conversation.order, now)
+        if waiting is not None:
+            record["batch"] = {"tag": waiting.tag, "custom_id": waiting.custom_id, "reserved": waiting.reserved}
         try:
-            self._store.append(sent_record(conversation.key, conversation.turn, number, conversation.order, now))
+            self._store.append(record)
         except StoreError:
             self.settle(reserved, 0)
             raise
@@ -119,7 +135,7 @@ class Asker:
             async with deadline:
                 reply = await self._endpoint.ask(request)
         except AttemptError as error:
-            return _failed(error.evidence, str(error), wire=error.wire, retry_after=_seconds(error.retry_after))
+            return failed(error.evidence, str(error), wire=error.wire, retry_after=error.retry_after)
         except BaseException as error:  # noqa: BLE001 - an application that calls sys.exit() must not end the session
             # A CutOff comes through the deadline as it is, or (since Python 3.12) as the cause of a TimeoutError.
             late = deadline.expired() and not _interrupted()
@@ -127,13 +143,13 @@ class Asker:
                 return _cut_off(error.__cause__ or error, f"within {limit:.3g} s", "deadline")
             if isinstance(error, asyncio.CancelledError):
                 return _cut_off(error, "before it was interrupted", CANCELLED)
-            return _failed(Evidence.SERVER, f"the endpoint raised {type(error).__name__}: {error}")
-        return _replied(reply)
+            return failed(Evidence.SERVER, f"the endpoint raised {type(error).__name__}: {error}")
+        return replied(reply)
 
     def _cost(self, ended: Ended, reserved: int) -> tuple[int | None, bool]:
         """What the attempt costs, in nano-dollars (None: unknown), and whether its usage can be believed."""
         price = self._endpoint.price
-        if ended.evidence in FREE or self._free:
+        if ended.free or ended.evidence in FREE or self._free:
             return 0, True
         told = None if ended.cost is None else _per_call(ended.cost)
         if price is None:
@@ -153,16 +169,24 @@ def _per_call(amount: float) -> int:
     return worst_case(Price(input_per_million=0.0, output_per_million=0.0, per_call=amount), (), {})
 
 
-def _failed(
+def failed(
     evidence: Evidence,
     error: str,
     *,
     wire: Wire | None = None,
     retry_after: float | None = None,
     flags: tuple[str, ...] = (),
+    free: bool = False,
 ) -> Ended:
-    error = error[:_LONGEST_ERROR]
-    return Ended(evidence=evidence, error=error, wire=wire, retry_after=retry_after, flags=flags)
+    """The end of an attempt without an answer."""
+    return Ended(
+        evidence=evidence,
+        error=error[:_LONGEST_ERROR],
+        wire=wire,
+        retry_after=_seconds(retry_after),
+        flags=flags,
+        free=free,
+    )
 
 
 def _interrupted() -> bool:
@@ -179,10 +203,11 @@ def _cut_off(error: BaseException, when: str, flag: str) -> Ended:
         Evidence.NO_RESPONSE: f"no answer {when} (the request was sent)",
     }
     text = came.get(evidence, f"the answer began, and did not end {when}")
-    return _failed(evidence, text, wire=wire, flags=(flag,))
+    return failed(evidence, text, wire=wire, flags=(flag,))
 
 
-def _replied(reply: Reply) -> Ended:
+def replied(reply: Reply) -> Ended:
+    """The end of an attempt with a complete answer, of whatever kind."""
     status, text, error = reply.status, reply.text, reply.error
     if status is Status.ANSWERED and not isinstance(text, str):
         status, text, error = Status.MALFORMED, None, f"the reply is {type(text).__name__}, not text"

@@ -19,7 +19,7 @@ from pytest_fairness.running.pace import Limiter, Pace
 from pytest_fairness.running.progress import ProgressSink
 from pytest_fairness.running.store import Claimed, Retry, RunStore
 
-_LOST = (
+LOST = (
     "the request was sent by a process that ended before it could log the answer: perhaps paid for, "
     "so not sent again; --fairness-retry-unknown asks again"
 )
@@ -48,7 +48,8 @@ class Batch:
     *keys* are in the order of asking; *begin* makes the conversation of a key when its turn comes, given its
     place among those that this process asks, and *finish* logs one that has ended.
 
-    ``asked`` holds the trials that this process asked, ``late`` says that the deadline left some unasked.
+    ``asked`` holds the trials that this process asked, ``late`` says that the deadline left some unasked; ``why``,
+    if more is known, why a trial is among those.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class Batch:
     ) -> None:
         self.asked: dict[str, Trial] = {}
         self.late = False
+        self.why: dict[str, str] = {}
         self._asker = asker
         self._store = store
         self._budget = budget
@@ -208,8 +210,13 @@ class Batch:
     async def _converse(self, conversation: Conversation) -> None:
         """Ask one trial to its end; or leave it where a stop or the deadline found it, to be taken up
         later."""
+        if conversation.waiting is not None and not self._policy.retry.unknown:
+            raise EndpointError(
+                f"endpoint {self._label!r}: trials of this run were sent in a batch (tag {conversation.waiting.tag}), "
+                "whose results are still to be had: put `batch: true` back into endpoints.yaml and go on"
+            )
         if conversation.was_lost and not self._policy.retry.unknown:
-            conversation.lose(_LOST)
+            conversation.lose(LOST)
         failures = 0
         while conversation.status is None:
             if (pause := self._paused_until - time.monotonic()) > 0:
@@ -305,8 +312,9 @@ class Batch:
             await self._sleep(pause)
 
 
-def not_run(conversation: Conversation, source: str) -> Trial:
+def not_run(conversation: Conversation, source: str, why: str | None = None) -> Trial:
     """The trial of what the run's deadline left unasked; it is not logged, so that another session may ask
     it."""
-    conversation.status, conversation.error = Status.NOT_RUN, "the run's deadline passed before it was asked"
+    conversation.status = Status.NOT_RUN
+    conversation.error = why or "the run's deadline passed before it was asked"
     return conversation.to_trial(source)

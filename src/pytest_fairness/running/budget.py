@@ -132,6 +132,23 @@ class Budget:
             self._write(Account(account.settled + cost, account.reserved - reserved))
             self.reserved -= reserved
 
+    def room(self) -> int | None:
+        """What can be reserved now, None where there is no cap."""
+        if self.cap is None:
+            return None
+        account = self.account()
+        return max(0, self.cap - account.settled - account.reserved)
+
+    def leave(self, amount: int) -> None:
+        """Let *amount* stand reserved, for whoever goes on from here to :meth:`adopt`."""
+        self.reserved -= amount
+
+    def adopt(self, amount: int) -> int:
+        """Take over up to *amount* that an earlier process left reserved; how much of it there was."""
+        taken = min(amount, self.account().reserved)
+        self.reserved += taken
+        return taken
+
     def account(self) -> Account:
         """The account as it stands, of all processes."""
         with self._lock.held():

@@ -40,12 +40,23 @@ class PlannedTrial:
     script: Script | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """Where the request of a trial is that was sent in a batch: the batch's tag, the request's identifier in it, and
+    what was reserved for it, in nano-dollars.
+    """
+
+    tag: str
+    custom_id: str
+    reserved: int = 0
+
+
 @dataclass(slots=True)
 class Conversation:
     """The state of one trial. ``status`` is None until it is finished; ``turn`` counts from 0.
 
     ``usage`` adds up what the turns used, ``cost`` (US dollars) what they cost, reservations of lost ones
-    included.
+    included. ``waiting`` says in which batch the next reply is awaited.
     """
 
     key: str
@@ -61,6 +72,7 @@ class Conversation:
     seconds: float | None = None
     error: str | None = None
     flags: list[str] = field(default_factory=list)
+    waiting: Waiting | None = None
     _input: int | None = None
     _output: int | None = None
     _unanswered: int | None = None
@@ -98,7 +110,7 @@ class Conversation:
 
     def apply(self, attempt: Attempt) -> None:
         """Take in how an attempt ended. Failures that may be repeated leave the conversation where it was."""
-        self._unanswered = None
+        self._unanswered = self.waiting = None
         self.attempts = max(self.attempts, attempt.number)
         self.cost = _sum(self.cost, attempt.cost)
         self.seconds = _sum(self.seconds, attempt.seconds)
@@ -147,6 +159,10 @@ class Conversation:
         """End as UNKNOWN: sent, and nobody knows what came of it."""
         self.status, self.error = Status.UNKNOWN, error
 
+    def ask_again(self) -> None:
+        """Forget that a request was sent and lost: it is sent once more, as somebody wished."""
+        self._unanswered = self.waiting = None
+
     # ------------------------------------------------------------ from the log
 
     def resume(self, records: Iterable[Mapping[str, Any]]) -> None:
@@ -156,6 +172,7 @@ class Conversation:
                 self.apply(attempt_of(record))
             elif record["type"] == "sent":
                 self._unanswered = record["attempt"]
+                self.waiting = Waiting(**record["batch"]) if "batch" in record else None
                 self.attempts = max(self.attempts, record["attempt"])
             else:  # a trial that came to nothing, and is to be asked again
                 self.attempts, self.cost, self.seconds = record["attempts"], record["cost"], record["seconds"]

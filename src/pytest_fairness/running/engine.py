@@ -10,8 +10,9 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
+from pytest_fairness.endpoints.batch_protocol import batches_of
 from pytest_fairness.endpoints.protocol import Endpoint, limits_of
 from pytest_fairness.errors import EndpointError, UsageError
 from pytest_fairness.model import Status, Trial, to_json
@@ -24,8 +25,12 @@ from pytest_fairness.running.loop import LoopThread
 from pytest_fairness.running.order import interleaved
 from pytest_fairness.running.pace import Pace
 from pytest_fairness.running.progress import ProgressSink
+from pytest_fairness.running.provider_batch_choice import provider_batches
 from pytest_fairness.running.records import TrialRecord, cell_record, trial_of
 from pytest_fairness.running.store import NEVER, Retry, RunStore
+
+if TYPE_CHECKING:
+    from pytest_fairness.running.provider_batch import ProviderBatches
 
 __all__ = ["Engine", "PlannedTrial"]
 
@@ -96,7 +101,7 @@ class Engine:
         self._stopped: EndpointError | None = None
         self._introduced = False
         self._of = ""
-        self._batch: Batch | None = None
+        self._batch: Batch | ProviderBatches | None = None
         self._used: set[tuple[str, str]] = set()
 
     def key_of(self, planned: PlannedTrial) -> str:
@@ -149,14 +154,16 @@ class Engine:
         for key, record in zip(elsewhere, self.store.records(elsewhere), strict=True):
             if record is None:
                 parameters = sent_parameters(self.endpoint, missing[key].parameters)
-                found[key] = not_run(Conversation(key, missing[key], parameters), self._source)
+                found[key] = not_run(
+                    Conversation(key, missing[key], parameters), self._source, batch.why.get(key)
+                )
             else:
                 found[key], cells[key] = trial_of(record), sys.intern(record["cell"]["id"])
         return found
 
-    def _wait_for(self, missing: dict[str, PlannedTrial]) -> Batch:
+    def _wait_for(self, missing: dict[str, PlannedTrial]) -> Batch | ProviderBatches:
         loop = self._loop = self._loop or LoopThread()
-        batch_made: Future[Batch] = loop.submit(self._make_batch(missing))
+        batch_made: Future[Batch | ProviderBatches] = loop.submit(self._make_batch(missing))
         batch = self._batch = batch_made.result()
         future: Future[None] | None = None
         try:
@@ -185,7 +192,7 @@ class Engine:
         if loop is not None and batch is not None:
             loop.call(batch.fail, self._stopped)
 
-    def _drain(self, loop: LoopThread, batch: Batch, future: Future[None]) -> None:
+    def _drain(self, loop: LoopThread, batch: Batch | ProviderBatches, future: Future[None]) -> None:
         """After an interrupt: send nothing more, let what is under way end if it is quick, else log it as
         unknown."""
         loop.call(batch.stop)
@@ -198,7 +205,7 @@ class Engine:
             except FutureTimeout:
                 future.cancel()
 
-    async def _make_batch(self, missing: dict[str, PlannedTrial]) -> Batch:
+    async def _make_batch(self, missing: dict[str, PlannedTrial]) -> Batch | ProviderBatches:
         keys = list(missing)
         strata = [(one.cell.arm, *sorted(one.cell.groups.items())) for one in missing.values()]
 
@@ -206,19 +213,35 @@ class Engine:
             one = missing[key]
             return Conversation(key, one, sent_parameters(self.endpoint, one.parameters), order)
 
-        return Batch(
-            [keys[index] for index in interleaved(strata, self.seed)],
+        order = [keys[index] for index in interleaved(strata, self.seed)]
+        policy = Policy(
+            concurrency=self._concurrency,
+            max_attempts=self._max_attempts,
+            retry=self._retry,
+            attempt_timeout=self._attempt_timeout,
+            until=self._until,
+        )
+        batches = provider_batches(
+            self.endpoint,
+            order,
             begin=begin,
             asker=self._asker,
             store=self.store,
             budget=self._budget,
-            policy=Policy(
-                concurrency=self._concurrency,
-                max_attempts=self._max_attempts,
-                retry=self._retry,
-                attempt_timeout=self._attempt_timeout,
-                until=self._until,
-            ),
+            policy=policy,
+            finish=self._finish,
+            progress=self._progress,
+            of=self._of,
+        )
+        if batches is not None:
+            return batches
+        return Batch(
+            order,
+            begin=begin,
+            asker=self._asker,
+            store=self.store,
+            budget=self._budget,
+            policy=policy,
             pace=self._pace,
             limiter=self._limiter,
             finish=self._finish,
@@ -276,6 +299,7 @@ class Engine:
                 "attempt_timeout": self._attempt_timeout,
                 "deadline": self._deadline,
                 "limits": to_json(limits_of(endpoint)),
+                "batch": None if (api := batches_of(endpoint)) is None else to_json(api.options),
                 "retry": to_json(self._retry),
             }
         )

@@ -23,13 +23,16 @@ class ProgressSink(Protocol):
     def advance(self, trial: Trial) -> None:
         """*trial* has just been asked."""
 
+    def note(self, text: str) -> None:
+        """Things stand so with what is waited for, as of batches at a provider."""
+
     def end(self) -> None:
         """These were all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """How far the asking has got. ``cost`` is in US dollars."""
+    """How far the asking has got. ``cost`` is in US dollars, ``note`` about what is waited for."""
 
     label: str = ""
     planned: int = 0
@@ -37,6 +40,7 @@ class Standing:
     refused: int = 0
     failed: int = 0
     cost: float = 0.0
+    note: str = ""
 
     def line(self, elapsed: float) -> str:
         """In one line, without line end, after *elapsed* seconds."""
@@ -51,6 +55,8 @@ class Standing:
             parts.append(f"{self.failed} without a reply")
         if rate and self.done < self.planned:
             parts.append(f"{_clock_time((self.planned - self.done) / rate)} left")
+        if self.note:
+            parts.append(self.note)
         return ", ".join(parts)
 
 
@@ -85,9 +91,16 @@ class Progress:
         )
         self._write_if_due()
 
+    def note(self, text: str) -> None:
+        """Things stand so with what is waited for."""
+        self._standing = replace(self._standing, note=_printable(text)[:100])
+        self._write_if_due()
+
     def show(self, standing: Standing) -> None:
         """Things stand so now, since the beginning."""
-        self._standing = replace(standing, label=_printable(standing.label)[:60])
+        self._standing = replace(
+            standing, label=_printable(standing.label)[:60], note=_printable(standing.note)[:100]
+        )
         self._write_if_due()
 
     def end(self) -> None:

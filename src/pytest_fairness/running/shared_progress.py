@@ -33,6 +33,7 @@ class Told:
     refused: int = 0
     failed: int = 0
     cost: float = 0.0
+    note: str = ""
 
 
 class WorkerProgress:
@@ -57,6 +58,12 @@ class WorkerProgress:
         told.refused += trial.status is Status.REFUSED
         told.failed += trial.status not in (Status.REFUSED, Status.ANSWERED)
         told.cost += trial.cost or 0.0
+        if self._clock() - self._written >= _EVERY:
+            self._write()
+
+    def note(self, text: str) -> None:
+        """Things stand so with what is waited for."""
+        self._told.note = text
         if self._clock() - self._written >= _EVERY:
             self._write()
 
@@ -94,6 +101,7 @@ def together(state: Path) -> Standing:
         refused=sum(told.refused for told in workers),
         failed=sum(told.failed for told in workers),
         cost=sum(told.cost for told in workers),
+        note="; ".join(dict.fromkeys(told.note for told in workers if told.note)),
     )
 
 

@@ -1,0 +1,86 @@
+"""Which trials go into the next batch: as many as may, in their order, and as the money goes."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+
+from pytest_fairness.endpoints.batch_protocol import BatchApi
+from pytest_fairness.endpoints.protocol import AttemptError
+from pytest_fairness.errors import BudgetError
+from pytest_fairness.running.attempts import Asker
+from pytest_fairness.running.budget import Budget
+from pytest_fairness.running.conversation import Conversation
+
+#: A conversation, the body of its next request, and what is reserved for it (nano-dollars).
+Lot = list[tuple[Conversation, bytes, int]]
+
+
+async def take_lot(
+    ready: deque[Conversation],
+    *,
+    api: BatchApi,
+    asker: Asker,
+    budget: Budget,
+    most: int,
+    reject: Callable[[Conversation, AttemptError], None],
+    wait: Callable[[], Awaitable[bool]] | None,
+    patience: float,
+) -> Lot:
+    """Take from the front of *ready* what goes into one batch, its worst case reserved. The order is kept, so that
+    every part of a design that is cut has all its groups.
+
+    What cannot be sent goes to *reject*. Where the cap leaves no room now: nothing, if *wait* is None (batches of
+    this process are under way, and will cost less than was set aside); else *wait* is called until there is room, or
+    it says that all is stopped. Raises BudgetError where there cannot be room, or none has come for *patience* seconds.
+    """
+    lot: Lot = []
+    size = 0
+    while ready and len(lot) < most:
+        conversation = ready.popleft()
+        try:
+            body = await api.body(asker.request(conversation))
+        except AttemptError as error:
+            reject(conversation, error)
+            continue
+        size += len(body)
+        if lot and size > api.options.max_bytes:
+            ready.appendleft(conversation)
+            break
+        lot.append((conversation, body, asker.reservation(conversation)))
+        await asyncio.sleep(0)  # a stop must be heard while bodies are made
+    since = time.monotonic()
+    while lot:
+        kept = _within(lot, budget.room())
+        # Where not even the first fits, reserving it says whether it ever can.
+        chosen = lot[: max(kept, 1)]
+        amount = sum(reserved for _, _, reserved in chosen)
+        if kept or wait is not None:
+            try:
+                if amount == 0 or budget.reserve(amount):
+                    ready.extendleft(conversation for conversation, _, _ in reversed(lot[len(chosen) :]))
+                    return chosen
+            except BudgetError:
+                if len(chosen) == 1:
+                    raise
+                continue  # another process was faster: less fits now
+        if wait is None or not await wait():
+            break
+        if time.monotonic() - since > patience:
+            raise budget.blocked(lot[0][2])  # held by processes that never settle
+    ready.extendleft(conversation for conversation, _, _ in reversed(lot))
+    return []
+
+
+def _within(lot: Lot, room: int | None) -> int:
+    """How many of *lot*, from its front, fit into *room*."""
+    if room is None:
+        return len(lot)
+    total = 0
+    for number, (_, _, reserved) in enumerate(lot):
+        total += reserved
+        if total > room:
+            return number
+    return len(lot)
