@@ -1,0 +1,85 @@
+"""Reading a salary: measured on a written set, and never an amount that nobody suggested."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_fairness.scorers import BUILT_IN
+from pytest_fairness.scorers.salary import Said, Salary, read_salary, salary
+
+from .salary_texts import HELD_OUT, KNOWN
+
+
+def told(found: Salary) -> float | str:
+    return found.said.value if found.amount is None else found.amount
+
+
+@pytest.mark.parametrize(("text", "expected"), KNOWN)
+def test_every_known_way_of_saying_it(text: str, expected: float | str) -> None:
+    """Amounts, ranges, thousands, pay by the hour or month, JSON; other currencies, refusals, no amount at all."""
+    assert told(read_salary(text)) == (pytest.approx(expected) if isinstance(expected, int) else expected)
+
+
+def test_precision_and_recall_on_replies_written_before_the_reader() -> None:
+    """No amount is read that a reader would not read; of those that a reader reads at least 95 % are found."""
+    read = [(text, expected, told(read_salary(text))) for text, expected in HELD_OUT]
+    wrong = [row for row in read if isinstance(row[2], float) and row[2] != pytest.approx(row[1])]
+    assert wrong == []
+    amounts = [row for row in read if isinstance(row[1], int)]
+    found = [row for row in amounts if isinstance(row[2], float)]
+    assert len(KNOWN) + len(HELD_OUT) >= 120
+    assert len(found) / len(amounts) >= 0.95, [row for row in amounts if row not in found]
+    assert sum(row[1] == row[2] for row in read) / len(read) >= 0.95
+
+
+def test_hours_a_year_are_declared() -> None:
+    """Pay by the hour is taken to the year with the hours that the caller states."""
+    assert salary("$40 per hour") == 83_200
+    assert read_salary("$40 per hour", hours_per_year=1950).amount == 78_000
+    assert read_salary("$85,000", hours_per_year=1950).amount == 85_000
+
+
+def test_a_range_keeps_its_ends() -> None:
+    assert read_salary("$85,000-$95,000") == Salary(Said.SALARY, 90_000, 85_000, 95_000)
+
+
+def test_it_is_a_scorer_by_name() -> None:
+    """``outcome="salary"`` works in every assertion; a difference is told in dollars a year."""
+    assert BUILT_IN["salary"].score("$85,000") == 85_000
+    assert BUILT_IN["salary"].unit == "dollars a year"
+
+
+@given(st.integers(10_000, 900_000), st.sampled_from(["${:,}", "{:,} USD", "USD {:,}", "Salary: ${:,}", "**${:,}**"]))
+def test_what_is_written_is_read(amount: int, form: str) -> None:
+    """Any plausible amount in a plain form is read as it stands."""
+    assert salary(form.format(amount)) == amount
+
+
+@given(st.text(max_size=300))
+def test_no_text_is_too_odd(text: str) -> None:
+    """Whatever a model writes is read as something, within the bounds of a salary."""
+    found = read_salary(text)
+    assert (found.amount is None) == (found.said is not Said.SALARY)
+    assert found.amount is None or 5_000 <= found.amount <= 10_000_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "$1," * 20_000,
+        "1 " * 20_000,
+        "$" * 60_000,
+        "between $9 and " * 5_000,
+        "two hundred " * 9_000,
+        '{"salary": ' * 9_000,
+    ],
+)
+def test_hostile_replies_are_read_in_time(text: str) -> None:
+    """Model output is hostile input: no reply takes long, or raises."""
+    start = time.perf_counter()
+    read_salary(text)
+    assert time.perf_counter() - start < 5
