@@ -157,8 +157,10 @@ def write_reports(store: RunStore, book: Ledger) -> Path:
     from pytest_fairness.continued import notes_on
     from pytest_fairness.reports.html import write_html
     from pytest_fairness.reports.results import write_results
+    from pytest_fairness.running.provider_batch_records import still_open
 
-    store.update_manifest(finished=now(), notes=notes_on(store.directory, store.manifest()))
+    notes = [*notes_on(store.directory, store.manifest()), *still_open(store.batch_records())]
+    store.update_manifest(finished=now(), notes=notes)
     _keep_earlier(store.directory)
     write_results(store.directory, store.manifest(), book.to_dict())
     write_html(store.directory)
