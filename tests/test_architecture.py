@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "pytest_fairness"
 
 #: Floors from the bottom up. A module imports from its own floor's room or from lower floors, never from above.
 FLOORS = [
-    {"model", "errors", "current", "safe_yaml"},
+    {"model", "errors", "current", "safe_yaml", "steps"},
     {"design", "endpoints", "scorers", "statistics"},
     {"running", "verdict", "wording", "explaining"},
     {"baselines", "analysis", "frame", "justifications", "confirming", "across"},

@@ -12,22 +12,11 @@ from pytest_fairness.design.slugs import is_slug
 from pytest_fairness.design.suggest import did_you_mean, listed
 from pytest_fairness.errors import UsageError
 from pytest_fairness.safe_yaml import Plain, load_path
+from pytest_fairness.steps import TEXT, Ask
 
-TEXT = "text"
+__all__ = ["RULES", "TEXT", "Arm", "Ask", "Step", "arms_of", "ready_arms"]
+
 RULES = "rules"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
-    """A step that a model takes, in a fresh conversation: ``prompt`` with the slot ``{text}`` for what it is given.
-
-    ``prompt=None`` asks the test's own template, with ``{text}`` in the place of the candidates; ``fallback`` says
-    to do so where the test lacks a slot of *prompt*.
-    """
-
-    prompt: str | None = None
-    system: str | None = None
-    fallback: bool = False
 
 
 Step: TypeAlias = "Ask | Callable[[str], str]"
@@ -40,7 +29,8 @@ class Arm:
     ``system``: the system prompt, with the test's slots. ``steps``: what the candidates' text passes through, in
     order; a function from text to text, or an :class:`Ask`; the last one is the choice. ``placebo``: all
     candidates get names (and words) of one group, in disjoint sets, so that there is nothing to prefer.
-    ``endpoint``: a system under test of the arm's own, any callable; the test's otherwise.
+    ``endpoint``: a system under test of the arm's own, any callable or a name of ``endpoints.yaml``; the test's
+    otherwise.
 
     Raises UsageError for a name that is no slug, and for steps that do not end in an :class:`Ask` with ``{text}``.
     """

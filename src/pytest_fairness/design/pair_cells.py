@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.design.arms import TEXT, Arm, Ask, Step
 from pytest_fairness.design.axes import Axis
@@ -35,11 +35,14 @@ _HOLD = f"{{{TEXT}}}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steps:
-    """What a pipeline does beyond its cell: system prompts, functions before each request, the text it began with."""
+    """What a pipeline does beyond its cell: system prompts, functions before each request, the text it began with, and
+    whom each request asks, if not the test's endpoint.
+    """
 
     systems: tuple[str | None, ...]
     between: Mapping[int, tuple[Callable[[str], str], ...]]
     first: str
+    endpoints: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +138,14 @@ class PairMaker:
         text = first = values[CANDIDATES]
         turns: list[str] = []
         systems: list[str | None] = []
+        endpoints: list[Any] = []
         between: dict[int, tuple[Callable[[str], str], ...]] = {}
         for at, step in enumerate(arm.steps):
             if isinstance(step, Ask):
                 asked = self.asks.get((arm.name, at)) or self.evaluations[arm.name, template.id]
                 # The first request holds its text as it is sent; a later one the place where its text will stand.
                 turns.append(render(asked, {**values, TEXT: _HOLD if turns else text}))
+                endpoints.append(step.endpoint)
                 last = at == len(arm.steps) - 1
                 systems.append(
                     self._system(arm, at, values) or (self._system(arm, len(arm.steps), values) if last else None)
@@ -154,7 +159,7 @@ class PairMaker:
                 raise UsageError(
                     f"arm {arm.name!r}: {_HOLD} stands in a value of the context; take the braces out of it"
                 )
-        return tuple(turns), Steps(systems=tuple(systems), between=between, first=first)
+        return tuple(turns), Steps(systems=tuple(systems), between=between, first=first, endpoints=tuple(endpoints))
 
 
 def _stepped(arm: Arm, step: Step, text: str) -> str:

@@ -45,21 +45,34 @@ class Ended:
 
 
 class Asker:
-    """Makes attempts at one endpoint. *budget* is None where calls are free or their price is unknown."""
+    """Makes attempts at one endpoint. *budget* is None where calls are free or their price is unknown.
 
-    def __init__(self, endpoint: Endpoint, store: RunStore, budget: Budget | None, timeout: float) -> None:
+    *step*: the hash of the endpoint's identity, where it is asked because a step names it. Its parameters are those of
+    its own then, and the log says with each attempt who was asked.
+    """
+
+    def __init__(
+        self, endpoint: Endpoint, store: RunStore, budget: Budget | None, timeout: float, *, step: str | None = None
+    ) -> None:
+        self._step = step
+        # One simulated step makes the trial simulated, whoever the other steps are.
+        self._made_up = (SIMULATED,) if step is not None and endpoint.simulated else ()
         self._endpoint = endpoint
         self._store = store
         self._budget = budget
         self._timeout = timeout
         self._free = endpoint.simulated or endpoint.price == Price(input_per_million=0, output_per_million=0)
 
+    def parameters(self, conversation: Conversation) -> Mapping[str, JSON]:
+        """What the next attempt is asked with."""
+        return conversation.parameters if self._step is None else self._endpoint.default_parameters
+
     def reservation(self, conversation: Conversation) -> int:
         """What the next attempt costs at worst, in nano-dollars."""
         price = self._endpoint.price
         if self._free or price is None:
             return 0
-        return worst_case(price, conversation.messages, conversation.parameters)
+        return worst_case(price, conversation.messages, self.parameters(conversation))
 
     async def attempt(self, conversation: Conversation, reserved: int, until: float | None) -> Ended:
         """Ask for the next turn, once; *reserved* was set aside for it, *until* is the end of the run
@@ -82,7 +95,7 @@ class Asker:
         """What is asked next."""
         return Request(
             messages=conversation.messages,
-            parameters=conversation.parameters,
+            parameters=self.parameters(conversation),
             repetition=conversation.planned.repetition,
             key=conversation.key,
             signals=conversation.planned.cell.signals,
@@ -106,9 +119,12 @@ class Asker:
             seconds=seconds,
             evidence=ended.evidence,
             error=ended.error,
-            flags=ended.flags if credible else (*ended.flags, "usage_invalid"),
+            flags=(*self._made_up, *ended.flags, *(() if credible else ("usage_invalid",))),
         )
-        self._store.append(attempt_record(conversation.key, attempt, ended.wire, ended.retry_after, finished))
+        record = attempt_record(conversation.key, attempt, ended.wire, ended.retry_after, finished)
+        if self._step is not None:
+            record["endpoint"] = {"name": self._endpoint.name, "identity": self._step}
+        self._store.append(record)
         self.settle(reserved, cost or 0)
         conversation.apply(attempt)
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pytest_fairness.endpoints.protocol import Evidence
 from pytest_fairness.errors import EndpointError, FairnessError, StoreError
 from pytest_fairness.model import Status, Trial
-from pytest_fairness.running.attempts import Asker, Ended
+from pytest_fairness.running.attempts import Ended
 from pytest_fairness.running.budget import Budget
 from pytest_fairness.running.conversation import REPEATABLE, Conversation
-from pytest_fairness.running.pace import Limiter, Pace
+from pytest_fairness.running.lanes import Lane, Lanes
 from pytest_fairness.running.progress import ProgressSink
 from pytest_fairness.running.store import Claimed, Retry, RunStore
 
@@ -57,12 +57,10 @@ class Batch:
         keys: Sequence[str],
         *,
         begin: Callable[[str, int], Conversation],
-        asker: Asker,
+        lanes: Lanes,
         store: RunStore,
         budget: Budget | None,
         policy: Policy,
-        pace: Pace,
-        limiter: Limiter | None,
         finish: Callable[[Conversation], Trial],
         progress: ProgressSink | None,
         label: str,
@@ -71,12 +69,10 @@ class Batch:
         self.asked: dict[str, Trial] = {}
         self.late = False
         self.why: dict[str, str] = {}
-        self._asker = asker
+        self._lanes = lanes
         self._store = store
         self._budget = budget
         self._policy = policy
-        self._pace = pace
-        self._limiter = limiter
         self._finish = finish
         self._progress = progress
         self._label = label
@@ -94,8 +90,7 @@ class Batch:
         self._error: BaseException | None = None
         self._stopped = asyncio.Event()
         self._reserving = asyncio.Lock()
-        self._turn = asyncio.Lock()
-        self._paused_until = 0.0
+        self._turns: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     # ------------------------------------------------------------ from outside
 
@@ -129,7 +124,7 @@ class Batch:
     def stop(self) -> None:
         """Send nothing more; what is under way may end."""
         self._stopped.set()
-        self._pace.wake()
+        self._lanes.wake()
 
     def cancel(self) -> None:
         """Send nothing more, and give up what is under way: it is logged as unknown."""
@@ -219,9 +214,10 @@ class Batch:
             conversation.lose(LOST)
         failures = 0
         while conversation.status is None:
-            if (pause := self._paused_until - time.monotonic()) > 0:
+            lane = self._lanes.of(conversation.endpoint)
+            if (pause := lane.paused_until - time.monotonic()) > 0:
                 await self._sleep(pause)
-            ended = await self._attempt(conversation)
+            ended = await self._attempt(conversation, lane)
             if ended is None:
                 return
             evidence = ended.evidence
@@ -231,39 +227,40 @@ class Batch:
                 )
             failures = failures + 1 if evidence in REPEATABLE else 0
             if failures:
-                await self._after_failure(conversation, ended, failures)
+                await self._after_failure(conversation, lane, ended, failures)
             if ended.cancelled:
                 if conversation.status is not None:  # else nothing was spent, and it may be taken up another time
                     self._end(conversation)
                 raise asyncio.CancelledError
         self._end(conversation)
 
-    async def _attempt(self, conversation: Conversation) -> Ended | None:
+    async def _attempt(self, conversation: Conversation, lane: Lane) -> Ended | None:
         """One attempt, when there is room, time and money for it; None where nothing is to be sent any more."""
-        number = await self._pace.enter(self._stopped)
+        number = await lane.pace.enter(self._stopped)
         if number is None:
             return None
         throttled = False
         try:
-            tokens = await self._await_turn(conversation)
-            reserved = None if tokens is None else await self._reserve(conversation)
+            tokens = await self._await_turn(conversation, lane)
+            reserved = None if tokens is None else await self._reserve(conversation, lane)
             if tokens is None or reserved is None:
                 return None
-            ended = await self._asker.attempt(conversation, reserved, self._policy.until)
+            ended = await lane.asker.attempt(conversation, reserved, self._policy.until)
             throttled = ended.evidence is Evidence.THROTTLED
-            if self._limiter is not None:
-                self._limiter.settle(tokens, ended.usage)
+            if lane.limiter is not None:
+                lane.limiter.settle(tokens, ended.usage)
             return ended
         finally:
-            self._pace.leave(number, throttled=throttled)
+            lane.pace.leave(number, throttled=throttled)
 
-    async def _await_turn(self, conversation: Conversation) -> int | None:
+    async def _await_turn(self, conversation: Conversation, lane: Lane) -> int | None:
         """Wait for a turn under the limits per minute: the tokens that were taken for it, None where none comes."""
-        if self._limiter is None:
+        limiter = lane.limiter
+        if limiter is None:
             return 0
-        tokens = self._limiter.estimate(conversation.messages, conversation.parameters)
-        async with self._turn:  # one worker watches the schedule; the others wait behind it
-            while not self._stopped.is_set() and (wait := self._limiter.take(tokens)) > 0:
+        tokens = limiter.estimate(conversation.messages, lane.asker.parameters(conversation))
+        async with self._turns[id(lane)]:  # one worker watches the schedule; the others wait behind it
+            while not self._stopped.is_set() and (wait := limiter.take(tokens)) > 0:
                 if self._policy.until is not None and time.monotonic() + wait >= self._policy.until:
                     self.late = True
                     return None
@@ -276,13 +273,13 @@ class Batch:
         if self._progress is not None:
             self._progress.advance(trial)
 
-    async def _reserve(self, conversation: Conversation) -> int | None:
+    async def _reserve(self, conversation: Conversation, lane: Lane) -> int | None:
         """Set the next attempt's worst case aside, waiting for calls under way where it does not fit beside
         them.
 
         None if nothing is to be sent any more. Raises BudgetError where it cannot fit.
         """
-        amount = self._asker.reservation(conversation)
+        amount = lane.asker.reservation(conversation)
         if self._budget is not None and amount:
             async with self._reserving:  # one worker asks the account; the others wait behind it
                 since: float | None = None
@@ -293,7 +290,7 @@ class Batch:
                     await self._sleep(0.02)
         return None if self._stopped.is_set() else amount
 
-    async def _after_failure(self, conversation: Conversation, ended: Ended, failures: int) -> None:
+    async def _after_failure(self, conversation: Conversation, lane: Lane, ended: Ended, failures: int) -> None:
         """After an attempt that cost nothing: pause before the next, or give up."""
         error, wished = ended.error or "", ended.retry_after
         pause = self._policy.first_pause * 2 ** (failures - 1) if wished is None else wished
@@ -308,7 +305,7 @@ class Batch:
         else:
             if ended.evidence is Evidence.THROTTLED:
                 # Whoever is told to slow down speaks for all: the limit is the endpoint's, not the trial's.
-                self._paused_until = max(self._paused_until, time.monotonic() + pause)
+                lane.paused_until = max(lane.paused_until, time.monotonic() + pause)
             await self._sleep(pause)
 
 

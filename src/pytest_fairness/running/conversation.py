@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pytest_fairness.endpoints.protocol import Evidence
+from pytest_fairness.endpoints.protocol import Endpoint, Evidence
 from pytest_fairness.model import JSON, Cell, Message, Status, Trial, Usage
 from pytest_fairness.running.records import Attempt, attempt_of, conversation
 from pytest_fairness.running.scripts import Script
@@ -82,6 +82,12 @@ class Conversation:
     @property
     def turn(self) -> int:
         return len(self.replies)
+
+    @property
+    def endpoint(self) -> Endpoint | None:
+        """Whom the turn that is next asks, if not the system under test."""
+        endpoints = () if self.planned.script is None else self.planned.script.endpoints
+        return endpoints[self.turn] if self.turn < len(endpoints) else None
 
     @property
     def messages(self) -> tuple[Message, ...]:

@@ -7,7 +7,7 @@ import hashlib
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import TYPE_CHECKING, Any, Self
@@ -21,12 +21,14 @@ from pytest_fairness.running.batch import Batch, Policy, not_run
 from pytest_fairness.running.conversation import Conversation, PlannedTrial
 from pytest_fairness.running.endings import ended_as_by_ctrl_c
 from pytest_fairness.running.keys import content_key, identity_hash
+from pytest_fairness.running.lanes import Lane, Lanes
 from pytest_fairness.running.loop import LoopThread
 from pytest_fairness.running.order import interleaved
 from pytest_fairness.running.pace import Pace
 from pytest_fairness.running.progress import ProgressSink
 from pytest_fairness.running.provider_batch_choice import provider_batches
 from pytest_fairness.running.records import TrialRecord, cell_record, trial_of
+from pytest_fairness.running.relays import staged
 from pytest_fairness.running.store import NEVER, Retry, RunStore
 
 if TYPE_CHECKING:
@@ -92,14 +94,18 @@ class Engine:
         self._budget = store.budget(max_cost)
         limits = limits_of(endpoint)
         self._concurrency = limits.concurrency or concurrency
-        self._pace = Pace(self._concurrency)
-        self._limiter = store.limiter(self._hash, limits) if limits.by_the_minute else None
-        self._asker = Asker(endpoint, store, self._budget, attempt_timeout)
+        own = Lane(
+            endpoint,
+            Asker(endpoint, store, self._budget, attempt_timeout),
+            Pace(self._concurrency),
+            store.limiter(self._hash, limits) if limits.by_the_minute else None,
+        )
+        self._lanes = Lanes(own, self._lane)
         self._own_loop = loop is None
         self._loop = loop
         self._mutex = threading.Lock()
         self._stopped: EndpointError | None = None
-        self._introduced = False
+        self._introduced: set[str] = set()
         self._of = ""
         self._batch: Batch | ProviderBatches | None = None
         self._used: set[tuple[str, str]] = set()
@@ -109,6 +115,19 @@ class Engine:
         parameters = sent_parameters(self.endpoint, planned.parameters)
         script = None if planned.script is None else planned.script.identity()
         return content_key(self._identity, parameters, planned.cell, planned.repetition, script)
+
+    def _lane(self, endpoint: Endpoint, digest: str) -> Lane:
+        """The lane of a system that a step names; where it is the engine's own too, they share its limits."""
+        asker = Asker(endpoint, self.store, self._budget, self._attempt_timeout, step=digest)
+        if digest == self._hash:
+            return Lane(endpoint, asker, self._lanes.own.pace, self._lanes.own.limiter)
+        limits = limits_of(endpoint)
+        limiter = self.store.limiter(digest, limits) if limits.by_the_minute else None
+        return Lane(endpoint, asker, Pace(limits.concurrency or self._concurrency), limiter)
+
+    def _staged(self, planned: PlannedTrial) -> PlannedTrial:
+        """*planned* as it is asked."""
+        return staged(planned, self.endpoint, self._is_refusal)
 
     # ------------------------------------------------------------ run
 
@@ -142,11 +161,14 @@ class Engine:
     def _ask(self, missing: dict[str, PlannedTrial], cells: dict[str, str]) -> dict[str, Trial]:
         if self._stopped is not None:
             raise EndpointError(str(self._stopped))
-        if not self.endpoint.simulated:
-            self._budget.check_price(self.endpoint.name, self.endpoint.price)
+        lanes = self._asked(missing.values())
+        for lane in lanes:
+            if not lane.endpoint.simulated:
+                self._budget.check_price(lane.endpoint.name, lane.endpoint.price)
         if self._deadline is not None and self._until is None:
             self._until = time.monotonic() + self._deadline
-        self._introduce()
+        for lane in (self._lanes.own, *lanes):
+            self._introduce(lane.endpoint)
         batch = self._wait_for(missing)
         found = dict(batch.asked)
         cells |= {key: one.cell.id for key, one in missing.items()}
@@ -154,12 +176,26 @@ class Engine:
         for key, record in zip(elsewhere, self.store.records(elsewhere), strict=True):
             if record is None:
                 parameters = sent_parameters(self.endpoint, missing[key].parameters)
-                found[key] = not_run(
-                    Conversation(key, missing[key], parameters), self._source, batch.why.get(key)
-                )
+                found[key] = not_run(Conversation(key, missing[key], parameters), self._source, batch.why.get(key))
             else:
                 found[key], cells[key] = trial_of(record), sys.intern(record["cell"]["id"])
         return found
+
+    def _asked(self, planned: Iterable[PlannedTrial]) -> list[Lane]:
+        """The lanes of all systems that *planned* ask. Raises UsageError where one of them cannot be asked."""
+        lanes: dict[int, Lane] = {}
+        for one in planned:
+            script = self._staged(one).script
+            for endpoint in (None,) if script is None or not script.endpoints else script.endpoints:
+                lane = self._lanes.of(endpoint)
+                lanes[id(lane)] = lane
+        others = [lane.endpoint.name for lane in lanes.values() if lane is not self._lanes.own]
+        if others and batches_of(self.endpoint) is not None:
+            raise UsageError(
+                f"endpoint {self.endpoint.name!r} is asked in batches, and a step asks endpoint {others[0]!r}: one trial "
+                "cannot do both; take `batch:` out of endpoints.yaml for it"
+            )
+        return list(lanes.values())
 
     def _wait_for(self, missing: dict[str, PlannedTrial]) -> Batch | ProviderBatches:
         loop = self._loop = self._loop or LoopThread()
@@ -211,7 +247,7 @@ class Engine:
 
         def begin(key: str, order: int) -> Conversation:
             one = missing[key]
-            return Conversation(key, one, sent_parameters(self.endpoint, one.parameters), order)
+            return Conversation(key, self._staged(one), sent_parameters(self.endpoint, one.parameters), order)
 
         order = [keys[index] for index in interleaved(strata, self.seed)]
         policy = Policy(
@@ -225,7 +261,7 @@ class Engine:
             self.endpoint,
             order,
             begin=begin,
-            asker=self._asker,
+            asker=self._lanes.own.asker,
             store=self.store,
             budget=self._budget,
             policy=policy,
@@ -238,12 +274,10 @@ class Engine:
         return Batch(
             order,
             begin=begin,
-            asker=self._asker,
+            lanes=self._lanes,
             store=self.store,
             budget=self._budget,
             policy=policy,
-            pace=self._pace,
-            limiter=self._limiter,
             finish=self._finish,
             progress=self._progress,
             label=self.endpoint.name,
@@ -274,22 +308,23 @@ class Engine:
         self.store.append(record.to_record(time.monotonic()))
         return trial
 
-    def _introduce(self) -> None:
+    def _introduce(self, endpoint: Endpoint) -> None:
         """Say in the log who is asked and how, before the first trial; it also shows that the log can be
         written."""
-        if self._introduced:
+        identity = endpoint.identity()
+        digest = identity_hash(identity)
+        if digest in self._introduced:
             return
-        endpoint = self.endpoint
         self.store.append(
             {
                 "type": "engine",
-                "identity": self._hash,
+                "identity": digest,
                 "endpoint": {
                     "name": endpoint.name,
                     "type": endpoint.type,
                     "simulated": endpoint.simulated,
                     "supports_system_prompt": endpoint.supports_system_prompt,
-                    "identity": to_json(self._identity),
+                    "identity": to_json(identity),
                     "default_parameters": to_json(endpoint.default_parameters),
                     "price": to_json(endpoint.price),
                 },
@@ -304,7 +339,7 @@ class Engine:
             }
         )
         self.store.flush()
-        self._introduced = True
+        self._introduced.add(digest)
 
     def _log_uses(self, keys: Sequence[str], planned: Sequence[PlannedTrial], cells: dict[str, str]) -> None:
         """Log which further cells share a trial, so that the table of every cell can be rebuilt from the
@@ -327,21 +362,25 @@ class Engine:
             loop, self._loop = self._loop, None
             try:
                 if loop is not None:
-                    self._close_endpoint(loop)
+                    self._close_endpoints(loop)
             finally:
                 if loop is not None and self._own_loop:
                     loop.close()
                 self._budget.close()
-                if self._limiter is not None:
-                    self._limiter.close()
+                for lane in self._lanes:
+                    if lane.limiter is not None:
+                        lane.limiter.close()
 
-    def _close_endpoint(self, loop: LoopThread) -> None:
-        try:
-            loop.submit(self.endpoint.aclose()).result(_CLOSING)
-        except FutureTimeout as error:
-            raise EndpointError(
-                f"endpoint {self.endpoint.name!r} did not close within {_CLOSING:g} s; its trials are on the disk"
-            ) from error
+    def _close_endpoints(self, loop: LoopThread) -> None:
+        closing = [(lane.endpoint.name, loop.submit(lane.endpoint.aclose())) for lane in self._lanes]
+        until = time.monotonic() + _CLOSING
+        for name, future in closing:
+            try:
+                future.result(max(0.0, until - time.monotonic()))
+            except FutureTimeout as error:
+                raise EndpointError(
+                    f"endpoint {name!r} did not close within {_CLOSING:g} s; its trials are on the disk"
+                ) from error
 
     def __enter__(self) -> Self:
         return self

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from pytest_fairness.endpoints.protocol import Endpoint
 from pytest_fairness.errors import EndpointError
 from pytest_fairness.model import JSON, Cell, Message, Status, Trial
 
@@ -24,6 +25,10 @@ _SILENCE = "(no reply)"
 
 class Script(Protocol):
     """What a trial sends, request by request."""
+
+    @property
+    def endpoints(self) -> Sequence[Endpoint | None]:
+        """Whom each request asks, by its number; None, or no more of them: the system under test."""
 
     def identity(self) -> JSON:
         """Whatever changes what is sent, beyond the cell; it goes into the content key."""
@@ -43,20 +48,25 @@ class Pipeline:
     """The turns of the cell as steps, each a fresh conversation: step n + 1 is given the reply to step n.
 
     ``systems`` has the system prompt of each step. ``between[n]`` are the functions that a text passes through
-    before step n. ``refused`` tells a reply that declines, with which the pipeline ends. ``first`` is the text that
-    step 0 was given; it stands in its turn already.
+    before step n. ``endpoints`` has the system of each step that does not ask the one under test. ``refused`` tells a
+    reply that declines, with which the pipeline ends. ``first`` is the text that step 0 was given; it stands in its
+    turn already.
     """
 
     systems: tuple[str | None, ...]
     between: Mapping[int, tuple[Callable[[str], str], ...]] = field(default_factory=dict)
     refused: Callable[[str], bool] = lambda _text: False
     first: str = ""
+    endpoints: tuple[Endpoint | None, ...] = ()
 
     def identity(self) -> JSON:
         between: list[JSON] = [
             [number, [fingerprint(function) for function in made]] for number, made in self.between.items()
         ]
-        return {"pipeline": list(self.systems), "between": between}
+        found: dict[str, JSON] = {"pipeline": list(self.systems), "between": between}
+        if any(endpoint is not None for endpoint in self.endpoints):
+            found["endpoints"] = [None if endpoint is None else who(endpoint) for endpoint in self.endpoints]
+        return found
 
     def next(self, cell: Cell, replies: Sequence[str], status: Status) -> tuple[Message, ...] | None:
         step = len(replies)
@@ -107,6 +117,10 @@ class Escalation:
     usable: Callable[[str], bool]
     version: str
 
+    @property
+    def endpoints(self) -> tuple[Endpoint | None, ...]:
+        return ()
+
     def identity(self) -> JSON:
         return {"rungs": [[rung.name, *rung.turns] for rung in self.rungs], "usable": self.version}
 
@@ -152,6 +166,11 @@ class Escalation:
             if len(replies) <= start:
                 return level
         return len(self.rungs)
+
+
+def who(endpoint: Endpoint) -> JSON:
+    """The system that a step asks, and the parameters that it is asked with."""
+    return {"identity": endpoint.identity(), "parameters": dict(endpoint.default_parameters)}
 
 
 def fingerprint(function: Callable[..., object]) -> str:

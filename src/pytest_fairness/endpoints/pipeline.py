@@ -1,0 +1,141 @@
+"""A pipeline as one system: steps that hand a text on, each of them asked as the endpoint that it names.
+
+The pipeline itself is never asked. It says which steps there are, and each becomes a request of the trial: logged,
+paid for, repeated by its own evidence, and not asked again when a run is taken up (decision 45).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from pytest_fairness.endpoints.protocol import AttemptError, Endpoint, Evidence, Price, Reply, Request
+from pytest_fairness.errors import UsageError
+from pytest_fairness.model import JSON
+from pytest_fairness.steps import Ask, check_prompt
+
+_AS_IT_IS = "{text}"
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineStep:
+    """One request: ``prompt`` with what the step before replied for ``{text}`` and what the test asked for
+    ``{prompt}``.
+
+    ``endpoint`` is an Endpoint, or what a session makes one of: a name, a function.
+    """
+
+    endpoint: Any
+    prompt: str = _AS_IT_IS
+    system: str | None = None
+
+    @property
+    def asked(self) -> Endpoint:
+        """The endpoint. Raises UsageError where it is a name still."""
+        if not isinstance(self.endpoint, Endpoint):
+            raise UsageError(f"the step {self.endpoint!r} of a pipeline is asked by a fairness test, which knows it")
+        return self.endpoint
+
+
+class PipelineEndpoint:
+    """*steps* in their order; the first is given the prompt, and the reply to the last is the trial's.
+
+    Raises UsageError for no steps, for a step that is a pipeline, and for a prompt without a place for the text.
+    """
+
+    type = "pipeline"
+    supports_system_prompt = False
+    supports_conversation = False
+
+    def __init__(self, steps: Sequence[PipelineStep], *, name: str = "pipeline") -> None:
+        self.steps = tuple(steps)
+        self.name = name
+        self.default_parameters: Mapping[str, JSON] = {}
+        if not self.steps:
+            raise UsageError(f"endpoint {name!r}: a pipeline needs at least one step")
+        for number, step in enumerate(self.steps, start=1):
+            where = f"endpoint {name!r}, step {number}"
+            if isinstance(step.endpoint, PipelineEndpoint):
+                raise UsageError(f"{where} is a pipeline itself: write its steps here")
+            try:
+                check_prompt(step.prompt)
+            except UsageError as error:
+                raise UsageError(f"{where}: {error}") from None
+            if isinstance(step.endpoint, Endpoint) and step.system is not None:
+                _check_system(step.endpoint, where)
+
+    @property
+    def simulated(self) -> bool:
+        """Whether all of its steps are; a trial in which one is says so by itself."""
+        return all(isinstance(step.endpoint, Endpoint) and step.endpoint.simulated for step in self.steps)
+
+    @property
+    def price(self) -> Price | None:
+        """About what a trial costs: the prices of its steps together; None where one is not known."""
+        prices = [step.endpoint.price if isinstance(step.endpoint, Endpoint) else None for step in self.steps]
+        known = [price for price in prices if price is not None]
+        if len(known) < len(prices):
+            return None
+        return Price(
+            input_per_million=sum(price.input_per_million for price in known),
+            output_per_million=sum(price.output_per_million for price in known),
+            per_call=sum(price.per_call for price in known),
+        )
+
+    def resolved(self, resolve: Callable[[Any], Endpoint]) -> Self:
+        """The same with every name and function as the endpoint that *resolve* makes of it."""
+        if all(isinstance(step.endpoint, Endpoint) for step in self.steps):
+            return self
+        steps = [PipelineStep(resolve(step.endpoint), step.prompt, step.system) for step in self.steps]
+        return type(self)(steps, name=self.name)
+
+    def identity(self) -> dict[str, JSON]:
+        """Who the steps are, with their parameters, and what each is sent."""
+        steps: list[JSON] = [
+            {
+                "endpoint": step.asked.identity(),
+                "parameters": dict(step.asked.default_parameters),
+                "prompt": step.prompt,
+                "system": step.system,
+            }
+            for step in self.steps
+        ]
+        return {"type": self.type, "steps": steps}
+
+    async def ask(self, request: Request) -> Reply:  # noqa: ARG002 - as the protocol has it
+        """Raises AttemptError: whoever asks, asks the steps."""
+        raise AttemptError(f"endpoint {self.name!r} is a pipeline: its steps are asked", evidence=Evidence.NOT_SENT)
+
+    async def aclose(self) -> None:
+        """Close what the steps hold open."""
+        for step in self.steps:
+            await step.asked.aclose()
+
+
+def pipeline_endpoint(steps: Sequence[Any], *, name: str = "pipeline") -> PipelineEndpoint:
+    """*steps* as one system under test.
+
+    A step is a function from text to text, sync or async; an endpoint or its name in ``endpoints.yaml``, which is sent
+    the text as it is; or ``Ask(prompt=…, system=…, endpoint=…)``, whose prompt holds ``{text}`` and perhaps
+    ``{prompt}``. Raises UsageError for anything else.
+    """
+    if isinstance(steps, str) or not isinstance(steps, Sequence):
+        raise UsageError("pipeline_endpoint() takes a list of steps")
+    return PipelineEndpoint([_step(step, number) for number, step in enumerate(steps, start=1)], name=name)
+
+
+def _step(given: Any, number: int) -> PipelineStep:
+    if isinstance(given, Ask):
+        if given.endpoint is None:
+            raise UsageError(f"step {number} of the pipeline asks nobody: say Ask(endpoint=...)")
+        prompt = _AS_IT_IS if given.prompt is None else given.prompt
+        return PipelineStep(given.endpoint, prompt, given.system)
+    if isinstance(given, (str, Endpoint)) or callable(given):
+        return PipelineStep(given)
+    raise UsageError(f"step {number} of the pipeline is {given!r}: give a function, an endpoint, its name, or Ask(...)")
+
+
+def _check_system(endpoint: Endpoint, where: str) -> None:
+    if not endpoint.supports_system_prompt:
+        raise UsageError(f"{where} has a system prompt, which endpoint {endpoint.name!r} does not take")

@@ -1,0 +1,54 @@
+"""The systems that the trials of one engine ask: its own endpoint, and those that steps name. Each has a lane: its
+attempts, how many may be under way, its limits per minute, and until when it wants to be left alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from pytest_fairness.endpoints.protocol import Endpoint
+from pytest_fairness.running.attempts import Asker
+from pytest_fairness.running.keys import identity_hash
+from pytest_fairness.running.pace import Limiter, Pace
+
+
+@dataclass(slots=True)
+class Lane:
+    """One system. ``paused_until`` is on the monotonic clock."""
+
+    endpoint: Endpoint
+    asker: Asker
+    pace: Pace
+    limiter: Limiter | None = None
+    paused_until: float = 0.0
+
+
+class Lanes:
+    """The lane *own* of the engine's endpoint, and one for each other system, made by *make* when it is first asked."""
+
+    def __init__(self, own: Lane, make: Callable[[Endpoint, str], Lane]) -> None:
+        self.own = own
+        self._make = make
+        self._by_identity: dict[str, Lane] = {}
+        # With the endpoint itself: what is alive keeps its id.
+        self._seen: dict[int, tuple[Endpoint, Lane]] = {}
+
+    def of(self, endpoint: Endpoint | None) -> Lane:
+        """The lane of *endpoint*, which a step names; of None, the engine's own."""
+        if endpoint is None:
+            return self.own
+        if id(endpoint) not in self._seen:
+            digest = identity_hash(endpoint.identity())
+            if digest not in self._by_identity:
+                self._by_identity[digest] = self._make(endpoint, digest)
+            self._seen[id(endpoint)] = endpoint, self._by_identity[digest]
+        return self._seen[id(endpoint)][1]
+
+    def wake(self) -> None:
+        """Let all that wait for room look again."""
+        for lane in self:
+            lane.pace.wake()
+
+    def __iter__(self) -> Iterator[Lane]:
+        yield self.own
+        yield from self._by_identity.values()
