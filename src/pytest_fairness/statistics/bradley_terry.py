@@ -12,7 +12,7 @@ import numpy as np
 
 from pytest_fairness.statistics.choices import FIRST, Choices, cross
 from pytest_fairness.statistics.frames import Coded, Floats, Ints
-from pytest_fairness.statistics.logit import LikelihoodRatio, fit_binomial, likelihood_ratio
+from pytest_fairness.statistics.logit import Fit, LikelihoodRatio, fit_binomial, likelihood_ratio
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +73,13 @@ def interaction(choices: Choices, level: Coded) -> LikelihoodRatio:
     )
 
 
-def main_and_products(choices: Choices, level: Coded) -> tuple[Floats, Floats]:
-    """What the two models of :func:`interaction` are made of, one row a decided trial: the terms of the smaller one,
-    and those that only the larger one has.
-    """
+def without_interaction(choices: Choices, level: Coded) -> tuple[Fit, Floats, Floats]:
+    """The smaller model of :func:`interaction`; its terms, one row a decided trial; and those that it lacks."""
+    table = _group(choices, level.codes)
+    fit = fit_binomial(_terms(table.design, table.positions, table.level)[0], table.wins, table.trials)
     done = choices.decided
     _, design = _design(choices.first[done], choices.second[done], len(choices.labels), choices.listed)
-    return _terms(design, int(choices.listed), level.codes[done])
+    return fit, *_terms(design, int(choices.listed), level.codes[done])
 
 
 def _terms(design: Floats, positions: int, level: Ints) -> tuple[Floats, Floats]:

@@ -75,6 +75,9 @@ def guess_by_words(
         return None
     row, words, weight = _texts(texts, units)
     features = _features(words, row)
+    if not features.shape[1]:  # nothing to go by: every guess is a draw, and so is every permutation's
+        credit = np.full(units.size, 1 / units.labels)
+        return _guessed(credit, [1 / units.labels] * permutations, units)
     means = np.zeros((units.size, features.shape[1]))
     np.add.at(means, row, features * weight[:, None])
     fold = _folds(units)

@@ -16,10 +16,9 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 from scipy.special import fdtrc, ndtr, stdtr
 
-from pytest_fairness.statistics.bradley_terry import main_and_products
+from pytest_fairness.statistics.bradley_terry import without_interaction
 from pytest_fairness.statistics.choices import FIRST, Choices, cross
 from pytest_fairness.statistics.frames import Bools, Coded, Floats, Ints
-from pytest_fairness.statistics.logit import fit_binomial
 from pytest_fairness.statistics.one_sample import t_quantile
 from pytest_fairness.statistics.proportions import wilson
 
@@ -223,10 +222,8 @@ def clustered_interaction(choices: Choices, level: Coded, units: Units) -> float
     own = units.take(done)
     if not done.any() or (own.sets is None and own.names is None):
         return None
-    rows = choices.take(done)
-    main, products = main_and_products(rows, Coded(level.codes[done], level.labels))
-    y = (rows.outcome == FIRST).astype(np.float64)
-    fit = fit_binomial(main, y, np.ones(y.size))
+    fit, main, products = without_interaction(choices, level)
+    y = (choices.outcome[done] == FIRST).astype(np.float64)
     terms = products.shape[1]
     if not fit.proper or not terms or units.count <= terms + 1:
         return None

@@ -346,7 +346,7 @@ class ScrubberQuality:
     """What the steps of one arm did to the candidates' texts.
 
     ``recall``: of the signals that stood in the raw text, the share that is gone, for all kinds together and each
-    kind (name, words, pronoun); ``content``: of the job-related words and numbers, the share that is left;
+    kind (name, words of a class, pronoun); ``content``: of the job-related words and numbers, the share that is left;
     ``lines``: the share of texts whose candidates could still be told apart, in their order.
     """
 

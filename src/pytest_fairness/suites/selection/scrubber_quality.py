@@ -77,9 +77,23 @@ def scrubber_qualities(
         return ()
     known = classes or {str(g): {} for g in dict.fromkeys([*frame["first"], *frame["second"]])}
     guesses = _by_endpoint(frame, known, permutations, seed)
-    return tuple(
-        _quality(frame, arm, known, guesses, alpha, correction, permutations, seed) for arm in arms
-    )  # fmt: skip
+    readers = _Classifiers(permutations, seed)
+    return tuple(_quality(frame, arm, known, guesses, readers, alpha, correction) for arm in arms)
+
+
+class _Classifiers:
+    """Guesses by classifier; arms that scrub the same texts share what is found in them unscrubbed."""
+
+    def __init__(self, permutations: int, seed: int) -> None:
+        self._permutations, self._seed = permutations, seed
+        self._known: dict[tuple[object, ...], Reidentified | None] = {}
+
+    def guess(self, found: Sequence[Part], value: dict[str, str], by: str, text: str) -> Reidentified | None:
+        texts = [(part.group, part.name, part.raw if text == "raw" else part.left) for part in found]
+        key = (by, text, tuple(texts))
+        if key not in self._known:
+            self._known[key] = _by_classifier(found, value, by, text, self._permutations, self._seed)
+        return self._known[key]
 
 
 def _quality(
@@ -87,10 +101,9 @@ def _quality(
     arm: str,
     classes: Classes,
     guesses: Sequence[tuple[str, Reidentified]],
+    readers: _Classifiers,
     alpha: float,
     correction: str,
-    permutations: int,
-    seed: int,
 ) -> ScrubberQuality:
     found = parts(frame, arm)
     by = (GROUP, *margins_of(classes))
@@ -112,7 +125,7 @@ def _quality(
         one
         for text in ("raw", "scrubbed")
         for name in by
-        if (one := _by_classifier(found, values_of(classes, name), name, text, permutations, seed)) is not None
+        if (one := readers.guess(found, values_of(classes, name), name, text)) is not None
     ]
     if not reidentified:
         notes.append("re-identification by a classifier needs two names a group at least: it must not know the name")

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 RAW_TEXT = "raw_text"
 SEEN = "candidates_text"
-NAME, WORDS, PRONOUN = "name", "words", "pronoun"
-KINDS = (NAME, WORDS, PRONOUN)
+NAME, PRONOUN = "name", "pronoun"
 _MARK = re.compile(
     r"^[ \t*#>\-\"'(\[]*"
     r"(?:(?P<number>\d{1,2})[.):]\s+|(?:candidate|applicant|option)[ \t]+(?P<letter>[A-Z]|\d{1,2})\b)",
@@ -153,13 +152,18 @@ def _has(text: str, words: str) -> bool:
 
 
 def conveyed(raw: str, name: str | None, classes: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    """What in *raw* conveys the candidate's groups, by kind: the name's parts, words of the classes, a pronoun."""
+    """What in *raw* conveys the candidate's groups, by kind: the name's parts, words of each class, a pronoun."""
     found = {
         NAME: tuple(part for part in (name or "").split() if len(part.strip(".")) > 1 and _has(raw, part)),
-        WORDS: tuple(phrase for phrase in _phrases(tuple(sorted(classes.items()))) if _has(raw, phrase)),
+        **{words(own[0]): tuple(phrase for phrase in _phrases((own,)) if _has(raw, phrase)) for own in classes.items()},
         PRONOUN: ("pronoun",) if _PRONOUN.search(raw) else (),
     }
     return {kind: told for kind, told in found.items() if told}
+
+
+def words(protected_class: str) -> str:
+    """What the kind of signal is called that states *protected_class* outright."""
+    return f"words of {protected_class}"
 
 
 def is_gone(kind: str, told: tuple[str, ...], left: str) -> bool:
@@ -171,8 +175,13 @@ def is_gone(kind: str, told: tuple[str, ...], left: str) -> bool:
 
 def content(raw: str, name: str | None, classes: Mapping[str, str]) -> frozenset[str]:
     """The job-related words and numbers of *raw*: all but the name, the words of the classes, and empty words."""
+    return _content(raw, name, tuple(sorted(classes.items())))
+
+
+@lru_cache(maxsize=16384)
+def _content(raw: str, name: str | None, classes: tuple[tuple[str, str], ...]) -> frozenset[str]:
     text = body(raw)
-    for phrase in _phrases(tuple(sorted(classes.items()))):
+    for phrase in _phrases(classes):
         text = re.sub(rf"(?<!\w){re.escape(phrase)}(?!\w)", " ", text, flags=re.IGNORECASE)
     own = {part.casefold() for part in re.split(r"\W+", name or "")}
     return frozenset(tokens(text) - own - _EMPTY)
