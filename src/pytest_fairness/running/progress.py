@@ -98,9 +98,7 @@ class Progress:
 
     def show(self, standing: Standing) -> None:
         """Things stand so now, since the beginning."""
-        self._standing = replace(
-            standing, label=_printable(standing.label)[:60], note=_printable(standing.note)[:100]
-        )
+        self._standing = replace(standing, label=_printable(standing.label)[:60], note=_printable(standing.note)[:100])
         self._write_if_due()
 
     def end(self) -> None:
