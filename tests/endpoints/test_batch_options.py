@@ -52,7 +52,7 @@ def test_a_mapping_says_how(tmp_path: Path) -> None:
         ("{poll_second: 5}", "unknown key 'poll_second'; did you mean 'poll_seconds'?"),
         ("{poll_seconds: 0}", "poll_seconds must be from 0.01 to 3600, not 0"),
         ("{poll_seconds: true}", "poll_seconds must be a number, not True"),
-        ("{poll_seconds: .nan}", "poll_seconds must be a number, not nan"),
+        ("{poll_seconds: .nan}", "poll_seconds must be a number, not '.nan'"),
         ("{max_requests: 60000}", "max_requests must be from 1 to 50000"),
         ("{max_requests: 2.5}", "max_requests must be a whole number, not 2.5"),
         ("{price_share: 2}", "price_share must be from 0 to 1, not 2"),
