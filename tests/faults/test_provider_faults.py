@@ -8,21 +8,25 @@ from __future__ import annotations
 
 import asyncio
 import email.utils
+import itertools
 import json
+import resource
 import socket
 import struct
 import threading
 import time
+import zlib
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from pytest_fairness.endpoints import Endpoint, Request
+from pytest_fairness.endpoints.protocol import Limits
 from pytest_fairness.model import Message
 from tests.support.servers import Fault, ModelServer
 
-from .conftest import OWN, PRICE, ROUTES, TRIALS, Ask, Project, endpoint_of, need
+from .conftest import KEY, OWN, PRICE, ROUTES, TRIALS, Ask, Project, endpoint_of, need
 from .oracles import check, same_statistics
 
 #: All that max_tokens allows a reply, in US dollars: what a trial costs at least where nobody knows what it cost.
@@ -119,7 +123,7 @@ def test_f03_slow_down_twice_then_go(ask: Ask, route: str) -> None:
     check(asked.case)
     times = [request.time for request in asked.case.ledger]
     assert len(times) == 3
-    assert all(later - earlier >= 0.4 for earlier, later in zip(times, times[1:], strict=False))
+    assert all(later - earlier >= 0.4 for earlier, later in itertools.pairwise(times))
     assert [record["attempt"] for record in asked.case.of("attempt")] == [1, 2, 3]
     assert sum(request.billed for request in asked.case.ledger) == 1
 
@@ -204,6 +208,20 @@ def test_f05_a_session_with_a_failing_server_is_red(project: Project) -> None:
     assert len(case.ledger) == TRIALS
     assert "HTTP 502" in case.output
     check(case)
+
+
+@pytest.mark.parametrize("status", [500, 502, 504])
+def test_f05_a_server_that_fails_may_be_paid_again_on_request(ask: Ask, status: int) -> None:
+    """``server_error_attempts`` of the endpoint: so many numbered attempts, each charged at its worst case."""
+    more = {"limits": Limits(server_error_attempts=2)}
+    asked = ask("direct", Fault(status=status), None, Fault(status=status), Fault(status=status), count=2, more=more,
+                concurrency=1, max_cost=1.0)  # fmt: skip
+    assert sorted(asked.statuses) == ["answered", "error"]
+    assert len(asked.case.ledger) == 4
+    failed = [attempt["cost"] for attempt in asked.case.of("attempt") if attempt["status"] is None]
+    assert len(failed) == 3
+    assert min(failed) > WORST
+    check(asked.case)
 
 
 # ---------------------------------------------------------------- F6, F7: the connection goes
@@ -358,4 +376,218 @@ def test_f09_in_the_formats_of_others(ask: Ask, route: str, data: Any, status: s
     """The same for the Messages API and for Ollama."""
     asked = ask(route, Fault(body=data), None)
     assert asked.statuses == [status]
+    check(asked.case)
+
+
+# ---------------------------------------------------------------- F10: refusals and other ways to end
+
+ENDED = {
+    "refusal field": (message(None, refusal="I cannot help with that."), "refused", "stop"),
+    "filtered": (message("", "content_filter"), "refused", "content_filter"),
+    "cut short": (message("He is", "length"), "answered", "length"),
+    "unknown": (message("Yes.", "RECITATION_2"), "answered", "RECITATION_2"),
+    "none": (message("Yes.", None), "answered", None),
+}
+
+
+@pytest.mark.parametrize("how", ENDED)
+@pytest.mark.parametrize("route", ["direct", "litellm", "azure"])
+def test_f10_each_way_to_end_has_its_class(ask: Ask, route: str, how: str) -> None:
+    """And the provider's own word for it is kept, as it was given."""
+    data, status, reason = ENDED[how]
+    asked = ask(route, Fault(body=data), None)
+    assert asked.statuses == [status]
+    assert asked.trials[0].finish_reason == reason
+    assert len(asked.case.ledger) == 1
+    check(asked.case)
+
+
+@pytest.mark.parametrize("code", ["content_policy_violation", "content_filter", "ResponsibleAIPolicyViolation"])
+@pytest.mark.parametrize("route", ROUTES)
+def test_f10_a_policy_that_refuses_with_a_400(ask: Ask, route: str, code: str) -> None:
+    """An answer of the system under test: refused, not an error, and free."""
+    asked = ask(route, Fault(status=400, body={"error": {"code": code, "message": "filtered"}}), None)
+    assert asked.statuses == ["refused"]
+    assert asked.trials[0].finish_reason == code
+    check(asked.case)
+
+
+# ---------------------------------------------------------------- F11: what it says it used
+
+USED: dict[str, Any] = {
+    "missing": ...,
+    "null": None,
+    "empty": {},
+    "negative": {"prompt_tokens": -5, "completion_tokens": -9},
+    "string": {"prompt_tokens": "12", "completion_tokens": "7"},
+    "list": [1, 2],
+    "true": {"prompt_tokens": True, "completion_tokens": True},
+    "half": {"prompt_tokens": 20.5, "completion_tokens": 3},
+    "nothing": {"prompt_tokens": 0, "completion_tokens": 0},
+    "one": {"prompt_tokens": 20},
+}
+
+
+def using(route: str, used: Any) -> dict[str, Any]:
+    """A good answer in the format of *route* that counts *used*."""
+    names = {"anthropic": ("input_tokens", "output_tokens"), "ollama": ("prompt_eval_count", "eval_count")}.get(route)
+    if isinstance(used, dict) and names:
+        used = dict(zip(names, used.values(), strict=False))
+    if route == "ollama":
+        body: dict[str, Any] = {"model": "gpt-4o-mini", "message": {"content": "Yes."}, "done": True}
+        return body | (used if isinstance(used, dict) else {})
+    if route == "anthropic":
+        body = {"id": "1", "type": "message", "role": "assistant", "model": "gpt-4o-mini", "stop_reason": "end_turn"}
+        body |= {"content": [{"type": "text", "text": "Yes."}], "usage": used}
+    else:
+        body = message("Yes.") | {"usage": used}
+    return {key: value for key, value in body.items() if value is not ...}
+
+
+@pytest.mark.parametrize("used", USED)
+@pytest.mark.parametrize("route", ROUTES)
+def test_f11_a_count_that_cannot_be_believed(ask: Ask, route: str, used: str) -> None:
+    """The answer counts; it is charged at what was set aside for it, and flagged: never less than nothing, nor free."""
+    asked = ask(route, Fault(body=using(route, USED[used])), max_cost=1.0)
+    assert asked.statuses == ["answered"]
+    (attempt,) = asked.case.of("attempt")
+    assert "usage_invalid" in attempt["flags"]
+    assert attempt["cost"] > WORST
+    check(asked.case)
+
+
+@pytest.mark.parametrize("count", [10**12, 1e12, 10**30], ids=str)
+@pytest.mark.parametrize("route", ROUTES)
+def test_f11_a_count_beyond_reason_ends_the_run(ask: Ask, route: str, count: float) -> None:
+    """Nothing overflows, the answer is kept and charged at its worst case, and nothing more is sent to that server."""
+    body = using(route, {"prompt_tokens": count, "completion_tokens": count})
+    asked = ask(route, None, Fault(body=body), count=6, concurrency=1, max_cost=1.0)
+    assert asked.error is not None
+    assert "counts more tokens for one call than any model can take" in str(asked.error)
+    assert len(asked.case.ledger) == 2
+    assert len(asked.case.of("trial")) == 2
+    last = asked.case.of("attempt")[-1]
+    assert {"usage_absurd", "usage_invalid"} <= set(last["flags"])
+    assert WORST < last["cost"] < 2 * WORST
+    check(asked.case)
+
+
+# ---------------------------------------------------------------- F12: who answered
+
+
+def answered_by(model: str, route: str = "direct") -> dict[str, Any]:
+    return using(route, {"prompt_tokens": 1000, "completion_tokens": 1000}) | {"model": model}
+
+
+@pytest.mark.parametrize("route", ["direct", "litellm"])
+def test_f12_another_model_answers(ask: Ask, route: str) -> None:
+    """Both names are in the log, the trial is flagged, and the dearer of both prices counts, from then on."""
+    asked = ask(route, Fault(body=answered_by("gpt-4")), Fault(body=answered_by("gpt-4o-mini")), count=2, concurrency=1)
+    attempts = asked.case.of("attempt")
+    assert [attempt["flags"] for attempt in attempts] == [["model_differs"], []]
+    assert [attempt["model"] for attempt in attempts] == ["gpt-4", "gpt-4o-mini"]
+    assert "gpt-4o-mini" in asked.case.of("engine")[0]["endpoint"]["identity"]["model"]
+    assert [attempt["cost"] for attempt in attempts] == [pytest.approx(0.09), pytest.approx(0.09)]
+    check(asked.case, oracles="12457")
+
+
+@pytest.mark.parametrize("model", ["gpt-4o-mini-2024-07-18", "GPT-4o-mini", "openai/gpt-4o-mini"])
+def test_f12_a_snapshot_of_the_same_model_is_no_other(ask: Ask, model: str) -> None:
+    """Providers answer with the dated name of what was asked for."""
+    asked = ask("direct", Fault(body=answered_by(model)))
+    (attempt,) = asked.case.of("attempt")
+    assert attempt["flags"] == []
+    assert attempt["cost"] == pytest.approx(1000 * (0.15 + 0.6) / 1e6)
+    check(asked.case)
+
+
+# ---------------------------------------------------------------- F13, F14: keys
+
+
+@pytest.mark.parametrize("status", [401, 403])
+@pytest.mark.parametrize("route", ROUTES)
+def test_f13_a_refused_key_that_is_echoed(ask: Ask, route: str, status: int) -> None:
+    """The key is cut out of everything, and nothing more is sent."""
+    body = {"error": {"message": f"Incorrect API key provided: {KEY}", "type": "auth"}}
+    asked = ask(route, *[Fault(status=status, body=body)] * 5, count=5, concurrency=1)
+    assert asked.error is not None
+    assert "mend its key" in str(asked.error)
+    assert len(asked.case.ledger) == 1
+    check(asked.case)
+
+
+def test_f13_a_session_with_a_refused_key(project: Project) -> None:
+    """Red, redacted on the terminal, in JUnit's file, in the log and the report; only what was under way was sent."""
+    project.write()
+    project.server.always = Fault(status=401, body={"error": {"message": f"Incorrect API key provided: {KEY}"}})
+    case = project.run("-rA", "-vv", "--showlocals", "-o", "log_level=DEBUG")
+    assert case.code == 1
+    assert "[redacted]" in case.output
+    assert len(case.ledger) <= 8
+    check(case)
+
+
+@pytest.mark.parametrize("where", ["same", "other"])
+@pytest.mark.parametrize("route", ROUTES)
+def test_f14_a_redirect_is_not_followed(ask: Ask, route: str, where: str) -> None:
+    """Neither key nor prompt goes anywhere else, on the same host or another; the error says what to set."""
+    with ModelServer() as other:
+        target = "/v1/elsewhere" if where == "same" else f"{other.url}/v1/chat/completions"
+        asked = ask(route, *[Fault(status=307, headers={"Location": target})] * 2, count=2, concurrency=1)
+        assert other.requests == []
+    assert len(asked.case.ledger) == 1
+    assert "a redirect, which is not followed" in str(asked.error)
+    check(asked.case)
+
+
+# ---------------------------------------------------------------- F15, F16: much too much; an error as a success
+
+
+def _grown() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+@pytest.mark.parametrize("route", ["direct", "litellm", "anthropic"])
+def test_f15_ten_megabytes(ask: Ask, route: str) -> None:
+    """What fits into 8 MB is kept, the record says that it was cut, and it counts as malformed and paid."""
+    asked = ask(route, Fault(body="x" * 10_000_000), None)
+    assert asked.statuses == ["malformed"]
+    (attempt,) = asked.case.of("attempt")
+    assert attempt["wire"]["truncated"]
+    assert len(attempt["wire"]["response_body"]) == 8_000_000
+    assert attempt["cost"] > WORST
+    check(asked.case)
+
+
+@pytest.mark.parametrize("route", ["direct", "litellm"])
+def test_f15_a_bomb_of_gzip(ask: Ask, route: str) -> None:
+    """Four hundred megabytes in a small packet are unpacked no further than the limit; memory stays bounded."""
+    bomb = _bomb()
+    before = _grown()
+    asked = ask(route, Fault(body=bomb, headers={"Content-Encoding": "gzip"}), None)
+    assert _grown() - before < 150
+    assert asked.statuses == ["malformed"]
+    assert asked.case.of("attempt")[0]["wire"]["truncated"]
+    check(asked.case, oracles="23457")  # O1: what came was packed; the log has it unpacked
+
+
+def _bomb() -> bytes:
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    return b"".join(packer.compress(b"x" * 1_000_000) for _ in range(400)) + packer.flush()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{"error": {"message": "overloaded", "code": 529}}, {"error": "overloaded"}, {"error": {"status": "overloaded"}}],
+    ids=["object", "text", "status"],
+)
+@pytest.mark.parametrize("route", ROUTES)
+def test_f16_an_error_in_a_success(ask: Ask, route: str, body: Any) -> None:
+    """An error of the provider, by that name; charged in full, since it may have been billed; not asked again."""
+    asked = ask(route, Fault(body=body), None)
+    assert asked.statuses == ["error"]
+    assert "overloaded" in (asked.trials[0].error or "")
+    (attempt,) = asked.case.of("attempt")
+    assert "provider_error" in attempt["flags"]
+    assert attempt["cost"] > WORST
     check(asked.case)

@@ -61,7 +61,6 @@ def test_amounts_are_rounded_up_but_not_inflated() -> None:
         Usage(),
         Usage(input_tokens=5),
         Usage(input_tokens=-5, output_tokens=5),
-        Usage(input_tokens=5, output_tokens=10**12),
         Usage(input_tokens=True, output_tokens=True),
         Usage(input_tokens="5", output_tokens=5),  # type: ignore[arg-type]
         Usage(input_tokens=0, output_tokens=0),

@@ -10,10 +10,10 @@ The format is that of the ISO 42001 test specification (§6.4)::
         supports_system_prompt: true
         default_temperature: 1.0
 
-and may also hold ``default_parameters``, ``api_key_env``, ``price``, ``concurrency``,
-``requests_per_minute``, ``tokens_per_minute``, ``via``, ``api_version``, ``batch``, and what is planted in a
-``simulated`` endpoint. Keys are never in the file, only the names of the variables that hold them. Nothing
-else is read: no tags, no aliases, no key twice, no unknown key.
+and may also hold ``default_parameters``, ``api_key_env``, ``price``, ``concurrency``, ``requests_per_minute``,
+``tokens_per_minute``, ``server_error_attempts``, ``via``, ``api_version``, ``batch``, and what is planted in a
+``simulated`` endpoint. Keys are never in the file, only the names of the variables that hold them. Nothing else
+is read: no tags, no aliases, no key twice, no unknown key.
 """
 
 from __future__ import annotations
@@ -44,7 +44,14 @@ _PLANTED = ("bias", "noise", "name_sd", "position_bias", "refusal_rate", "channe
 _COMMON = frozenset(
     ("name", "type", "supports_system_prompt", "default_temperature", "default_parameters", "price", "concurrency")
 )
-_REMOTE = _COMMON | {"model", "base_url", "api_key_env", "requests_per_minute", "tokens_per_minute"}
+_REMOTE = _COMMON | {
+    "model",
+    "base_url",
+    "api_key_env",
+    "requests_per_minute",
+    "tokens_per_minute",
+    "server_error_attempts",
+}
 #: Type → the keys that its entry may hold, of those types that come with the package.
 KEYS: Mapping[str, frozenset[str]] = {
     "openai": _REMOTE | {"via", "batch"},
@@ -201,6 +208,7 @@ class _Entry:
                 requests_per_minute=self._count("requests_per_minute", most=1_000_000_000),
                 tokens_per_minute=self._count("tokens_per_minute", most=1_000_000_000_000),
                 concurrency=self._count("concurrency"),
+                server_error_attempts=self._count("server_error_attempts", most=3) or 1,
             ),
             batch=self._batch(),
             options=self._options(kind),

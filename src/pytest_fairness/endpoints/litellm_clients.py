@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import sys
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,9 +23,11 @@ _OWN_HEADERS = ("host", "content-length", "transfer-encoding", "connection", "ac
 class Watch:
     """What one call sent: at most one exchange; a second request is refused before it is sent.
 
-    With *rehearsal* nothing is sent at all: it is only noted that the request came this way.
+    With *rehearsal* nothing is sent at all: it is only noted that the request came this way. *usable* says of the body
+    of a success whether litellm should see it.
     """
 
+    usable: Callable[[bytes], bool]
     exchanges: list[Exchange] = field(default_factory=list)
     rehearsal: bool = False
 
@@ -55,6 +58,10 @@ def _transport_class(library: Any) -> type[Any]:
             await self._sender.send(exchange, method=request.method)
             if exchange.error is not None or exchange.status is None:
                 raise library.ReadError(exchange.error or "no response", request=request)
+            if not exchange.succeeded or not exchange.whole or not watched.usable(exchange.received.data):
+                # What it is, is read off the wire. litellm would look for secrets in its text, for minutes if it is
+                # megabytes long, and nothing else could go on meanwhile.
+                raise library.ReadError("not to be read by litellm", request=request)
             # The body is unpacked and whole already.
             kept = {
                 name: value

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.endpoints.batch_protocol import BatchApi
-from pytest_fairness.endpoints.chat_reply import Parsed
+from pytest_fairness.endpoints.chat_reply import Parsed, read_object
 from pytest_fairness.endpoints.config import EndpointConfig
 from pytest_fairness.endpoints.exchange import Sender
 from pytest_fairness.endpoints.keys import read_key, remember_environment
@@ -21,7 +21,7 @@ from pytest_fairness.endpoints.litellm_routes import Route
 from pytest_fairness.endpoints.parameters import merged_parameters
 from pytest_fairness.endpoints.protocol import AttemptError, CutOff, Evidence, Price, Reply, Request
 from pytest_fairness.endpoints.redaction import redact, remember, safe_url
-from pytest_fairness.model import JSON, Message
+from pytest_fairness.model import JSON, Message, Status
 
 if TYPE_CHECKING:
     from pytest_fairness.endpoints.litellm_clients import Watch
@@ -122,7 +122,7 @@ class LiteLLMEndpoint:
         """What was sent, what litellm made of the answer, and what it said if it made nothing of it."""
         from pytest_fairness.endpoints.litellm_clients import Watch, watch
 
-        watched = Watch(rehearsal=rehearsal)
+        watched = Watch(usable=self._usable, rehearsal=rehearsal)
         token = watch.set(watched)
         try:
             quieten()
@@ -139,6 +139,12 @@ class LiteLLMEndpoint:
             return watched, None, redact(f"{type(error).__name__}: {error}")
         finally:
             watch.reset(token)
+
+    def _usable(self, body: bytes) -> bool:
+        """Whether there is an answer in *body*, as far as can be told without litellm."""
+        if self._route.client == "either":
+            return not isinstance(read_object(body), Parsed)
+        return self._route.read(body, None).status not in (Status.MALFORMED, Status.ERROR)
 
     async def aclose(self) -> None:
         self._client = None

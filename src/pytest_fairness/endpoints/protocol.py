@@ -131,11 +131,15 @@ class Price:
 class Limits:
     """How an endpoint may be asked: in a minute by all processes of a run together, and ``concurrency`` at once by
     each, instead of what the session says. None: no limit of its own.
+
+    ``server_error_attempts`` is how often one turn may be asked where the server fails (500, 502, 504); each of those
+    attempts is charged at its worst case, because it may have been billed.
     """
 
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
     concurrency: int | None = None
+    server_error_attempts: int = 1
 
     @property
     def by_the_minute(self) -> bool:

@@ -11,11 +11,12 @@ from pytest_fairness.endpoints.protocol import AttemptError, CutOff, Endpoint, E
 from pytest_fairness.errors import StoreError
 from pytest_fairness.model import JSON, Status, Usage
 from pytest_fairness.running.budget import Budget, dollars, used, worst_case
+from pytest_fairness.running.charges import MODEL_DIFFERS, USAGE_ABSURD, Tariff, absurd
 from pytest_fairness.running.conversation import FREE, SIMULATED, Conversation, Waiting
 from pytest_fairness.running.records import Attempt, attempt_record, sent_record
 from pytest_fairness.running.store import RunStore
 
-CANCELLED = "cancelled"
+CANCELLED, PROVIDER_ERROR = "cancelled", "provider_error"
 _LONGEST_COUNT = 1 << 62
 _LONGEST_ERROR = 2000
 
@@ -61,7 +62,12 @@ class Asker:
         self._store = store
         self._budget = budget
         self._timeout = timeout
-        self._free = endpoint.simulated or endpoint.price == Price(input_per_million=0, output_per_million=0)
+        self._tariff = Tariff(endpoint)
+
+    @property
+    def free(self) -> bool:
+        """Whether nothing that is asked costs anything."""
+        return self._tariff.free
 
     def parameters(self, conversation: Conversation) -> Mapping[str, JSON]:
         """What the next attempt is asked with."""
@@ -69,8 +75,8 @@ class Asker:
 
     def reservation(self, conversation: Conversation) -> int:
         """What the next attempt costs at worst, in nano-dollars."""
-        price = self._endpoint.price
-        if self._free or price is None:
+        price = self._tariff.price
+        if self._tariff.free or price is None:
             return 0
         return worst_case(price, conversation.messages, self.parameters(conversation))
 
@@ -106,6 +112,8 @@ class Asker:
     ) -> None:
         """Log how attempt *number* ended, settle what was reserved for it, and let the conversation know."""
         finished = time.monotonic()
+        if self._tariff.answered_by(ended.model):
+            ended.flags = (*ended.flags, MODEL_DIFFERS)
         cost, credible = self._cost(ended, reserved)
         attempt = Attempt(
             turn=conversation.turn,
@@ -164,9 +172,9 @@ class Asker:
 
     def _cost(self, ended: Ended, reserved: int) -> tuple[int | None, bool]:
         """What the attempt costs, in nano-dollars (None: unknown), and whether its usage can be believed."""
-        price = self._endpoint.price
-        if ended.free or ended.evidence in FREE or self._free:
-            return 0, True
+        price = self._tariff.price
+        if ended.free or ended.evidence in FREE or self._tariff.free:
+            return 0, not absurd(ended.usage)
         told = None if ended.cost is None else _per_call(ended.cost)
         if price is None:
             return told, True
@@ -233,7 +241,9 @@ def replied(reply: Reply) -> Ended:
         finish_reason=reply.finish_reason,
         model=reply.model,
         usage=_plain_usage(reply.usage),
-        flags=(SIMULATED,) if reply.simulated else (),
+        flags=(SIMULATED,) * reply.simulated + (USAGE_ABSURD,) * absurd(reply.usage)
+        # An error that came as a success; one without a wire is what an application raised.
+        + (PROVIDER_ERROR,) * (status is Status.ERROR and reply.wire is not None),
         error=error,
         wire=reply.wire,
         cost=reply.cost,

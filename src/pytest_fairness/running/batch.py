@@ -9,12 +9,13 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from pytest_fairness.endpoints.protocol import Evidence
+from pytest_fairness.endpoints.protocol import Evidence, limits_of
 from pytest_fairness.errors import EndpointError, FairnessError, StoreError
 from pytest_fairness.model import Status, Trial
 from pytest_fairness.running.attempts import Ended
 from pytest_fairness.running.budget import Budget
-from pytest_fairness.running.conversation import REPEATABLE, Conversation
+from pytest_fairness.running.charges import USAGE_ABSURD
+from pytest_fairness.running.conversation import Conversation
 from pytest_fairness.running.lanes import Lane, Lanes
 from pytest_fairness.running.progress import ProgressSink
 from pytest_fairness.running.store import Claimed, Retry, RunStore
@@ -22,6 +23,10 @@ from pytest_fairness.running.store import Claimed, Retry, RunStore
 LOST = (
     "the request was sent by a process that ended before it could log the answer: perhaps paid for, "
     "so not sent again; --fairness-retry-unknown asks again"
+)
+_ABSURD = (
+    "endpoint {endpoint!r} counts more tokens for one call than any model can take or write ({usage}): nothing more is "
+    "sent to it; look at its bill, and mend or replace the server. What was paid for is kept in the run's folder"
 )
 
 
@@ -212,8 +217,8 @@ class Batch:
             )
         if conversation.was_lost and not self._policy.retry.unknown:
             conversation.lose(LOST)
-        failures = 0
-        while conversation.status is None:
+        failures = failed = 0
+        while not conversation.over():
             lane = self._lanes.of(conversation.endpoint)
             if (pause := lane.paused_until - time.monotonic()) > 0:
                 await self._sleep(pause)
@@ -225,11 +230,16 @@ class Batch:
                 raise EndpointError(
                     f"{ended.error}; nothing more is sent to this endpoint: mend its key, quota or model name"
                 )
-            failures = failures + 1 if evidence in REPEATABLE else 0
+            if USAGE_ABSURD in ended.flags and not lane.asker.free:
+                self.fail(EndpointError(_ABSURD.format(endpoint=lane.endpoint.name, usage=ended.usage)))
+            failed += evidence is Evidence.SERVER
+            if evidence is Evidence.SERVER and failed < limits_of(lane.endpoint).server_error_attempts:
+                conversation.reopen()
+            failures = failures + 1 if evidence is not None and not conversation.over() else 0
             if failures:
                 await self._after_failure(conversation, lane, ended, failures)
             if ended.cancelled:
-                if conversation.status is not None:  # else nothing was spent, and it may be taken up another time
+                if conversation.over():  # else nothing was spent, and it may be taken up another time
                     self._end(conversation)
                 raise asyncio.CancelledError
         self._end(conversation)

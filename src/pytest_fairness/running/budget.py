@@ -16,6 +16,7 @@ from pathlib import Path
 from pytest_fairness.endpoints.protocol import Price
 from pytest_fairness.errors import BudgetError, StoreError
 from pytest_fairness.model import JSON, Message, Usage
+from pytest_fairness.running.charges import ABSURD_TOKENS
 from pytest_fairness.running.files import read_at, write_all
 from pytest_fairness.running.locks import FileLock
 
@@ -23,8 +24,6 @@ from pytest_fairness.running.locks import FileLock
 UNLIMITED_OUTPUT = 16_384
 #: A message's role and separators, in tokens, at the most.
 _PER_MESSAGE = 16
-#: More tokens than this in one call is no measurement (F11: a provider that counts 1e12).
-_ABSURD = 50_000_000
 _LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "max_tokens_to_sample", "num_predict")
 _WIDTH = 64
 _NANO = 1_000_000_000
@@ -56,7 +55,7 @@ def used(price: Price, usage: Usage | None, *, replied: bool) -> int | None:
     if usage is None:
         return None
     tokens_in, tokens_out = _count(usage.input_tokens), _count(usage.output_tokens)
-    if tokens_in is None or tokens_out is None or max(tokens_in, tokens_out) > _ABSURD:
+    if tokens_in is None or tokens_out is None or max(tokens_in, tokens_out) > ABSURD_TOKENS:
         return None
     if replied and (tokens_in == 0 or tokens_out == 0):
         return None

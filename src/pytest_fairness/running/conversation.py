@@ -79,6 +79,10 @@ class Conversation:
     _messages: tuple[int, tuple[Message, ...]] | None = None
     _reply_status: Status = Status.NOT_RUN
 
+    def over(self) -> bool:
+        """Whether it has come to its end, of whatever kind."""
+        return self.status is not None
+
     @property
     def turn(self) -> int:
         return len(self.replies)
@@ -156,6 +160,10 @@ class Conversation:
             return
         self._messages = self.turn, held  # the log shows the request that was last
         self.status = self.status or status
+
+    def reopen(self) -> None:
+        """Take an end back: the failure that it came from may be asked again, by a policy that pays for it."""
+        self.status = self.error = None
 
     def give_up(self, error: str) -> None:
         """End as ERROR: what could be repeated was, often enough."""
