@@ -69,18 +69,17 @@ class Exchange:
 
         Raises AttemptError with the evidence; returns a Reply where the failure is an answer of its own.
         """
-        wire = self.wire()
         if self.error is not None or self.status is None:
-            raise self._broken(name, wire)
+            raise self._broken(name, self.wire())
         if not self.succeeded:
-            return self._refused(name, self.status, wire)
+            return self._refused(name, self.status, self.wire())
         if self.received.full:
             error = f"the body is longer than {len(self.received.data):,} bytes"
         elif not self.received.readable:
             error = "the body is packed and cannot be unpacked"
         else:
             return None
-        return Reply(text=None, status=Status.MALFORMED, error=error, wire=wire)
+        return Reply(text=None, status=Status.MALFORMED, error=error, wire=self.wire())
 
     @property
     def evidence(self) -> Evidence:

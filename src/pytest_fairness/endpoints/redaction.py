@@ -11,12 +11,14 @@ import base64
 import json
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from urllib.parse import quote, quote_plus, urlsplit, urlunsplit
 
 MARK = "[redacted]"
 
 # Shorter than this, a value is as likely a word of the text as a secret.
 _SHORTEST = 6
+_SHORT = 200
 _forms: dict[str, None] = {}
 _by_value: list[re.Pattern[str]] = []
 
@@ -62,6 +64,7 @@ def remember(secret: str | None) -> None:
     # The longest first, so that no part of a form is left standing.
     alternatives = "|".join(re.escape(form) for form in sorted(_forms, key=len, reverse=True))
     _by_value[:] = [re.compile(alternatives)]
+    _redacted.cache_clear()
 
 
 def _variants(secret: str) -> set[str]:
@@ -77,6 +80,12 @@ def _variants(secret: str) -> set[str]:
 
 def redact(text: str) -> str:
     """*text* without secrets."""
+    # Addresses and headers are the same from call to call; longer texts would only fill the memory.
+    return _redacted(text) if len(text) <= _SHORT else _redacted.__wrapped__(text)
+
+
+@lru_cache(maxsize=512)
+def _redacted(text: str) -> str:
     for pattern in _by_value:
         text = pattern.sub(MARK, text)
     for pattern in _PATTERNS:
