@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pytest_fairness.planned import Entry, Planned
     from pytest_fairness.running.endings import ParentWatch
     from pytest_fairness.running.engine import Engine
+    from pytest_fairness.running.loop import LoopThread
     from pytest_fairness.running.replaying import Replayer
     from pytest_fairness.session import FairnessSession
 
@@ -30,6 +31,7 @@ class Asking:
         self._session = session
         self._engines: dict[str, tuple[Endpoint, Engine | Replayer]] = {}
         self._parent: ParentWatch | None = None
+        self._loop: LoopThread | None = None
         self._prefetched: dict[tuple[Any, ...], dict[int, Asked]] = {}
 
     def trials_of(self, item: pytest.Item, system: Any, tier: int, temperature: float | None = None) -> pd.DataFrame:
@@ -94,11 +96,14 @@ class Asking:
     def _ask(
         self, system: Any, tier: int, planned: Planned, entries: Sequence[Entry], temperature: float | None
     ) -> tuple[Endpoint, dict[str, list[Trial]]]:
+        from pytest_fairness.capabilities import lacks_system_prompt, refuse_what_cannot_be_sent
         from pytest_fairness.pulling import planned_trials, pull
 
         endpoint, engine = self._engine(system)
-        if tier == 1 and not endpoint.supports_system_prompt and _need_one(entries):
-            pytest.skip(f"endpoint {endpoint.name!r} takes no system prompt, so there is no tier 1 to test")
+        deaf = lacks_system_prompt(endpoint, entries) if tier == 1 else None
+        if deaf is not None:
+            pytest.skip(f"endpoint {deaf.name!r} takes no system prompt, so there is no tier 1 to test")
+        refuse_what_cannot_be_sent(endpoint, entries)
         plan = planned_trials(planned, entries, temperature)
         trials = pull(self._session, endpoint, engine, planned, plan)
         by_cell: dict[str, list[Trial]] = {entry.cell.id: [] for entry in entries}
@@ -107,14 +112,13 @@ class Asking:
         return endpoint, by_cell
 
     def _engine(self, system: Any) -> tuple[Endpoint, Engine | Replayer]:
-        from pytest_fairness.endpoints import as_endpoint
         from pytest_fairness.running.engine import Engine
         from pytest_fairness.running.keys import identity_hash
         from pytest_fairness.running.replaying import Replayer
         from pytest_fairness.running.store import Retry
         from pytest_fairness.scorers import is_refusal
 
-        endpoint = as_endpoint(system)
+        endpoint = self._session.systems.resolve(system)
         key = identity_hash(endpoint.identity())
         if key not in self._engines:
             settings = self._session.settings
@@ -134,15 +138,24 @@ class Asking:
                 retry=Retry(unknown=settings.retry_unknown, errors=settings.retry_errors),
                 is_refusal=is_refusal,
                 progress=telling.progress(self._session.config, settings.progress, store),
+                loop=self._shared_loop(),
             )
             self._watch_controller(engine)
             self._engines[key] = endpoint, engine
         return self._engines[key]
 
+    def _shared_loop(self) -> LoopThread:
+        """One loop for all engines: an endpoint that steps of several systems ask holds its connections there."""
+        from pytest_fairness.running.loop import LoopThread
+
+        self._loop = self._loop or LoopThread()
+        return self._loop
+
     def _watch_controller(self, engine: Engine) -> None:
         """In a worker: stop asking when the controller that started it is gone, as nobody is left to judge."""
-        if self._session.line is not None:
-            self._session.line.when_over(engine.halt)
+        line = self._session.reach()
+        if line is not None:
+            line.when_over(engine.halt)
             return
         controller = getattr(self._session.config, "workerinput", {}).get("fairness_controller")
         if self._parent is None and controller is not None and controller == os.getppid():
@@ -160,9 +173,14 @@ class Asking:
     def close(self) -> None:
         if self._parent is not None:
             self._parent.stop()
-        for _, engine in self._engines.values():
-            engine.close()
-        self._engines.clear()
+        try:
+            for _, engine in self._engines.values():
+                engine.close()
+        finally:
+            self._engines.clear()
+            if self._loop is not None:
+                self._loop.close()
+                self._loop = None
 
 
 def _by_system(entries: Sequence[Entry]) -> list[tuple[Any, list[Entry]]]:
@@ -171,10 +189,6 @@ def _by_system(entries: Sequence[Entry]) -> list[tuple[Any, list[Entry]]]:
     for entry in entries:
         found.setdefault(id(entry.system), (entry.system, []))[1].append(entry)
     return list(found.values())
-
-
-def _need_one(entries: Sequence[Entry]) -> bool:
-    return any(entry.cell.system is not None or entry.cell.tier == 1 for entry in entries)
 
 
 def _add_columns(frame: pd.DataFrame, rows: Sequence[tuple[Entry, Trial]]) -> None:

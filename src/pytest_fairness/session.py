@@ -15,7 +15,7 @@ import pytest
 
 from pytest_fairness import collecting, earlier, elsewhere, guest, ledger, repeating, telling, transport
 from pytest_fairness.asking import Asking
-from pytest_fairness.errors import FairnessError
+from pytest_fairness.errors import FairnessError, StoreError
 from pytest_fairness.model import Reason, Verdict
 from pytest_fairness.settings import Settings, resolve
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pytest_fairness.running.shared_progress import Watching
     from pytest_fairness.running.store import RunStore
     from pytest_fairness.scorers import Scorer
+    from pytest_fairness.systems import Systems
 
 _FINDINGS = pytest.StashKey["list[Finding]"]()
 
@@ -78,6 +79,7 @@ class FairnessSession:
     def expand(self, metafunc: pytest.Metafunc) -> None:
         grid = collecting.expand(metafunc, self.settings.tier)
         if grid is not None:
+            grid = grid.asking(self.systems.resolve)
             self.grids[collecting.key_of(metafunc.definition, metafunc.definition.name)] = grid
 
     def plan(self, items: Sequence[pytest.Item]) -> None:
@@ -113,11 +115,7 @@ class FairnessSession:
 
     @cached_property
     def store(self) -> RunStore:
-        from pytest_fairness.errors import StoreError
-
-        line, barred = self._reached
-        if barred is not None:
-            raise StoreError(barred)
+        line = self.reach()
         return self.open_store(self.worker) if line is None else elsewhere.remote_store(line)
 
     def open_store(self, writer: str | None) -> RunStore:
@@ -134,10 +132,14 @@ class FairnessSession:
         channel = getattr(self.config, "workerinput", {}).get(elsewhere.CHANNEL)
         return (None, None) if channel is None else elsewhere.reach(self, channel)
 
-    @property
-    def line(self) -> Line | None:
-        """The way to the run, in a worker that does not see the controller's disk."""
-        return self._reached[0]
+    def reach(self) -> Line | None:
+        """The way to the run, in a worker that does not see the controller's disk. Raises StoreError where none will
+        do.
+        """
+        line, barred = self._reached
+        if barred is not None:
+            raise StoreError(barred)
+        return line
 
     @cached_property
     def recording(self) -> Recording | None:
@@ -177,19 +179,31 @@ class FairnessSession:
         return (lambda text: not is_refusal(text) and known.score(text) is not None), known.fingerprint
 
     def configured_endpoint(self) -> Endpoint:
-        """The endpoint that the settings name; on replay, as the recording knows it."""
+        """The endpoint that the settings name."""
+        return self.endpoint_called(self.settings.endpoint)
+
+    @cached_property
+    def systems(self) -> Systems:
+        """Whatever else tests name as a system."""
+        from pytest_fairness.systems import Systems
+
+        return Systems(self)
+
+    @cached_property
+    def endpoint_types(self) -> dict[str, Any]:
+        """Type → factory: the built-in ones and those of the project, which win."""
+        found = self.config.hook.pytest_fairness_endpoint_types()
+        return {kind: factory for mapping in reversed(found) for kind, factory in mapping.items()}
+
+    def endpoint_called(self, name: str) -> Endpoint:
+        """The endpoint *name* of endpoints.yaml; on replay, as the recording knows it. Raises UsageError."""
+        self.reach()  # a worker elsewhere has endpoints.yaml in another place
         if self.recording is not None:
-            return earlier.recorded_endpoint(self.recording, self.settings.endpoint)
+            return earlier.recorded_endpoint(self.recording, name)
         from pytest_fairness.endpoints import named_endpoint
 
-        found = self.config.hook.pytest_fairness_endpoint_types()
-        types = {kind: factory for mapping in reversed(found) for kind, factory in mapping.items()}
-        return named_endpoint(
-            self.settings.endpoint,
-            path=self.settings.endpoints_file,
-            types=types,
-            concurrency=self.settings.concurrency,
-        )
+        path, types = self.settings.endpoints_file, self.endpoint_types
+        return named_endpoint(name, path=path, types=types, concurrency=self.settings.concurrency)
 
     # ------------------------------------------------------------ the running test
 
