@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import itertools
 import resource
 import sys
 import threading
 import time
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Reply, Request, Wire
+from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Price, Reply, Request, Wire
 from pytest_fairness.errors import EndpointError, StoreError, UsageError
 from pytest_fairness.model import Message, Status, Usage
 from pytest_fairness.running.engine import Engine, PlannedTrial
@@ -516,3 +518,23 @@ def test_memory_does_not_grow_with_what_was_asked(root: Path) -> None:
             assert len(engine.run(planned)) == 100
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert grown / (1024 if sys.platform == "linux" else 1024**2) < 20
+
+
+# ------------------------------------------------------------ what the log says of prices
+
+
+def test_the_log_names_the_price_table(engine_for: EngineMaker) -> None:
+    """What a run was charged can be recomputed from its log, for which the table has to be known."""
+    engine = engine_for(Scripted(price=Price(input_per_million=1.0, output_per_million=2.0)))
+    engine.run(plan(1))
+    (introduced,) = records(engine.store.directory, "engine")
+    table = files("pytest_fairness.endpoints").joinpath("prices.yaml").read_bytes()
+    assert introduced["price_table"]["sha256"] == hashlib.sha256(table).hexdigest()
+    assert introduced["endpoint"]["price"]["output_per_million"] == 2.0
+
+
+def test_where_nothing_is_priced_no_table_is_named(engine_for: EngineMaker) -> None:
+    engine = engine_for(Scripted(simulated=True))
+    engine.run(plan(1))
+    (introduced,) = records(engine.store.directory, "engine")
+    assert introduced["price_table"] is None

@@ -15,6 +15,7 @@ from importlib.resources import files
 from pytest_fairness import safe_yaml
 from pytest_fairness.endpoints.protocol import Price
 from pytest_fairness.errors import UsageError
+from pytest_fairness.model import JSON
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +38,12 @@ def price_table() -> PriceTable:
     """The table that is shipped with the package."""
     data = files("pytest_fairness.endpoints").joinpath("prices.yaml").read_bytes()
     return read_price_table(data, "prices.yaml")
+
+
+def provenance() -> dict[str, JSON]:
+    """Which table of ours a price came from that nobody gave, for the run's log."""
+    table = price_table()
+    return {"version": table.version, "as_of": table.as_of, "sha256": table.sha256}
 
 
 def read_price_table(data: bytes, source: str) -> PriceTable:

@@ -13,6 +13,7 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from typing import TYPE_CHECKING, Any, Self
 
 from pytest_fairness.endpoints.batch_protocol import batches_of
+from pytest_fairness.endpoints.prices import provenance
 from pytest_fairness.endpoints.protocol import Endpoint, limits_of
 from pytest_fairness.errors import EndpointError, UsageError
 from pytest_fairness.model import Status, Trial, to_json
@@ -328,6 +329,7 @@ class Engine:
                     "default_parameters": to_json(endpoint.default_parameters),
                     "price": to_json(endpoint.price),
                 },
+                "price_table": None if endpoint.simulated or endpoint.price is None else provenance(),
                 "seed": self.seed,
                 "concurrency": self._concurrency,
                 "max_attempts": self._max_attempts,
