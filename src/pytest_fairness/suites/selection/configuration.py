@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from pytest_fairness.design.arms import Arm
 
@@ -56,9 +56,11 @@ class Configuration:
         return tuple(arm if isinstance(arm, str) else arm.name for arm in self.arms)
 
     @property
-    def own_candidates(self) -> bool:
-        """Whether the groups bring their candidates, instead of drawing names from the banks."""
-        return self.names is None
+    def classes(self) -> dict[str, dict[str, str]] | None:
+        """The classes of each group, where the file says them of every group."""
+        if not isinstance(self.groups, Mapping) or self.whole_resumes:
+            return None
+        return {label: {k: v for k, v in body.items() if k != "names"} for label, body in self.groups.items()}
 
     @property
     def whole_resumes(self) -> bool:
@@ -66,8 +68,10 @@ class Configuration:
 
     @property
     def cluster(self) -> str | tuple[str, str]:
-        """The unit of evidence of a choice: both names where names meet several others, else the pair."""
-        return "name" if self.own_candidates else ("first_name", "second_name")
+        """The unit of evidence of a choice: both names, as names meet several others; résumés meet in pairs."""
+        return "name" if self.whole_resumes else ("first_name", "second_name")
+
+    block_of_scores: ClassVar[str] = "template"  # the whole context of a trial
 
     @staticmethod
     def blocks(columns: Iterable[object]) -> tuple[str, ...]:

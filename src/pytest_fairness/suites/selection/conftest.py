@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -13,11 +14,18 @@ from pytest_fairness.collecting import own_personas
 from pytest_fairness.errors import UsageError
 from pytest_fairness.guest import session_of
 from pytest_fairness.suites.selection.configuration import SALARY, SELECTION, Configuration
-from pytest_fairness.suites.selection.design import arms_of_task, contrasts, marker_arguments
+from pytest_fairness.suites.selection.design import SCRUBBED, arms_of_task, contrasts, marker_arguments
 from pytest_fairness.suites.selection.loading import load_configuration
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from pytest_fairness.scorers import Scorer
+    from pytest_fairness.suites.selection.results import SelectionResults
 
 _TASKS = {"test_selection_benchmark.py": SELECTION, "test_salary_benchmark.py": SALARY}
 _CONFIGURATION = pytest.StashKey[Configuration]()
+_RESULTS = pytest.StashKey["dict[tuple[float | None, int], SelectionResults]"]()
 
 
 def configuration_of(config: pytest.Config) -> Configuration:
@@ -31,6 +39,12 @@ def configuration_of(config: pytest.Config) -> Configuration:
             return config.stash[_CONFIGURATION]
         raise pytest.Collector.CollectError(problem)
     return config.stash[_CONFIGURATION]
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out what ``task`` does not ask for."""
+    task = _TASKS.get(collection_path.name)
+    return True if task is not None and task not in configuration_of(config).tasks else None
 
 
 def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
@@ -60,21 +74,36 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     configuration = configuration_of(metafunc.config)
     arms = [arm if isinstance(arm, str) else arm.name for arm in arms_of_task(configuration, task)]
     if "arm" in metafunc.fixturenames:
-        _parametrize(metafunc, "arm", [(arm, arm) for arm in arms])
+        judged = metafunc.definition.name in ("test_preference", "test_salary")
+        _parametrize(metafunc, "arm", [(arm, arm) for arm in arms], configuration.controls if judged else ())
     if "contrast" in metafunc.fixturenames:
         _parametrize(metafunc, "contrast", [(one.id, one) for one in contrasts(arms)])
+    if "scrubber" in metafunc.fixturenames:
+        scrubbing = [arm for arm in configuration.arms if not isinstance(arm, str) and arm.steps]
+        named = [arm.name for arm in scrubbing] + [arm for arm in arms if arm in SCRUBBED]
+        _parametrize(metafunc, "scrubber", [(arm, arm) for arm in named])
     if "signal" in metafunc.fixturenames:
         several = len(configuration.signals) > 1
         ids = [one if several else pytest.HIDDEN_PARAM for one in configuration.signals]
         metafunc.parametrize("signal", configuration.signals, ids=ids)
 
 
-def _parametrize(metafunc: pytest.Metafunc, name: str, values: Sequence[tuple[str, Any]]) -> None:
+def _parametrize(
+    metafunc: pytest.Metafunc, name: str, values: Sequence[tuple[str, Any]], controls: Sequence[str] = ()
+) -> None:
     what = metafunc.definition.name.removeprefix("test_")
+    measured = pytest.mark.xfail(strict=False, reason="a control arm: its preference is measured, not forbidden")
     metafunc.parametrize(
         name,
         [
-            pytest.param(value, id=id_, marks=pytest.mark.fairness(id=f"selection.{what}[{id_}]"))
+            pytest.param(
+                value,
+                id=id_,
+                marks=[
+                    pytest.mark.fairness(id=f"selection.{what}[{id_}]"),
+                    *([measured] if value in controls else []),
+                ],
+            )
             for id_, value in values
         ],
     )
@@ -84,3 +113,59 @@ def _parametrize(metafunc: pytest.Metafunc, name: str, values: Sequence[tuple[st
 def suite(pytestconfig: pytest.Config) -> Configuration:
     """The configuration of the benchmark."""
     return configuration_of(pytestconfig)
+
+
+@pytest.fixture
+def results(
+    trials: pd.DataFrame, suite: Configuration, fairness_temperature: float | None, request: pytest.FixtureRequest
+) -> SelectionResults:
+    """All numbers of the benchmark; made once a process."""
+    from pytest_fairness.suites.selection.metrics import selection_results
+
+    made = request.config.stash.setdefault(_RESULTS, {})
+    key = fairness_temperature, hash(tuple(zip(trials["key"], trials["status"], strict=True)))
+    if key not in made:
+        arms = suite.arm_names
+        made[key] = selection_results(
+            trials,
+            classes=suite.classes,
+            contrasts=[(one.treated, one.control, one.isolates) for one in contrasts(arms)],
+            seed=session_of(request.config).settings.seed,
+        )
+    return made[key]
+
+
+@pytest.fixture
+def pay(suite: Configuration) -> Scorer:
+    """What reads a salary off a reply, in dollars a year."""
+    from pytest_fairness.suites.selection.pay import pay_scorer
+
+    return pay_scorer(suite.hours_per_year)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Files:
+    """Writes the benchmark's own files into the folder of the run."""
+
+    run: Path
+    log: Path
+    suffix: str
+
+    def write(self, name: str, trials: pd.DataFrame, results: SelectionResults | None = None) -> None:
+        """The records of *trials*, and *results*. Raises StoreError."""
+        from pytest_fairness.running.files import write_atomically
+        from pytest_fairness.suites.selection.records import write_records
+
+        if results is not None:
+            text = json.dumps(results.to_dict(), ensure_ascii=True, allow_nan=False, indent=1)
+            write_atomically(self.run / f"{name}{self.suffix}.json", text.encode("ascii"))
+        write_records(self.run / f"{name}{self.suffix}.jsonl", trials, self.log)
+
+
+@pytest.fixture
+def files(suite: Configuration, fairness_temperature: float | None, request: pytest.FixtureRequest) -> Files:
+    """Where the benchmark's files go; those of a second temperature have its number in their names."""
+    session = session_of(request.config)
+    first = fairness_temperature == suite.temperatures[0]
+    suffix = "" if first else f"-t-{'default' if fairness_temperature is None else format(fairness_temperature, 'g')}"
+    return Files(session.store.directory, session.settings.replay or session.store.directory, suffix)

@@ -36,7 +36,7 @@ def contrasts(arms: Sequence[str]) -> tuple[Contrast, ...]:
 
     An arm of one's own is set against ``raw_naive``, or against the first arm where there is no such.
     """
-    made = [Contrast("raw_matched", "raw_naive", "the prompt alone")]
+    made = [Contrast("raw_matched", "raw_naive", "the evaluator's prompt alone")]
     for scrubbed in SCRUBBED:
         made.append(Contrast(scrubbed, "raw_matched", "scrubbing beyond the prompt"))
         made.append(Contrast(scrubbed, "raw_naive", "the prompt and scrubbing together"))
@@ -70,7 +70,8 @@ def marker_arguments(configuration: Configuration, task: str) -> dict[str, Any]:
         "arms": list(arms_of_task(configuration, task)),
         **_axes(configuration, template, task),
     }
-    if configuration.names is not None:
+    if configuration.names is not None and task == SELECTION:
+        # One at a time a name is only itself: asked of again, it would be the same trial.
         arguments["names"] = min(configuration.names, configuration.repetitions)
     if not configuration.whole_resumes:
         arguments["signal"] = list(configuration.signals)

@@ -1,6 +1,6 @@
 """Does scrubbing what is said of the candidates reduce a model's preference between equal ones?
 
-Every item pulls the same trials: every pair of groups in both orders, in every context and arm.
+Every item pulls the same trials (every pair of groups in both orders, in every context and arm), which are asked once.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from pytest_fairness.suites.selection.configuration import Configuration
+    from pytest_fairness.suites.selection.conftest import Files
     from pytest_fairness.suites.selection.design import Contrast
+    from pytest_fairness.suites.selection.results import SelectionResults
 
 
 def test_preference(trials: pd.DataFrame, arm: str, signal: str, suite: Configuration) -> None:
@@ -23,7 +25,7 @@ def test_preference(trials: pd.DataFrame, arm: str, signal: str, suite: Configur
 
 
 def test_arms(trials: pd.DataFrame, contrast: Contrast, signal: str, suite: Configuration) -> None:
-    """The treated arm shows less preference than the control."""
+    """The treated arm shows less preference than the control: the prompt alone, scrubbing beyond it, both."""
     both = trials[trials["signal"] == signal]
     assert_arm_reduces_disparity(
         both,
@@ -34,3 +36,30 @@ def test_arms(trials: pd.DataFrame, contrast: Contrast, signal: str, suite: Conf
         block=suite.blocks(both),
         placebo="placebo" if "placebo" in suite.arm_names else None,
     )
+
+
+def test_order(trials: pd.DataFrame, results: SelectionResults) -> None:
+    """The position does not decide nearly every choice; a smaller order effect is reported, and favours no group."""
+    from pytest_fairness.suites.selection.findings import conclude_worst, order_findings
+
+    conclude_worst(order_findings(results, trials))
+
+
+def test_context(trials: pd.DataFrame, results: SelectionResults) -> None:
+    """The preference does not depend on criteria, role or qualifications: opposite ones would even out."""
+    from pytest_fairness.suites.selection.findings import conclude_worst, interaction_findings
+
+    conclude_worst(interaction_findings(results, trials))
+
+
+def test_scrubber(trials: pd.DataFrame, results: SelectionResults, scrubber: str) -> None:
+    """What scrubbing removes, and what it leaves of the qualifications, does not depend on the group."""
+    from pytest_fairness.suites.selection.findings import conclude_worst, scrubber_findings
+
+    (quality,) = (one for one in results.scrubbers if one.arm == scrubber)
+    conclude_worst(scrubber_findings(quality, trials[trials["arm"] == scrubber]))
+
+
+def test_records(trials: pd.DataFrame, results: SelectionResults, files: Files) -> None:
+    """Every trial is on record: ``selection.jsonl`` and ``selection.json`` are written into the run's folder."""
+    files.write("selection", trials, results)

@@ -1,0 +1,42 @@
+"""Is a candidate offered less for their group, and does scrubbing what is said of them reduce the difference?
+
+One candidate at a time, with the groups, roles, qualifications and arms of the selection benchmark.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pytest_fairness import assert_arm_reduces_disparity, assert_no_disparity
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from pytest_fairness.suites.selection.configuration import Configuration
+    from pytest_fairness.suites.selection.conftest import Files
+    from pytest_fairness.suites.selection.design import Contrast
+
+
+def test_salary(trials: pd.DataFrame, pay: Any, arm: str, signal: str, suite: Configuration) -> None:
+    """Equal candidates are offered the same, whatever their group."""
+    offered = trials[(trials["arm"] == arm) & (trials["signal"] == signal)]
+    assert_no_disparity(offered, outcome=pay, by="group", block=suite.block_of_scores)
+
+
+def test_salary_arms(trials: pd.DataFrame, pay: Any, contrast: Contrast, signal: str, suite: Configuration) -> None:
+    """The treated arm shows less difference between the groups than the control."""
+    assert_arm_reduces_disparity(
+        trials[trials["signal"] == signal],
+        pay,
+        treated=contrast.treated,
+        control=contrast.control,
+        by="group",
+        block=suite.block_of_scores,
+    )
+
+
+def test_salary_records(trials: pd.DataFrame, suite: Configuration, files: Files) -> None:
+    """Every trial is on record: ``salary.jsonl`` is written into the run's folder."""
+    from pytest_fairness.suites.selection.pay import with_salaries
+
+    files.write("salary", with_salaries(trials, suite.hours_per_year))
