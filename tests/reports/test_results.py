@@ -92,6 +92,31 @@ def test_a_run_is_written_from_its_manifest_its_log_and_the_ledger(tmp_path):
     assert read.missing == ("t::b",)
 
 
+def test_a_trial_asked_again_counts_once_and_unknown_ones_are_told(tmp_path):
+    """Of the records of one trial the last counts, and its cost is of both; what stays unknown is told, with the option
+    that asks it again."""
+    run_folder(
+        tmp_path,
+        results(),
+        [
+            trial(key="a", status="unknown"),
+            trial(key="b", status="unknown", cost=0.002),
+            trial(key="c", status="error", cost=0.0),
+            trial(key="c", status="error", cost=0.0),
+            trial(key="b", cost=0.003),
+            trial(key="d"),
+        ],
+    )
+    write_results(tmp_path, {"id": "r1", "notes": ["gone on with"]}, {"items": [], "findings": [], "missing": []})
+    run = read_results(tmp_path).run
+    counts = {key: count for key, count in run["trials"].items() if count}
+    assert counts == {"total": 4, "unknown": 1, "error": 1, "answered": 2}
+    assert run["cost"] == pytest.approx(0.005)
+    assert run["notes"][0] == "gone on with"
+    assert run["notes"][1].startswith("1 of 4 trials unknown: sent, and nobody knows what came of it")
+    assert "--fairness-retry-unknown" in run["notes"][1]
+
+
 def test_counts_name_every_verdict_worst_first():
     """The reader meets FAIL before PASS, and a zero is said."""
     counts = results(disparity(), passing()).counts

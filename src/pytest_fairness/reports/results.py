@@ -11,12 +11,14 @@ from typing import Any, Self
 from pytest_fairness import across
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import JSON, Finding, Status, Verdict, to_json
-from pytest_fairness.reports.trials import each_trial
+from pytest_fairness.reports.trials import TrialView, each_trial
 from pytest_fairness.running.files import write_atomically
 
 NAME = "findings.json"
 SCHEMA = 1
 
+#: What may be asked again on request.
+_AGAIN = (Status.UNKNOWN, Status.ERROR)
 _RUN = ("id", "started", "finished", "command", "seed", "versions", "git_commit", "replay_of", "shard", "notes")
 
 
@@ -176,15 +178,11 @@ def save_results(results: RunResults, run_dir: Path) -> Path:
 
 def _run(run_dir: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
     endpoints = [entry for entry in manifest.get("endpoints", []) if isinstance(entry, Mapping)]
-    trials: dict[str, int] = {"total": 0, **{status.value: 0 for status in Status}}
-    cost, sources = 0.0, set()
-    for trial in each_trial(run_dir):
-        trials["total"] += 1
-        trials[trial.status] = trials.get(trial.status, 0) + 1
-        cost += trial.cost or 0.0
-        sources.add(trial.source)
+    trials, cost, sources = _count(run_dir)
+    notes = [*(manifest.get("notes") or ()), *_unknown(trials)]
     return {
         **{key: manifest.get(key) for key in _RUN},
+        **({"notes": notes} if notes else {}),
         "id": manifest.get("id") or run_dir.name,
         "endpoints": [str(entry.get("name", "")) for entry in endpoints],
         "simulated": "simulated" in sources or any(entry.get("simulated") for entry in endpoints),
@@ -193,3 +191,39 @@ def _run(run_dir: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
         "trials": trials,
         "cost": cost,
     }
+
+
+def _count(run_dir: Path) -> tuple[dict[str, int], float, set[str]]:
+    """Trials by status, US dollars, and the sources of replies.
+
+    A trial that came to nothing and was asked again has a record of each: the last one counts, whose cost is of both.
+    """
+    trials: dict[str, int] = {"total": 0, **{status.value: 0 for status in Status}}
+    cost, sources = 0.0, set()
+    nothing: dict[str, list[TrialView]] = {}
+    for trial in each_trial(run_dir):
+        trials["total"] += 1
+        trials[trial.status] = trials.get(trial.status, 0) + 1
+        cost += trial.cost or 0.0
+        sources.add(trial.source)
+        if trial.status in _AGAIN:
+            nothing.setdefault(trial.key, []).append(trial)
+    if nothing:
+        settled = {trial.key for trial in each_trial(run_dir) if trial.key in nothing and trial.status not in _AGAIN}
+        for key, views in nothing.items():
+            for trial in views if key in settled else views[:-1]:
+                trials["total"] -= 1
+                trials[trial.status] -= 1
+                cost -= trial.cost or 0.0
+    return trials, cost, sources
+
+
+def _unknown(trials: Mapping[str, int]) -> list[str]:
+    unknown = trials[Status.UNKNOWN]
+    if not unknown:
+        return []
+    them = "them" if unknown > 1 else "it"
+    return [
+        f"{unknown} of {trials['total']} trials unknown: sent, and nobody knows what came of {them}; charged at the "
+        f"worst case, and asked again with --fairness-resume --fairness-retry-unknown alone"
+    ]

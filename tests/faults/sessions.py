@@ -1,0 +1,105 @@
+"""Sessions of a user in processes of their own, to be killed, interrupted and waited for; each comes to a Case."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_fairness.endpoints.protocol import Reply, Request
+from pytest_fairness.endpoints.simulated import SimulatedEndpoint
+
+from .conftest import KEY, PLACE, PRICE, Project
+from .oracles import Case, newest_run
+
+ROOT = Path(__file__).parents[2]
+
+
+def _path() -> list[str]:
+    given = os.environ.get("PYTHONPATH")
+    return given.split(os.pathsep) if given else []
+
+
+class Steady(SimulatedEndpoint):
+    """Answers the same to the same prompt, however often it is asked: what was lost and asked again changes nothing."""
+
+    def reply(self, request: Request) -> Reply:
+        return super().reply(replace(request, repetition=0))
+
+
+def case_after(project: Project, **about: Any) -> Case:
+    """The Case of whatever has happened in *project* so far, by its newest run and the server's whole ledger."""
+    return Case(
+        project=project.path,
+        run=newest_run(project.path),
+        **{
+            "ledger": list(project.server.requests),
+            "price": PRICE,
+            "secrets": (KEY,),
+            "prompts": (PLACE,),
+            "given": frozenset({project.path / "test_suite.py"}),
+            **about,
+        },
+    )
+
+
+class Background:
+    """A session of *project* with *arguments*, begun in a process group of its own, as a terminal would begin it."""
+
+    def __init__(self, project: Project, *arguments: str, env: Mapping[str, str] | None = None, **more: Any) -> None:
+        self.project = project
+        self._started = time.monotonic()
+        mode = () if any(argument.startswith("-n") for argument in arguments) else ("-p", "no:xdist")
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *mode, *arguments],
+            cwd=project.path,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *_path()]), **(env or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            **more,
+        )
+
+    def until(self, so: Callable[[], bool], what: str) -> None:
+        """Wait until it is *so*; a session that ends before, or never gets there, fails the test with its output."""
+        end = time.monotonic() + 60
+        while not so():
+            if self.process.poll() is not None or time.monotonic() > end:
+                self.kill_all()
+                pytest.fail(f"never came to be: {what}\n{self.process.communicate()[0].decode()}")
+            time.sleep(0.02)
+
+    def until_asked(self, count: int) -> None:
+        """Wait until the server has received *count* requests."""
+        self.until(lambda: len(self.project.server.requests) >= count, f"{count} requests")
+
+    def press(self, number: signal.Signals) -> None:
+        """Send the signal to the whole group, as a terminal does."""
+        os.killpg(self.process.pid, number)
+
+    def kill_all(self) -> None:
+        """Leave no process behind."""
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return
+
+    def end(self, *, deadline: float = 30.0, **about: Any) -> Case:
+        """Wait for the end; what came of it."""
+        try:
+            output = self.process.communicate(timeout=deadline + 30)[0].decode("utf-8", "replace")
+        except subprocess.TimeoutExpired:
+            self.kill_all()
+            pytest.fail(f"it never ended: {self.process.communicate()[0].decode()}")
+        seconds = time.monotonic() - self._started
+        code = self.process.returncode
+        return case_after(self.project, output=output, code=code, seconds=seconds, deadline=deadline, **about)
