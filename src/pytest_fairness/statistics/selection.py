@@ -94,12 +94,12 @@ def selection_rates(choices: Choices, units: Units) -> list[Rate]:
     """
     done = choices.decided
     rows, own = choices.take(done), units.take(done)
-    stratum = cross([rows.block, rows.first, rows.second], rows.first.size)
+    listing = cross([rows.first, rows.second], rows.first.size)
     found = []
     for group in range(len(choices.labels)):
         here = (rows.first == group) | (rows.second == group)
         won = np.where(rows.outcome == FIRST, rows.first, rows.second)[here] == group
-        found.append(_rate(won, stratum[here], own.take(here)))
+        found.append(_rate(won, listing[here], rows.block[here], own.take(here)))
     return found
 
 
@@ -107,18 +107,18 @@ def first_listed_rate(choices: Choices, units: Units) -> Rate:
     """How often the first-listed was chosen, of all decided trials."""
     done = choices.decided
     rows = choices.take(done)
-    stratum = cross([rows.block, rows.first, rows.second], rows.first.size)
-    return _rate(rows.outcome == FIRST, stratum, units.take(done))
+    listing = cross([rows.first, rows.second], rows.first.size)
+    return _rate(rows.outcome == FIRST, listing, rows.block, units.take(done))
 
 
-def _rate(won: Bools, stratum: Ints, units: Units) -> Rate:
+def _rate(won: Bools, listing: Ints, block: Ints, units: Units) -> Rate:
     n = won.size
     if not n:
         return Rate(0, 0, None, None, None)
     y = won.astype(np.float64)
     value = float(y.mean())
-    rows = _stratified_variance(y, stratum)
-    names, df = _clustered((y - value) / n, units)
+    rows = _stratified_variance(y, cross([listing, block], n))
+    names, df = _clustered(_within(y, listing) / n, units)
     variance = max(rows, names)
     if 0 < value < 1 and variance > 0 and df >= 1:
         reach = t_quantile(0.975, df if names >= rows else max(df, n - 1.0)) * float(np.sqrt(variance))
@@ -152,6 +152,12 @@ def _stratified_variance(y: Floats, stratum: Ints) -> float:
     # A stratum of one trial shows no spread of its own: it gets that of all.
     spread = np.where(n > 1, n * p * (1 - p) * n / np.maximum(n - 1, 1), float(y.mean() * (1 - y.mean())))
     return float(spread.sum()) / y.size**2
+
+
+def _within(y: Floats, listing: Ints) -> Floats:
+    """*y* less the mean of the two groups in this order: whom somebody met is the design's doing, not a name's."""
+    _, at = np.unique(listing, return_inverse=True)
+    return np.asarray(y - (np.bincount(at, y) / np.bincount(at))[at])
 
 
 def _clustered(parts: Floats, units: Units) -> tuple[float, float]:
@@ -198,18 +204,10 @@ def equal_selection(choices: Choices, units: Units, a: int, b: int) -> Differenc
     p_row = float(2 * ndtr(-abs(z)))
     p_cluster = None
     if units.count > 1 and (own.sets is not None or own.names is not None):
-        square, df = _clustered_about_mean(parts, own)
+        listing = cross([rows.first[here], rows.second[here]], y.size)
+        square, df = _clustered(step * _within(y, listing), own)
         p_cluster = float(min(1.0, 2 * stdtr(df, -abs(total) / np.sqrt(square)))) if square > 0 else float(total == 0)
     return Difference(z, p_row, p_cluster)
-
-
-def _clustered_about_mean(parts: Floats, units: Units) -> tuple[float, float]:
-    if units.sets is None:
-        return _clustered(parts, units)
-    sums = np.bincount(np.unique(units.sets, return_inverse=True)[1], parts)
-    if sums.size < 2:
-        return 0.0, 1.0
-    return float(sums.size * sums.var(ddof=1)), float(sums.size - 1)
 
 
 def clustered_interaction(choices: Choices, level: Coded, units: Units) -> float | None:

@@ -267,7 +267,7 @@ def _interaction(choices: Choices, frame: pd.DataFrame, axis: str, by: str) -> I
         df=ratio.df,
         row_p=ratio.p,
         clustered_p=clustered,
-        p_value=None if ratio.p is None else max(ratio.p, clustered or 0.0),
+        p_value=ratio.p if ratio.p is None or clustered is None else clustered,
     )
 
 

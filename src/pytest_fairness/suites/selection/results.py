@@ -141,7 +141,7 @@ class Interaction:
     """Does the preference between the groups of *by* depend on *axis*?
 
     ``likelihood_ratio`` (χ² with *df*, ``row_p``) takes trials as independent; ``clustered_p`` has the names as its
-    unit, and ``p_value`` is the larger of the two. None where a group always or never won at some level.
+    unit, and is the ``p_value`` where there are enough of them. None where a group always or never won at some level.
     """
 
     axis: str
