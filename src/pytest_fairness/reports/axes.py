@@ -50,11 +50,13 @@ def scale(values: Iterable[float | None], left: float, right: float, *, zero: bo
     return Scale(0.0 if zero and low == 0.0 else low - air, high + air, left, right)
 
 
-def symmetric(values: Iterable[float | None], left: float, right: float, *, least: float, most: float) -> Scale:
-    """A scale as far left as right of 0 that holds the *values*, from ±*least* to at most ±*most*."""
-    reach = max((abs(value) for value in values if value is not None and math.isfinite(value)), default=0.0)
+def symmetric(
+    values: Iterable[float | None], left: float, right: float, *, least: float, most: float, around: float = 0.0
+) -> Scale:
+    """A scale as far left as right of *around* that holds the *values*, from ±*least* to at most ±*most*."""
+    reach = max((abs(value - around) for value in values if value is not None and math.isfinite(value)), default=0.0)
     reach = min(max(reach * 1.08, least), most)
-    return Scale(-reach, reach, left, right)
+    return Scale(around - reach, around + reach, left, right)
 
 
 def tick_label(value: float, *, rate: bool = False) -> str:

@@ -67,22 +67,23 @@ def forest_picture(
     caption: str = "",
     lines: Sequence[Line] = (),
     rate: bool = False,
-    least: float | None = None,
+    around: float | None = None,
+    least: float = 1.0,
 ) -> Picture | None:
     """The rows of all *parts* on one axis; None where no row has a value.
 
-    ``rate``: shares, from 0 on, told in per cent. ``least``: the axis reaches as far left as right of 0, and at
-    least so far; without it, it holds the values and the *lines*.
+    ``rate``: shares, told in per cent, from 0 on. ``around``: the axis reaches as far left as right of this value, and
+    at least so far as *least*; without it, it holds the values and the *lines*.
     """
     rows = [row for part in parts for row in part.rows]
     if not any(row.value is not None for row in rows):
         return None
     left = left_of(row.label for row in rows)
     ends = [end for row in rows for end in (row.value, row.low, row.high)]
-    if least is None:
+    if around is None:
         places = scale([*ends, *(one.value for one in lines)], left, RIGHT, zero=rate)
     else:
-        places = symmetric(ends, left, RIGHT, least=least, most=max(100 * least, 1.0))
+        places = symmetric(ends, left, RIGHT, least=least, most=100 * least, around=around)
     shown = [part for part in parts if part.rows]
     bottom = TOP + ROW * len(rows) + HEADING * sum(bool(part.heading) for part in shown)
     body = [_axis(places, bottom, rate=rate), *(_reference(one, places, bottom) for one in lines)]

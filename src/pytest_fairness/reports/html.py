@@ -8,18 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
-
 from pytest_fairness.model import Finding, Verdict
 from pytest_fairness.reports import figures
+from pytest_fairness.reports.chapters import without_verdict
 from pytest_fairness.reports.drawing import Picture
-from pytest_fairness.reports.escaping import shortened, visible
 from pytest_fairness.reports.examples import Examples, collect_examples
+from pytest_fairness.reports.pages import environment
 from pytest_fairness.reports.pictures import (
     baseline_picture,
     effect_picture,
@@ -62,7 +59,7 @@ def write_html(run_dir: Path) -> Path:
 def render(results: RunResults, run_dir: Path) -> str:
     """The page as text."""
     return (
-        _environment()
+        environment()
         .get_template("report.html.j2")
         .render(
             run=results.run,
@@ -90,7 +87,7 @@ def _sections(results: RunResults, run_dir: Path) -> list[Section]:
                 number=index + 1,
                 nodeid=results.nodeid_of(index) or finding.test_id,
                 finding=finding,
-                sentence=_without_verdict(finding),
+                sentence=without_verdict(finding.sentence, finding.verdict),
                 marks=figures.marks(finding, results.outcome_of(index)),
                 groups_picture=group_picture(finding, f"{identity}-groups")
                 or baseline_picture(finding, f"{identity}-scopes")
@@ -107,14 +104,6 @@ def _sections(results: RunResults, run_dir: Path) -> list[Section]:
 def _in_order(examples: Examples | None, finding: Finding) -> Examples | None:
     """The *examples* of the finding's groups, in its order."""
     return None if examples is None else examples.among([group.group for group in finding.group_results])
-
-
-def _without_verdict(finding: Finding) -> str:
-    """The sentence without the verdict that it starts with: on the page a badge stands beside it."""
-    sentence = finding.sentence.removeprefix(f"{finding.verdict}: ")
-    first = sentence.split(" ", 1)[0]
-    # A name like letter_score is written as it is spelt in code, also at the start of a sentence.
-    return sentence[:1].upper() + sentence[1:] if first.isalpha() else sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,18 +163,3 @@ def _listed(values: Any) -> str:
     if not isinstance(values, Mapping):
         return ""
     return ", ".join(f"{key} {value}" for key, value in values.items() if value not in (None, "", [], {}))
-
-
-@cache
-def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("pytest_fairness.reports"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=lambda value: visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value,
-    )
-    environment.globals.update(figures=figures)
-    environment.filters.update(shortened=shortened)
-    return environment

@@ -1,0 +1,104 @@
+"""``selection.html``: the benchmark's own page, made from the files of a run's folder alone.
+
+Like ``report.html`` it runs no script and loads nothing, and escapes whatever a model, a name or a setting says.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pytest_fairness.errors import FairnessError
+from pytest_fairness.reports.pages import environment
+from pytest_fairness.running.files import write_atomically
+from pytest_fairness.suites.selection.arm_chapters import arm_chapters
+from pytest_fairness.suites.selection.contrast_chapters import contrast_chapters, scrubber_chapters
+from pytest_fairness.suites.selection.page_examples import examples_of
+from pytest_fairness.suites.selection.page_text import (
+    arm_table,
+    conclusions,
+    design_facts,
+    glance,
+    how_to_read,
+    limitations,
+)
+from pytest_fairness.suites.selection.results import SelectionResults
+
+NAME = "selection.html"
+SOURCE = "selection.json"
+_PACKAGE = "pytest_fairness.suites.selection"
+
+
+def write_selection_page(run_dir: Path) -> Path:
+    """Write ``selection.html`` beside ``selection.json`` in *run_dir* and return its path.
+
+    Raises FairnessError if there are no results to read, StoreError if the page cannot be written.
+    """
+    path = run_dir / NAME
+    page = render_selection(read_selection(run_dir), run_dir)
+    write_atomically(path, page.encode("utf-8", "backslashreplace"))
+    return path
+
+
+def read_selection(run_dir: Path) -> SelectionResults:
+    """The results in *run_dir*. Raises FairnessError, naming the file, if there are none or they cannot be read."""
+    path = run_dir / SOURCE
+    try:
+        return SelectionResults.from_dict(json.loads(path.read_bytes()))
+    except FileNotFoundError:
+        raise FairnessError(
+            f"{run_dir} holds no {SOURCE}: the selection benchmark did not run there, or did not finish"
+        ) from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise FairnessError(f"{path} cannot be read: {error}") from error
+    except FairnessError as error:
+        raise FairnessError(f"{path}: {error}") from error
+
+
+def render_selection(results: SelectionResults, run_dir: Path) -> str:
+    """The page as text; *run_dir* gives the run's facts and a few trials."""
+    about_arms = {chapter.id: chapter for chapter in arm_chapters(results)}
+    # The mitigation stands where its question comes up: after who is preferred, before how and by what.
+    opening = [about_arms.pop(name) for name in ("pairs", "rates", "classes") if name in about_arms]
+    chapters = [
+        *opening,
+        *contrast_chapters(results.contrasts),
+        *about_arms.values(),
+        *scrubber_chapters(results.scrubbers),
+    ]
+    return (
+        environment(_PACKAGE)
+        .get_template("selection.html.j2")
+        .render(
+            results=results,
+            run=results.run,
+            manifest=_manifest(run_dir),
+            conclusions=conclusions(results),
+            glance=glance(results),
+            facts=design_facts(results),
+            arms=arm_table(results),
+            chapters=[chapter for chapter in chapters if chapter.blocks or chapter.text],
+            reading=how_to_read(),
+            limits=limitations(results),
+            examples=examples_of(run_dir, [arm.arm for arm in results.arms]),
+            report=(run_dir / "findings.json").exists(),
+        )
+    )
+
+
+def _manifest(run_dir: Path) -> dict[str, str]:
+    """Which run it was, when and from which commit; empty words where the manifest does not say."""
+    try:
+        found: Any = json.loads((run_dir / "manifest.json").read_bytes())
+    except (OSError, ValueError, RecursionError):
+        found = {}
+    known = found if isinstance(found, Mapping) else {}
+    versions = known.get("versions")
+    version = versions.get("pytest-fairness") if isinstance(versions, Mapping) else None
+    return {
+        "id": str(known.get("id") or run_dir.name),
+        "version": str(version or ""),
+        **{key: str(known.get(key) or "") for key in ("started", "finished", "git_commit", "seed")},
+    }

@@ -1,0 +1,250 @@
+"""The page of the selection benchmark: complete, inert, accessible, and made from the run's files alone."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pytest_fairness.errors import FairnessError
+from pytest_fairness.suites.selection.page import render_selection, write_selection_page
+from pytest_fairness.suites.selection.results import SelectionResults
+
+from ..reports.factories import HOSTILE
+from ..reports.page_reader import Page
+from .selection_factory import ARMS, GROUPS, arm, choice_record, scrubber, selection, selection_folder
+
+
+def _page(tmp_path, results: SelectionResults, log=()) -> Page:
+    return Page(write_selection_page(selection_folder(tmp_path, results, log)).read_text(encoding="utf-8"))
+
+
+def test_the_page_is_made_from_the_files_alone_and_lies_beside_them(tmp_path):
+    """The same folder gives the same page; a folder without results says what is missing."""
+    folder = selection_folder(tmp_path, selection(), [choice_record("raw_naive")])
+    path = write_selection_page(folder)
+    assert path == tmp_path / "selection.html"
+    first = path.read_bytes()
+    assert write_selection_page(folder).read_bytes() == first
+    with pytest.raises(FairnessError, match=r"holds no selection\.json"):
+        write_selection_page(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"schema": 99}', '{"schema": 1, "run": 3}', "[" * 100_000])
+def test_results_that_cannot_be_read_are_named(tmp_path, content):
+    """Torn, foreign, newer or nested without end: an error with the file, and no page."""
+    (tmp_path / "selection.json").write_text(content)
+    with pytest.raises(FairnessError, match=r"selection\.json"):
+        write_selection_page(tmp_path)
+    assert not (tmp_path / "selection.html").exists()
+
+
+def test_the_page_runs_nothing_and_loads_nothing(tmp_path):
+    """No script, no handler, no remote address; a policy that would forbid them."""
+    folder = selection_folder(tmp_path, selection(simulated=True, replayed=True), [choice_record(one) for one in ARMS])
+    text = write_selection_page(folder).read_text(encoding="utf-8")
+    page = Page(text)
+    policy = next(meta for meta in page.all("meta") if meta.get("http-equiv") == "Content-Security-Policy")
+    assert (policy["content"] or "").startswith("default-src 'none'; style-src 'unsafe-inline'; img-src data:")
+    for _tag, attributes in page.elements:
+        assert not [name for name in attributes if name.startswith("on") or name in ("src", "action", "style")]
+        assert (attributes.get("href") or "#").startswith("#")
+    assert set(re.findall(r"https?://[^\s\"<]+", text)) <= {"http://www.w3.org/2000/svg"}
+    assert "@import" not in text
+    assert "url(" not in text
+
+
+def test_every_picture_has_a_title_a_description_and_its_table(tmp_path):
+    """Who cannot see a picture loses nothing: its figures stand in a table with headers after it."""
+    page = _page(tmp_path, selection())
+    names = [tag for tag, _ in page.elements]
+    places = [at for at, name in enumerate(names) if name == "svg"]
+    # Matrix and rates of three arms, a class, three contrasts, order, interaction, strengths, outcomes, scrubber.
+    assert len(places) == 3 + 3 + 1 + 3 + 1 + 1 + 1 + 1 + 4
+    for at, following in itertools.pairwise([*places, len(names)]):
+        assert names[at + 1 : at + 3] == ["title", "desc"]
+        assert "table" in names[at:following]
+    identities = [attributes["id"] for _, attributes in page.elements if attributes.get("id")]
+    assert len(identities) == len(set(identities))
+    targets = [(link["href"] or "").removeprefix("#") for link in page.all("a")]
+    assert set(targets) <= set(identities)
+
+
+def test_tables_have_captions_scoped_headers_and_as_many_cells_as_heads(tmp_path):
+    """A screen reader can tell which figure is what, and one can reach what scrolls by the keyboard."""
+    page = _page(tmp_path, selection())
+    names = [tag for tag, _ in page.elements]
+    assert all(names[at + 1] == "caption" for at, name in enumerate(names) if name == "table")
+    assert all(header.get("scope") in ("col", "row") for header in page.all("th"))
+    boxes = [attributes for attributes in page.all("div") if attributes.get("class") == "scroll"]
+    assert len(boxes) == names.count("table")
+    assert all(box.get("tabindex") == "0" and box.get("aria-label") for box in boxes)
+    widths, width = [], 0
+    for tag, attributes in page.elements:
+        if tag == "tr":
+            widths.append(width)
+            width = 0
+        elif tag == "thead":
+            assert len(set(widths[2:])) <= 1
+            widths, width = [], 0
+        elif tag in ("th", "td") and attributes is not None:
+            width += 1
+
+
+def test_the_page_leads_with_who_is_preferred_and_what_the_mitigation_does(tmp_path):
+    """Each arm's and each contrast's sentence with its verdict, before anything else."""
+    page = _page(tmp_path, selection())
+    opening = page.text[: page.text.index("What was asked")]
+    for words in (
+        "Of two equal candidates white_male is chosen in 70.0 % of raw_naive.",
+        "No preference worth minding.",
+        "the prompt alone (raw_matched against raw_naive)",
+        "scrubbing beyond the prompt (scrubbed against raw_matched)",
+        "both together (scrubbed against raw_naive)",
+        "PASS",
+        "FAIL",
+    ):
+        assert words in opening
+    assert "white_female over black_female" in opening
+
+
+def test_the_design_its_names_and_its_cost_are_told(tmp_path):
+    """What was asked, of whom, how often, at which price, and what the names allow."""
+    text = _page(tmp_path, selection()).text
+    for words in (
+        "claude-haiku (claude-haiku-4-5-20251001)",
+        "white_male (male, white)",
+        "6,480 trials, 8,640 requests",
+        "$ 3.5000",
+        "15 sets of names, which are independent of each other",
+        "30 of each configuration, in both orders",
+        "the candidates' text scrubbed by the model first",
+    ):
+        assert words in text
+    assert "Cost not known" in _page(tmp_path / "b", selection(cost=None)).text
+
+
+def test_one_name_a_group_is_told_as_what_it_is(tmp_path):
+    """The single-name design claims nothing of groups, and the page says so; the other does not."""
+    assert "There is one name a group" in _page(tmp_path / "a", selection(names=1)).text
+    assert "There is one name a group" not in _page(tmp_path / "b", selection()).text
+
+
+def test_simulated_and_replayed_replies_are_loud(tmp_path):
+    """A banner each; neither where a model was asked."""
+    both = _page(tmp_path / "a", selection(simulated=True, replayed=True)).text
+    assert "Simulated endpoint. No model was asked." in both
+    assert "Replayed. Replies come from a recorded run" in both
+    plain = _page(tmp_path / "b", selection()).text
+    assert "Simulated endpoint" not in plain
+    assert "Replayed." not in plain
+
+
+def test_a_page_of_hostile_text_is_inert(tmp_path):
+    """Markup, control codes and overrides in every name, sentence, setting and reply come out as letters."""
+    results = SelectionResults.from_dict(_hostile(selection().to_dict()))
+    log = [
+        choice_record(
+            "scrubbed" + HOSTILE, replies=[HOSTILE, HOSTILE], messages=[{"role": HOSTILE, "content": HOSTILE}]
+        )
+    ]
+    folder = selection_folder(tmp_path, results, log, id=HOSTILE, versions={"pytest-fairness": HOSTILE})
+    text = write_selection_page(folder).read_bytes().decode("utf-8")
+    page = Page(text)  # would raise on a <script> or an <img>
+    assert page.text.count("onerror=alert") > 50
+    for character in "\x1b\x07\r\u202e\u200b\x00\u2028":
+        assert character not in text
+
+
+def _hostile(value, key=""):
+    """Every text of *value* with something hostile behind it, but for the words that only we write."""
+    if isinstance(value, dict):
+        spoilt = HOSTILE if key == "classes" else ""
+        return {name + spoilt: _hostile(one, name) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_hostile(one, key) for one in value]
+    return value + HOSTILE if isinstance(value, str) and key not in ("verdict", "reason") else value
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.text(st.characters(), min_size=1, max_size=60))
+def test_any_name_of_a_group_leaves_the_page_well_formed(tmp_path, name):
+    """The page parses into our own elements whatever a group or an arm is called."""
+    results = selection(("white_male", name), ("raw_naive",))
+    Page(
+        render_selection(
+            replace(results, arms=(arm(name, ("white_male", name)),), scrubbers=(scrubber(("a", name)),)), tmp_path
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("groups", "arms"),
+    [(tuple(f"a rather long name of group {n}" for n in range(8)), ARMS), (GROUPS, ("raw_naive",)), ((), ())],
+    ids=["eight groups", "one arm", "nothing"],
+)
+def test_any_size_makes_a_page(tmp_path, groups, arms):
+    """Eight groups with long names, an arm alone, and nothing at all."""
+    page = _page(tmp_path, selection(groups, arms))
+    pairs = len(groups) * (len(groups) - 1) // 2
+    assert page.text.count("each pair of groups") == len(arms)
+    matrices = [words for words in page.words if words.endswith("each group against each other")]
+    assert len(matrices) == (len(arms) if pairs else 0)
+    if not arms:
+        assert "No arm was asked" in page.text
+
+
+def test_the_examples_show_the_prompt_the_scrubbed_text_and_the_reply(tmp_path):
+    """The first of each arm by context and names, the scrubber's request and its text between; a refusal if any."""
+    log = [
+        choice_record("raw_naive", 5, "too late"),
+        choice_record("raw_naive", 1, "second"),
+        choice_record("raw_naive", 0, "first"),
+        choice_record("raw_naive", 2, "I cannot choose", status="refused"),
+        choice_record("scrubbed", 0, "Candidate B"),
+        choice_record("raw_matched", 0, "no reply at all", status="error"),
+        choice_record("another_suite", 0, "of another suite"),
+        {**choice_record("raw_naive", 0, "a salary"), "cell": {"arm": "raw_naive", "attributes": {"group_1": "a"}}},
+    ]
+    text = _page(tmp_path, selection(), log).text
+    assert text.index("reply first") < text.index("reply second") < text.index("reply I cannot choose")
+    assert "step 1: asked Scrub this: 1. Emily Sullivan" in text
+    assert "step 1: the text it made 1. Candidate A, 2. Candidate B" in text
+    assert "reply Candidate B" in text
+    for words in ("too late", "no reply at all", "of another suite", "a salary"):
+        assert words not in text
+
+
+def test_a_megabyte_reply_does_not_fill_the_page(tmp_path):
+    """Examples are cut, and say how much is missing."""
+    page = _page(tmp_path, selection(GROUPS, ("raw_naive",)), [choice_record("raw_naive", reply="word " * 300_000)])
+    assert "more characters]" in page.text
+    assert (tmp_path / "selection.html").stat().st_size < 200_000
+
+
+def test_the_findings_are_linked_where_there_are_any(tmp_path):
+    """A link to report.html only beside findings that it is made from."""
+    folder = selection_folder(tmp_path, selection())
+    assert "report.html" not in write_selection_page(folder).read_text()
+    (folder / "findings.json").write_text("{}")
+    assert 'href="report.html"' in write_selection_page(folder).read_text()
+
+
+def test_what_cannot_be_said_is_told_with_the_runs_own_figures(tmp_path):
+    """The widest interval, the stereotyped criteria, the strongest signal, and that one model does both."""
+    text = _page(tmp_path, selection()).text
+    for words in (
+        "reaches 5.0 percentage points to each side",
+        "stereotypes on purpose (nurturing and gentle, tough and logical)",
+        "Groups are stated in words.",
+        "The model that scrubs is the model that judges",
+        "What is claimed of a group is claimed from 15 names a group",
+    ):
+        assert words in text
+    other = _page(tmp_path / "b", selection(GROUPS, ("raw_naive",), signals=("name",), criteria=("punctual",))).text
+    for words in ("stereotypes on purpose", "Groups are stated in words", "The model that scrubs"):
+        assert words not in other
