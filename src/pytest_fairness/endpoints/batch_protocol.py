@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from pytest_fairness.endpoints.protocol import AttemptError, Price, Reply, Request, Wire
+from pytest_fairness.endpoints.protocol import AttemptError, Endpoint, Evidence, Price, Reply, Request, Wire
 from pytest_fairness.errors import UsageError
 
 
@@ -137,6 +137,16 @@ class BatchApi(Protocol):
 
     async def aclose(self) -> None:
         """Close the connections."""
+
+
+def refuse_one_by_one(endpoint: Endpoint) -> None:
+    """Raise AttemptError(AUTH) where *endpoint* has the price of calls in batches: alone, a call costs more."""
+    if batches_of(endpoint) is not None:
+        raise AttemptError(
+            f"endpoint {endpoint.name!r} is asked in batches alone, and so cannot be a step, or be asked one by one: "
+            "give it a second entry without `batch:`",
+            evidence=Evidence.AUTH,
+        )
 
 
 def batches_of(endpoint: object) -> BatchApi | None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import ClassVar
 
-from pytest_fairness.endpoints.batch_protocol import BatchApi
+from pytest_fairness.endpoints.batch_protocol import BatchApi, refuse_one_by_one
 from pytest_fairness.endpoints.chat_reply import Parsed
 from pytest_fairness.endpoints.exchange import Exchange, Sender
 from pytest_fairness.endpoints.keys import read_key
@@ -79,6 +79,7 @@ class DirectEndpoint:
         return encode_json(self.payload(request.messages, merged_parameters(self, request.parameters)))
 
     async def ask(self, request: Request) -> Reply:
+        refuse_one_by_one(self)
         headers = dict(self._headers)
         key = read_key(self._api_key_env, self.name)
         if key is not None:

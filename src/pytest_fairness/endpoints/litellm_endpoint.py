@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pytest_fairness.endpoints.batch_protocol import BatchApi
+from pytest_fairness.endpoints.batch_protocol import BatchApi, refuse_one_by_one
 from pytest_fairness.endpoints.chat_reply import Parsed, read_object
 from pytest_fairness.endpoints.config import EndpointConfig
 from pytest_fairness.endpoints.exchange import Sender
@@ -76,6 +76,7 @@ class LiteLLMEndpoint:
         return identity
 
     async def ask(self, request: Request) -> Reply:
+        refuse_one_by_one(self)
         key = read_key(self._config.api_key_env, self.name)
         parameters = self._parameters(request)
         litellm = await self._load()
