@@ -1,4 +1,4 @@
-"""The pictures that pages are put together from: well formed, inside their frame, told in words, not by colour alone."""
+"""The pictures that pages are put together from: well formed, in their frame, told in words, not by colour alone."""
 
 from __future__ import annotations
 
