@@ -27,6 +27,8 @@ FLOORS = [
         "planned",
         "asking",
         "repeating",
+        "systems",
+        "capabilities",
         "earlier",
         "elsewhere",
         "estimating",

@@ -6,8 +6,9 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
+from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Cell
 
 if TYPE_CHECKING:
@@ -17,12 +18,15 @@ if TYPE_CHECKING:
     from pytest_fairness.design.pairs import PairGrid
     from pytest_fairness.design.strategies import Ladder
     from pytest_fairness.design.templates import Template
+    from pytest_fairness.endpoints.protocol import Endpoint
     from pytest_fairness.frame import Design
     from pytest_fairness.model import JSON
     from pytest_fairness.running.scripts import Script
 
 #: Tells whether a reply is what was asked for, and what tells this judge from another.
 Usable: TypeAlias = "tuple[Callable[[str], bool], str]"
+#: Makes an endpoint of whatever a project names as a system.
+Resolve: TypeAlias = "Callable[[Any], Endpoint]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,10 @@ class _FromGrid:
     """What either kind of plan says of itself is what its grid says."""
 
     grid: Grid | PairGrid
+
+    def asking(self, resolve: Resolve) -> Self:  # noqa: ARG002 - for those that name systems
+        """The same, with *resolve* to make an endpoint of what it names as a system."""
+        return self
 
     @property
     def repetitions(self) -> int:
@@ -135,6 +143,10 @@ class PlannedPairs(_FromGrid):
     refused: Callable[[str], bool]
     temperatures: tuple[float | None, ...] = ()
     scorer: Any = None
+    resolve: Resolve | None = None
+
+    def asking(self, resolve: Resolve) -> Self:
+        return replace(self, resolve=resolve)
 
     @property
     def has_system_prompt(self) -> bool:
@@ -166,11 +178,30 @@ class PlannedPairs(_FromGrid):
             steps = made.steps
             script = None
             if steps is not None:
-                script = Pipeline(systems=steps.systems, between=steps.between, first=steps.first, refused=self.refused)
+                script = Pipeline(
+                    systems=steps.systems,
+                    between=steps.between,
+                    first=steps.first,
+                    refused=self.refused,
+                    endpoints=tuple(None if one is None else self._endpoint(one) for one in steps.endpoints),
+                )
             own_numbers = steps is not None or made.cell.arm in self._alike
             first = made.number * self.grid.repetitions if own_numbers else 0
             entries.append(Entry(made.cell, script, self._systems.get(made.cell.arm), first))
         return entries
+
+    def _endpoint(self, system: Any) -> Endpoint:
+        """What an arm's step names; made once, so that all cells ask the same."""
+        found = self._resolved.get(id(system))
+        if found is None:
+            if self.resolve is None:
+                raise UsageError(f"a step names the endpoint {system!r}, which a fairness test alone can ask")
+            found = self._resolved[id(system)] = self.resolve(system)
+        return found
+
+    @cached_property
+    def _resolved(self) -> dict[int, Endpoint]:
+        return {}
 
     def table(self, frame: pd.DataFrame) -> pd.DataFrame:
         """The table with the candidates listed and the one chosen."""

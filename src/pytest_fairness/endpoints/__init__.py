@@ -5,6 +5,7 @@ from __future__ import annotations
 from pytest_fairness.endpoints.callable_endpoint import callable_endpoint
 from pytest_fairness.endpoints.config import EndpointConfig, load_endpoints
 from pytest_fairness.endpoints.parameters import check_parameters
+from pytest_fairness.endpoints.pipeline import pipeline_endpoint
 from pytest_fairness.endpoints.prices import price_table
 from pytest_fairness.endpoints.protocol import (
     AttemptError,
@@ -34,6 +35,7 @@ __all__ = [
     "create_endpoint",
     "load_endpoints",
     "named_endpoint",
+    "pipeline_endpoint",
     "price_table",
     "simulated_endpoint",
 ]

@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import functools
 import hashlib
+import importlib
 import inspect
 import re
 import textwrap
@@ -29,6 +30,7 @@ from pytest_fairness.model import JSON, Status
 # Threads cannot be stopped; beyond this many calls at once the rest wait for one to end.
 _THREADS = 64
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+_IMPORT_PATH = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*")
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -105,11 +107,45 @@ class CallableEndpoint:
         return await asyncio.wrap_future(self._pool.submit(lambda: context.run(_finish, call)))
 
 
-def callable_endpoint(function: Callable[..., Any], *, name: str | None = None) -> CallableEndpoint:
-    """*function* as an endpoint. Raises UsageError if it cannot be called with one text or with ``messages``."""
+def callable_endpoint(function: Callable[..., Any] | str, *, name: str | None = None) -> CallableEndpoint:
+    """*function* as an endpoint; a text is the import path of one, ``"my_app.letters:write"``, imported now.
+
+    Raises UsageError if there is no such function, or it cannot be called with one text or with ``messages``.
+    """
+    if isinstance(function, str):
+        function = imported(function)
     if not callable(function):
         raise UsageError(f"{function!r} is not callable: give a function that takes a text and returns the reply")
     return CallableEndpoint(function, name=name)
+
+
+def is_import_path(text: str) -> bool:
+    """Whether *text* looks like ``package.module:function``."""
+    return _IMPORT_PATH.fullmatch(text) is not None
+
+
+def imported(path: str) -> Callable[..., Any]:
+    """What *path* names. An error within the module is raised as it is; UsageError for all else."""
+    if not is_import_path(path):
+        raise UsageError(f"{path!r} is no import path: write package.module:function")
+    module, _, names = path.partition(":")
+    try:
+        found: Any = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise  # something that the module itself imports
+        raise UsageError(
+            f"{path!r}: there is no module {error.name!r} to import; is its folder on the path (pythonpath = in "
+            "pytest's settings), or the package installed?"
+        ) from None
+    for name in names.split("."):
+        if not hasattr(found, name):
+            raise UsageError(f"{path!r}: {module} has no {names}")
+        found = getattr(found, name)
+    if not callable(found):
+        raise UsageError(f"{path!r} is {type(found).__name__}, which cannot be called")
+    function: Callable[..., Any] = found
+    return function
 
 
 def _finish(call: Callable[[], Any]) -> Any:

@@ -32,6 +32,7 @@ from pytest_fairness.endpoints.batch_protocol import BatchOptions
 from pytest_fairness.endpoints.http_options import HTTP_KEYS, read_http
 from pytest_fairness.endpoints.http_template import Misplaced
 from pytest_fairness.endpoints.parameters import check_parameters, unknown
+from pytest_fairness.endpoints.pipeline_options import StepConfig, linked, read_steps
 from pytest_fairness.endpoints.protocol import Limits, Price
 from pytest_fairness.endpoints.simulated import planted
 from pytest_fairness.errors import UsageError
@@ -60,6 +61,7 @@ KEYS: Mapping[str, frozenset[str]] = {
     "azure": _REMOTE | {"api_version", "batch"},
     "litellm": _REMOTE | {"api_version"},
     "http": (_REMOTE - {"model"}) | {"url", *HTTP_KEYS},
+    "pipeline": frozenset(("name", "type", "steps")),
     "simulated": _COMMON | set(_PLANTED),
 }
 #: Types that a file cannot hold, and why.
@@ -85,8 +87,8 @@ _VERSION = re.compile(r"[\w.\-]{1,40}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointConfig:
-    """One entry, checked. ``source`` is ``file:line``, for errors; ``options`` is what a simulated or
-    third-party endpoint is given on top."""
+    """One entry, checked. ``source`` is ``file:line``, for errors; ``options`` is what a simulated, http or
+    third-party endpoint is given on top; ``steps`` are those of a pipeline."""
 
     name: str
     type: str
@@ -102,6 +104,7 @@ class EndpointConfig:
     limits: Limits = field(default_factory=Limits)
     batch: BatchOptions | None = None
     options: Mapping[str, JSON] = field(default_factory=dict)
+    steps: tuple[StepConfig, ...] = ()
     source: str = ""
 
 
@@ -131,7 +134,7 @@ def load_endpoints(path: Path, *, types: Iterable[str] = ()) -> dict[str, Endpoi
             first = found[config.name].source
             raise UsageError(f"{config.source}: a second endpoint {config.name!r}; the first is at {first}")
         found[config.name] = config
-    return found
+    return linked(found)
 
 
 class _Lines:
@@ -212,6 +215,7 @@ class _Entry:
             ),
             batch=self._batch(),
             options=self._options(kind),
+            steps=self._steps() if kind == "pipeline" else (),
             source=self._where(),
         )
 
@@ -342,6 +346,12 @@ class _Entry:
         if not isinstance(options, dict):
             raise self.wrong(("options",), "options must map names to values")
         return options
+
+    def _steps(self) -> tuple[StepConfig, ...]:
+        try:
+            return read_steps(self._entry.get("steps"))
+        except Misplaced as error:
+            raise self.wrong(error.place, str(error)) from None
 
     def _http(self) -> dict[str, JSON]:
         options = {key: self._entry[key] for key in HTTP_KEYS if key in self._entry}

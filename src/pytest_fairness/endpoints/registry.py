@@ -139,6 +139,14 @@ def http_type(config: EndpointConfig) -> Endpoint:
     return HttpEndpoint(config)
 
 
+def pipeline_type(config: EndpointConfig) -> Endpoint:
+    """Steps that hand a text on; :func:`create_endpoint` has made the endpoints that they name."""
+    from pytest_fairness.endpoints.pipeline import PipelineEndpoint, PipelineStep
+
+    steps = [PipelineStep(step.of, step.prompt, step.system) for step in config.steps]
+    return PipelineEndpoint(steps, name=config.name)
+
+
 #: Type → factory, of the types that come with the package.
 BUILT_IN_TYPES: Mapping[str, Factory] = {
     SIMULATED: simulated_type,
@@ -148,6 +156,7 @@ BUILT_IN_TYPES: Mapping[str, Factory] = {
     "azure": azure_type,
     "litellm": litellm_type,
     "http": http_type,
+    "pipeline": pipeline_type,
 }
 
 
@@ -163,6 +172,10 @@ def create_endpoint(
         raise UsageError(f"{config.source}: {unknown('type', config.type, factories)}")
     if config.concurrency is None and concurrency is not None:
         config = replace(config, concurrency=concurrency)
+    made = (
+        replace(step, of=create_endpoint(step.of, types=types, concurrency=concurrency)) for step in config.steps
+    )
+    config = replace(config, steps=tuple(made))
     endpoint = factories[config.type](config)
     if not isinstance(endpoint, Endpoint):
         raise UsageError(
