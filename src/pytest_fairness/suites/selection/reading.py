@@ -123,4 +123,8 @@ def by_class(frame: pd.DataFrame, by: str, classes: Classes) -> pd.DataFrame:
     first, second = frame["first"].map(value), frame["second"].map(value)
     chosen = frame["chosen"].map({**value, NEITHER: NEITHER})
     table = frame.assign(first=first, second=second, chosen=chosen.astype(object).where(chosen.notna(), None))
+    if "repetition" in table.columns:
+        # Pairs of groups that are one pair of the class may be asked with the same names (by label alone all groups
+        # have the same neutral ones, the placebo has stand-ins): trials of their own, although they look alike now.
+        table = table.assign(repetition=[f"{at}" for at in range(len(table))])
     return table[first.ne(second).to_numpy()]
