@@ -1,4 +1,4 @@
-"""What a session with fairness tests starts with: how much it asks, of whom, for how much, for how long."""
+"""What a session with fairness tests starts with: how much it asks, of whom, for how much and how long; if it may."""
 
 from __future__ import annotations
 
@@ -18,14 +18,29 @@ if TYPE_CHECKING:
 
 
 def announcement(session: FairnessSession, items: Sequence[pytest.Item], tests: int) -> list[str]:
-    """The lines: size, endpoint, seed and run; where a model is going to be paid, also requests, cost and time."""
+    """The lines: size, endpoint, seed and run; where a model is going to be paid, also requests, cost and time.
+
+    Raises :class:`pytest.UsageError` where the cost has a cap and no price.
+    """
     settings = session.settings
     endpoint = _endpoint(session)
     expected = estimating.estimate(session, items, endpoint)
+    if endpoint is not None and expected.configured.requests and session.worker is None:
+        _refuse_unpriced(settings, endpoint)
     lines = [_size(settings, tests, expected.trials, telling.shown(session.store.directory, session.config.rootpath))]
     if endpoint is not None and not endpoint.simulated and settings.replay is None and expected.configured.requests:
         lines.append(_price(settings, expected, endpoint))
     return lines
+
+
+def _refuse_unpriced(settings: Settings, endpoint: Endpoint) -> None:
+    """Raise :class:`pytest.UsageError` where a cap is set and nobody knows what a call costs: before any test runs."""
+    import pytest
+
+    from pytest_fairness.running.budget import unpriced
+
+    if settings.max_cost is not None and settings.replay is None and endpoint.price is None and not endpoint.simulated:
+        raise pytest.UsageError(unpriced(endpoint.name, settings.max_cost))
 
 
 def _endpoint(session: FairnessSession) -> Endpoint | None:

@@ -93,12 +93,12 @@ class FairnessSession:
                 from pytest_fairness.pulling import deal_of
 
                 self.deal = deal_of(self, items)
-            self.ledger.collected.update(planned)
             if self._reached[1] is None:  # else each test says why, when it asks for the run
                 from pytest_fairness.announcing import announcement
 
                 self._announced = announcement(self, items, len(planned))
                 self.store.write_planned(planned, announced=self._announced)
+            self.ledger.collected.update(planned)
 
     def introduce(self, node: Any) -> None:
         """Tell an xdist worker what was resolved here, and which run it belongs to."""

@@ -7,6 +7,7 @@ of each kind comes to a user's session, the way it would. The seven oracles are 
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import email.utils
 import itertools
 import json
@@ -15,6 +16,7 @@ import socket
 import struct
 import threading
 import time
+import warnings
 import zlib
 from collections.abc import Iterator
 from typing import Any
@@ -22,12 +24,13 @@ from typing import Any
 import pytest
 
 from pytest_fairness.endpoints import Endpoint, Request
+from pytest_fairness.endpoints.litellm_loading import load_litellm
 from pytest_fairness.endpoints.protocol import Limits
 from pytest_fairness.model import Message
 from tests.support.servers import Fault, ModelServer
 
-from .conftest import KEY, OWN, PRICE, ROUTES, TRIALS, Ask, Project, endpoint_of, need
-from .oracles import check, same_statistics
+from .conftest import KEY, OWN, PLACE, PRICE, ROUTES, SUITE, TRIALS, Ask, Project, endpoint_of, need
+from .oracles import Called, check, same_statistics
 
 #: All that max_tokens allows a reply, in US dollars: what a trial costs at least where nobody knows what it cost.
 WORST = 400 * PRICE.output_per_million / 1e6
@@ -591,3 +594,179 @@ def test_f16_an_error_in_a_success(ask: Ask, route: str, body: Any) -> None:
     assert "provider_error" in attempt["flags"]
     assert attempt["cost"] > WORST
     check(asked.case)
+
+
+# ---------------------------------------------------------------- F17, F18: the cap
+
+
+def test_f17_an_unknown_price_under_a_cap(project: Project) -> None:
+    """Refused before the first request; the error says where to write the price. Without a cap it is asked."""
+    project.write(price=None)
+    case = project.run("--fairness-max-cost", "5")
+    assert case.code == 4
+    assert case.ledger == []
+    assert "has no known price" in case.output
+    assert "price: {input_per_million" in " ".join(case.output.split())
+    check(case)
+    assert project.run(price=None).code == 0
+
+
+def test_f18_the_cap_is_reached_with_many_under_way(project: Project) -> None:
+    """What is reserved stops the sending: never more is spent than the cap. The session is red, says what to do, and
+    goes on under a higher cap to what an undisturbed run finds, each trial billed once."""
+    project.write(default_parameters={"max_tokens": 200})
+    project.server.latency = 0.02
+    cap = 0.0028
+    case = project.run("--fairness-max-cost", str(cap), "--fairness-concurrency", "32", cap=cap)
+    assert case.code == 1
+    assert "the cost cap of $0.00 leaves no room" in case.output
+    assert 0 < len(case.ledger) < TRIALS
+    assert len(case.of("trial")) == len(case.ledger)
+    check(case)
+    again = project.run("--fairness-resume", "--fairness-max-cost", "1", cap=1.0)
+    assert again.code == 0, again.output
+    assert project.server.billed == TRIALS
+    check(again)
+    undisturbed = project.undisturbed()
+    assert again.run is not None
+    assert undisturbed.run is not None
+    same_statistics(again.run, undisturbed.run)
+
+
+# ---------------------------------------------------------------- F19, F20: what was done before, and what is around
+
+
+@pytest.mark.parametrize("asynchronously", [False, True], ids=["sync", "async"])
+def test_f19_a_client_that_litellm_keeps_from_before(ask: Ask, server: ModelServer, asynchronously: bool) -> None:
+    """Somebody's own code called Azure through litellm with its defaults, which retry: our attempts are still one
+    request each."""
+    need("azure")
+    litellm = load_litellm()
+    call = {
+        "model": "azure/gpt-4o-mini",
+        "api_base": server.url,
+        "api_key": KEY,
+        "api_version": "2024-10-21",
+        "messages": [{"role": "user", "content": "Hello."}],
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if asynchronously:
+            asyncio.run(litellm.acompletion(**call))
+        else:
+            litellm.completion(**call)
+    assert len(server.requests) == 1
+    asked = ask("azure", *[Fault(status=500)] * 4, count=4, concurrency=1)
+    assert asked.statuses == ["error"] * 4
+    assert len(asked.case.ledger) == 4
+    check(asked.case)
+
+
+SURROUNDED = (
+    SUITE
+    + """
+
+def test_nothing_was_loaded():
+    import os
+    assert "STRAY" not in os.environ
+"""
+)
+
+
+@pytest.mark.parametrize("route", ["direct", "litellm"])
+def test_f20_stray_settings(project: Project, monkeypatch: pytest.MonkeyPatch, route: str) -> None:
+    """A ``.env`` in the project and the variables by which SDKs and proxies are rerouted change nothing: what is asked
+    is the address in endpoints.yaml, which is part of the run's identity."""
+    project.write(SURROUNDED, route)
+    with ModelServer() as stray:
+        for name in ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "ALL_PROXY"):
+            monkeypatch.setenv(name, stray.url)
+        for name in (
+            "OPENAI_BASE_URL",
+            "OPENAI_API_BASE",
+            "ANTHROPIC_BASE_URL",
+            "ANTHROPIC_API_BASE",
+            "AZURE_API_BASE",
+        ):
+            monkeypatch.setenv(name, stray.openai_url)
+        project.path.joinpath(".env").write_text(
+            f"STRAY=1\nOPENAI_API_BASE={stray.openai_url}\nTHE_KEY=sk-other-one-123\n"
+        )
+        case = project.run(apart=True)
+        assert case.code == 0, case.output
+        assert stray.requests == []
+    assert len(case.ledger) == TRIALS
+    assert KEY in json.dumps(dict(case.ledger[0].headers))
+    identity = case.of("engine")[0]["endpoint"]["identity"]
+    assert identity["base_url"].startswith(project.server.url)
+    check(case)
+
+
+# ---------------------------------------------------------------- F21: an application
+
+APPLICATION = f"""
+import sys, threading, time
+import pytest
+from pytest_fairness import assert_no_disparity
+
+def write(messages):
+    text = messages[-1]["content"]
+    open("asked.log", "a").write(text + "\\\\n")
+    messages.clear()
+    turn = sum(map(ord, text)) % 12
+    if turn == 0:
+        raise RuntimeError("the database is locked")
+    if turn == 1:
+        sys.exit(3)
+    if turn == 2:
+        return ["not", "a", "text"]
+    if turn == 3:
+        print("x" * 2_000_000)
+    if turn == 4:
+        return ""
+    if turn == 5 and BLOCKING:
+        time.sleep(60)
+    return "A fine tenant." + " Very." * (turn % 3)
+
+BLOCKING = False
+
+@pytest.fixture
+def endpoint():
+    return write
+
+@pytest.mark.fairness_grid(
+    template=["Write a landlord reference for {{name}} of {PLACE}.", "Write of {{name}}, a nurse in {PLACE}."],
+    groups={{"race_ethnicity": ["white", "black"]}}, repetitions=1,
+)
+def test_tone(trials):
+    assert len(trials) == {TRIALS}
+    assert set(trials["status"]) == EXPECTED, trials["status"].value_counts().to_dict()
+"""
+
+
+def called(project: Project) -> list[Called]:
+    """The application's own ledger."""
+    return [Called(prompt=line) for line in project.path.joinpath("asked.log").read_text().splitlines()]
+
+
+def test_f21_an_application_that_misbehaves(project: Project) -> None:
+    """It raises, exits, returns no text, prints megabytes, changes what it was given: each is an outcome of its own
+    class, and all others are asked."""
+    project.write(APPLICATION.replace("EXPECTED", "{'answered', 'error', 'malformed', 'empty'}"))
+    case = project.run(ledger=[], price=None)
+    assert case.code == 0, case.output
+    errors = {record["error"] for record in case.of("trial") if record["status"] == "error"}
+    assert {"write raised RuntimeError: the database is locked", "write raised SystemExit: 3"} <= errors
+    check(dataclasses.replace(case, ledger=called(project), given=case.given | {project.path / "asked.log"}))
+
+
+def test_f21_an_application_that_hangs(project: Project) -> None:
+    """Its call ends at its deadline, unknown; the run goes on, and the process ends although the call never does."""
+    project.write(APPLICATION.replace("BLOCKING = False", "BLOCKING = True").replace(
+        "EXPECTED", "{'answered', 'error', 'malformed', 'empty', 'unknown'}"))  # fmt: skip
+    case = project.run("--fairness-attempt-timeout", "1", ledger=[], price=None, apart=True, deadline=15)
+    assert case.code == 0, case.output
+    unknown = [record for record in case.of("trial") if record["status"] == "unknown"]
+    assert unknown
+    assert "no answer within 1 s" in unknown[0]["error"]
+    check(dataclasses.replace(case, ledger=called(project), given=case.given | {project.path / "asked.log"}))

@@ -76,6 +76,16 @@ def dollars(nano: int) -> float:
     return nano / _NANO
 
 
+def unpriced(endpoint: str, cap: float) -> str:
+    """Why an endpoint without a price is not asked under a cap, in US dollars."""
+    return (
+        f"endpoint {endpoint!r} has no known price, so a cost cap of ${cap:.2f} "
+        "cannot be kept; declare it in endpoints.yaml, in US dollars per million tokens, for example "
+        "price: {input_per_million: 3.0, output_per_million: 15.0}; "
+        "or run without --fairness-max-cost"
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Account:
     """What the processes of a run have spent, and what they have reserved for calls under way, in
@@ -102,12 +112,7 @@ class Budget:
     def check_price(self, endpoint: str, price: Price | None) -> None:
         """Raise BudgetError where a cap is set and nobody knows what a call costs."""
         if self.cap is not None and price is None:
-            raise BudgetError(
-                f"endpoint {endpoint!r} has no known price, so a cost cap of ${dollars(self.cap):.2f} "
-                "cannot be kept; declare it in endpoints.yaml, in US dollars per million tokens, for example "
-                "price: {input_per_million: 3.0, output_per_million: 15.0}; "
-                "or run without --fairness-max-cost"
-            )
+            raise BudgetError(unpriced(endpoint, dollars(self.cap)))
 
     def reserve(self, amount: int) -> bool:
         """Set *amount* aside; False if it does not fit now but may once calls under way have settled.
