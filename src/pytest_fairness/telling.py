@@ -164,6 +164,10 @@ def write_reports(store: RunStore, book: Ledger) -> Path:
     _keep_earlier(store.directory)
     write_results(store.directory, store.manifest(), book.to_dict())
     write_html(store.directory)
+    if (store.directory / "selection.json").exists():
+        from pytest_fairness.suites.selection.page import write_selection_page
+
+        write_selection_page(store.directory)
     return store.directory
 
 
@@ -180,7 +184,9 @@ def summary(run: Path, root: Path) -> list[str]:
     from pytest_fairness.reports.results import read_results
     from pytest_fairness.reports.text import summary_lines
 
-    return summary_lines(read_results(run), shown(run / "report.html", root))
+    lines = summary_lines(read_results(run), shown(run / "report.html", root))
+    page = run / "selection.html"
+    return [*lines, f"selection: {shown(page, root)}"] if page.exists() else lines
 
 
 def is_whole(config: pytest.Config) -> bool:
