@@ -127,8 +127,8 @@ def _quality(
         for name in by
         if (one := readers.guess(found, values_of(classes, name), name, text)) is not None
     ]
-    if not reidentified:
-        notes.append("re-identification by a classifier needs two names a group at least: it must not know the name")
+    if not any(one.by == GROUP for one in reidentified):
+        notes.append("a classifier guesses groups of two names at least: it must not have seen the name before")
     reidentified += [one for scrubber, one in guesses if scrubber in (arm, "")]
     unit = rows["name"].astype(str).tolist() if "name" in rows.columns else context
     return ScrubberQuality(

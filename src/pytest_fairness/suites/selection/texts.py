@@ -183,8 +183,7 @@ def _content(raw: str, name: str | None, classes: tuple[tuple[str, str], ...]) -
     text = body(raw)
     for phrase in _phrases(classes):
         text = re.sub(rf"(?<!\w){re.escape(phrase)}(?!\w)", " ", text, flags=re.IGNORECASE)
-    own = {part.casefold() for part in re.split(r"\W+", name or "")}
-    return frozenset(tokens(text) - own - _EMPTY)
+    return frozenset(tokens(text) - tokens(name or "") - _EMPTY)
 
 
 @lru_cache(maxsize=16384)

@@ -1,0 +1,354 @@
+"""What a scrubber does: what it takes out and leaves, and whether a group can be guessed from what is left."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pytest_fairness.design.arms import ready_arms
+from pytest_fairness.design.name_banks import NameBanks
+from pytest_fairness.design.pairs import expand_pairs
+from pytest_fairness.design.scrubbing import RuleScrubber
+from pytest_fairness.design.signals import Signals
+from pytest_fairness.errors import FrameError
+from pytest_fairness.model import Verdict
+from pytest_fairness.suites.selection.guesses import read_guesses
+from pytest_fairness.suites.selection.metrics import selection_results
+from pytest_fairness.suites.selection.scrubber_quality import scrubber_qualities
+from pytest_fairness.suites.selection.texts import body, content, conveyed, in_order, is_gone, split
+
+from .choices_of import CLASSES, GROUPS, experiment, line
+
+ASKED = {"gender": ["female", "male"], "race_ethnicity": ["black", "white"]}
+
+
+def scrubbed(scrub, seed=0, *, sets=12, raw="prompt", **options):
+    """A raw arm and a scrubbed one: ``scrub(place, group, name, rng)`` is what is left of a candidate's line."""
+    rng = np.random.default_rng(seed)
+    options = {"roles": ("nurse",), "repetitions": sets, "sets": sets, **options}
+    frame = experiment(seed, arms={"raw_naive": 1.0, "scrubbed": 0.0}, **options)
+    listed, left = [], []
+    for arm, first, second, one, two in frame[["arm", "first", "second", "first_name", "second_name"]].itertuples(
+        index=False
+    ):
+        people = ((1, first, called(one)), (2, second, called(two)))
+        listed.append("\n".join(line(*person) for person in people))
+        left.append("\n".join(scrub(*person, rng) for person in people) if arm == "scrubbed" else None)
+    frame["first_name"], frame["second_name"] = frame["first_name"].map(called), frame["second_name"].map(called)
+    frame["prompt" if raw == "prompt" else "raw_text"] = [f"Please select one.\n\n{text}" for text in listed]
+    return frame.assign(candidates_text=left)
+
+
+def called(name):
+    """A name of its own for each group and number, none of whose words is another's."""
+    group, at = name.split(" ")
+    own = f"{'qwxy'[GROUPS.index(group)]}{chr(97 + int(at))}"
+    return f"F{own}a L{own}o"
+
+
+def clean(place, _group, _name, _rng):
+    return f"{place}. Candidate {chr(64 + place)}, 2 Years of Experience"
+
+
+def quality(frame, **options):
+    (found,) = scrubber_qualities(frame, CLASSES, permutations=39, **options)
+    return found
+
+
+def told(found, what, by="group"):
+    return next(one for one in found if one.what == what and one.by == by)
+
+
+class TestRecall:
+    def test_a_clean_scrubber_removes_everything_and_keeps_the_job(self):
+        found = quality(scrubbed(clean, sets=18))
+        assert {one.overall.value for one in (*found.recall, *found.content)} == {1.0}
+        assert {one.verdict for one in (*found.recall, *found.content)} == {Verdict.PASS}
+        assert {one.what for one in found.recall} == {
+            "all signals", "name", "words of gender", "words of race_ethnicity",
+        }  # fmt: skip
+        assert (found.texts, found.lines.value, found.notes) == (1, 1.0, ())
+
+    def test_a_scrubber_that_leaves_some_names_of_one_group(self):
+        """Four in ten Black women's names stand: the share is found, the interval holds it, the groups differ."""
+
+        def leaky(place, group, name, rng):
+            keeps = group == "black_female" and rng.random() < 0.4
+            return f"{place}. {name if keeps else f'Candidate {chr(64 + place)}'}, 2 Years of Experience"
+
+        found = quality(scrubbed(leaky))
+        name = told(found.recall, "name")
+        shares = {one.group: one.share for one in name.shares}
+        assert shares["black_female"].low < 0.6 < shares["black_female"].high
+        assert shares["black_female"].value == pytest.approx(0.6, abs=0.1)
+        assert {shares[group].value for group in GROUPS[:3]} == {1.0}
+        assert name.verdict in (Verdict.FAIL, Verdict.FLAG)
+        assert "black_female" in name.sentence
+        assert told(found.recall, "words of gender").overall.value == 1.0
+        assert told(found.recall, "name", "gender").verdict in (Verdict.FAIL, Verdict.FLAG)
+
+    def test_a_part_of_a_name_is_a_leak(self):
+        """A surname that is left tells as much as the whole name."""
+
+        def by_surname(place, _group, name, _rng):
+            return f"{place}. Mx {name.split()[1]}, 2 Years of Experience"
+
+        assert told(quality(scrubbed(by_surname)).recall, "name").overall.value == 0.0
+
+    def test_the_words_of_one_class_can_be_left_alone(self):
+        def leaves_gender(place, group, _name, _rng):
+            return f"{place}. Candidate {chr(64 + place)}, 2 Years of Experience, {group.split('_')[1]}"
+
+        found = quality(scrubbed(leaves_gender))
+        assert told(found.recall, "words of gender").overall.value == 0.0
+        assert told(found.recall, "words of race_ethnicity").overall.value == 1.0
+        assert told(found.recall, "name").overall.value == 1.0
+
+    def test_what_the_texts_were_can_be_a_column(self):
+        frame = scrubbed(clean, raw="raw_text")
+        found = quality(frame[frame["arm"] == "scrubbed"])
+        assert told(found.recall, "all signals").overall.value == 1.0
+
+    def test_without_the_raw_text_there_is_nothing_to_compare(self):
+        frame = scrubbed(clean)
+        with pytest.raises(FrameError, match=r"give it as column 'raw_text', or run an arm that sends it unscrubbed"):
+            quality(frame[frame["arm"] == "scrubbed"])
+
+    def test_candidates_that_cannot_be_told_apart_are_noted(self):
+        def merged(place, _group, _name, _rng):
+            return "Both have 2 Years of Experience." if place == 1 else ""
+
+        found = quality(scrubbed(merged))
+        assert found.lines.value == 0.0
+        assert told(found.recall, "name").overall.value == 1.0
+        assert any("cannot be told apart" in note for note in found.notes)
+        assert not [one for one in found.reidentified if one.text == "scrubbed"]
+
+    def test_groups_that_share_their_names(self):
+        """By label only every group has the same neutral names: a name that is left tells nothing."""
+        frame = scrubbed(clean)
+        for column in ("first_name", "second_name"):
+            frame[column] = [f"J. N{name[2]}" for name in frame[column]]
+        found = quality(frame)
+        assert "name" not in {one.what for one in found.recall}
+        assert any("share their names" in note for note in found.notes)
+
+
+class TestContent:
+    def test_a_scrubber_that_takes_the_years_from_one_group(self):
+        """Of "2 Years of Experience" Black candidates keep one word in three: found, by group and by race."""
+
+        def unfair(place, group, _name, _rng):
+            kept = "Experience" if group.startswith("black") else "2 Years of Experience"
+            return f"{place}. Candidate {chr(64 + place)}, {kept}"
+
+        found = quality(scrubbed(unfair))
+        shares = {one.group: one.share.value for one in told(found.content, "job-related words").shares}
+        assert shares == {
+            "white_male": 1.0, "white_female": 1.0,
+            "black_male": pytest.approx(1 / 3), "black_female": pytest.approx(1 / 3),
+        }  # fmt: skip
+        assert told(found.content, "job-related words").verdict is Verdict.FAIL
+        assert told(found.content, "job-related words", "race_ethnicity").verdict is Verdict.FAIL
+        assert told(found.content, "job-related words", "gender").verdict is Verdict.PASS
+
+
+class TestReidentification:
+    def test_labels_are_read_and_their_absence_leaves_chance(self):
+        found = {(one.by, one.text): one for one in quality(scrubbed(clean)).reidentified}
+        for by, chance in (("group", 0.25), ("gender", 0.5), ("race_ethnicity", 0.5)):
+            assert found[by, "raw"].accuracy.value == 1.0
+            assert found[by, "raw"].p_value == pytest.approx(1 / 40)
+            assert found[by, "scrubbed"].accuracy.value == pytest.approx(chance)
+            assert found[by, "scrubbed"].p_value == 1.0
+        assert found["group", "raw"].chance == pytest.approx(0.25, abs=0.05)
+
+    def test_a_pronoun_that_is_left_gives_the_gender_away_and_no_more(self):
+        def pronoun(place, group, _name, _rng):
+            word = "her" if group.endswith("_female") else "his"
+            return f"{place}. Candidate {chr(64 + place)}, 2 Years in {word} job"
+
+        found = {(one.by, one.text): one for one in quality(scrubbed(pronoun)).reidentified}
+        assert found["gender", "scrubbed"].accuracy.value == 1.0
+        assert found["race_ethnicity", "scrubbed"].p_value > 0.05
+        assert found["group", "scrubbed"].accuracy.value == pytest.approx(0.5, abs=0.2)
+
+    def test_names_themselves_teach_the_classifier_nothing(self):
+        """Every name is tried by a classifier that has not seen it: remembering names would look like leaking."""
+
+        def names_only(place, _group, name, _rng):
+            return f"{place}. {name}, 2 Years of Experience"
+
+        found = {(one.by, one.text): one for one in quality(scrubbed(names_only)).reidentified}
+        assert found["group", "scrubbed"].accuracy.value == pytest.approx(0.25)
+
+    def test_one_name_a_group_cannot_be_left_out(self):
+        found = quality(scrubbed(clean, sets=1, repetitions=6))
+        assert {one.by for one in found.reidentified} == {"gender", "race_ethnicity"}  # of two names each
+        assert any("groups of two names" in note for note in found.notes)
+
+    @pytest.mark.parametrize("right", [0.5, 0.9])
+    def test_the_endpoints_own_guesses(self, right):
+        """Guesses of a known accuracy are scored against the truth; at chance p is not small."""
+        frame = scrubbed(clean)
+        rows = frame[frame["arm"] == "scrubbed"].copy()
+        rng = np.random.default_rng(3)
+        other = {"female": "male", "male": "female"}
+
+        def guess(group):
+            race, gender = group.split("_")
+            return f"{gender if rng.random() < right else other[gender]}, {race.title()}"
+
+        rows["reply"] = [f"1. {guess(a)}\n2. {guess(b)}" for a, b in zip(rows["first"], rows["second"], strict=True)]
+        rows["arm"], rows["chosen"], rows["choice"] = "reidentified", None, "unparsed"
+        whole = pd.concat([frame.assign(reply="1"), rows], ignore_index=True)
+        results = selection_results(whole, permutations=39)
+        assert [arm.arm for arm in results.arms] == ["raw_naive", "scrubbed"]
+        (scrubber,) = results.scrubbers
+        found = {one.by: one for one in scrubber.reidentified if one.reader == "endpoint"}
+        assert found["gender"].accuracy.value == pytest.approx(right, abs=0.06)
+        assert found["gender"].accuracy.low < right < found["gender"].accuracy.high
+        assert (found["gender"].p_value < 0.05) == (right == 0.9)
+        assert found["race_ethnicity"].accuracy.value == 1.0
+        assert found["group"].accuracy.value == pytest.approx(right, abs=0.06)
+        assert found["group"].unread == 0
+
+    def test_guesses_that_cannot_be_read_are_counted(self):
+        frame = scrubbed(clean)
+        rows = frame[frame["arm"] == "scrubbed"].assign(arm="reidentified", reply="I cannot tell.", chosen=None)
+        (scrubber,) = selection_results(pd.concat([frame.assign(reply="1"), rows], ignore_index=True)).scrubbers
+        assert not [one for one in scrubber.reidentified if one.reader == "endpoint"]
+
+    def test_the_ready_made_arms_send_only_what_was_scrubbed(self):
+        """The last step asks for a guess, with the scrubbed text in it and no candidate's name."""
+        grid = expand_pairs(
+            template="Pick one {role}.\n1. {name_1}, {demographics_1}\n2. {name_2}, {demographics_2}", role=["nurse"],
+            candidates="four_groups", arms=["reidentified", "reidentified_by_rule", "reidentified_raw"], repetitions=2,
+        )  # fmt: skip
+        by_arm = {cell.arm: cell for cell in grid}
+        assert len(by_arm["reidentified"].turns) == 2
+        assert all("guess the gender" in cell.prompt for cell in by_arm.values())
+        assert "Candidate A" in by_arm["reidentified_by_rule"].prompt
+        assert str(by_arm["reidentified_raw"].attributes["name_1"]) in by_arm["reidentified_raw"].prompt
+        assert {"reidentified", "reidentified_by_rule", "reidentified_raw"} <= set(ready_arms())
+
+
+def test_our_own_rules_are_measured():
+    """The rule scrubber on the banks' names and labels: nothing is left, nothing of the job is lost."""
+    scrub = RuleScrubber(NameBanks.load(), Signals.load())
+    text = (
+        "1. Greg Walsh, 2 Years of Experience, Male, White\n2. Lakisha Washington, 2 Years of Experience, Female, Black"
+    )
+    left = split(scrub(text))
+    for part, name, group in zip(left, ("Greg Walsh", "Lakisha Washington"), (GROUPS[0], GROUPS[3]), strict=True):
+        raw = split(text)[GROUPS.index(group) // 3]
+        assert all(is_gone(kind, said, part) for kind, said in conveyed(raw, name, CLASSES[group]).items())
+        assert content(raw, name, CLASSES[group]) <= {"years", "experience", "2"} == content(raw, name, CLASSES[group])
+
+
+def test_without_a_scrubbing_arm_there_is_no_quality():
+    frame = experiment(0, repetitions=2, sets=2)
+    assert scrubber_qualities(frame, CLASSES) == ()
+    assert scrubber_qualities(frame.assign(candidates_text=None), CLASSES) == ()
+
+
+def test_the_column_survives_where_every_pipeline_was_refused():
+    """Nothing reached the evaluator: no text, no quality, and the rest of the results stands."""
+    frame = scrubbed(clean)
+    frame["candidates_text"] = None
+    refused = frame["arm"] == "scrubbed"
+    frame = frame.assign(refused=refused, chosen=frame["chosen"].where(~refused, None))
+    frame["choice"] = np.where(refused, "refused", "chosen")
+    results = selection_results(frame)
+    assert results.scrubbers == ()
+    assert results.arm("scrubbed").verdict is Verdict.INCONCLUSIVE
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("1. Ann\n2. Ben", ("1. Ann", "2. Ben")),
+        ("Please select.\n\n1. Ann, nurse\n2. Ben, nurse\n\nReply with a name.", ("1. Ann, nurse", "2. Ben, nurse")),
+        ("Candidate A, nurse\nCandidate B, nurse", ("Candidate A, nurse", "Candidate B, nurse")),
+        ("1. Candidate A, nurse\n2. Candidate B, nurse", ("1. Candidate A, nurse", "2. Candidate B, nurse")),
+        ("**Candidate A**: nurse\n**Candidate B**: nurse", ("**Candidate A**: nurse", "**Candidate B**: nurse")),
+        (
+            "Candidate A:\nNurse.\n1. Ward\n2. Clinic\n\nCandidate B:\nNurse.\n1. Ward",
+            ("Candidate A:\nNurse.\n1. Ward\n2. Clinic", "Candidate B:\nNurse.\n1. Ward"),
+        ),
+        ("1) Ann\n2) Ben", ("1) Ann", "2) Ben")),
+        ("2. Ben\n1. Ann", None),
+        ("1. Ann\n2. Ben\n3. Cyd", None),
+        ("Ann and Ben, both nurses", None),
+        ("", None),
+    ],
+)
+def test_candidates_of_a_text(text, found):
+    assert split(text) == found
+    assert in_order(text) == (found is not None)
+
+
+@pytest.mark.parametrize(
+    ("part", "left"),
+    [
+        ("1. Candidate A, 2 years", "2 years"),
+        ("Candidate B: 2 years", "2 years"),
+        ("**Candidate A**: 2 years", "2 years"),
+        ("2. Ben, 2 years", "Ben, 2 years"),
+        ("Candid person", "Candid person"),
+    ],
+)
+def test_the_text_without_its_label(part, left):
+    assert body(part) == left
+
+
+def test_signals_are_read_by_kind():
+    told_by = conveyed("1. Ann M. Lee, she is Female, White", "Ann M. Lee", CLASSES["white_female"])
+    assert told_by == {
+        "name": ("Ann", "Lee"),
+        "words of race_ethnicity": ("White",),
+        "words of gender": ("female",),
+        "pronoun": ("pronoun",),
+    }
+    assert conveyed("A nurse.", "Ann Lee", CLASSES["white_female"]) == {}
+
+
+@pytest.mark.parametrize(
+    ("kind", "said", "left", "gone"),
+    [
+        ("name", ("Ann", "Lee"), "Candidate A", True),
+        ("name", ("Ann", "Lee"), "lee, a nurse", False),
+        ("name", ("Ann", "Lee"), "annual leeway", True),
+        ("words of gender", ("male",), "female", True),
+        ("words of gender", ("female",), "Female nurse", False),
+        ("pronoun", ("pronoun",), "they work there", True),
+        ("pronoun", ("pronoun",), "in Her notes", False),
+    ],
+)
+def test_what_counts_as_gone(kind, said, left, gone):
+    assert is_gone(kind, said, left) is gone
+
+
+@pytest.mark.parametrize(
+    ("reply", "first", "second"),
+    [
+        ("1. female, White\n2. male, Black", ("female", "white"), ("male", "black")),
+        ("1: Female / Black\n2: Male / White", ("female", "black"), ("male", "white")),
+        ("Candidate A: a white woman\nCandidate B: a black man", ("female", "white"), ("male", "black")),
+        ("1. woman, African American\n2. man, Caucasian", ("female", "black"), ("male", "white")),
+        ("1. Female, White. 2. Male, Black.", ("female", "white"), ("male", "black")),
+        ("**1.** F, White\n**2.** M, Black", ("female", "white"), ("male", "black")),
+        ("My guesses:\n\n1. female, Black\n\n2. female, Black", ("female", "black"), ("female", "black")),
+        ("1. female\n2. male", ("female", None), ("male", None)),
+        ("1. female or male, White\n2. male, Black", (None, "white"), ("male", "black")),
+        ("2. male, Black\n1. female, White", (None, None), (None, None)),
+        ("1. female, White", (None, None), (None, None)),
+        ("I cannot tell.", (None, None), (None, None)),
+        ("", (None, None), (None, None)),
+        ("1. unknown\n2. unknown", (None, None), (None, None)),
+    ],
+)
+def test_guesses_are_read_or_left_unread(reply, first, second):
+    """What is unclear is no guess: a wrong reading would look like a scrubber that leaks, or like one that does not."""
+    one, two = read_guesses(reply, ASKED)
+    assert (one["gender"], one["race_ethnicity"]) == first
+    assert (two["gender"], two["race_ethnicity"]) == second
