@@ -13,23 +13,8 @@ from pytest_fairness.suites.selection.results import ArmContrast, ContrastPair, 
 if TYPE_CHECKING:
     import pandas as pd
 
-PROMPT_ALONE = "the evaluator's prompt alone"
-SCRUBBING = "scrubbing beyond the prompt"
-TOGETHER = "the prompt and scrubbing together"
-
 Contrast = tuple[str, str, str]
 """The treated arm, the control, and what the difference between them isolates."""
-
-
-def default_contrasts(arms: Sequence[str]) -> tuple[Contrast, ...]:
-    """Those of the three-arm design that *arms* allow; every arm called ``scrubbed…`` is one that scrubs."""
-    naive, matched = "raw_naive", "raw_matched"
-    scrubbing = [arm for arm in arms if arm.startswith("scrubbed")]
-    found: list[Contrast] = [(matched, naive, PROMPT_ALONE)] if {naive, matched} <= set(arms) else []
-    for arm in scrubbing:
-        found += [(arm, matched, SCRUBBING)] if matched in arms else []
-        found += [(arm, naive, TOGETHER)] if naive in arms else []
-    return tuple(found)
 
 
 def contrasts_of(

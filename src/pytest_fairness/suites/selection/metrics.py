@@ -31,7 +31,8 @@ from pytest_fairness.statistics.selection import (
     selection_rates,
     units_of,
 )
-from pytest_fairness.suites.selection.contrasts import Contrast, contrasts_of, default_contrasts
+from pytest_fairness.suites.selection.contrasts import Contrast, contrasts_of
+from pytest_fairness.suites.selection.design import contrasts as planned_contrasts
 from pytest_fairness.suites.selection.facts import cost_of, facts_of, requests_of
 from pytest_fairness.suites.selection.impact import four_fifths_of
 from pytest_fairness.suites.selection.reading import (
@@ -110,11 +111,13 @@ def selection_results(
     results = tuple(
         _arm(choosing[choosing["arm"] == arm], arm, known, axes, alpha=alpha, correction=correction) for arm in told
     )
-    wanted = default_contrasts(told) if contrasts is None else tuple(contrasts)
+    planned = [(one.treated, one.control, one.isolates) for one in planned_contrasts(told)]
     return SelectionResults(
         run=facts_of(frame, choosing, groups, known, arms, names_design),
         arms=results,
-        contrasts=contrasts_of(choosing, wanted, known, alpha=alpha, correction=correction),
+        contrasts=contrasts_of(
+            choosing, planned if contrasts is None else contrasts, known, alpha=alpha, correction=correction
+        ),
         scrubbers=scrubber_qualities(
             frame, known, alpha=alpha, correction=correction, permutations=permutations, seed=seed
         ),
