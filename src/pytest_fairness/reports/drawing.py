@@ -96,6 +96,14 @@ def label(words: str, y: float, left: float) -> str:
     return f'<text class="label" x="{left - 14:g}" y="{y + 4:g}">{shown}<title>{html(words)}</title></text>'
 
 
+def label_in_lines(words: str, x: float, y: float, width: int, most: int) -> str:
+    """The name of a row, ending at *x*, on as many lines as it takes, around *y*."""
+    lines = in_lines(words, width, most)
+    first = y + 4 - 7.5 * (len(lines) - 1)
+    shown = "".join(text(one, x, first + 15 * down, "label") for down, one in enumerate(lines))
+    return f"<g><title>{html(words)}</title>{shown}</g>"
+
+
 def left_of(labels: Iterable[str]) -> float:
     """Where the axis starts, so that the labels, cut if they must be, stand before it."""
     return 30 + LETTER * min(max((columns_of(visible(words)) for words in labels), default=0), LABEL)
@@ -109,7 +117,7 @@ def in_lines(words: str, width: int, most: int = 3) -> Sequence[str]:
             lines[-1] += part
         else:
             lines.append(part)
-    kept = [clipped(one.strip(), width) for one in lines[:most]]
+    kept = [clipped(one.strip(), width) for one in lines[:most]] or [""]
     if len(lines) > most:
         kept[-1] = clipped(kept[-1] + "……", width) if columns_of(kept[-1]) >= width else kept[-1] + "…"
     return kept

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 from pytest_fairness.model import Verdict
 from pytest_fairness.reports.axes import Scale, scale, symmetric, tick_label
+from pytest_fairness.reports.columns import columns_of
 from pytest_fairness.reports.drawing import (
+    LETTER,
     WIDTH,
     Picture,
-    label,
-    left_of,
+    in_lines,
+    label_in_lines,
     line,
     mark,
     picture,
@@ -21,6 +23,10 @@ from pytest_fairness.reports.drawing import (
 )
 
 ROW = 30
+#: A row whose name takes two lines.
+TALL = 38
+#: How wide a name may get before it is broken, and on how many lines.
+NAME, LINES = 34, 2
 HEADING = 34
 TOP = 32
 RIGHT = 590
@@ -78,14 +84,16 @@ def forest_picture(
     rows = [row for part in parts for row in part.rows]
     if not any(row.value is not None for row in rows):
         return None
-    left = left_of(row.label for row in rows)
+    names = [in_lines(row.label, NAME, LINES) for row in rows]
+    left = 30 + LETTER * max(columns_of(one) for lines_ in names for one in lines_)
+    height = TALL if any(len(lines_) > 1 for lines_ in names) else ROW
     ends = [end for row in rows for end in (row.value, row.low, row.high)]
     if around is None:
         places = scale([*ends, *(one.value for one in lines)], left, RIGHT, zero=rate)
     else:
         places = symmetric(ends, left, RIGHT, least=least, most=100 * least, around=around)
     shown = [part for part in parts if part.rows]
-    bottom = TOP + ROW * len(rows) + HEADING * sum(bool(part.heading) for part in shown)
+    bottom = TOP + height * len(rows) + HEADING * sum(bool(part.heading) for part in shown)
     body = [_axis(places, bottom, rate=rate), *(_reference(one, places, bottom) for one in lines)]
     y = TOP
     for part in shown:
@@ -95,8 +103,8 @@ def forest_picture(
             body.append(text(part.heading, 8, y + 21, "heading", HEADINGS))
             y += HEADING
         for row in part.rows:
-            body.append(_row(row, places, y + ROW // 2))
-            y += ROW
+            body.append(_row(row, places, y + height // 2))
+            y += height
     body.append(text(axis, (left + RIGHT) / 2, bottom + 42, "axis-label", 70))
     told = "; ".join(f"{part.heading}: {_told(part)}" if part.heading else _told(part) for part in shown)
     return picture(body, bottom + 52, identity, title=title, description=told, caption=caption)
@@ -107,7 +115,7 @@ def _told(part: Part) -> str:
 
 
 def _row(row: Row, places: Scale, y: int) -> str:
-    parts = [label(row.label, y, places.left)]
+    parts = [label_in_lines(row.label, places.left - 14, y, NAME, LINES)]
     kind = tone(row.verdict)
     if row.value is None:
         return "".join([*parts, text(row.words or "nothing to show", RIGHT + 14, y + 4, "side", SIDE)])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pytest_fairness.model import Verdict
 from pytest_fairness.reports.columns import columns_of
-from pytest_fairness.reports.drawing import LETTER, WIDTH, Picture, in_lines, mark, picture, text
+from pytest_fairness.reports.drawing import LETTER, WIDTH, Picture, in_lines, label_in_lines, mark, picture, text
 from pytest_fairness.reports.escaping import html, visible
 from pytest_fairness.reports.figures import percent
 
@@ -41,7 +41,7 @@ def matrix_picture(
     whole = {(b, a): _turned(square) for (a, b), square in found.items()} | found
     left = 24 + LETTER * min(max(columns_of(visible(name)) for name in shown), _NAME)
     width = max(min((WIDTH - left - 4) / len(shown), _WIDEST), _NARROWEST)
-    heads = [in_lines(name, max(int(width / LETTER), 4)) for name in shown]
+    heads = [in_lines(name, max(int(width / (LETTER + 0.5)), 4), 4) for name in shown]
     top = 16 * max(map(len, heads)) + 36
     body = [text("over …", left, 14, "hint")]
     for at, (name, lines) in enumerate(zip(shown, heads, strict=True)):
@@ -51,7 +51,7 @@ def matrix_picture(
         body.append(f"<g><title>{html(name)}</title>{''.join(spans)}</g>")
     for down, row in enumerate(shown):
         y = top + _HEIGHT * down
-        body.append(text(row, left - 12, y + _HEIGHT / 2 + 4, "label", _NAME))
+        body.append(label_in_lines(row, left - 12, y + _HEIGHT / 2, _NAME, 3))
         for across, column in enumerate(shown):
             body.append(_square(row, column, whole.get((row, column)), left + width * across, y, width))
     body.append(_legend({square.verdict for square in found.values()}, left, top + _HEIGHT * len(shown) + 26))
