@@ -46,7 +46,8 @@ def _step(given: JSON, number: int) -> StepConfig:
         if key not in _KEYS:
             raise Misplaced((*place, key), unknown("key", key, _KEYS))
         if not isinstance(value, str) or not value.strip():
-            raise Misplaced((*place, key), f"{key} must be a text" + (', in quotes: "{text}"' if key == "prompt" else ""))
+            hint = ', in quotes: "{text}"' if key == "prompt" else ""
+            raise Misplaced((*place, key), f"{key} must be a text{hint}")
     if "endpoint" not in given:
         raise Misplaced(place, "a step needs endpoint: the name of another entry")
     step = StepConfig(**given)  # type: ignore[arg-type]  # all of them are texts
