@@ -195,7 +195,7 @@ def test_a_step_that_asks_another_system_is_refused(server: BatchServer, ask: As
     other = endpoint_at(server, None, name="other")
     script = Pipeline(systems=(None, None), endpoints=(None, other))
     planned = [PlannedTrial(cell=cell(0, turns=("A", "B {text}")), script=script)]
-    with pytest.raises(UsageError, match="a step asks endpoint .other.: one trial cannot do both"):
+    with pytest.raises(UsageError, match=r"a step asks endpoint .other.: one trial cannot do both"):
         ask(planned)
     step = Pipeline(systems=(None, None), endpoints=(None, endpoint_at(server, name="batched")))
     with pytest.raises(EndpointError, match="is asked in batches alone"):
