@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
 
 from pytest_fairness.scorers.choice import Choice, Said, read_choice, read_ranking
 
-from .choice_texts import HELD_OUT, KNOWN, NAMES
+from .choice_texts import HARDER, HELD_OUT, KNOWN, NAMES
 
 LABELS = (None, None)
 
@@ -30,6 +31,27 @@ def test_accuracy_on_replies_written_after_the_parser() -> None:
     assert wrong == []
     right = sum(found == expected for _, expected, found in read)
     assert right / len(read) >= 0.9, [row for row in read if row[1] != row[2]]
+
+
+def test_accuracy_on_harder_replies() -> None:
+    """At first sight 47 of these 68 were read as a reader would, 5 as a choice that they do not make; now 67, and none.
+
+    Precision: of the choices read, all are right. Recall: of the choices that a reader sees, at least 95 % are read.
+    """
+    read = [(text, expected, told(read_choice(text, NAMES))) for text, expected in (*HELD_OUT, *HARDER)]
+    assert len(HARDER) >= 40
+    assert [row for row in read if isinstance(row[2], int) and row[2] != row[1]] == []
+    chosen = [row for row in read if isinstance(row[1], int)]
+    assert sum(row[1] == row[2] for row in chosen) / len(chosen) >= 0.95
+    assert sum(row[1] == row[2] for row in read) / len(read) >= 0.95, [row for row in read if row[1] != row[2]]
+
+
+def test_the_harder_replies_are_read_in_either_order() -> None:
+    """What is said by name means the same person when the list is turned round."""
+    for text, expected in HARDER:
+        told_by_name = expected in (1, 2) and not re.search(r"andidate|\d|\bB\b|first|second|tails", text)
+        if told_by_name:
+            assert told(read_choice(text, NAMES[::-1])) == 3 - int(expected), text
 
 
 def test_swapping_the_list_swaps_the_choice() -> None:
@@ -91,7 +113,22 @@ def test_rankings(text: str, expected: tuple[int, ...] | None) -> None:
     assert read_ranking(text, ("Ana Ruiz", "Bo Chen", "Cy Young")) == expected
 
 
-@pytest.mark.parametrize("text", ["Greg " * 20_000, "(" * 30_000, "a, " * 20_000, "I choose " * 5_000, "\n" * 30_000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Greg " * 20_000,
+        "(" * 30_000,
+        "a, " * 20_000,
+        "I choose " * 5_000,
+        "\n" * 30_000,
+        "Greg Walsh and " * 5_000,
+        "either a or " * 5_000,
+        "<answer>" * 9_000,
+        "Hire Greg Walsh. " * 3_000,
+        "not Greg Walsh, but " * 3_000,
+        "? " * 30_000,
+    ],
+)
 def test_hostile_replies_are_read_in_time(text: str) -> None:
     """Model output is hostile input: no reply takes long, or raises."""
     start = time.perf_counter()
