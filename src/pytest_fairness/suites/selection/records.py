@@ -39,7 +39,8 @@ def write_records(path: Path, trials: pd.DataFrame, run: Path) -> int:
     part = path.with_name(f".{path.name}.{os.getpid()}")
     count = 0
     try:
-        with part.open("w", encoding="ascii", newline="\n") as file:
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="ascii", newline="\n") as file:
             for line in record_lines(trials, run):
                 file.write(json.dumps(line, ensure_ascii=True, allow_nan=False) + "\n")
                 count += 1
