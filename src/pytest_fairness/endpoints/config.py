@@ -41,7 +41,7 @@ from pytest_fairness.model import JSON
 MAX_BYTES = 1_000_000
 MAX_ENDPOINTS = 1_000
 
-_PLANTED = ("bias", "noise", "name_sd", "position_bias", "refusal_rate", "channels", "latency", "seed")
+_PLANTED = ("bias", "noise", "name_sd", "position_bias", "refusal_rate", "channels", "latency", "scrub_recall", "seed")
 _COMMON = frozenset(
     ("name", "type", "supports_system_prompt", "default_temperature", "default_parameters", "price", "concurrency")
 )
