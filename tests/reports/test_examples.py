@@ -54,8 +54,29 @@ def test_what_became_of_the_trials_is_counted_by_group(tmp_path):
     tallies = collect_examples(tmp_path, [disparity()])["race_ethnicity", "gpt-4o"].tallies
     assert tallies == {
         "white": Tally(trials=2, answered=2, retried=1),
-        "black": Tally(trials=4, answered=1, refused=1, unanswered=2, retried=1),
+        "black": Tally(trials=4, answered=1, refused=1, unanswered=2, retried=1, endings={"error": 2, "refused": 1}),
     }
+
+
+def test_each_way_to_end_is_counted_in_the_providers_words(tmp_path):
+    """What is no whole answer: its class, and the reason where that says more than that the model had ended."""
+    log = [
+        trial("black", finish_reason="stop", repetition=0),
+        trial("black", finish_reason="length", repetition=1),
+        trial("black", finish_reason="length", repetition=2),
+        trial("black", status="refused", finish_reason="content_filter", repetition=3),
+        trial("black", status="refused", finish_reason="end_turn", repetition=4),
+        trial("black", status="error", flags=["provider_error", "usage_invalid"], replies=[], repetition=5),
+        trial("white", finish_reason="<b>odd", repetition=0),
+    ]
+    folder = run_folder(tmp_path, results(disparity()), log)
+    tallies = collect_examples(tmp_path, [disparity()])["race_ethnicity", "gpt-4o"].tallies
+    assert dict(tallies["black"].endings) == {
+        "answered (length)": 2, "refused (content_filter)": 1, "refused": 1, "error (provider_error)": 1,
+    }  # fmt: skip
+    page = write_html(folder).read_text(encoding="utf-8")
+    assert "answered (length): 2, refused (content_filter): 1" in page
+    assert "answered (&lt;b&gt;odd): 1" in page
 
 
 def test_the_page_shows_the_counts_and_the_steps(tmp_path):
@@ -69,7 +90,9 @@ def test_the_page_shows_the_counts_and_the_steps(tmp_path):
     assert "What became of the trials in the log, by group" in page
     row = '<tr><th scope="row">white_m</th><td class="figure">2</td><td class="figure">1 (50.0 %)</td>'
     assert (
-        row + '<td class="figure">1 (50.0 %)</td><td class="figure">0</td><td class="figure">1 (50.0 %)</td></tr>'
+        row
+        + '<td class="figure">1 (50.0 %)</td><td class="figure">0</td><td class="figure">1 (50.0 %)</td>'
+        + "<td>refused: 1</td></tr>"
         in page
     )
     assert "Scrub: Emily" in page

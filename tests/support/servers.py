@@ -104,8 +104,9 @@ class ModelServer:
         self.latency = latency
         self.model = model
         self.requests: list[Received] = []
-        #: Met by every request that nothing scripted awaits.
+        #: Met by every request that nothing scripted awaits: this, or what it says of the body.
         self.always: Fault | None = None
+        self.meet: Callable[[str], Fault | None] = lambda _: self.always
         self.in_flight = 0
         self.most_in_flight = 0
         self._choose = script if callable(script) else None
@@ -238,7 +239,11 @@ class ModelServer:
     def _next(self, body: bytes) -> Fault | None:
         if self._queue:
             return self._queue.popleft()
-        return self._choose(body.decode("utf-8", "replace")) if self._choose else self.always
+        return (
+            self._choose(body.decode("utf-8", "replace"))
+            if self._choose
+            else self.meet(body.decode("utf-8", "replace"))
+        )
 
     def _reset(self, request: web.Request) -> web.StreamResponse:
         transport = request.transport

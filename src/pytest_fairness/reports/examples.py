@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pytest_fairness.model import Finding, Status
 from pytest_fairness.reports.trials import TrialView, each_trial
 
 EACH = 2
+_FIGURE, _ENDING = "figure", "ending"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +19,7 @@ class Tally:
     """What became of a group's trials, and at how many of them something was asked more than once.
 
     ``unanswered`` are those that were asked for and brought no reply to score: errors, empty and malformed replies,
-    and what was never sent.
+    and what was never sent. ``endings`` counts each way to end that is no whole answer, in the provider's own words.
     """
 
     trials: int = 0
@@ -25,6 +27,7 @@ class Tally:
     refused: int = 0
     unanswered: int = 0
     retried: int = 0
+    endings: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,27 +57,35 @@ def collect_examples(run_dir: Path, findings: Sequence[Finding]) -> dict[tuple[s
         if finding.protected_class and finding.model_endpoint
     }
     found: dict[tuple[str, str], dict[str, list[TrialView]]] = {key: {} for key in wanted}
-    counted: dict[tuple[str, str], dict[str, dict[str, int]]] = {key: {} for key in wanted}
+    counted: dict[tuple[str, str], dict[str, Counter[tuple[str, str]]]] = {key: {} for key in wanted}
     for trial in each_trial(run_dir) if wanted else ():
         for (protected_class, endpoint), groups in wanted.items():
             if trial.endpoint in ("", *endpoint.split(", ")):
                 for group in trial.stands_for(protected_class) & groups:
                     _keep(found[protected_class, endpoint].setdefault(group, []), trial)
-                    _count(counted[protected_class, endpoint].setdefault(group, {}), trial)
+                    _count(counted[protected_class, endpoint].setdefault(group, Counter()), trial)
     return {
         key: Examples(
             trials={group: sorted(trials, key=_order) for group, trials in sorted(kept.items())},
-            tallies={group: Tally(**counted[key][group]) for group in sorted(kept)},
+            tallies={group: _tally(counted[key][group]) for group in sorted(kept)},
         )
         for key, kept in found.items()
         if counted[key]
     }
 
 
-def _count(tally: dict[str, int], trial: TrialView) -> None:
+def _count(tally: Counter[tuple[str, str]], trial: TrialView) -> None:
     kind = trial.status if trial.status in (Status.ANSWERED, Status.REFUSED) else "unanswered"
     for key in ("trials", kind, *(("retried",) if trial.retried else ())):
-        tally[key] = tally.get(key, 0) + 1
+        tally[_FIGURE, key] += 1
+    if trial.ending:
+        tally[_ENDING, trial.ending] += 1
+
+
+def _tally(counted: Counter[tuple[str, str]]) -> Tally:
+    figures = {key: count for (kind, key), count in counted.items() if kind == _FIGURE}
+    endings = {key: count for (kind, key), count in counted.most_common() if kind == _ENDING}
+    return Tally(**figures, endings=endings)
 
 
 def _keep(kept: list[TrialView], trial: TrialView) -> None:

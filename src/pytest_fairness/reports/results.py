@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -178,8 +179,8 @@ def save_results(results: RunResults, run_dir: Path) -> Path:
 
 def _run(run_dir: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
     endpoints = [entry for entry in manifest.get("endpoints", []) if isinstance(entry, Mapping)]
-    trials, cost, sources = _count(run_dir)
-    notes = [*(manifest.get("notes") or ()), *_unknown(trials)]
+    trials, cost, sources, others = _count(run_dir)
+    notes = [*(manifest.get("notes") or ()), *_unknown(trials), *_answered_by_others(others, endpoints)]
     return {
         **{key: manifest.get(key) for key in _RUN},
         **({"notes": notes} if notes else {}),
@@ -193,19 +194,22 @@ def _run(run_dir: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _count(run_dir: Path) -> tuple[dict[str, int], float, set[str]]:
-    """Trials by status, US dollars, and the sources of replies.
+def _count(run_dir: Path) -> tuple[dict[str, int], float, set[str], Counter[tuple[str, str]]]:
+    """Trials by status, US dollars, the sources of replies, and trials by endpoint and the model that answered in the
+    place of the one that was asked.
 
     A trial that came to nothing and was asked again has a record of each: the last one counts, whose cost is of both.
     """
     trials: dict[str, int] = {"total": 0, **{status.value: 0 for status in Status}}
-    cost, sources = 0.0, set()
+    cost, sources, others = 0.0, set(), Counter[tuple[str, str]]()
     nothing: dict[str, list[TrialView]] = {}
     for trial in each_trial(run_dir):
         trials["total"] += 1
         trials[trial.status] = trials.get(trial.status, 0) + 1
         cost += trial.cost or 0.0
         sources.add(trial.source)
+        if "model_differs" in trial.flags:
+            others[trial.endpoint, trial.model] += 1
         if trial.status in _AGAIN:
             nothing.setdefault(trial.key, []).append(trial)
     if nothing:
@@ -215,7 +219,16 @@ def _count(run_dir: Path) -> tuple[dict[str, int], float, set[str]]:
                 trials["total"] -= 1
                 trials[trial.status] -= 1
                 cost -= trial.cost or 0.0
-    return trials, cost, sources
+    return trials, cost, sources, others
+
+
+def _answered_by_others(others: Counter[tuple[str, str]], endpoints: list[Mapping[str, Any]]) -> list[str]:
+    asked = {entry.get("name"): (entry.get("identity") or {}).get("model") for entry in endpoints}
+    return [
+        f"endpoint {name!r} was asked for the model {asked.get(name)!r}, and {model!r} answered {count} of its trials: "
+        "what is judged is the model that answered, and the dearer of both prices is charged"
+        for (name, model), count in sorted(others.items())
+    ]
 
 
 def _unknown(trials: Mapping[str, int]) -> list[str]:

@@ -12,6 +12,8 @@ from typing import Any
 from pytest_fairness.model import Status
 
 PATTERN = "trials*.jsonl"
+#: Finish reasons that say no more than that the model had come to its end.
+_WHOLE = ("", "stop", "end_turn", "stop_sequence", "eos", "eos_token", "complete")
 _SIDE = re.compile(r"group_\d+")
 
 
@@ -20,6 +22,7 @@ class TrialView:
     """One finished trial: its conversation, what became of it and the groups that it stands for.
 
     A choice stands for none of the groups by itself: ``listed`` has, for each protected class, those that it shows.
+    ``finish_reason`` is the provider's own word, ``model`` who said that it answered, ``flags`` what was odd.
     ``steps`` are the requests before the last of a pipeline, each with its reply; ``retried`` says that some request
     was made more than once.
     """
@@ -39,6 +42,16 @@ class TrialView:
     listed: Mapping[str, frozenset[str]] = field(default_factory=dict)
     steps: tuple[tuple[str, str], ...] = ()
     retried: bool = False
+    finish_reason: str = ""
+    model: str = ""
+    flags: frozenset[str] = frozenset()
+
+    @property
+    def ending(self) -> str:
+        """How it ended, if not with a whole answer: its status, and the provider's own word where that says more."""
+        reason = "provider_error" if "provider_error" in self.flags else self.finish_reason
+        said = "" if reason.lower() in _WHOLE else f" ({reason})"
+        return "" if self.status == Status.ANSWERED and not said else f"{self.status}{said}"
 
     def stands_for(self, protected_class: str) -> frozenset[str]:
         """The groups of *protected_class* that the trial is evidence of: its own, or all that it lists."""
@@ -91,6 +104,9 @@ def _view(line: bytes) -> TrialView | None:
         listed=_listed(cell),
         steps=tuple(zip(turns[:-1], replies, strict=False)) if "pipeline" in _mapping(record.get("script")) else (),
         retried=_retried(record, len(turns), len(replies)),
+        finish_reason=_text(record.get("finish_reason")),
+        model=_text(record.get("model")),
+        flags=frozenset(map(_text, _sequence(record.get("flags")))),
     )
 
 
