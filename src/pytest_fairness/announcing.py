@@ -27,7 +27,7 @@ def announcement(session: FairnessSession, items: Sequence[pytest.Item], tests: 
     expected = estimating.estimate(session, items, endpoint)
     if endpoint is not None and expected.configured.requests and session.worker is None:
         _refuse_unpriced(settings, endpoint)
-    lines = [_size(settings, tests, expected.trials, telling.shown(session.store.directory, session.config.rootpath))]
+    lines = [_size(settings, tests, expected, telling.shown(session.store.directory, session.config.rootpath))]
     if endpoint is not None and not endpoint.simulated and settings.replay is None and expected.configured.requests:
         lines.append(_price(settings, expected, endpoint))
     return lines
@@ -37,10 +37,15 @@ def _refuse_unpriced(settings: Settings, endpoint: Endpoint) -> None:
     """Raise :class:`pytest.UsageError` where a cap is set and nobody knows what a call costs: before any test runs."""
     import pytest
 
+    from pytest_fairness.endpoints.pipeline import PipelineEndpoint
     from pytest_fairness.running.budget import unpriced
 
-    if settings.max_cost is not None and settings.replay is None and endpoint.price is None and not endpoint.simulated:
-        raise pytest.UsageError(unpriced(endpoint.name, settings.max_cost))
+    if settings.max_cost is None or settings.replay is not None:
+        return
+    systems = [step.asked for step in endpoint.steps] if isinstance(endpoint, PipelineEndpoint) else [endpoint]
+    for system in systems:
+        if system.price is None and not system.simulated:
+            raise pytest.UsageError(unpriced(system.name, settings.max_cost))
 
 
 def _endpoint(session: FairnessSession) -> Endpoint | None:
@@ -50,8 +55,11 @@ def _endpoint(session: FairnessSession) -> Endpoint | None:
         return None  # the tests that need it say what is wrong
 
 
-def _size(settings: Settings, tests: int, trials: int, run: str) -> str:
-    endpoint = settings.endpoint + (" (no model is asked)" if settings.endpoint == "simulated" else "")
+def _size(settings: Settings, tests: int, expected: Estimate, run: str) -> str:
+    trials, made_up = expected.trials, settings.endpoint == "simulated" and not expected.own
+    endpoint = settings.endpoint + (" (no model is asked)" if made_up else "")
+    if expected.own:
+        endpoint = f"{endpoint} and the tests' own" if expected.configured.requests else "of the tests' own"
     part = f"shard {settings.shard} of " if settings.shard else ""
     source = f"replayed from {settings.replay.name}" if settings.replay is not None else f"endpoint {endpoint}"
     return (
@@ -61,10 +69,14 @@ def _size(settings: Settings, tests: int, trials: int, run: str) -> str:
 
 
 def _price(settings: Settings, expected: Estimate, endpoint: Endpoint) -> str:
+    from pytest_fairness.endpoints.pipeline import PipelineEndpoint
     from pytest_fairness.endpoints.protocol import limits_of
 
     parts = 1 if not settings.shard else int(settings.shard.partition("/")[2])
-    requests = expected.configured.requests / parts
+    # The price of a pipeline is that of its steps together; what it is asked once are as many requests.
+    requests = (
+        expected.configured.requests / parts * (len(endpoint.steps) if isinstance(endpoint, PipelineEndpoint) else 1)
+    )
     at_once = limits_of(endpoint).concurrency or settings.concurrency
     seconds = requests / at_once * estimating.LATENCY
     a_minute = limits_of(endpoint).requests_per_minute

@@ -97,7 +97,10 @@ def _differs(then: Mapping[str, Any], now: Mapping[str, Any], field: str) -> boo
 
 
 def _asks_code(manifest: Mapping[str, Any]) -> bool:
-    return any(entry.get("identity", {}).get("type") == "callable" for entry in manifest.get("endpoints", ()))
+    identities = [entry.get("identity", {}) for entry in manifest.get("endpoints", ())]
+    pipelines = [identity for identity in identities if identity.get("type") == "pipeline"]
+    steps = [step["endpoint"] for identity in pipelines for step in identity["steps"]]
+    return any(identity.get("type") == "callable" for identity in (*identities, *steps))
 
 
 def recorded_endpoint(recording: Recording, name: str) -> ReplayEndpoint:

@@ -162,8 +162,8 @@ def estimate(session: FairnessSession, items: Sequence[pytest.Item], endpoint: E
         found = replace(found, trials=found.trials + count)
         share = count / len(entries)
         bringing = brings_its_own(item)
-        own = [entry for entry in entries if bringing or entry.system is not None]
-        fewest, most = _total(entry for entry in entries if not bringing and entry.system is None)
+        own = [entry for entry in entries if bringing or asks_others(entry)]
+        fewest, most = _total(entry for entry in entries if not bringing and not asks_others(entry))
         found = replace(
             found,
             configured=found.configured + fewest.times(share),
@@ -173,6 +173,13 @@ def estimate(session: FairnessSession, items: Sequence[pytest.Item], endpoint: E
         limits.append(output_limit({**defaults, **planned.parameters}))
     longest = max((UNLIMITED_OUTPUT if limit is None else limit for limit in limits), default=UNLIMITED_OUTPUT)
     return replace(found, reply_tokens=min(REPLY_TOKENS, longest), longest=longest)
+
+
+def asks_others(entry: Entry) -> bool:
+    """Whether a trial of *entry* asks, in one of its requests at least, another system than the test's."""
+    return entry.system is not None or (
+        entry.script is not None and any(system is not None for system in entry.script.endpoints)
+    )
 
 
 def _selections(

@@ -167,7 +167,9 @@ def test_a_pipeline_is_asked_step_by_step(
 ) -> None:
     """Each step a request to its own system, logged and priced, whoever of the workers asks."""
     project(TWO)
-    run("--fairness-endpoint", "letters", "--fairness-max-cost", "1").assert_outcomes(passed=1)
+    result = run("--fairness-endpoint", "letters", "--fairness-max-cost", "1")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["fairness: about 24 requests, about $*"])
     assert [request.flavour for request in server.requests].count("application") == 12
     judged = [request.json for request in server.requests if request.flavour == "openai"]
     assert len(judged) == 12
@@ -199,6 +201,15 @@ def test_a_pipeline_is_taken_up_and_replayed(
     assert 1 < begun < 24
     alone("--fairness-replay", last_run().name).assert_outcomes(passed=1)
     assert len(server.requests) == 25
+
+
+def test_under_a_cap_every_step_needs_a_price(alone: Run, project: Callable[..., None], server: ModelServer) -> None:
+    """The step without one is named, before anything is sent."""
+    project(TWO.replace('    reply: "$.letter.text"\n    price: {per_call: 0.001}\n', '    reply: "$.letter.text"\n'))
+    result = alone("--fairness-endpoint", "letters", "--fairness-max-cost", "1")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "'scrubber' has no known price" in result.stdout.str() + result.stderr.str()
+    assert not server.requests
 
 
 IN_PYTHON = """
@@ -257,7 +268,9 @@ def test_arms_compare_scrubbers(
 ) -> None:
     """One arm's step asks one system, another's another, and the choice is made by the test's own."""
     project(TWO, ARMS)
-    alone().assert_outcomes(passed=1)
+    result = alone()
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["fairness: 1 test, up to 48 trials, endpoint simulated and the tests' own*"])
     flavours = [request.flavour for request in server.requests]
     assert (flavours.count("application"), flavours.count("openai")) == (12, 24)
     arms = {(record["cell"]["arm"], len(record["replies"])) for record in log(last_run(), "trial")}
@@ -342,7 +355,9 @@ def test_functions_by_their_import_path(pytester: pytest.Pytester, alone: Run, m
     """Whatever form they have, whatever they print, and whatever they do to their input."""
     my_app(APPLICATION)
     pytester.makepyfile(BY_PATH)
-    alone().assert_outcomes(passed=6)
+    result = alone()
+    result.assert_outcomes(passed=6)
+    result.stdout.fnmatch_lines(["fairness: 6 tests, *, endpoint of the tests' own,*"])
 
 
 HOSTILE = """

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_fairness import collecting, guest
-from pytest_fairness.estimating import Requests, brings_its_own, requests_of, system_of
+from pytest_fairness.estimating import Requests, asks_others, brings_its_own, requests_of, system_of
 from pytest_fairness.model import JSON, to_json
 from pytest_fairness.running.budget import output_limit
 
@@ -116,7 +116,7 @@ def _facts(
         "most": to_json(most),
         "longest": max((requests_of(entry)[1].requests for entry in entries), default=0),
         "output_limit": output_limit(parameters),
-        "own_endpoint": brings_its_own(first) or any(entry.system is not None for entry in entries),
+        "own_endpoint": brings_its_own(first) or any(asks_others(entry) for entry in entries),
         "choices": planned.tiers_by_arm,
         "classes": {} if planned.tiers_by_arm else _classes(entries, planned.repetitions),
     }
