@@ -14,7 +14,7 @@ from pytest_fairness.reports.figures import percent
 
 MOST_LINES = 8
 MOST_LEVELS = 8
-_LEFT, _GAP, _HEIGHT, _NAME = 52, 26, 210, 26
+_LEFT, _GAP, _HEIGHT, _NAME = 52, 26, 210, 40
 _ACROSS = 3
 #: A path a group around 0, 0: lines are told apart by shape as well as by colour.
 _SHAPES = (

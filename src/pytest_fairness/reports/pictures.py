@@ -126,7 +126,6 @@ def share_picture(finding: Finding, identity: str) -> Picture | None:
         identity,
         title=f"{finding.outcome} by {finding.protected_class or 'group'}",
         axis=f"share of each {finding.outcome}",
-        caption="From left to right: " + ", ".join(shortened(label, 30) for label in shown) + ".",
     )
 
 

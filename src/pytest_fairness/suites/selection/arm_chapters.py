@@ -353,8 +353,8 @@ def _strengths(arms: Sequence[ArmResult]) -> Chapter:
     )
     rows = []
     for arm, one in found:
-        for group in one.groups:
-            low, high = _reach(group.value, group.error)
+        for at, group in enumerate(one.groups):
+            low, high = _reach(group.value, group.error) if at else (None, None)
             rows.append(
                 (
                     f"{arm.arm}: {group.group}",
@@ -402,7 +402,8 @@ def _strength_rows(one: Strengths) -> list[Row]:
 
 
 def _outcomes(arms: Sequence[ArmResult]) -> Chapter:
-    kinds = [said.value for said in Said]
+    seen = {kind for arm in arms for pair in arm.outcomes for kind, number in pair.counts.items() if number}
+    kinds = [said.value for said in Said if said.value in seen]
     bars, rows = [], []
     for arm in arms:
         asked = sum(pair.asked for pair in arm.outcomes)
@@ -432,7 +433,7 @@ def _outcomes(arms: Sequence[ArmResult]) -> Chapter:
             "outcomes",
             title="What the replies came to",
             axis="share of all trials",
-            caption="From left to right: " + ", ".join(kinds) + ". Only “chosen” is evidence of a preference.",
+            caption="Only “chosen” is evidence of a preference.",
         )
         if bars
         else None

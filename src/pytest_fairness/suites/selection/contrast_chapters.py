@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pytest_fairness.model import Verdict
 from pytest_fairness.reports.chapters import Block, Chapter, Entry, Judged, Table, without_verdict
 from pytest_fairness.reports.figures import effect, p_value, percent
 from pytest_fairness.reports.forest import Line, Part, Row, forest_picture
@@ -118,7 +119,7 @@ def scrubber_chapters(scrubbers: Sequence[ScrubberQuality]) -> list[Chapter]:
 
 def _scrubber(one: ScrubberQuality, at: int) -> list[Block]:
     lines = (
-        f"In {share_words(one.lines)} of {count(one.texts, 'text')} the candidates can still be told apart, in order."
+        f"In {share_words(one.lines)} of {count(one.lines.n, 'text')} the candidates can still be told apart, in order."
     )
     blocks = [
         _compared(
@@ -150,7 +151,7 @@ def _compared(found: Sequence[GroupsCompared], identity: str, heading: str, axis
                 for s in one.shares
             ],
         )
-        for one in found
+        for one in _shown(found)
     ]
     picture = forest_picture(parts, identity, title=heading, axis=axis, rate=True, caption="Lines are 95 % intervals.")
     rows: list[Sequence[Entry]] = []
@@ -175,12 +176,25 @@ def _compared(found: Sequence[GroupsCompared], identity: str, heading: str, axis
         head=("what and group", "verdict", "share", "95 % interval", "of", "effect d between groups", "corrected p"),
         rows=rows,
     )
-    sentences = tuple(
-        without_verdict(one.sentence, one.verdict) if one.verdict is not None else one.sentence
-        for one in found
-        if one.sentence
-    )
-    return Block(heading=heading, text=sentences, picture=picture, tables=(table,))
+    return Block(heading=heading, text=_differences(found), picture=picture, tables=(table,))
+
+
+def _shown(found: Sequence[GroupsCompared]) -> Sequence[GroupsCompared]:
+    """Those between the groups themselves: their classes say the same again, and stand in the table."""
+    return [one for one in found if one.by == "group"] or found
+
+
+def _differences(found: Sequence[GroupsCompared]) -> tuple[str, ...]:
+    """What is not alike between groups, a sentence each; one sentence where all is."""
+    judged = [(one, one.verdict) for one in found if one.verdict is not None]
+    told = [
+        f"{one.what} by {one.by}: {without_verdict(one.sentence, verdict)} ({verdict})"
+        for one, verdict in judged
+        if verdict is not Verdict.PASS
+    ]
+    if judged and not told:
+        return (f"{count(len(judged), 'comparison')} between groups: no difference worth minding.",)
+    return tuple(told)
 
 
 def _reidentified(one: ScrubberQuality, at: int) -> list[Block]:
