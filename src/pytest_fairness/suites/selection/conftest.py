@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_fairness.collecting import own_personas
+from pytest_fairness.design.arms import Arm
 from pytest_fairness.errors import UsageError
 from pytest_fairness.guest import session_of
 from pytest_fairness.suites.selection.configuration import SALARY, SELECTION, Configuration
@@ -72,16 +73,15 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if task is None:
         return
     configuration = configuration_of(metafunc.config)
-    arms = [arm if isinstance(arm, str) else arm.name for arm in arms_of_task(configuration, task)]
+    arms = [arm.name if isinstance(arm, Arm) else arm for arm in arms_of_task(configuration, task)]
     if "arm" in metafunc.fixturenames:
         judged = metafunc.definition.name in ("test_preference", "test_salary")
         _parametrize(metafunc, "arm", [(arm, arm) for arm in arms], configuration.controls if judged else ())
     if "contrast" in metafunc.fixturenames:
         _parametrize(metafunc, "contrast", [(one.id, one) for one in contrasts(arms)])
     if "scrubber" in metafunc.fixturenames:
-        scrubbing = [arm for arm in configuration.arms if not isinstance(arm, str) and arm.steps]
-        named = [arm.name for arm in scrubbing] + [arm for arm in arms if arm in SCRUBBED]
-        _parametrize(metafunc, "scrubber", [(arm, arm) for arm in named])
+        own = {arm.name for arm in configuration.arms if isinstance(arm, Arm) and arm.steps}
+        _parametrize(metafunc, "scrubber", [(arm, arm) for arm in arms if arm in SCRUBBED or arm in own])
     if "signal" in metafunc.fixturenames:
         several = len(configuration.signals) > 1
         ids = [one if several else pytest.HIDDEN_PARAM for one in configuration.signals]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,15 @@ from pytest_fairness.design.conveyance import conditions
 from pytest_fairness.design.suggest import did_you_mean, listed
 from pytest_fairness.errors import UsageError
 from pytest_fairness.safe_yaml import Plain, load_path
-from pytest_fairness.suites.selection.configuration import DOCUMENT, FILE, SALARY, SELECTION, Axis, Configuration
+from pytest_fairness.suites.selection.configuration import (
+    ARMS,
+    DOCUMENT,
+    FILE,
+    SALARY,
+    SELECTION,
+    Axis,
+    Configuration,
+)
 
 _RESUMES = "resumes"
 
@@ -56,6 +65,7 @@ class _Reader:
             "salary_template": lambda value: {"salary_template": self._file("salary_template", value)},
             "max_cost": self._max_cost,
             "hours_per_year": self._hours,
+            "scrubber_endpoint": lambda value: {"scrubber": self._texts("scrubber_endpoint", value)[0]},
         }
 
     def configuration(self) -> Configuration:
@@ -74,6 +84,8 @@ class _Reader:
             if isinstance(self._document.get("names"), int):
                 raise self._wrong("names", "the groups bring their candidates, who are all asked; leave names out")
             values["names"] = None
+        if "scrubber" in values:
+            values["arms"] = self._scrubbing_elsewhere(values.get("arms", ARMS), values.pop("scrubber"))
         made = Configuration(**values)
         lost = next((arm for arm in made.controls if arm not in made.arm_names), None)
         if lost is not None:
@@ -184,6 +196,17 @@ class _Reader:
             raise self._wrong("arms", f"{twice!r} stands twice; keep one" if twice else "give at least one")
         return {"arms": arms}
 
+    def _scrubbing_elsewhere(self, arms: Sequence[str | Arm], endpoint: str) -> tuple[str | Arm, ...]:
+        """*arms* with the ready-made scrubbing asked of *endpoint*; the choice stays with the system under test."""
+        if "scrubbed" not in arms:
+            raise self._wrong("scrubber_endpoint", "only the arm 'scrubbed' asks a model to scrub, and it is left out")
+        ready = ready_arms(self._personas)["scrubbed"]
+        first, *others = ready.steps
+        if not isinstance(first, Ask) or not others:
+            raise self._wrong("scrubber_endpoint", "the arm 'scrubbed' of your personas/arms.yaml does not scrub first")
+        elsewhere = replace(ready, steps=(replace(first, endpoint=endpoint), *others))
+        return tuple(elsewhere if arm == "scrubbed" else arm for arm in arms)
+
     def _arm(self, item: Plain) -> Arm:
         known = ("name", "system", "steps")
         if not isinstance(item, dict) or not isinstance(item.get("name"), str):
@@ -207,9 +230,9 @@ class _Reader:
             return Ask()
         if not isinstance(step, dict):
             raise self._wrong(where, f"{step!r} is no step; give it a prompt with {{text}}, a system prompt, or both")
-        self._known(where, step, ("prompt", "system"))
-        prompt, system = (self._text_or_none(where, step, key) for key in ("prompt", "system"))
-        return Ask(prompt=prompt, system=system)
+        self._known(where, step, ("prompt", "system", "endpoint"))
+        prompt, system, endpoint = (self._text_or_none(where, step, key) for key in ("prompt", "system", "endpoint"))
+        return Ask(prompt=prompt, system=system, endpoint=endpoint)
 
     def _known(self, where: str, given: Mapping[str, Plain], known: Sequence[str]) -> None:
         lost = next((key for key in given if key not in known), None)
