@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 from dataclasses import replace
 
@@ -11,10 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pytest_fairness.errors import FairnessError
+from pytest_fairness.reports.html import write_html
 from pytest_fairness.suites.selection.page import render_selection, write_selection_page
 from pytest_fairness.suites.selection.results import SelectionResults
 
-from ..reports.factories import HOSTILE
+from ..reports.factories import HOSTILE, run_folder
+from ..reports.factories import results as findings_of
 from ..reports.page_reader import Page
 from .selection_factory import ARMS, GROUPS, arm, choice_record, scrubber, selection, selection_folder
 
@@ -248,3 +251,26 @@ def test_what_cannot_be_said_is_told_with_the_runs_own_figures(tmp_path):
     other = _page(tmp_path / "b", selection(GROUPS, ("raw_naive",), signals=("name",), criteria=("punctual",))).text
     for words in ("stereotypes on purpose", "Groups are stated in words", "The model that scrubs"):
         assert words not in other
+
+
+def test_results_at_a_second_temperature_have_a_page_of_their_own(tmp_path):
+    """Each beside its results, and each links to the other."""
+    folder = selection_folder(tmp_path, selection())
+    cold = selection(endpoint="claude-haiku at 0")
+    (folder / "selection-t-0.json").write_text(json.dumps(cold.to_dict()), encoding="ascii")
+    first = write_selection_page(folder).read_text(encoding="utf-8")
+    second = (folder / "selection-t-0.html").read_text(encoding="utf-8")
+    assert 'href="selection-t-0.html"' in first
+    assert 'href="selection.html"' in second
+    assert "claude-haiku at 0" in second
+    assert "claude-haiku at 0" not in first
+
+
+def test_report_html_links_to_the_page_where_there_are_results(tmp_path):
+    """The way from the findings to the page and back; no dead link in other runs."""
+    plain = write_html(run_folder(tmp_path / "a", findings_of()))
+    assert "selection.html" not in plain.read_text(encoding="utf-8")
+    folder = run_folder(tmp_path / "b", findings_of())
+    selection_folder(folder, selection())
+    assert '<a href="selection.html">selection benchmark</a>' in write_html(folder).read_text(encoding="utf-8")
+    assert 'href="report.html"' in write_selection_page(folder).read_text(encoding="utf-8")

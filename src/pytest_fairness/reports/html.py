@@ -27,6 +27,8 @@ from pytest_fairness.reports.results import RunResults, read_results
 from pytest_fairness.running.files import write_atomically
 
 NAME = "report.html"
+#: Results of a suite that has a page of its own, what they are called, and that page, which is made after this one.
+_PAGES = (("selection.json", "selection benchmark", "selection.html"),)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +71,7 @@ def render(results: RunResults, run_dir: Path) -> str:
             heat=heat_map(results.findings),
             loose=[item for item in results.items if not item.findings and item.outcome in ("failed", "error")],
             facts=_facts(results.run),
+            pages=[(name, page) for source, name, page in _PAGES if (run_dir / source).exists()],
             across=any(figures.session_p(finding) for finding in results.findings),
         )
     )

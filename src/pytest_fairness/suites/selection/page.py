@@ -6,7 +6,7 @@ Like ``report.html`` it runs no script and loads nothing, and escapes whatever a
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,28 +28,32 @@ from pytest_fairness.suites.selection.results import SelectionResults
 
 NAME = "selection.html"
 SOURCE = "selection.json"
+#: The results at a further temperature, which have a page each.
+FURTHER = "selection-t-*.json"
 _PACKAGE = "pytest_fairness.suites.selection"
 
 
 def write_selection_page(run_dir: Path) -> Path:
     """Write ``selection.html`` beside ``selection.json`` in *run_dir* and return its path.
 
-    Raises FairnessError if there are no results to read, StoreError if the page cannot be written.
+    Results at further temperatures get a page each, ``selection-t-0.html``, and all pages link to each other. Raises
+    FairnessError if there are no results to read, StoreError if a page cannot be written.
     """
-    path = run_dir / NAME
-    page = render_selection(read_selection(run_dir), run_dir)
-    write_atomically(path, page.encode("utf-8", "backslashreplace"))
-    return path
+    sources = [run_dir / SOURCE, *sorted(run_dir.glob(FURTHER))]
+    for source in sources:
+        others = [other.with_suffix(".html").name for other in sources if other != source]
+        page = render_selection(read_selection(source), run_dir, others)
+        write_atomically(source.with_suffix(".html"), page.encode("utf-8", "backslashreplace"))
+    return run_dir / NAME
 
 
-def read_selection(run_dir: Path) -> SelectionResults:
-    """The results in *run_dir*. Raises FairnessError, naming the file, if there are none or they cannot be read."""
-    path = run_dir / SOURCE
+def read_selection(path: Path) -> SelectionResults:
+    """The results in the file *path*. Raises FairnessError, naming it, if there are none or they cannot be read."""
     try:
         return SelectionResults.from_dict(json.loads(path.read_bytes()))
     except FileNotFoundError:
         raise FairnessError(
-            f"{run_dir} holds no {SOURCE}: the selection benchmark did not run there, or did not finish"
+            f"{path.parent} holds no {path.name}: the selection benchmark did not run there, or did not finish"
         ) from None
     except (OSError, ValueError, RecursionError) as error:
         raise FairnessError(f"{path} cannot be read: {error}") from error
@@ -57,8 +61,8 @@ def read_selection(run_dir: Path) -> SelectionResults:
         raise FairnessError(f"{path}: {error}") from error
 
 
-def render_selection(results: SelectionResults, run_dir: Path) -> str:
-    """The page as text; *run_dir* gives the run's facts and a few trials."""
+def render_selection(results: SelectionResults, run_dir: Path, others: Sequence[str] = ()) -> str:
+    """The page as text; *run_dir* gives the run's facts and a few trials, *others* are pages beside this one."""
     about_arms = {chapter.id: chapter for chapter in arm_chapters(results)}
     # The mitigation stands where its question comes up: after who is preferred, before how and by what.
     opening = [about_arms.pop(name) for name in ("pairs", "rates", "classes") if name in about_arms]
@@ -84,6 +88,7 @@ def render_selection(results: SelectionResults, run_dir: Path) -> str:
             limits=limitations(results),
             examples=examples_of(run_dir, [arm.arm for arm in results.arms]),
             report=(run_dir / "findings.json").exists(),
+            others=others,
         )
     )
 
