@@ -69,6 +69,7 @@ def _size(settings: Settings, tests: int, expected: Estimate, run: str) -> str:
 
 
 def _price(settings: Settings, expected: Estimate, endpoint: Endpoint) -> str:
+    from pytest_fairness.endpoints.batch_protocol import batches_of
     from pytest_fairness.endpoints.pipeline import PipelineEndpoint
     from pytest_fairness.endpoints.protocol import limits_of
 
@@ -88,6 +89,8 @@ def _price(settings: Settings, expected: Estimate, endpoint: Endpoint) -> str:
         usual, most = (amount / parts for amount in expected.cost(endpoint.price))
         cost = f"about {_dollars(usual)}, at most {_dollars(most)}" if most else "free"
     cap = "" if settings.max_cost is None else f" (cap {_dollars(settings.max_cost)})"
+    if batches_of(endpoint) is not None:
+        return f"fairness: about {requests:,.0f} requests, {cost}{cap}, in the provider's batches (hours, most often)"
     return (
         f"fairness: about {requests:,.0f} requests, {cost}{cap}, about {_duration(seconds)} "
         f"({at_once} at a time, {estimating.LATENCY:g} s and {expected.reply_tokens} tokens a reply)"

@@ -313,6 +313,7 @@ class ProviderBatches:
         if state.failed is not None:
             await self._failed(flying, state)
             return
+        self._tell()
         lines = await self._submitter.lines_of(flying)
         found, strays = by_request(results, flying.members)
         for stray in strays:
