@@ -163,6 +163,22 @@ def test_refused_trials():
     assert sum(group.n for group in finding.group_results) == 270
 
 
+@pytest.mark.parametrize("rank", [True, False])
+def test_trials_that_were_never_answered(rank):
+    """Whatever their rows hold, they chose nobody: counted as unanswered, never as answered."""
+    frame = slates(np.random.default_rng(6), [0.0, 0.5, 1.0], trials=120, rank=rank)
+    lost = frame["trial"] < 12
+    options = {**OPTIONS, **({"rank": "rank"} if rank else {})}
+    marked = analyze_preference(frame.assign(undetermined=lost), by="group", **options)
+    without = analyze_preference(frame[~lost], by="group", **options)
+    assert {group.n for group in marked.group_results} == {108}
+    assert {group.unscored for group in marked.group_results} == {12}
+    assert [p.statistics["wins_1"] for p in marked.pairs] == [p.statistics["wins_1"] for p in without.pairs]
+    assert marked.reason is Reason.UNSCORED  # a tenth of the trials came to nothing
+    told = "friedman" if rank else "goodness_of_fit"
+    assert marked.details[told] == without.details[told]
+
+
 @pytest.mark.parametrize(
     ("change", "options", "says"),
     [

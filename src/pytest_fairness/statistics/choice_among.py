@@ -89,11 +89,13 @@ def read_slates(
     shape = (count, k)
     levels = {name: _one_a_trial(frame, name, at, shape, "block") for name in block}
     rows = None if cluster is None else _one_a_trial(frame, cluster, at, shape, "cluster")
-    refused = np.asarray(flags(frame, "refused")[at].reshape(shape).any(axis=1), dtype=np.bool_)
-    ranks = None if rank is None else _ranks(frame, rank, at, shape, refused)
+    refused = _any_of(frame, "refused", at, shape)
+    # A trial that was never answered has chosen nobody, whatever its columns hold.
+    lost = refused | _any_of(frame, "undetermined", at, shape)
+    ranks = None if rank is None else _ranks(frame, rank, at, shape, lost)
     return Slates(
         labels=groups.labels,
-        won=_winners(frame, chosen, at, shape, refused) if chosen is not None else np.full(count, -1, dtype=np.intp),
+        won=_winners(frame, chosen, at, shape, lost) if chosen is not None else np.full(count, -1, dtype=np.intp),
         place=None if position is None else _places(frame, position, at, shape),
         rank=ranks,
         cluster=None if rows is None else rows.codes,
@@ -125,14 +127,19 @@ def _one_a_trial(frame: pd.DataFrame, column: str, at: Ints, shape: tuple[int, i
     return Coded(codes[:, 0], coded.labels)
 
 
-def _winners(frame: pd.DataFrame, chosen: str, at: Ints, shape: tuple[int, int], refused: Bools) -> Ints:
+def _any_of(frame: pd.DataFrame, column: str, at: Ints, shape: tuple[int, int]) -> Bools:
+    """Trials of which any row is flagged in *column*."""
+    return np.asarray(flags(frame, column)[at].reshape(shape).any(axis=1), dtype=np.bool_)
+
+
+def _winners(frame: pd.DataFrame, chosen: str, at: Ints, shape: tuple[int, int], lost: Bools) -> Ints:
     require_column(frame, chosen, "choice")
     won = flags(frame, chosen)[at].reshape(shape)
     several = won.sum(axis=1) > 1
     if several.any():
         where = row_name(frame, int(at.reshape(shape)[int(np.argmax(several)), 0]))
         raise FrameError(f"column {chosen!r}, {where}: more than one candidate of this trial is chosen")
-    return np.where(won.any(axis=1) & ~refused, won.argmax(axis=1), -1)
+    return np.where(won.any(axis=1) & ~lost, won.argmax(axis=1), -1)
 
 
 def _numbers(frame: pd.DataFrame, column: str, what: str, at: Ints, shape: tuple[int, int]) -> Floats:
@@ -159,10 +166,10 @@ def _places(frame: pd.DataFrame, position: str, at: Ints, shape: tuple[int, int]
     return np.asarray(numbers.argsort(axis=1).argsort(axis=1), dtype=np.intp)
 
 
-def _ranks(frame: pd.DataFrame, rank: str, at: Ints, shape: tuple[int, int], refused: Bools) -> Floats:
-    """Midranks within each trial (1 best); a trial with a missing rank, or refused, is all NaN."""
+def _ranks(frame: pd.DataFrame, rank: str, at: Ints, shape: tuple[int, int], lost: Bools) -> Floats:
+    """Midranks within each trial (1 best); a trial with a missing rank, or *lost*, is all NaN."""
     numbers = _numbers(frame, rank, "rank", at, shape)
-    lost = np.isnan(numbers).any(axis=1) | refused
+    lost = np.isnan(numbers).any(axis=1) | lost
     below = (numbers[:, None, :] < numbers[:, :, None]).sum(axis=2)
     ties = (numbers[:, None, :] == numbers[:, :, None]).sum(axis=2)
     return np.where(lost[:, None], np.nan, below + (ties + 1) / 2)
