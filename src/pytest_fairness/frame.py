@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 #: What is neither an answer nor an outcome: these trials were planned and came to nothing.
 UNFINISHED = (Status.ERROR, Status.UNKNOWN, Status.NOT_RUN)
+#: The words by which providers say that a reply ended because it had reached the longest length allowed.
+CUT_SHORT = frozenset(("length", "max_tokens", "max_output_tokens", "model_length", "token_limit"))
 _DESIGN = "pytest_fairness"
 
 
@@ -113,8 +115,8 @@ def trials_frame(
 
     Columns: ``cell``, ``template``, ``name``, ``persona``, one for each protected class, one for each context axis
     and persona attribute, ``arm``, ``tier``, ``signal``, ``repetition``, ``prompt``, ``reply`` (None where there is
-    none), ``status``, ``refused``, ``undetermined`` (neither answered nor refused), ``endpoint``, ``model``,
-    ``simulated``, ``replayed``, ``cost`` (US dollars), ``seconds``, ``key``.
+    none), ``status``, ``refused``, ``undetermined`` (neither answered nor refused), ``cut_short`` (at the limit on its
+    length), ``endpoint``, ``model``, ``simulated``, ``replayed``, ``cost`` (US dollars), ``seconds``, ``key``.
     """
     import pandas as pd
 
@@ -139,6 +141,7 @@ def trials_frame(
         "status": [trial.status.value for trial in trials],
         "refused": [trial.status is Status.REFUSED for trial in trials],
         "undetermined": [trial.status not in (Status.REFUSED, Status.ANSWERED) for trial in trials],
+        "cut_short": [_cut_short(trial) for trial in trials],
         "endpoint": [endpoint.name] * len(trials),
         "model": [trial.model for trial in trials],
         "simulated": [endpoint.simulated or trial.source == "simulated" for trial in trials],
@@ -151,6 +154,10 @@ def trials_frame(
     if design is not None:
         frame.attrs[_DESIGN] = asdict(design)
     return frame
+
+
+def _cut_short(trial: Trial) -> bool:
+    return trial.finish_reason is not None and trial.finish_reason.lower() in CUT_SHORT
 
 
 def _keys(mappings: Iterable[Mapping[str, object]]) -> list[str]:

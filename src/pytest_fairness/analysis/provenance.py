@@ -28,6 +28,7 @@ def stamp(finding: Finding, frame: pd.DataFrame) -> Finding:
         notes.append(f"the table mixes {len(endpoints)} endpoints: {', '.join(endpoints)}")
     if len(models) > 1:
         notes.append(f"more than one model version answered: {', '.join(models)}")
+    notes += _cut_short(frame)
     tiers = _distinct(frame, "tier")
     unfit = Reason.INCOMPLETE if _not_run(frame) else Reason.MIXED_MODELS if len(models) > 1 else None
     if unfit is not None and finding.verdict is Verdict.PASS:
@@ -54,6 +55,19 @@ def stamp(finding: Finding, frame: pd.DataFrame) -> Finding:
         notes=tuple(notes),
     )
     return replace(stamped, explanation=explain(stamped))
+
+
+def _cut_short(frame: pd.DataFrame) -> list[str]:
+    """A note on replies that ended at the limit on their length: what is missing of them was never judged."""
+    if "cut_short" not in frame.columns:
+        return []
+    cut = int((frame["cut_short"] == True).sum())  # noqa: E712 - a missing value is not cut
+    if not cut:
+        return []
+    return [
+        f"{cut:,} of {len(frame):,} replies were cut short at the limit on their length: raise max_tokens in "
+        "endpoints.yaml, or ask for less"
+    ]
 
 
 def _not_run(frame: pd.DataFrame) -> int:

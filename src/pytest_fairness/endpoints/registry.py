@@ -29,6 +29,8 @@ Factory: TypeAlias = Callable[[EndpointConfig], Endpoint]
 SIMULATED = "simulated"
 _CONCURRENCY = 16
 _OPENAI_URL = "https://api.openai.com/v1"
+#: What every model of theirs can write, and far more than our prompts ask for.
+_ANTHROPIC_MAX_TOKENS = 4096
 _ANTHROPIC_URL = "https://api.anthropic.com"
 _OLLAMA_URL = "http://localhost:11434"
 
@@ -87,9 +89,14 @@ def anthropic_type(config: EndpointConfig) -> Endpoint:
 
     base_url = config.base_url or _ANTHROPIC_URL
     official = _host_ends(base_url, "anthropic.com")
+    parameters = dict(config.default_parameters)
+    if not parameters.keys() & {"max_tokens", "thinking", "reasoning_effort"}:
+        # The API wants a number. litellm would choose one, another with each of its versions, and not tell.
+        parameters["max_tokens"] = _ANTHROPIC_MAX_TOKENS
     config = replace(
         config,
         base_url=base_url,
+        default_parameters=parameters,
         api_key_env=config.api_key_env or ("ANTHROPIC_API_KEY" if official else None),
         price=config.price or _listed(config, "anthropic", official=official),
     )
@@ -172,9 +179,7 @@ def create_endpoint(
         raise UsageError(f"{config.source}: {unknown('type', config.type, factories)}")
     if config.concurrency is None and concurrency is not None:
         config = replace(config, concurrency=concurrency)
-    made = (
-        replace(step, of=create_endpoint(step.of, types=types, concurrency=concurrency)) for step in config.steps
-    )
+    made = (replace(step, of=create_endpoint(step.of, types=types, concurrency=concurrency)) for step in config.steps)
     config = replace(config, steps=tuple(made))
     endpoint = factories[config.type](config)
     if not isinstance(endpoint, Endpoint):

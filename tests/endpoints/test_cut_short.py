@@ -1,0 +1,65 @@
+"""Replies that ended at the limit on their length: nothing is cut behind anybody's back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from pytest_fairness.analysis.provenance import stamp
+from pytest_fairness.endpoints import create_endpoint
+from pytest_fairness.endpoints.config import EndpointConfig
+from pytest_fairness.frame import EndpointFacts, trials_frame
+from pytest_fairness.model import Cell, Finding, Status, Trial, Verdict
+
+
+def table(*reasons: str | None) -> pd.DataFrame:
+    cell = Cell(id="c", template="t", turns=("Who is Ann?",), groups={"gender": "female"})
+    trials = [
+        Trial(key=str(n), repetition=n, status=Status.ANSWERED, replies=("Ann is",), finish_reason=reason)
+        for n, reason in enumerate(reasons)
+    ]
+    return trials_frame([(cell, trial) for trial in trials], EndpointFacts(name="e", simulated=False))
+
+
+def finding() -> Finding:
+    return Finding(assertion="no_disparity", verdict=Verdict.PASS, sentence="PASS: no difference.")
+
+
+@pytest.mark.parametrize("reason", ["length", "max_tokens", "MAX_TOKENS", "model_length", "max_output_tokens"])
+def test_every_providers_word_for_it(reason: str) -> None:
+    """The column says it, whatever the provider calls it; other reasons are none."""
+    assert table(reason, "stop", "end_turn", "content_filter", None)["cut_short"].tolist() == [True, *[False] * 4]
+
+
+def test_a_finding_tells_how_many_were_cut() -> None:
+    notes = stamp(finding(), table("length", "stop", "length")).notes
+    assert "2 of 3 replies were cut short at the limit on their length" in " ".join(notes)
+    assert "max_tokens" in " ".join(notes)
+
+
+@pytest.mark.parametrize("column", [None, [False, False], [None, float("nan")]])
+def test_no_note_where_nothing_was_cut(column: list[Any] | None) -> None:
+    """Nor for a table of one's own, or rows of which nobody knows it."""
+    frame = table("stop", None) if column is None else table("stop", None).assign(cut_short=column)
+    assert not stamp(finding(), frame).notes
+    assert not stamp(finding(), frame.drop(columns="cut_short")).notes
+
+
+def anthropic(**parameters: Any) -> Any:
+    config = EndpointConfig(name="c", type="anthropic", model="claude-x", default_parameters=parameters)
+    return create_endpoint(config).default_parameters
+
+
+def test_where_the_api_wants_a_limit_it_is_ours_and_logged() -> None:
+    """Not one that a library chooses behind our back: it stands among the parameters, and so in key and log."""
+    assert anthropic() == {"max_tokens": 4096}
+    assert anthropic(max_tokens=100, temperature=0.5) == {"max_tokens": 100, "temperature": 0.5}
+    assert "max_tokens" not in anthropic(thinking={"type": "enabled", "budget_tokens": 8000})
+
+
+def test_elsewhere_none_is_sent() -> None:
+    """A limit that nobody asked for would cut the replies of models that think, and be refused by small ones."""
+    config = EndpointConfig(name="c", type="openai", model="gpt-x")
+    assert create_endpoint(config).default_parameters == {}
