@@ -15,16 +15,15 @@ from pytest_fairness.statistics.clusters import (
     Pairs,
     cluster_means,
     contrast,
-    intraclass,
     partner_sizes,
     t_quantile,
 )
 from pytest_fairness.statistics.comparison import (
     Comparison,
-    combine,
+    compared,
     extremes,
     interval,
-    ragged_share,
+    likeness,
     ratio_or_infinite,
 )
 from pytest_fairness.statistics.frames import Bools, Floats
@@ -95,36 +94,19 @@ def compare_rates(layout: Layout, pairs: Pairs) -> Comparison:
     low = np.where(apart, -np.inf, np.where(constant, effect, (log_odds - reach) * LOGIT_TO_D))
     high = np.where(apart, np.inf, np.where(constant, effect, (log_odds + reach) * LOGIT_TO_D))
 
-    if layout.own_rows:
-        icc_1 = icc_2 = np.full(n1.size, np.nan)
-        per = np.ones(n1.size)
-    else:
-        icc_1, icc_2, per_1, per_2 = intraclass(layout, squares, cells, sizes, pairs)
-        per = (per_1 + per_2) / 2
-    known = (~np.isnan(icc_1)).astype(np.float64) + ~np.isnan(icc_2)
-    icc = np.where(known > 0, (np.nan_to_num(icc_1) + np.nan_to_num(icc_2)) / np.maximum(known, 1.0), np.nan)
-    labels = np.isnan(p_cluster)
+    alike = likeness(layout, squares, cells, sizes, pairs)
     t = ratio_or_infinite(by_cluster.difference, np.nan_to_num(by_cluster.error))
-    return Comparison(
-        pairs=pairs,
-        test=_tests(exact, labels, by_cluster.paired, layout.blocks > 1),
+    return compared(
+        layout,
+        pairs,
+        by_cluster,
+        half,
+        test=_tests(exact, np.isnan(p_cluster), by_cluster.paired, layout.blocks > 1),
+        p_values=(p_row, p_cluster),
         effect_name="d from odds ratio",
-        p_row=p_row,
-        p_cluster=p_cluster,
-        p_value=combine(p_row, p_cluster),
-        effect=effect,
-        low=low,
-        high=high,
-        difference=by_cluster.difference,
-        difference_low=by_cluster.difference - half,
-        difference_high=by_cluster.difference + half,
-        clusters_1=by_cluster.clusters_1,
-        clusters_2=by_cluster.clusters_2,
-        labels=labels,
-        ragged=ragged_share(layout, pairs),
+        effect=(effect, low, high),
         constant=constant,
-        icc=icc,
-        per_cluster=per,
+        alike=alike,
         statistic=("Cochran-Mantel-Haenszel z", z),
         beside={
             "n_1": n1,
@@ -137,9 +119,7 @@ def compare_rates(layout: Layout, pairs: Pairs) -> Comparison:
             "odds_ratio": odds,
             "odds_ratio_low": np.exp(log_odds - Z95 * np.sqrt(log_variance)),
             "odds_ratio_high": np.exp(log_odds + Z95 * np.sqrt(log_variance)),
-            "icc_1": icc_1,
-            "icc_2": icc_2,
-            "icc": icc,
+            **alike.told,
             "design_effect": inflation,
             **plain_rates(x1, n1, x2, n2),
         },

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pytest_fairness.statistics.clusters import Contrast, Pairs, t_quantile
+from pytest_fairness.statistics.clusters import Contrast, Pairs, intraclass, t_quantile
 from pytest_fairness.statistics.frames import Bools, Floats
 from pytest_fairness.statistics.layout import Layout
 
@@ -47,6 +47,76 @@ class Comparison:
     statistic: tuple[str, Floats]
     beside: Mapping[str, Floats]
     omnibus: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """How alike rows of one cluster are: the ICC in each group and on average, and rows a cluster; one entry a pair."""
+
+    icc_1: Floats
+    icc_2: Floats
+    icc: Floats
+    per_cluster: Floats
+
+    @property
+    def told(self) -> dict[str, Floats]:
+        """What is reported of it."""
+        return {"icc_1": self.icc_1, "icc_2": self.icc_2, "icc": self.icc}
+
+
+def likeness(layout: Layout, squares: Floats, cells: Floats, sizes: Floats | None, pairs: Pairs) -> Likeness:
+    """From the sums and sums of squares of each cell; NaN, and one row a cluster, where rows stand for themselves."""
+    if layout.own_rows:
+        nothing = np.full(pairs.first.size, np.nan)
+        return Likeness(nothing, nothing, nothing, np.ones(nothing.size))
+    first, second, per_1, per_2 = intraclass(layout, squares, cells, sizes, pairs)
+    known = (~np.isnan(first)).astype(np.float64) + ~np.isnan(second)
+    total = np.nan_to_num(first) + np.nan_to_num(second)
+    return Likeness(first, second, np.where(known > 0, total / np.maximum(known, 1.0), np.nan), (per_1 + per_2) / 2)
+
+
+def compared(
+    layout: Layout,
+    pairs: Pairs,
+    contrast: Contrast,
+    half: Floats,
+    *,
+    test: tuple[str, ...],
+    p_values: tuple[Floats, Floats],
+    effect_name: str,
+    effect: tuple[Floats, Floats, Floats],
+    constant: Bools,
+    alike: Likeness,
+    statistic: tuple[str, Floats],
+    beside: Mapping[str, Floats],
+    omnibus: Mapping[str, float],
+) -> Comparison:
+    """A comparison whose difference is *contrast* ± *half*, from p of rows and clusters, and effect, low and high."""
+    p_row, p_cluster = p_values
+    return Comparison(
+        pairs=pairs,
+        test=test,
+        effect_name=effect_name,
+        p_row=p_row,
+        p_cluster=p_cluster,
+        p_value=combine(p_row, p_cluster),
+        effect=effect[0],
+        low=effect[1],
+        high=effect[2],
+        difference=contrast.difference,
+        difference_low=contrast.difference - half,
+        difference_high=contrast.difference + half,
+        clusters_1=contrast.clusters_1,
+        clusters_2=contrast.clusters_2,
+        labels=np.isnan(p_cluster),
+        ragged=ragged_share(layout, pairs),
+        constant=constant,
+        icc=alike.icc,
+        per_cluster=alike.per_cluster,
+        statistic=statistic,
+        beside=beside,
+        omnibus=omnibus,
+    )
 
 
 def ragged_share(layout: Layout, pairs: Pairs) -> Floats:

@@ -8,7 +8,6 @@ import numpy as np
 from scipy.special import stdtr
 
 from pytest_fairness.statistics.clusters import (
-    TINY,
     Pairs,
     cluster_means,
     contrast,
@@ -18,6 +17,7 @@ from pytest_fairness.statistics.clusters import (
 )
 from pytest_fairness.statistics.frames import Bools, Floats
 from pytest_fairness.statistics.layout import Layout
+from pytest_fairness.statistics.moments import aligned_values, read_moments, standardiser
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,18 +52,15 @@ def two_one_sided(layout: Layout, pairs: Pairs, margin: float, *, on_d: bool, al
     clusters, Welch's otherwise, one-sample for shared clusters. Zero variance: p is 0 inside the margin and
     1 elsewhere.
     """
-    groups, blocks = layout.count.shape
-    group, block = layout.cell_group, layout.cell_block
-    total = layout.by_cell(layout.values)
-    sums = np.bincount(group * blocks + block, total, groups * blocks).reshape(groups, blocks)
-    mean: Floats = np.asarray(sums / np.maximum(layout.count, 1.0), dtype=np.float64)
-    sizes = partner_sizes(layout)
-    n = layout.cell_size if sizes is None else sizes
-    # The middle of the two groups' means in the block, so that neither group's size pulls it.
-    cells = np.where(n > 0, total - n * (mean[group, block] + mean[:, block]) / 2, 0.0)
     scale = max(float(np.max(np.abs(layout.values))), 1e-300)
+    moments = read_moments(layout, scale)
+    sizes = partner_sizes(layout)
+    cells, _ = aligned_values(layout, moments, sizes)
     found = contrast(layout, pairs, *cluster_means(layout, cells, sizes), scale)
-    s, s_df, n1, n2 = _spread(layout, pairs, mean, scale)
+    spread = standardiser(layout, pairs, moments, scale)
+    n1, n2, s = spread.n1, spread.n2, spread.sd
+    # Where the SD is that within groups, all their rows stand behind it, those of other blocks too.
+    s_df = np.where(spread.within, spread.df, layout.sizes[pairs.first] + layout.sizes[pairs.second] - 2)
     labels = np.isnan(found.error)
     row_error = np.where(s_df > 0, s * np.sqrt(1 / np.maximum(n1, 1) + 1 / np.maximum(n2, 1)), np.inf)
     error = np.where(labels, row_error, np.nan_to_num(found.error))
@@ -97,27 +94,3 @@ def _one_sided(distance: Floats, error: Floats, df: Floats) -> Floats:
     zero = error == 0
     t = distance / np.where(zero, 1.0, error)
     return np.where(zero, np.where(distance > 0, 0.0, 1.0), stdtr(np.maximum(df, 1e-9), -t))
-
-
-def _spread(layout: Layout, pairs: Pairs, mean: Floats, scale: float) -> tuple[Floats, Floats, Floats, Floats]:
-    """SD within group × block over the blocks of both groups, its df, and the rows of each group there.
-
-    Within groups alone where (nearly) every group × block holds a single row.
-    """
-    groups, blocks = layout.count.shape
-    i, j = pairs.first, pairs.second
-    at = layout.row_group * blocks + layout.row_block
-    within = np.bincount(at, (layout.values - mean.ravel()[at]) ** 2, groups * blocks).reshape(groups, blocks)
-    here = (layout.count > 0).astype(np.float64)
-    squares, rows, common = within @ here.T, layout.count @ here.T, here @ here.T
-    n1, n2 = rows[i, j], rows[j, i]
-    df = n1 + n2 - 2 * common[i, j]
-    pooled = (squares[i, j] + squares[j, i]) / np.maximum(df, 1.0)
-    centre = np.add.reduceat(layout.values, layout.group_start) / layout.sizes
-    whole = np.add.reduceat((layout.values - centre[layout.row_group]) ** 2, layout.group_start)
-    sizes = layout.sizes
-    plain_df = sizes[i] + sizes[j] - 2
-    plain = (whole[i] + whole[j]) / np.maximum(plain_df, 1.0)
-    enough = df * 10 >= n1 + n2 - 2
-    s = np.sqrt(np.where(enough, pooled, plain))
-    return np.where(s < TINY * scale, 0.0, s), np.where(enough, df, plain_df), n1, n2

@@ -16,19 +16,19 @@ from pytest_fairness.statistics.clusters import (
     Pairs,
     cluster_means,
     contrast,
-    intraclass,
     partner_sizes,
 )
 from pytest_fairness.statistics.comparison import (
     Comparison,
-    combine,
+    compared,
     extremes,
     interval,
-    ragged_share,
+    likeness,
     ratio_or_infinite,
 )
 from pytest_fairness.statistics.frames import Bools, Floats, Ints
 from pytest_fairness.statistics.layout import Layout
+from pytest_fairness.statistics.moments import Moments, aligned_values, pooled_variance, read_moments, standardiser
 from pytest_fairness.statistics.ranks import RankSums, ascending, kruskal_wallis, mann_whitney, rank_sums, u_statistics
 from pytest_fairness.statistics.shift import hodges_lehmann
 
@@ -53,19 +53,20 @@ def compare_scores(layout: Layout, pairs: Pairs, kind: OutcomeKind) -> Compariso
     u = u_statistics(layout.by_group(blocked.below), layout.sizes) if layout.blocks == 1 else None
     ranked = _van_elteren(layout, pairs, blocked, sizes)
     scale = max(float(np.max(np.abs(layout.values))), 1e-300)
-    moments = _moments(layout, scale)
+    moments = read_moments(layout, scale)
     if layout.blocks == 1:
         # Whatever is taken from both groups alike cancels: nothing depends on the partner.
         cells, squares = layout.by_cell(layout.values)[None, :], layout.by_cell(layout.values**2)[None, :]
         raw = contrast(layout, pairs, *cluster_means(layout, cells, None), scale)
     else:
-        cells, squares = _aligned(layout, moments, sizes)
+        cells, squares = aligned_values(layout, moments, sizes)
         raw = contrast(layout, pairs, *cluster_means(layout, cells, sizes), scale)
-    n1, n2, s, s_df = _standardiser(layout, pairs, moments, scale)
+    spread = standardiser(layout, pairs, moments, scale)
+    n1, n2, s = spread.n1, spread.n2, spread.sd
     row_df = n1 + n2 - 2
     row_error = s * np.sqrt(1 / np.maximum(n1, 1.0) + 1 / np.maximum(n2, 1.0))
     half = interval(raw, row_error, row_df)
-    small_sample = hedges_correction(s_df)
+    small_sample = hedges_correction(spread.df)
     g = ratio_or_infinite(small_sample * raw.difference, s)
     low = ratio_or_infinite(small_sample * (raw.difference - half), s)
     high = ratio_or_infinite(small_sample * (raw.difference + half), s)
@@ -82,13 +83,7 @@ def compare_scores(layout: Layout, pairs: Pairs, kind: OutcomeKind) -> Compariso
     effect = np.where(apart, 0.0, effect)
     low, high = np.where(apart, -np.inf, low), np.where(apart, np.inf, high)
 
-    if layout.own_rows:
-        icc_1 = icc_2 = np.full(n1.size, np.nan)
-        per_1 = per_2 = np.ones(n1.size)
-    else:
-        icc_1, icc_2, per_1, per_2 = intraclass(layout, squares, cells, sizes, pairs)
-    icc = _mean_icc(icc_1, icc_2)
-    per = (per_1 + per_2) / 2
+    alike = likeness(layout, squares, cells, sizes, pairs)
     p_cluster = ranked.contrast.p_value()
     plain, omnibus = _plain(layout, pairs, moments, order, (blocked, u))
     shift, exact = hodges_lehmann(layout, pairs, order)
@@ -106,32 +101,20 @@ def compare_scores(layout: Layout, pairs: Pairs, kind: OutcomeKind) -> Compariso
         "hodges_lehmann_shift" if exact else "hodges_lehmann_shift_from_quantiles": shift,
         "standardiser_sd": s,
         **plain,
-        "icc_1": icc_1,
-        "icc_2": icc_2,
-        "icc": icc,
-        "design_effect": 1 + (per - 1) * np.maximum(np.nan_to_num(icc), 0.0),
+        **alike.told,
+        "design_effect": 1 + (alike.per_cluster - 1) * np.maximum(np.nan_to_num(alike.icc), 0.0),
     }
-    labels = np.isnan(p_cluster)
-    return Comparison(
-        pairs=pairs,
-        test=_tests(labels, ranked.contrast.paired, layout.blocks > 1),
+    return compared(
+        layout,
+        pairs,
+        raw,
+        half,
+        test=_tests(np.isnan(p_cluster), ranked.contrast.paired, layout.blocks > 1),
+        p_values=(ranked.p_row, p_cluster),
         effect_name=name,
-        p_row=ranked.p_row,
-        p_cluster=p_cluster,
-        p_value=combine(ranked.p_row, p_cluster),
-        effect=effect,
-        low=low,
-        high=high,
-        difference=raw.difference,
-        difference_low=raw.difference - half,
-        difference_high=raw.difference + half,
-        clusters_1=raw.clusters_1,
-        clusters_2=raw.clusters_2,
-        labels=labels,
-        ragged=ragged_share(layout, pairs),
+        effect=(effect, low, high),
         constant=constant,
-        icc=icc,
-        per_cluster=per,
+        alike=alike,
         statistic=("van Elteren z" if layout.blocks > 1 else "Wilcoxon z", ranked.z),
         beside=beside,
         omnibus=omnibus,
@@ -199,84 +182,6 @@ def _aligned_ranks(layout: Layout, sums: RankSums) -> Floats:
     return sums.below
 
 
-@dataclass(frozen=True, slots=True)
-class _Moments:
-    """Means and sums of squares of each group × block (G × H) and of each group (G)."""
-
-    mean: Floats
-    squares: Floats
-    group_mean: Floats
-    group_squares: Floats
-
-
-def _moments(layout: Layout, scale: float) -> _Moments:
-    groups, blocks = layout.count.shape
-    at = layout.row_group
-    y = layout.values
-    sizes = layout.sizes
-    group_mean = np.add.reduceat(y, layout.group_start) / sizes
-    group_squares = _clean(np.add.reduceat((y - group_mean[at]) ** 2, layout.group_start), sizes, scale)
-    if blocks == 1:
-        return _Moments(group_mean[:, None], group_squares[:, None], group_mean, group_squares)
-    both = at * blocks + layout.row_block
-    size = groups * blocks
-    mean: Floats = np.bincount(both, y, minlength=size).astype(np.float64) / np.maximum(layout.count.ravel(), 1.0)
-    squares: Floats = np.bincount(both, (y - mean[both]) ** 2, minlength=size).astype(np.float64)
-    squares = _clean(squares, layout.count.ravel(), scale)
-    return _Moments(mean.reshape(groups, blocks), squares.reshape(groups, blocks), group_mean, group_squares)
-
-
-def _clean(squares: Floats, sizes: Floats, scale: float) -> Floats:
-    """Sums of squares that are no more than rounding become 0."""
-    return np.where(squares <= sizes * (TINY * scale) ** 2, 0.0, squares)
-
-
-def _aligned(layout: Layout, moments: _Moments, sizes: Floats | None) -> tuple[Floats, Floats]:
-    """Sums and sums of squares of y − mid over each cell towards each partner (G × U).
-
-    ``mid`` is the middle of the two groups' means in the block, so that neither group's size pulls it.
-    """
-    at, group = layout.cell_block, layout.cell_group
-    total = layout.by_cell(layout.values)
-    mid = (moments.mean[group, at] + moments.mean[:, at]) / 2
-    n = layout.cell_size if sizes is None else sizes
-    here = total if sizes is None else np.where(sizes > 0, total, 0.0)
-    cells = here - n * mid
-    if layout.own_rows:
-        return cells, cells
-    squares = layout.by_cell(layout.values**2)
-    squares = squares if sizes is None else np.where(sizes > 0, squares, 0.0)
-    return cells, np.maximum(squares - 2 * mid * here + n * mid**2, 0.0)
-
-
-def _standardiser(
-    layout: Layout, pairs: Pairs, moments: _Moments, scale: float
-) -> tuple[Floats, Floats, Floats, Floats]:
-    """Rows of both groups in common blocks, and the SD pooled within group × block with its df.
-
-    Where (nearly) every group × block holds a single row there is nothing to pool within, and the SD within
-    groups takes its place (matched pairs).
-    """
-    i, j = pairs.first, pairs.second
-    here = (layout.count > 0).astype(np.float64)
-    rows = layout.count @ here.T
-    squares = moments.squares @ here.T
-    cells = here @ here.T
-    n1, n2 = rows[i, j], rows[j, i]
-    df = n1 + n2 - 2 * cells[i, j]
-    pooled = (squares[i, j] + squares[j, i]) / np.maximum(df, 1.0)
-    plain = _pooled_variance(layout, pairs, moments)
-    enough = df * 10 >= n1 + n2 - 2
-    s = np.sqrt(np.where(enough, pooled, plain))
-    return n1, n2, np.where(s < TINY * scale, 0.0, s), np.where(enough, df, n1 + n2 - 2)
-
-
-def _pooled_variance(layout: Layout, pairs: Pairs, moments: _Moments) -> Floats:
-    i, j = pairs.first, pairs.second
-    n = layout.sizes
-    return np.asarray((moments.group_squares[i] + moments.group_squares[j]) / np.maximum(n[i] + n[j] - 2, 1.0))
-
-
 def _d_of_delta(delta: Floats, n1: Floats, n2: Floats) -> Floats:
     """√2·Φ⁻¹((δ+1)/2): the d of two normal groups with that δ. Full separation counts as half a pair short
     of it.
@@ -285,14 +190,8 @@ def _d_of_delta(delta: Floats, n1: Floats, n2: Floats) -> Floats:
     return np.asarray(np.sqrt(2) * ndtri((np.clip(delta, -most, most) + 1) / 2))
 
 
-def _mean_icc(first: Floats, second: Floats) -> Floats:
-    known = (~np.isnan(first)).astype(np.float64) + ~np.isnan(second)
-    total = np.nan_to_num(first) + np.nan_to_num(second)
-    return np.where(known > 0, total / np.maximum(known, 1.0), np.nan)
-
-
 def _plain(
-    layout: Layout, pairs: Pairs, moments: _Moments, order: Ints, one_block: tuple[RankSums, Floats | None]
+    layout: Layout, pairs: Pairs, moments: Moments, order: Ints, one_block: tuple[RankSums, Floats | None]
 ) -> tuple[dict[str, Floats], dict[str, float]]:
     """The plain recipe, for readers of the literal specification: no blocks, no clusters.
 
@@ -308,7 +207,7 @@ def _plain(
     h, df = kruskal_wallis(u, n, unblocked.levels)
     difference = moments.group_mean[i] - moments.group_mean[j]
     difference = np.where(np.abs(difference) < TINY, 0.0, difference)
-    cohen = ratio_or_infinite(difference, np.sqrt(_pooled_variance(layout, pairs, moments)))
+    cohen = ratio_or_infinite(difference, np.sqrt(pooled_variance(layout, pairs, moments)))
     rows = n[i] + n[j]
     hedges = cohen * hedges_correction(rows - 2)
     return {
