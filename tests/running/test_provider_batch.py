@@ -13,7 +13,7 @@ import pytest
 
 from pytest_fairness.endpoints import EndpointConfig, Price, create_endpoint
 from pytest_fairness.endpoints.batch_protocol import BatchOptions
-from pytest_fairness.endpoints.protocol import Endpoint
+from pytest_fairness.endpoints.protocol import Endpoint, Limits
 from pytest_fairness.errors import BudgetError, EndpointError, UsageError
 from pytest_fairness.model import Cell, Message, Status, Trial
 from pytest_fairness.running.engine import Engine, PlannedTrial
@@ -310,6 +310,45 @@ def test_results_out_of_order_find_their_trials(server: BatchServer, ask: Asking
     }
     for one, trial in zip(plan(6), trials, strict=True):
         assert trial.reply == answers[one.cell.prompt]["response"]["body"]["choices"][0]["message"]["content"]
+
+
+def test_a_failing_server_is_asked_again_where_the_entry_says_so(server: BatchServer, store: RunStore) -> None:
+    """``server_error_attempts`` holds in batches too, where such a failure costs nothing."""
+    server.then_batch(Fate(statuses={0: 500, 1: 500}), Fate(statuses={0: 500}))
+    endpoint = endpoint_at(server)
+    endpoint.limits = Limits(server_error_attempts=2)  # type: ignore[attr-defined]
+    with Engine(endpoint, store) as engine:
+        trials = engine.run(plan(3))
+    assert Counter(trial.status for trial in trials) == {Status.ANSWERED: 2, Status.ERROR: 1}
+    assert sorted(trial.attempts for trial in trials) == [1, 2, 2]
+
+
+def test_a_key_that_is_refused_request_by_request_ends_the_asking(
+    server: BatchServer, store: RunStore, ask: Asking
+) -> None:
+    """A model that does not exist fails each line: nothing was spent, no trial is an error for it, no second batch."""
+    gone = {"error": {"message": "The model does not exist", "code": "model_not_found"}}
+    server.then_batch(Fate(rewrite=lambda _n, line: {**line, "response": {"status_code": 404, "body": gone}}))
+    with pytest.raises(EndpointError, match="The model does not exist; nothing more is sent to this endpoint"):
+        ask(plan(4))
+    assert len(server.batches) == 1
+    assert len(store) == 0
+    assert store.budget(None).account().reserved == 0
+    assert {trial.status for trial in ask(plan(4))} == {Status.ANSWERED}
+
+
+def test_counts_beyond_reason_end_the_asking(server: BatchServer, ask: Asking) -> None:
+    """A provider that counts 10¹² tokens for a request is not asked any more; its answers are kept."""
+
+    def absurd(_number: int, line: dict[str, Any]) -> dict[str, Any]:
+        line["response"]["body"]["usage"] = {"prompt_tokens": 10**12, "completion_tokens": 10**12}
+        return line
+
+    server.then_batch(Fate(rewrite=absurd))
+    with pytest.raises(EndpointError, match="1000000000000"):
+        ask(plan(3))
+    assert {trial.status for trial in ask(plan(3))} == {Status.ANSWERED}
+    assert len(server.ledger) == 3
 
 
 # ------------------------------------------------------------ endings of batches

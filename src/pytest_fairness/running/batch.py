@@ -24,7 +24,7 @@ LOST = (
     "the request was sent by a process that ended before it could log the answer: perhaps paid for, "
     "so not sent again; --fairness-retry-unknown asks again"
 )
-_ABSURD = (
+ABSURD = (
     "endpoint {endpoint!r} counts more tokens for one call than any model can take or write ({usage}): nothing more is "
     "sent to it; look at its bill, and mend or replace the server. What was paid for is kept in the run's folder"
 )
@@ -231,7 +231,7 @@ class Batch:
                     f"{ended.error}; nothing more is sent to this endpoint: mend its key, quota or model name"
                 )
             if USAGE_ABSURD in ended.flags and not lane.asker.free:
-                self.fail(EndpointError(_ABSURD.format(endpoint=lane.endpoint.name, usage=ended.usage)))
+                self.fail(EndpointError(ABSURD.format(endpoint=lane.endpoint.name, usage=ended.usage)))
             failed += evidence is Evidence.SERVER
             if evidence is Evidence.SERVER and failed < limits_of(lane.endpoint).server_error_attempts:
                 conversation.reopen()

@@ -40,7 +40,7 @@ _PATIENCE = 20
 
 class ProviderBatches:
     """The trials of one call of ``Engine.run`` that were not in the store, asked in batches. All methods run on the
-    event loop; *keys*, *begin* and *finish* are those of :class:`~.batch.Batch`.
+    event loop; *keys* and *begin* are those of :class:`~.batch.Batch`.
 
     ``why`` says of trials that were not asked to the end why.
     """
@@ -55,7 +55,7 @@ class ProviderBatches:
         store: RunStore,
         budget: Budget,
         policy: Policy,
-        finish: Callable[[Conversation], Trial],
+        endings: Endings,
         progress: ProgressSink | None,
         label: str,
         of: str = "",
@@ -68,7 +68,7 @@ class ProviderBatches:
         self._store = store
         self._budget = budget
         self._policy = policy
-        self._endings = Endings(asker=asker, budget=budget, policy=policy, finish=finish, progress=progress)
+        self._endings = endings
         self._progress = progress
         self._label = label
         self._of = of
@@ -327,6 +327,8 @@ class ProviderBatches:
             )
             await asyncio.sleep(0)
         self._landed(flying)
+        if self._endings.error is not None:
+            raise self._endings.error
 
     def _missed(self, flying: Flying, error: AttemptError) -> None:
         flying.failures += 1

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from pytest_fairness.endpoints.batch_protocol import batches_of
-from pytest_fairness.endpoints.protocol import Endpoint
+from pytest_fairness.endpoints.protocol import Endpoint, limits_of
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Trial
 from pytest_fairness.running.attempts import Asker
@@ -46,7 +46,17 @@ def provider_batches(
             "-n or --tx, or take `batch:` out of endpoints.yaml"
         )
     from pytest_fairness.running.provider_batch import ProviderBatches
+    from pytest_fairness.running.provider_batch_endings import Endings
 
+    endings = Endings(
+        asker=asker,
+        budget=budget,
+        policy=policy,
+        finish=finish,
+        progress=progress,
+        label=endpoint.name,
+        server_error_attempts=limits_of(endpoint).server_error_attempts,
+    )
     return ProviderBatches(
         keys,
         begin=begin,
@@ -55,7 +65,7 @@ def provider_batches(
         store=store,
         budget=budget,
         policy=policy,
-        finish=finish,
+        endings=endings,
         progress=progress,
         label=endpoint.name,
         of=of,

@@ -11,16 +11,22 @@ from pytest_fairness.endpoints.protocol import AttemptError, Evidence
 from pytest_fairness.errors import EndpointError
 from pytest_fairness.model import Trial
 from pytest_fairness.running.attempts import Asker, Ended, failed
-from pytest_fairness.running.batch import LOST, Policy
+from pytest_fairness.running.batch import ABSURD, LOST, Policy
 from pytest_fairness.running.budget import Budget
+from pytest_fairness.running.charges import USAGE_ABSURD
 from pytest_fairness.running.conversation import REPEATABLE, Conversation
 from pytest_fairness.running.progress import ProgressSink
 from pytest_fairness.running.provider_batch_results import BATCHED
 from pytest_fairness.running.provider_batch_submission import Flying, InBatch
 
+_MEND = "mend its key, quota or model name"
+
 
 class Endings:
-    """``ready`` are the conversations that wait for a next request, in their order; ``asked`` the finished trials."""
+    """``ready`` are the conversations that wait for a next request, in their order; ``asked`` the finished trials;
+    ``error`` is why nothing more should be asked. *server_error_attempts*: how often a request is asked that the
+    provider failed at.
+    """
 
     def __init__(
         self,
@@ -30,9 +36,14 @@ class Endings:
         policy: Policy,
         finish: Callable[[Conversation], Trial],
         progress: ProgressSink | None,
+        label: str,
+        server_error_attempts: int,
     ) -> None:
         self.ready: deque[Conversation] = deque()
         self.asked: dict[str, Trial] = {}
+        self.error: EndpointError | None = None
+        self._label = label
+        self._server_error_attempts = server_error_attempts
         self._asker = asker
         self._budget = budget
         self._policy = policy
@@ -54,18 +65,30 @@ class Endings:
         """Log how a request ended, and go on with its trial. *blame*: a failure counts against the trial."""
         conversation = member.conversation
         self._asker.conclude(conversation, member.number, how, member.reserved, None)
-        if blame and how.evidence in REPEATABLE and conversation.status is None:
-            self._failures[conversation.key] += 1
-            if self._failures[conversation.key] >= self._policy.max_attempts:
-                conversation.give_up(f"{how.error} (after {self._failures[conversation.key]} attempts)")
-        elif how.evidence is None:
+        if USAGE_ABSURD in how.flags and not self._asker.free:
+            self.error = self.error or EndpointError(ABSURD.format(endpoint=self._label, usage=how.usage))
+        if how.evidence is Evidence.AUTH:  # the next would be refused as well; this one may be asked another day
+            self.error = self.error or EndpointError(f"{how.error}; nothing more is sent to this endpoint: {_MEND}")
+            return
+        if how.evidence is None:
             self._failures.pop(conversation.key, None)
+        elif blame:
+            self._failed(conversation, how)
         self.on(conversation)
+
+    def _failed(self, conversation: Conversation, how: Ended) -> None:
+        """Decide whether a request that failed is asked again: where it cost nothing, and not too often."""
+        self._failures[conversation.key] += 1
+        failures = self._failures[conversation.key]
+        if how.evidence is Evidence.SERVER and failures < self._server_error_attempts:
+            conversation.reopen()
+        elif how.evidence in REPEATABLE and failures >= self._policy.max_attempts:
+            conversation.give_up(f"{how.error} (after {failures} attempts)")
 
     def reject(self, conversation: Conversation, error: AttemptError) -> None:
         """A request that cannot be sent as it is: its own outcome. Raises EndpointError where none can be sent."""
         if error.evidence is Evidence.AUTH:
-            raise EndpointError(f"{error}; nothing more is sent to this endpoint: mend its key, quota or model name")
+            raise EndpointError(f"{error}; nothing more is sent to this endpoint: {_MEND}")
         how = failed(error.evidence, str(error), wire=error.wire)
         self._asker.conclude(conversation, conversation.attempts + 1, how, 0, None)
         self.on(conversation)
