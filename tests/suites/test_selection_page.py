@@ -199,6 +199,7 @@ def test_any_size_makes_a_page(tmp_path, groups, arms):
     assert len(matrices) == (len(arms) if pairs else 0)
     if not arms:
         assert "No arm was asked" in page.text
+        assert "Who is chosen over whom" not in page.text
 
 
 def test_the_examples_show_the_prompt_the_scrubbed_text_and_the_reply(tmp_path):

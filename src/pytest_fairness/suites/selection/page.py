@@ -83,7 +83,7 @@ def render_selection(results: SelectionResults, run_dir: Path, others: Sequence[
             glance=glance(results),
             facts=design_facts(results),
             arms=arm_table(results),
-            chapters=[chapter for chapter in chapters if chapter.blocks or chapter.text],
+            chapters=chapters if results.arms else [],
             reading=how_to_read(),
             limits=limitations(results),
             examples=examples_of(run_dir, [arm.arm for arm in results.arms]),
