@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pytest_fairness.analysis.arm_data import ArmData, arms_of_choices, arms_of_scores
+from pytest_fairness.analysis.assembling import finding_of
 from pytest_fairness.analysis.judging_choices import check_options
-from pytest_fairness.analysis.provenance import stamp
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import JSON, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
 from pytest_fairness.statistics.arms import ArmContrast, Estimate
@@ -119,18 +119,16 @@ def analyze_arms(
     if placebo is not None:
         details["against_placebo"], notes = _against(data, arms.labels.index(placebo), treated, alpha)
     groups = _groups(data, at_treated, at_control)
-    finding = Finding(
+    return finding_of(
+        frame,
         assertion="arm_reduces_disparity",
         verdict=verdict,
         reason=reason,
-        spec_verdict=as_spec(verdict),
         sentence=_sentence(verdict, decider, data, treated, control, idle),
-        protected_class=by,
-        n_per_group={group.group: group.n for group in groups},
-        group_results=groups,
+        by=by,
+        groups=groups,
+        decider=decider,
         test_statistic="" if decider is None else f"t = {float(str(decider.statistics.get('t', 0.0))):.4f}",
-        p_value=None if decider is None else decider.p_value,
-        corrected_p_value=None if decider is None else decider.corrected_p_value,
         effect_size="" if decider is None else f"Δ/SD = {effect_words(decider.effect)}",
         notes=notes,
         pairs=pairs,
@@ -142,7 +140,6 @@ def analyze_arms(
         family={"size": len(pairs), "method": correction, "alpha": alpha, "metrics": [data.outcome]},
         details=details,
     )
-    return stamp(finding, frame)
 
 
 def _family(data: ArmData, treated: int, control: int, correction: str) -> list[_Tested]:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pytest_fairness.analysis.assembling import finding_of
 from pytest_fairness.analysis.judging import judge_family
 from pytest_fairness.analysis.members import Member, Thresholds
-from pytest_fairness.analysis.provenance import stamp
 from pytest_fairness.analysis.reading import (
     Reading,
     as_columns,
@@ -33,7 +33,6 @@ from pytest_fairness.statistics.refusals import worst_rank
 from pytest_fairness.verdict import (
     RECOMMENDED_CLUSTERS,
     RECOMMENDED_N,
-    as_spec,
     deciding_pair,
     verdict_by,
 )
@@ -109,8 +108,7 @@ def analyze_disparity(
         groupings.append(grouping)
     noun = cluster_noun(groupings[0].design)
     pairs = judge_family([member for g in groupings for member in g.members], thresholds, noun)
-    finding = _conclude(groupings, pairs, reading, thresholds, columns, noun, kind)
-    return stamp(finding, frame)
+    return _conclude(frame, groupings, pairs, reading, thresholds, columns, noun, kind)
 
 
 def _thresholds(alpha: float, correction: str, min_raw_diff: float | None, min_raw_ratio: float | None) -> Thresholds:
@@ -211,6 +209,7 @@ def _worst_rank(design: Design, reading: Reading, used: Bools, seed: int) -> Met
 
 
 def _conclude(
+    frame: pd.DataFrame,
     groupings: Sequence[_Grouping],
     pairs: Sequence[PairResult],
     reading: Reading,
@@ -239,22 +238,19 @@ def _conclude(
         clusters=noun,
     )
     design = groupings[0].design
-    return Finding(
+    return finding_of(
+        frame,
         assertion="no_disparity",
         verdict=verdict,
         reason=reason,
-        spec_verdict=as_spec(verdict),
         sentence=sentence,
-        protected_class=", ".join(columns),
-        n_per_group={group.group: group.n for group in groups},
-        group_results=groups,
+        by=", ".join(columns),
+        groups=groups,
+        decider=decider,
         test_statistic=_statistic(decider, home, metric),
-        p_value=decider.p_value if decider is not None else None,
-        corrected_p_value=decider.corrected_p_value if decider is not None else None,
         effect_size=_effect_size(decider),
-        refusal_rates={g.group: g.refusal_rate for g in groups if g.refusal_rate is not None},
         notes=_notes(groupings, reading, kind, noun),
-        pairs=tuple(pairs),
+        pairs=pairs,
         outcome=reading.name,
         kind=kind,
         unit=reading.unit,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pytest_fairness.analysis.provenance import stamp
+from pytest_fairness.analysis.assembling import finding_of
 from pytest_fairness.analysis.reading import (
     as_columns,
     cluster_noun,
@@ -131,21 +131,18 @@ def analyze_equivalence(
         unscored=count_by_group(design, ~used & ~design.refused & ~design.undetermined),
         has_refusals=design.has_refusals,
     )
-    finding = Finding(
+    return finding_of(
+        frame,
         assertion="equivalent",
         verdict=verdict,
         reason=reason,
-        spec_verdict=as_spec(verdict),
         sentence=_sentence(verdict, decider, reading.unit, kind_found, margin, unit, len(pairs)),
-        protected_class=", ".join(columns),
-        n_per_group={group.group: group.n for group in groups},
-        group_results=groups,
+        by=", ".join(columns),
+        groups=groups,
+        decider=decider,
         test_statistic="" if decider is None else f"TOST p = {decider.p_value:.4g}",
-        p_value=None if decider is None else decider.p_value,
-        corrected_p_value=None if decider is None else decider.corrected_p_value,
         effect_size="" if decider is None else f"d = {effect_words(decider.effect)}",
-        refusal_rates={g.group: g.refusal_rate for g in groups if g.refusal_rate is not None},
-        pairs=tuple(pairs),
+        pairs=pairs,
         outcome=reading.name,
         kind=kind_found,
         unit=reading.unit,
@@ -159,7 +156,6 @@ def analyze_equivalence(
         },
         details={"margin": margin, "margin_unit": unit, "kind_inferred": reading.values.why},
     )
-    return stamp(finding, frame)
 
 
 def _check(margin: float, unit: str, alpha: float, correction: str) -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pytest_fairness.analysis.assembling import finding_of
 from pytest_fairness.analysis.decision_tables import Table, read_decisions, tabulate
-from pytest_fairness.analysis.provenance import stamp
 from pytest_fairness.analysis.reading import as_columns, cluster_noun, every_grouping
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON, Finding, OutcomeKind, PairResult, Reason, Verdict
@@ -100,22 +100,19 @@ def analyze_four_fifths(
     design = tables[0].design
     groups = tuple(group for table in tables for group in table.groups)
     sentence = four_fifths_sentence(verdict, reason, decider, by=", ".join(columns), clusters=cluster_noun(design))
-    finding = Finding(
+    return finding_of(
+        frame,
         assertion="four_fifths",
         verdict=verdict,
         reason=reason,
-        spec_verdict=as_spec(verdict),
         sentence=sentence,
-        protected_class=", ".join(columns),
-        n_per_group={group.group: group.n for group in groups},
-        group_results=groups,
+        by=", ".join(columns),
+        groups=groups,
+        decider=decider,
         test_statistic="" if decider is None else f"z = {_number(decider.statistics.get('z')):.4f} SD",
-        p_value=None if decider is None else decider.p_value,
-        corrected_p_value=None if decider is None else decider.corrected_p_value,
         effect_size="" if decider is None else _effect_size(decider),
-        refusal_rates={g.group: g.refusal_rate for g in groups if g.refusal_rate is not None},
         notes=_notes(tables, bare_ratio),
-        pairs=tuple(pairs),
+        pairs=pairs,
         outcome=name,
         kind=OutcomeKind.BINARY,
         cluster=design.cluster_name,
@@ -123,7 +120,6 @@ def analyze_four_fifths(
         family={"size": sum(len(t.family) for t in tables), "method": correction, "alpha": alpha},
         details=_details(tables, declared, bare_ratio),
     )
-    return stamp(finding, frame)
 
 
 def _judge(tables: Sequence[Table], name: str, *, alpha: float, correction: str, bare: bool) -> list[PairResult]:

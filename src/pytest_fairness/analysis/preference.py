@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pytest_fairness.analysis.assembling import finding_of
 from pytest_fairness.analysis.judging_choices import (
     METRIC,
     Compared,
@@ -16,7 +17,6 @@ from pytest_fairness.analysis.judging_choices import (
     judge,
     preference_sentence,
 )
-from pytest_fairness.analysis.provenance import stamp
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON, Finding, GroupResult, OutcomeKind, PairResult
 from pytest_fairness.statistics.bradley_terry import bradley_terry, interaction
@@ -34,7 +34,7 @@ from pytest_fairness.statistics.clusters import all_pairs
 from pytest_fairness.statistics.frames import require_frame
 from pytest_fairness.statistics.logit import LikelihoodRatio
 from pytest_fairness.statistics.preference import compare_pair
-from pytest_fairness.verdict import as_spec, assertion_verdict, deciding_pair
+from pytest_fairness.verdict import assertion_verdict, deciding_pair
 from pytest_fairness.wording import effect_words, p_words
 
 if TYPE_CHECKING:
@@ -119,7 +119,8 @@ def analyze_preference(
         for at, label in enumerate(choices.labels)
     )
     details, notes = _whole(choices, alpha)
-    finding = conclude_preference(
+    return conclude_preference(
+        frame,
         pairs,
         groups,
         by=by,
@@ -131,7 +132,6 @@ def analyze_preference(
         cluster=choices.cluster_name,
         block=blocks,
     )
-    return stamp(finding, frame)
 
 
 def cluster_noun(cluster: str | None) -> str:
@@ -259,6 +259,7 @@ def _by_level(choices: Choices, name: str) -> dict[str, JSON]:
 
 
 def conclude_preference(
+    frame: pd.DataFrame,
     pairs: tuple[PairResult, ...],
     groups: tuple[GroupResult, ...],
     *,
@@ -274,23 +275,20 @@ def conclude_preference(
     """The finding of judged pairs of a choice."""
     verdict, reason = assertion_verdict(pairs)
     decider = deciding_pair(pairs)
-    return Finding(
+    return finding_of(
+        frame,
         assertion="no_preference",
         verdict=verdict,
         reason=reason,
-        spec_verdict=as_spec(verdict),
         sentence=preference_sentence(verdict, reason, decider, by=by, pairs=len(pairs), noun=noun),
-        protected_class=by,
-        n_per_group={group.group: group.n for group in groups},
-        group_results=groups,
+        by=by,
+        groups=groups,
+        decider=decider,
         test_statistic="" if decider is None else f"z = {float(str(decider.statistics['z'])):.4f}",
-        p_value=None if decider is None else decider.p_value,
-        corrected_p_value=None if decider is None else decider.corrected_p_value,
         effect_size=""
         if decider is None
         else f"d = {effect_words(decider.effect)} "
         f"[{effect_words(decider.effect_low)}, {effect_words(decider.effect_high)}]",
-        refusal_rates={g.group: g.refusal_rate for g in groups if g.refusal_rate is not None},
         notes=notes,
         pairs=pairs,
         outcome=METRIC,

@@ -16,7 +16,6 @@ from pytest_fairness.analysis.preference import (
     compare_all,
     conclude_preference,
 )
-from pytest_fairness.analysis.provenance import stamp
 from pytest_fairness.model import JSON, Finding
 from pytest_fairness.statistics.binary import LOGIT_TO_D
 from pytest_fairness.statistics.chi_squares import friedman, goodness_of_fit
@@ -73,11 +72,10 @@ def analyze_slates(
     has_refusals = "refused" in frame.columns
     stood = [_stood(slates, at) for at in range(len(slates.labels))]
     groups = tuple(describe(group, group.won.size, has_refusals) for group in stood)
-    finding = conclude_preference(
-        pairs, groups, by=by, noun=noun, alpha=alpha, correction=correction, details=details, notes=(),
+    return conclude_preference(
+        frame, pairs, groups, by=by, noun=noun, alpha=alpha, correction=correction, details=details, notes=(),
         cluster=cluster, block=block,
     )  # fmt: skip
-    return stamp(finding, frame)
 
 
 def _by_logit(compared: list[Compared], among: Among) -> list[Compared]:
