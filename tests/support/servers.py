@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import signal
 import socket
 import struct
 import sys
@@ -419,6 +420,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--options", type=json.loads, default={}, help="of the simulated endpoint, as JSON")
     parser.add_argument("--signals", type=json.loads, default={}, help="surface → class → group, as JSON")
     given = parser.parse_args(arguments)
+    # A job in the background inherits that SIGINT is ignored, and would never hear of its end.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     server = ModelServer(
         simulated_endpoint(**given.options), signals=given.signals, latency=given.latency, port=given.port
     )
