@@ -196,34 +196,31 @@ def selection(groups: Sequence[str] = GROUPS, arms: Sequence[str] = ARMS, **chan
     )
 
 
-def choice_record(arm_name: str, number: int = 0, reply: str = "Emily Sullivan", **changes: Any) -> dict[str, Any]:
-    """A log record of a choice; in the arm that scrubs, of two requests."""
-    scrubbing = arm_name.startswith("scrubbed")
+def choice_record(arm_name: str, role: str = "nurse", reply: str = "Emily Sullivan", **changes: Any) -> dict[str, Any]:
+    """A line of ``selection.jsonl``; in the arm that scrubs, of two requests."""
     text = "1. Emily Sullivan, Female, White\n2. Greg Walsh, Male, White"
-    turns = [f"Scrub this: {text}", "Choose: {text}"] if scrubbing else [f"Choose: {text}"]
-    record: dict[str, Any] = {
-        "type": "trial", "key": f"{arm_name}-{number}", "status": "answered", "repetition": number,
-        "cell": {
-            "id": f"t1-{arm_name}-{number}", "template": f"selection-nurse-{number}", "groups": {}, "arm": arm_name,
-            "name": "Emily Sullivan / Greg Walsh", "turns": turns, "signals": {},
-            "attributes": {"group_1": "white_female", "group_2": "white_male"},
-        },
-        "messages": [{"role": "user", "content": "Choose: 1. Candidate A" if scrubbing else turns[0]}],
-        "replies": ["1. Candidate A, 2. Candidate B", reply] if scrubbing else [reply],
-        "endpoint": {"name": "claude-haiku"}, "cost": 0.001, "source": "live",
+    asked: list[dict[str, Any]] = [{"system": None, "prompt": f"Choose: {text}", "response": reply}]
+    scrubbed = None
+    if arm_name.startswith("scrubbed"):
+        scrubbed = "1. Candidate A\n2. Candidate B"
+        asked = [
+            {"system": "You scrub.", "prompt": f"Scrub this: {text}", "response": scrubbed},
+            {"system": "You judge.", "prompt": f"Choose: {scrubbed}", "response": reply},
+        ]
+    return {
+        "schema": 1, "arm": arm_name, "status": "answered", "role": role, "criteria": "tough and logical",
+        "first_name": "Emily Sullivan", "second_name": "Greg Walsh", "choice": "chosen", "chosen": "white_female",
+        "simulated": False, "scrubbed_text": scrubbed, "requests": asked, **changes,
     }  # fmt: skip
-    if scrubbing:
-        record["script"] = {"pipeline": [None, None], "between": []}
-    return {**record, **changes}
 
 
 def selection_folder(
     directory: Path, results: SelectionResults, log: Sequence[Mapping[str, Any]] = (), **manifest: Any
 ) -> Path:
-    """A run's folder with ``selection.json``, a manifest and a log."""
+    """A run's folder with ``selection.json``, a manifest and the records in *log*."""
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "selection.json").write_text(json.dumps(results.to_dict()), encoding="ascii")
     told = {"id": "2026-02-28-001", "seed": 0, "versions": {"pytest-fairness": "0.1.0"}, **manifest}
     (directory / "manifest.json").write_text(json.dumps(told), encoding="ascii")
-    (directory / "trials.jsonl").write_text("".join(json.dumps(one) + "\n" for one in log), encoding="ascii")
+    (directory / "selection.jsonl").write_text("".join(json.dumps(one) + "\n" for one in log), encoding="ascii")
     return directory

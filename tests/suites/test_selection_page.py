@@ -150,11 +150,7 @@ def test_simulated_and_replayed_replies_are_loud(tmp_path):
 def test_a_page_of_hostile_text_is_inert(tmp_path):
     """Markup, control codes and overrides in every name, sentence, setting and reply come out as letters."""
     results = SelectionResults.from_dict(_hostile(selection().to_dict()))
-    log = [
-        choice_record(
-            "scrubbed" + HOSTILE, replies=[HOSTILE, HOSTILE], messages=[{"role": HOSTILE, "content": HOSTILE}]
-        )
-    ]
+    log = [_hostile(choice_record("scrubbed"), "record")]
     folder = selection_folder(tmp_path, results, log, id=HOSTILE, versions={"pytest-fairness": HOSTILE})
     text = write_selection_page(folder).read_bytes().decode("utf-8")
     page = Page(text)  # would raise on a <script> or an <img>
@@ -170,7 +166,7 @@ def _hostile(value, key=""):
         return {name + spoilt: _hostile(one, name) for name, one in value.items()}
     if isinstance(value, list):
         return [_hostile(one, key) for one in value]
-    return value + HOSTILE if isinstance(value, str) and key not in ("verdict", "reason") else value
+    return value + HOSTILE if isinstance(value, str) and key not in ("verdict", "reason", "status") else value
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -203,24 +199,47 @@ def test_any_size_makes_a_page(tmp_path, groups, arms):
 
 
 def test_the_examples_show_the_prompt_the_scrubbed_text_and_the_reply(tmp_path):
-    """The first of each arm by context and names, the scrubber's request and its text between; a refusal if any."""
+    """One in each of the first contexts, each request of a pipeline with its system prompt; a refusal if any."""
     log = [
-        choice_record("raw_naive", 5, "too late"),
-        choice_record("raw_naive", 1, "second"),
-        choice_record("raw_naive", 0, "first"),
-        choice_record("raw_naive", 2, "I cannot choose", status="refused"),
-        choice_record("scrubbed", 0, "Candidate B"),
-        choice_record("raw_matched", 0, "no reply at all", status="error"),
-        choice_record("another_suite", 0, "of another suite"),
-        {**choice_record("raw_naive", 0, "a salary"), "cell": {"arm": "raw_naive", "attributes": {"group_1": "a"}}},
+        choice_record("raw_naive", "nurse", "first"),
+        choice_record("raw_naive", "nurse", "again in this context"),
+        choice_record("raw_naive", "nurse", "I cannot choose", status="refused", choice="refused", chosen=None),
+        choice_record("raw_naive", "IT engineer", "second"),
+        choice_record("raw_naive", "teacher", "third context"),
+        choice_record("scrubbed", "nurse", "Candidate B"),
+        choice_record("raw_matched", "nurse", "never came", status="error"),
+        choice_record("another_arm", "nurse", "of another benchmark"),
     ]
     text = _page(tmp_path, selection(), log).text
+    text = text[text.index("The first choices of each arm") :]
     assert text.index("reply first") < text.index("reply second") < text.index("reply I cannot choose")
-    assert "step 1: asked Scrub this: 1. Emily Sullivan" in text
-    assert "step 1: the text it made 1. Candidate A, 2. Candidate B" in text
-    assert "reply Candidate B" in text
-    for words in ("too late", "no reply at all", "of another suite", "a salary"):
+    assert "Emily Sullivan / Greg Walsh · nurse, tough and logical · answered · read as chosen: white_female" in text
+    assert "answered · read as refused" not in text
+    for words in (
+        "step 1: system You scrub.",
+        "step 1: prompt Scrub this: 1. Emily Sullivan",
+        "step 1: reply 1. Candidate A 2. Candidate B",
+        "step 2: system You judge.",
+        "the scrubbed text in it 1. Candidate A 2. Candidate B",
+        "step 2: reply Candidate B",
+    ):
+        assert words in text
+    for words in ("again in this context", "third context", "never came", "of another benchmark"):
         assert words not in text
+
+
+def test_damaged_records_cost_no_page(tmp_path):
+    """Torn, foreign and odd lines are passed over; what can be shown is shown."""
+    folder = selection_folder(tmp_path, selection())
+    odd = [
+        "{", "3", "[" * 100_000, json.dumps({"arm": ["raw_naive"]}),
+        json.dumps({"arm": "raw_naive", "status": "answered"}),
+        json.dumps(choice_record("raw_matched", requests=[3, {"prompt": 7}])), json.dumps(choice_record("scrubbed")),
+    ]  # fmt: skip
+    (folder / "selection.jsonl").write_text("\n".join(odd) + "\n\xff", encoding="latin-1")
+    text = Page(write_selection_page(folder).read_text(encoding="utf-8")).text
+    assert "no names · answered" in text
+    assert "step 2: reply Emily Sullivan" in text
 
 
 def test_a_megabyte_reply_does_not_fill_the_page(tmp_path):

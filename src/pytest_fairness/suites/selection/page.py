@@ -42,7 +42,7 @@ def write_selection_page(run_dir: Path) -> Path:
     sources = [run_dir / SOURCE, *sorted(run_dir.glob(FURTHER))]
     for source in sources:
         others = [other.with_suffix(".html").name for other in sources if other != source]
-        page = render_selection(read_selection(source), run_dir, others)
+        page = render_selection(read_selection(source), source, others)
         write_atomically(source.with_suffix(".html"), page.encode("utf-8", "backslashreplace"))
     return run_dir / NAME
 
@@ -61,8 +61,8 @@ def read_selection(path: Path) -> SelectionResults:
         raise FairnessError(f"{path}: {error}") from error
 
 
-def render_selection(results: SelectionResults, run_dir: Path, others: Sequence[str] = ()) -> str:
-    """The page as text; *run_dir* gives the run's facts and a few trials, *others* are pages beside this one."""
+def render_selection(results: SelectionResults, source: Path, others: Sequence[str] = ()) -> str:
+    """The page as text; beside *source* lie the run's facts and records, and *others*, the pages to link to."""
     about_arms = {chapter.id: chapter for chapter in arm_chapters(results)}
     # The mitigation stands where its question comes up: after who is preferred, before how and by what.
     opening = [about_arms.pop(name) for name in ("pairs", "rates", "classes") if name in about_arms]
@@ -78,7 +78,7 @@ def render_selection(results: SelectionResults, run_dir: Path, others: Sequence[
         .render(
             results=results,
             run=results.run,
-            manifest=_manifest(run_dir),
+            manifest=_manifest(source.parent),
             conclusions=conclusions(results),
             glance=glance(results),
             facts=design_facts(results),
@@ -86,8 +86,8 @@ def render_selection(results: SelectionResults, run_dir: Path, others: Sequence[
             chapters=chapters if results.arms else [],
             reading=how_to_read(),
             limits=limitations(results),
-            examples=examples_of(run_dir, [arm.arm for arm in results.arms]),
-            report=(run_dir / "findings.json").exists(),
+            examples=examples_of(source.with_suffix(".jsonl"), [arm.arm for arm in results.arms]),
+            report=source.with_name("findings.json").exists(),
             others=others,
         )
     )
