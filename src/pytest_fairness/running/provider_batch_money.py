@@ -14,6 +14,9 @@ from pytest_fairness.running.attempts import Asker
 from pytest_fairness.running.budget import Budget
 from pytest_fairness.running.conversation import Conversation
 
+#: Bodies that are made side by side: litellm waits for threads of its own at each.
+_AT_ONCE = 32
+
 #: A conversation, the body of its next request, and what is reserved for it (nano-dollars).
 Lot = list[tuple[Conversation, bytes, int]]
 
@@ -36,21 +39,7 @@ async def take_lot(
     this process are under way, and will cost less than was set aside); else *wait* is called until there is room, or
     it says that all is stopped. Raises BudgetError where there cannot be room, or none has come for *patience* seconds.
     """
-    lot: Lot = []
-    size = 0
-    while ready and len(lot) < most:
-        conversation = ready.popleft()
-        try:
-            body = await api.body(asker.request(conversation))
-        except AttemptError as error:
-            reject(conversation, error)
-            continue
-        size += len(body)
-        if lot and size > api.options.max_bytes:
-            ready.appendleft(conversation)
-            break
-        lot.append((conversation, body, asker.reservation(conversation)))
-        await asyncio.sleep(0)  # a stop must be heard while bodies are made
+    lot = await _bodies(ready, api=api, asker=asker, most=most, reject=reject)
     since = time.monotonic()
     while lot:
         kept = _within(lot, budget.room())
@@ -72,6 +61,37 @@ async def take_lot(
             raise budget.blocked(lot[0][2])  # held by processes that never settle
     ready.extendleft(conversation for conversation, _, _ in reversed(lot))
     return []
+
+
+async def _bodies(
+    ready: deque[Conversation],
+    *,
+    api: BatchApi,
+    asker: Asker,
+    most: int,
+    reject: Callable[[Conversation, AttemptError], None],
+) -> Lot:
+    """What *ready* holds at its front, up to *most* requests and as many bytes as a batch may have."""
+    lot: Lot = []
+    room = api.options.max_bytes
+    while ready and len(lot) < most:
+        some = [ready.popleft() for _ in range(min(_AT_ONCE, most - len(lot), len(ready)))]
+        bodies = await asyncio.gather(
+            *(api.body(asker.request(conversation)) for conversation in some), return_exceptions=True
+        )
+        for number, (conversation, body) in enumerate(zip(some, bodies, strict=True)):
+            if isinstance(body, AttemptError):
+                reject(conversation, body)
+            elif isinstance(body, BaseException):
+                raise body
+            elif lot and len(body) > room:
+                ready.extendleft(reversed(some[number:]))
+                return lot
+            else:
+                room -= len(body)
+                lot.append((conversation, body, asker.reservation(conversation)))
+        await asyncio.sleep(0)  # a stop must be heard meanwhile
+    return lot
 
 
 def _within(lot: Lot, room: int | None) -> int:
