@@ -13,7 +13,7 @@ from typing import Any
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.reports.pages import environment
 from pytest_fairness.running.files import write_atomically
-from pytest_fairness.suites.selection.arm_chapters import arm_chapters
+from pytest_fairness.suites.selection.behaviour_chapters import behaviour_chapters
 from pytest_fairness.suites.selection.contrast_chapters import contrast_chapters, scrubber_chapters
 from pytest_fairness.suites.selection.page_examples import examples_of
 from pytest_fairness.suites.selection.page_text import (
@@ -24,6 +24,7 @@ from pytest_fairness.suites.selection.page_text import (
     how_to_read,
     limitations,
 )
+from pytest_fairness.suites.selection.preference_chapters import preference_chapters
 from pytest_fairness.suites.selection.results import SelectionResults
 
 NAME = "selection.html"
@@ -63,13 +64,11 @@ def read_selection(path: Path) -> SelectionResults:
 
 def render_selection(results: SelectionResults, source: Path, others: Sequence[str] = ()) -> str:
     """The page as text; beside *source* lie the run's facts and records, and *others*, the pages to link to."""
-    about_arms = {chapter.id: chapter for chapter in arm_chapters(results)}
-    # The mitigation stands where its question comes up: after who is preferred, before how and by what.
-    opening = [about_arms.pop(name) for name in ("pairs", "rates", "classes") if name in about_arms]
+    # The mitigation stands where its question comes up: after who is preferred, before what explains it.
     chapters = [
-        *opening,
+        *preference_chapters(results),
         *contrast_chapters(results.contrasts),
-        *about_arms.values(),
+        *behaviour_chapters(results),
         *scrubber_chapters(results.scrubbers),
     ]
     return (
