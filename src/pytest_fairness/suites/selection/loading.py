@@ -90,7 +90,16 @@ class _Reader:
         lost = next((arm for arm in made.controls if arm not in made.arm_names), None)
         if lost is not None:
             raise self._wrong("controls", f"{lost!r} is none of the arms ({listed(made.arm_names)})")
+        self._check_raw(made)
         return made
+
+    def _check_raw(self, made: Configuration) -> None:
+        """What scrubbing does cannot be told without the texts as they were."""
+        ready = ready_arms(self._personas, rules=str)
+        arms = [ready[arm] if isinstance(arm, str) else arm for arm in made.arms]
+        scrubbing = next((arm.name for arm in arms if arm.steps), None)
+        if scrubbing is not None and not any(not arm.steps and not arm.placebo for arm in arms):
+            raise self._wrong("arms", f"{scrubbing!r} has no arm to be compared with; add raw_naive")
 
     def _wrong(self, key: str, why: str) -> UsageError:
         return UsageError(f"{self._path}: {key}: {why}")

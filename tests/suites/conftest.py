@@ -1,0 +1,26 @@
+"""Running a ready-made suite as a user would: from a folder of their own, by its name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pytest_fairness.suites.selection.metrics  # noqa: F401 - imported before sessions in this process forget it
+
+from ..plugin.conftest import findings, last_run, run, run_apart
+
+__all__ = ["findings", "last_run", "records", "run", "run_apart"]
+
+
+@pytest.fixture
+def records(last_run: Callable[[], Path]) -> Callable[..., list[dict[str, Any]]]:
+    """The lines of the newest run's ``selection.jsonl``, or of another file of its folder."""
+
+    def read(name: str = "selection.jsonl") -> list[dict[str, Any]]:
+        return [json.loads(line) for line in (last_run() / name).read_text(encoding="ascii").splitlines()]
+
+    return read
