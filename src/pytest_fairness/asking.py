@@ -96,7 +96,7 @@ class Asking:
     def _ask(
         self, system: Any, tier: int, planned: Planned, entries: Sequence[Entry], temperature: float | None
     ) -> tuple[Endpoint, dict[str, list[Trial]]]:
-        from pytest_fairness.capabilities import lacks_system_prompt, refuse_what_cannot_be_sent
+        from pytest_fairness.capabilities import lacks_system_prompt, named_by_steps, refuse_what_cannot_be_sent
         from pytest_fairness.pulling import planned_trials, pull
 
         endpoint, engine = self._engine(system)
@@ -104,6 +104,8 @@ class Asking:
         if deaf is not None:
             pytest.skip(f"endpoint {deaf.name!r} takes no system prompt, so there is no tier 1 to test")
         refuse_what_cannot_be_sent(endpoint, entries)
+        for other in named_by_steps(entries):
+            telling.note_endpoint(self._session.store, other)
         plan = planned_trials(planned, entries, temperature)
         trials = pull(self._session, endpoint, engine, planned, plan)
         by_cell: dict[str, list[Trial]] = {entry.cell.id: [] for entry in entries}

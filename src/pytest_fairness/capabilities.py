@@ -34,6 +34,18 @@ def _prompted(endpoint: Endpoint, entry: Entry) -> Iterator[tuple[Endpoint, bool
         yield endpoint if own is None else own, system is not None
 
 
+def named_by_steps(entries: Sequence[Entry]) -> list[Endpoint]:
+    """The systems that steps of *entries* ask beside the test's, each once."""
+    found = {
+        id(system): system
+        for entry in entries
+        if entry.script is not None
+        for system in entry.script.endpoints
+        if system is not None
+    }
+    return list(found.values())
+
+
 def refuse_what_cannot_be_sent(endpoint: Endpoint, entries: Sequence[Entry]) -> None:
     """Raise UsageError where *entries* hold conversations and *endpoint* can only be sent their last turn: before
     anything is paid for.

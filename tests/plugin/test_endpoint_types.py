@@ -275,6 +275,8 @@ def test_arms_compare_scrubbers(
     assert (flavours.count("application"), flavours.count("openai")) == (12, 24)
     arms = {(record["cell"]["arm"], len(record["replies"])) for record in log(last_run(), "trial")}
     assert arms == {("raw_naive", 1), ("by_app", 2), ("by_judge", 2), ("whole", 1)}
+    manifest = json.loads((last_run() / "manifest.json").read_text(encoding="utf-8"))
+    assert {entry["name"] for entry in manifest["endpoints"]} == {"simulated", "scrubber", "judge"}
     alone("--fairness-replay", "last").assert_outcomes(passed=1)
     assert len(server.requests) == 36
 
