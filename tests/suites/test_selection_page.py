@@ -13,12 +13,14 @@ from hypothesis import strategies as st
 
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.reports.html import write_html
+from pytest_fairness.suites.selection.metrics import selection_results
 from pytest_fairness.suites.selection.page import render_selection, write_selection_page
 from pytest_fairness.suites.selection.results import SelectionResults
 
 from ..reports.factories import HOSTILE, run_folder
 from ..reports.factories import results as findings_of
 from ..reports.page_reader import Page
+from .choices_of import CLASSES, experiment
 from .selection_factory import ARMS, GROUPS, arm, choice_record, scrubber, selection, selection_folder
 
 
@@ -294,3 +296,24 @@ def test_report_html_links_to_the_page_where_there_are_results(tmp_path):
     selection_folder(folder, selection())
     assert '<a href="selection.html">selection benchmark</a>' in write_html(folder).read_text(encoding="utf-8")
     assert 'href="report.html"' in write_selection_page(folder).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("everything", [True, False], ids=["three arms", "always the first of two groups"])
+def test_the_numbers_of_a_table_of_choices_make_a_page(tmp_path, everything):
+    """What the metrics give is what the page takes: also where a group always wins, and strengths have no error."""
+    if everything:
+        arms = {"raw_naive": 1.0, "raw_matched": 0.8, "scrubbed": 0.1}
+        frame = experiment(1, strength={"black_female": -0.9}, position=0.4, arms=arms, sets=6, repetitions=6)
+    else:
+        frame = experiment(1, groups=GROUPS[:2], sets=3, repetitions=3).assign(chosen=GROUPS[0])
+    results = selection_results(frame, classes=CLASSES, permutations=19)
+    text = _page(tmp_path, results).text
+    for arm_result in results.arms:
+        for pair in arm_result.pairs:
+            assert f"{pair.group_1} – {pair.group_2}" in text
+    if everything:
+        assert "criteria × group" in text
+        assert "role × group" in text
+        assert "the evaluator's prompt alone" in text
+    else:
+        assert "ridge: for orientation" in text
