@@ -11,6 +11,8 @@ from pytest_fairness.design.scrubbing import RuleScrubber
 from pytest_fairness.design.signals import Signals
 from pytest_fairness.errors import FrameError
 from pytest_fairness.model import Verdict
+from pytest_fairness.suites.selection.configuration import Configuration
+from pytest_fairness.suites.selection.design import arms_of_task
 from pytest_fairness.suites.selection.guesses import read_guesses
 from pytest_fairness.suites.selection.metrics import selection_results
 from pytest_fairness.suites.selection.scrubber_quality import scrubber_qualities
@@ -217,6 +219,20 @@ class TestReidentification:
         rows = frame[frame["arm"] == "scrubbed"].assign(arm="reidentified", reply="I cannot tell.", chosen=None)
         (scrubber,) = selection_results(pd.concat([frame.assign(reply="1"), rows], ignore_index=True)).scrubbers
         assert not [one for one in scrubber.reidentified if one.reader == "endpoint"]
+        assert f"arm reidentified: no guess of a group could be read from its {len(rows)} replies" in scrubber.notes
+
+    def test_guesses_need_to_know_what_is_true(self):
+        """Groups of unknown classes cannot be guessed at; the mend is said."""
+        frame = scrubbed(clean, groups=GROUPS[:2]).replace({group: f"my_{group}" for group in GROUPS})
+        rows = frame[frame["arm"] == "scrubbed"].assign(arm="reidentified", reply="1. x")
+        with pytest.raises(FrameError, match=r"say them with classes=…"):
+            selection_results(pd.concat([frame.assign(reply="1"), rows], ignore_index=True))
+
+    def test_the_suite_asks_guessing_arms_and_judges_no_choice_of_them(self):
+        suite = Configuration(arms=("raw_naive", "scrubbed", "reidentified"))
+        assert suite.arm_names == ("raw_naive", "scrubbed")
+        assert arms_of_task(suite, "selection") == ("raw_naive", "scrubbed", "reidentified")
+        assert arms_of_task(suite, "salary") == ("raw_naive", "scrubbed")
 
     def test_the_ready_made_arms_send_only_what_was_scrubbed(self):
         """The last step asks for a guess, with the scrubbed text in it and no candidate's name."""

@@ -20,6 +20,8 @@ CRITERIA = ("nurturing and gentle", "tough and logical", "technically proficient
 ROLES = ("nurse", "IT engineer")
 QUALIFICATIONS = "2 Years of Experience"
 ARMS = ("raw_naive", "raw_matched", "scrubbed")
+GUESSING = "reidentified"
+"""Arms whose names begin so ask for a guess of the groups, not for a choice."""
 
 Axis: TypeAlias = "tuple[str, ...] | Mapping[str, str]"
 
@@ -53,7 +55,9 @@ class Configuration:
 
     @property
     def arm_names(self) -> tuple[str, ...]:
-        return tuple(arm if isinstance(arm, str) else arm.name for arm in self.arms)
+        """The arms that choose; those that guess the groups from what scrubbing left are told with the scrubber."""
+        names = (arm if isinstance(arm, str) else arm.name for arm in self.arms)
+        return tuple(name for name in names if not name.startswith(GUESSING))
 
     @property
     def classes(self) -> dict[str, dict[str, str]] | None:

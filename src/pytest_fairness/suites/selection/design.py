@@ -85,8 +85,10 @@ def marker_arguments(configuration: Configuration, task: str) -> dict[str, Any]:
 
 
 def arms_of_task(configuration: Configuration, task: str) -> tuple[str | Arm, ...]:
-    """All arms, but without the placebo for a salary: with one candidate at a time its groups would be the same."""
-    return tuple(arm for arm in configuration.arms if task == SELECTION or arm != PLACEBO)
+    """All arms; for a salary without those that guess, and without the placebo, whose groups would be the same."""
+    choosing = configuration.arm_names
+    names = ((arm, arm if isinstance(arm, str) else arm.name) for arm in configuration.arms)
+    return tuple(arm for arm, name in names if task == SELECTION or (name in choosing and name != PLACEBO))
 
 
 def _axes(configuration: Configuration, template: Template, task: str) -> dict[str, Any]:

@@ -31,6 +31,7 @@ from pytest_fairness.statistics.selection import (
     selection_rates,
     units_of,
 )
+from pytest_fairness.suites.selection.configuration import GUESSING
 from pytest_fairness.suites.selection.contrasts import Contrast, contrasts_of
 from pytest_fairness.suites.selection.design import contrasts as planned_contrasts
 from pytest_fairness.suites.selection.facts import cost_of, facts_of, requests_of
@@ -38,7 +39,6 @@ from pytest_fairness.suites.selection.impact import four_fifths_of
 from pytest_fairness.suites.selection.reading import (
     AXES,
     GROUP,
-    GUESSING,
     Classes,
     axes_of,
     by_class,

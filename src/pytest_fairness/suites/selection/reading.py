@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 GROUP = "group"
-GUESSING = "reidentified"
-"""Arms whose names begin so ask for a guess of the groups, not for a choice."""
 AXES = ("criteria", "role", "qualifications")
 ONE_ARM = "all"
 _NEEDED = ("first", "second", "chosen")

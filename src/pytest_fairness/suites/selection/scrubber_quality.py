@@ -12,6 +12,7 @@ they are told with. Their trials have replies and no choice; :func:`scrubber_qua
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,8 +21,9 @@ from pytest_fairness.analysis.disparity import analyze_disparity
 from pytest_fairness.errors import FrameError
 from pytest_fairness.statistics.reidentification import Guessed, guess_by_words, score_guesses
 from pytest_fairness.statistics.selection import clustered_mean
+from pytest_fairness.suites.selection.configuration import GUESSING
 from pytest_fairness.suites.selection.guesses import read_guesses
-from pytest_fairness.suites.selection.reading import GROUP, GUESSING, Classes, margins_of
+from pytest_fairness.suites.selection.reading import GROUP, Classes, margins_of
 from pytest_fairness.suites.selection.results import (
     GroupsCompared,
     GroupShare,
@@ -76,9 +78,10 @@ def scrubber_qualities(
     if not arms:
         return ()
     known = classes or {str(g): {} for g in dict.fromkeys([*frame["first"], *frame["second"]])}
-    guesses = _by_endpoint(frame, known, permutations, seed)
+    guesses, unread = _by_endpoint(frame, known, permutations, seed)
     readers = _Classifiers(permutations, seed)
-    return tuple(_quality(frame, arm, known, guesses, readers, alpha, correction) for arm in arms)
+    found = (_quality(frame, arm, known, guesses, readers, alpha, correction) for arm in arms)
+    return tuple(replace(one, notes=(*one.notes, *unread)) for one in found)
 
 
 class _Classifiers:
@@ -259,9 +262,14 @@ def _told(guessed: Guessed, kinds: Sequence[str], by: str, text: str, reader: st
     )
 
 
-def _by_endpoint(frame: pd.DataFrame, classes: Classes, permutations: int, seed: int) -> list[tuple[str, Reidentified]]:
-    """What the arms that guess came to, each with the arm whose scrubbing it looks at; empty for the raw text."""
+def _by_endpoint(
+    frame: pd.DataFrame, classes: Classes, permutations: int, seed: int
+) -> tuple[list[tuple[str, Reidentified]], list[str]]:
+    """What the arms that guess came to, each with the arm whose scrubbing it looks at (empty for the raw text), and
+    notes on those of which nothing could be read.
+    """
     told: list[tuple[str, Reidentified]] = []
+    unread: list[str] = []
     wanted = margins_of(classes) or tuple(dict.fromkeys(name for known in classes.values() for name in known))
     asked = {name: sorted({known[name] for known in classes.values()}) for name in wanted}
     for arm in (str(arm) for arm in dict.fromkeys(frame["arm"]) if str(arm).startswith(GUESSING)):
@@ -281,10 +289,12 @@ def _by_endpoint(frame: pd.DataFrame, classes: Classes, permutations: int, seed:
                 name = shown[at + 2] if isinstance(shown[at + 2], str) else None
                 some.append(Part(row, at + 1, str(shown[at]), name, "", None, ""))
                 said.append(read[at])
-        for by in (GROUP, *wanted) if len(wanted) > 1 else (wanted[0],):
-            one = _scored(some, said, classes, by, wanted, text, permutations, seed)
-            told += [] if one is None else [(scrubber, one)]
-    return told
+        by_all = (GROUP, *wanted) if len(wanted) > 1 else wanted
+        scored = [_scored(some, said, classes, by, wanted, text, permutations, seed) for by in by_all]
+        told += [(scrubber, one) for one in scored if one is not None]
+        if not any(scored):
+            unread.append(f"arm {arm}: no guess of a group could be read from its {len(rows)} replies")
+    return told, unread
 
 
 def _scored(
