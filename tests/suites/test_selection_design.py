@@ -6,9 +6,16 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from pytest_fairness.design.pairs import PairGrid, expand_pairs
+from pytest_fairness.endpoints.protocol import Price
+from pytest_fairness.errors import UsageError
+from pytest_fairness.estimating import Requests, requests_of, usual_cost
+from pytest_fairness.planned import PlannedPairs
+from pytest_fairness.scorers import is_refusal
 from pytest_fairness.suites.selection.configuration import Configuration
-from pytest_fairness.suites.selection.design import marker_arguments
+from pytest_fairness.suites.selection.design import contrasts, marker_arguments
 from pytest_fairness.suites.selection.loading import load_configuration
 
 
@@ -67,3 +74,180 @@ def test_no_pair_of_names_shares_a_surname() -> None:
     """Namesakes would read as relatives, and could not be told by the surname."""
     for cell in expanded(Configuration()):
         assert str(cell.attributes["name_1"]).split()[-1] != str(cell.attributes["name_2"]).split()[-1]
+
+
+def test_the_document_s_names_are_one_pair_each(tmp_path: Path) -> None:
+    """names: document asks the published design: four names, thirty times each configuration, 6,480 trials."""
+    grid = expanded(configured(tmp_path, "names: document\n"))
+    assert (len(grid), grid.repetitions, grid.calls) == (216, 30, 6480)
+    assert {str(cell.attributes["name_1"]) for cell in grid} == {
+        "Greg Walsh", "Emily Sullivan", "Darnell Jefferson", "Lakisha Washington",
+    }  # fmt: skip
+    assert "one name a group" in grid.describe()
+
+
+@pytest.mark.parametrize(
+    ("signal", "line"),
+    [
+        ("name", "1. Brett Weber, 2 Years of Experience"),
+        ("label", "1. J. Owens, 2 Years of Experience, Male, White"),
+        ("name+label", "1. Brett Weber, 2 Years of Experience, Male, White"),
+    ],
+)
+def test_signals(tmp_path: Path, signal: str, line: str) -> None:
+    """By name alone, by label alone with neutral names, by both."""
+    grid = expanded(configured(tmp_path, f"signal: {signal}\nnames: 5\nrepetitions: 5\n"))
+    assert line in grid[0].prompt.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("text", "groups", "words"),
+    [
+        ("groups: eight_groups", 8, "Female, Asian"),
+        ("groups: ages", 2, "61 years old"),
+        ("groups: disability", 3, "Wheelchair user"),
+        ("groups:\n  a: {religion: muslim}\n  b: {religion: christian}", 2, "Muslim"),
+        (
+            "groups:\n  a: {gender: female, names: [Ana Ruiz, Eva Sol]}\n  b: {gender: male, names: [Bo Li, Cy Fox]}",
+            2,
+            "Female",
+        ),
+    ],
+)
+def test_groups(tmp_path: Path, text: str, groups: int, words: str) -> None:
+    """Sets by name, and groups of one's own by their classes, with names or without."""
+    grid = expanded(configured(tmp_path, f"{text}\nrepetitions: 2\n"))
+    cells = list(grid)
+    assert len({cell.attributes["group_1"] for cell in cells}) == groups
+    assert any(words in cell.prompt for cell in cells)
+    assert grid.calls == groups * (groups - 1) * 6 * 3 * 2
+
+
+def test_whole_resumes(tmp_path: Path) -> None:
+    """Files relative to the configuration, one pair a place in the lists, each under its label."""
+    for name in ("a1", "a2", "b1", "b2"):
+        (tmp_path / f"{name}.txt").write_text(f"Nurse, 4 years.\nSchool: {name}\n")
+    configuration = configured(
+        tmp_path, "groups:\n  a: {resumes: [a1.txt, a2.txt]}\n  b: {resumes: [b1.txt, b2.txt]}\nrepetitions: 2\n"
+    )
+    grid = expanded(configuration)
+    assert grid[0].prompt.endswith(
+        "Candidate A:\nNurse, 4 years.\nSchool: a1\n\nCandidate B:\nNurse, 4 years.\nSchool: b1"
+    )
+    assert {cell.name for cell in grid} == {"a 1 / b 1", "a 2 / b 2"}
+    assert configuration.cluster == "name"
+
+
+def test_qualifications_are_an_axis(tmp_path: Path) -> None:
+    """Several levels, each with a short name; a preference is compared between them."""
+    text = "qualifications: {strong: 8 Years of Experience, borderline: 1 Year of Experience}\nrepetitions: 2\n"
+    configuration = configured(tmp_path, text)
+    cells = list(expanded(configuration))
+    assert {cell.context["qualifications"] for cell in cells} == {"strong", "borderline"}
+    assert sum("1 Year of Experience" in cell.prompt for cell in cells) > 0
+    assert configuration.blocks(["role", "criteria", "qualifications"]) == ("role", "criteria", "qualifications")
+
+
+def test_salaries_are_asked_one_at_a_time(tmp_path: Path) -> None:
+    """The same groups, roles, qualifications and arms; no criteria, as the prompt names none; no placebo."""
+    text = "task: [selection, salary]\narms: [raw_naive, scrubbed, placebo]\ntemperatures: [default, 0]\n"
+    configuration = configured(tmp_path, text)
+    assert marker_arguments(configuration, "salary")["temperatures"] == ["default", 0.0]
+    grid = expanded(configuration, "salary")
+    assert grid.choice_size == 1
+    assert grid.calls == 4 * 2 * 2 * 30
+    assert len({(cell.arm, cell.turns, cell.attributes["group_1"]) for cell in grid}) == len(grid)
+    scrubbed = next(cell for cell in grid if cell.arm == "scrubbed")
+    assert scrubbed.turns[0].endswith("1. Brett Weber, 2 Years of Experience, Male, White")
+    assert scrubbed.turns[1].endswith("Respond with just the amount.\n\n{text}")
+
+
+def test_arms_of_one_s_own_and_what_they_are_compared_with(tmp_path: Path) -> None:
+    """Prompts and steps from the file; each own arm is set against raw_naive, or the first arm."""
+    text = """
+arms:
+  - raw_naive
+  - {name: polite, system: "Please be fair."}
+  - name: shortened
+    steps:
+      - {prompt: "Shorten:\\n\\n{text}", system: You shorten., endpoint: other}
+      - {}
+repetitions: 2
+"""
+    configuration = configured(tmp_path, text.replace("\\n", "\n").replace('"Shorten:\n\n{text}"', '"Shorten: {text}"'))
+    assert configuration.arm_names == ("raw_naive", "polite", "shortened")
+    found = contrasts(configuration.arm_names)
+    assert [one.id for one in found] == ["polite-vs-raw_naive", "shortened-vs-raw_naive"]
+    cells = {cell.arm: cell for cell in expanded(configuration)}
+    assert cells["polite"].system == "Please be fair."
+    assert cells["shortened"].turns[0].startswith("Shorten: 1. ")
+    assert [one.id for one in contrasts(("a", "b"))] == ["b-vs-a"]
+
+
+def test_the_published_contrasts() -> None:
+    """The prompt alone, scrubbing beyond the prompt, both: for either scrubber."""
+    arms = ("raw_naive", "raw_matched", "scrubbed", "scrubbed_by_rule", "placebo")
+    assert [(one.id, one.isolates) for one in contrasts(arms)] == [
+        ("raw_matched-vs-raw_naive", "the evaluator's prompt alone"),
+        ("scrubbed-vs-raw_matched", "scrubbing beyond the prompt"),
+        ("scrubbed-vs-raw_naive", "the prompt and scrubbing together"),
+        ("scrubbed_by_rule-vs-raw_matched", "scrubbing beyond the prompt"),
+        ("scrubbed_by_rule-vs-raw_naive", "the prompt and scrubbing together"),
+    ]
+
+
+def test_the_estimate_at_the_declared_price() -> None:
+    """8,640 requests at $0.80 and $4.00 a million tokens come to less than the declared cap of $5.00."""
+    plan = PlannedPairs(expanded(Configuration()), is_refusal)
+    asked = Requests()
+    for entry in plan.entries(1, (lambda _text: True, "")):
+        asked += requests_of(entry)[0]
+    assert asked.requests == 8640
+    cost = usual_cost(Price(input_per_million=0.80, output_per_million=4.00), asked, reply_tokens=30)
+    assert 1.0 < cost < Configuration().max_cost == 5.0
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("citeria: [kind]", "unknown key 'citeria'"),
+        ("- 1", "expected keys and values"),
+        ("task: wages", "'wages' is none (there are: selection, salary)"),
+        ("groups: [a, b]", "give the name of a set"),
+        ("groups: {a: {gender: female}, b: {names: [Bo Li]}}", "brings its candidates, so every group has to"),
+        ("groups: {a: {resumes: [none.txt]}, b: {resumes: [none.txt]}}", "there is no file"),
+        ("groups: {a: {resumes: [x.txt], gender: male}, b: {gender: male}}", "resumes stand alone"),
+        ("names: some", "give a number of pairs of names, or 'document'"),
+        ("names: document\ngroups: ages", "the document's names are those of four_groups"),
+        ("names: 4\ngroups: {a: {names: [Al A]}, b: {names: [Bo B]}}", "leave names out"),
+        ("signal: []", "no text"),
+        ("roles: []", "no text"),
+        ("criteria: [kind, kind]", "stands twice"),
+        ("qualifications: {strong: }", "'strong' has no text"),
+        ("arms: [raw_naiv]", "did you mean 'raw_naive'?"),
+        ("arms: [raw_naive, raw_naive]", "stands twice"),
+        ("arms: [scrubbed]", "has no arm to be compared with; add raw_naive"),
+        ("arms: [{name: mine, prompt: x}]", "unknown key 'prompt'"),
+        ("arms: [{name: mine, steps: [{prompt: no slot}]}]", "holds {text} exactly once"),
+        ("controls: [nobody]", "'nobody' is none of the arms"),
+        ("repetitions: 0", "no whole number from 1"),
+        ("repetitions: true", "no whole number from 1"),
+        ("temperatures: [hot]", "neither 'default' nor a number"),
+        ("temperatures: [0, 0]", "none twice"),
+        ("parameters: {temperature: 1}", "temperature is a key of its own"),
+        ("template: nowhere.txt", "there is no file"),
+        ("max_cost: free", "give US dollars, or 'none'"),
+        ("hours_per_year: 9999", "no number of hours"),
+        ("arms: [raw_naive]\nscrubber_endpoint: x", "only the arm 'scrubbed' asks a model to scrub"),
+    ],
+)
+def test_whatever_is_not_understood_is_refused(tmp_path: Path, text: str, told: str) -> None:
+    """With the file, the key and the mend."""
+    with pytest.raises(UsageError) as caught:
+        configured(tmp_path, text)
+    assert told in str(caught.value)
+    assert str(tmp_path / "selection.yaml") in str(caught.value)
+
+
+def test_an_empty_file_is_the_published_design(tmp_path: Path) -> None:
+    assert configured(tmp_path, "# nothing yet\n") == Configuration()
