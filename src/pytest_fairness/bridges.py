@@ -13,6 +13,13 @@ class HtmlBridge:
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_html_results_table_row(self, report: pytest.TestReport, cells: list[str]) -> None:
+        from pytest_fairness.reports.escaping import html
+
+        if session_if_any(self._config) is not None:  # pytest-html puts the id there as it is (pytest-html#1024)
+            cells[:] = [cell.replace(report.nodeid, html(report.nodeid)) for cell in cells]
+
     @pytest.hookimpl
     def pytest_html_results_table_html(self, report: pytest.TestReport, data: list[str]) -> None:
         from pytest_fairness.ledger import findings_on

@@ -6,6 +6,7 @@ is a guest in every session of everyone who installed it.
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ PULLS = frozenset({"trials", "cell"})
 #: The attribute of a test report that carries its findings to the controller.
 FINDINGS = "fairness_findings"
 
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _SESSION: pytest.StashKey[FairnessSession] = pytest.StashKey()
 
 
@@ -97,12 +99,19 @@ class XdistBridge:
         session_of(self._config).show_workers()
 
 
-class WorkerBridge:
-    """Sees to it that a warning's text can cross to the controller: xdist sends it beside the reports."""
+class WarningBridge:
+    """Sees to it that a warning's text is obeyed by nobody, if a fairness test raised it, and that it can cross from a
+    worker to the controller, whoever raised it: xdist sends it beside the reports.
+    """
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_warning_recorded(self, warning_message: warnings.WarningMessage) -> None:
-        if not str(warning_message.message).isascii():
+    def pytest_warning_recorded(self, warning_message: warnings.WarningMessage, nodeid: str) -> None:
+        fairness = session_if_any(self._config)
+        ours = fairness is not None and nodeid in fairness.ledger.collected
+        if ours or (hasattr(self._config, "workerinput") and _SURROGATE.search(str(warning_message.message))):
             from pytest_fairness.transport import make_warning_safe
 
             make_warning_safe(warning_message)
@@ -114,8 +123,7 @@ def register(config: pytest.Config) -> None:
     manager.register(Recorder(config), "fairness-recorder")
     if manager.hasplugin("dsession"):
         manager.register(XdistBridge(config), "fairness-xdist")
-    if hasattr(config, "workerinput"):
-        manager.register(WorkerBridge(), "fairness-worker")
+    manager.register(WarningBridge(config), "fairness-warnings")
     if manager.hasplugin("html") and config.getoption("htmlpath", None):
         from pytest_fairness.bridges import HtmlBridge
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 _PLAIN = (bool, int, float, type(None))
 # Colours of captured log records, which pytest itself puts there.
 _COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")
-_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
 def make_safe(report: pytest.TestReport) -> None:
@@ -39,8 +38,9 @@ def make_safe(report: pytest.TestReport) -> None:
 
 
 def make_warning_safe(message: warnings.WarningMessage) -> None:
-    """Write out a warning's text where it holds a lone surrogate: xdist sends it as it is, and would fail."""
-    if isinstance(message.message, Warning) and _SURROGATE.search(str(message.message)):
+    """Write out, in a warning's text, whatever could not cross or would be obeyed."""
+    text = str(message.message)
+    if isinstance(message.message, Warning) and terminal(text) != text:
         message.message.args = tuple(
             terminal(value) if isinstance(value, str) else value for value in message.message.args
         )

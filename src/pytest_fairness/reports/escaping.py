@@ -42,9 +42,20 @@ def visible(text: str, *, keep: str = "\n\t") -> str:
     return text
 
 
+_COMMAND = re.compile(r"##(?=\[|vso|teamcity|section)", re.IGNORECASE)
+_COMMAND_LINE = re.compile(r"^([^\S\n]*):(?=:)", re.MULTILINE)
+
+
 def terminal(text: str) -> str:
-    """For a terminal or an assertion message: of what a terminal obeys only new lines and tabs stay."""
-    return visible(text)
+    """For a terminal or an assertion message: of what a terminal obeys only new lines and tabs stay, and a build server
+    that reads along finds no command (``::set-output`` at the beginning of a line, ``##vso[``).
+    """
+    return commandless(visible(text))
+
+
+def commandless(text: str) -> str:
+    """*text*, which is visible, with commands to a build server taken apart by a space."""
+    return _COMMAND.sub("# #", _COMMAND_LINE.sub(r"\1: ", text))
 
 
 def line(text: str) -> str:
@@ -93,9 +104,6 @@ def markdown(text: str) -> str:
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace(":", "&#58;")
     # A word joiner keeps "@name" and "www." from being found; neither an entity nor a backslash does.
     return text.replace("@", "@\u2060").replace("www", "w\u2060ww")
-
-
-_COMMAND = re.compile(r"##(?=\[|vso|teamcity|section)", re.IGNORECASE)
 
 
 def ci_log(text: str) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from pytest_fairness.model import Finding, GroupResult, Verdict
 from pytest_fairness.reports import figures
 from pytest_fairness.reports.columns import clipped, columns_of, padded, wrapped
-from pytest_fairness.reports.escaping import line, terminal
+from pytest_fairness.reports.escaping import commandless, line, terminal
 from pytest_fairness.reports.results import RunResults
 
 WIDTH = 100
@@ -37,7 +37,8 @@ def finding_text(finding: Finding) -> str:
     if finding.justification is not None:
         closing.append(f"justified: {figures.justification_line(finding.justification)}")
     parts.append("\n".join(_wrapped(text, "  ") for text in closing if text))
-    return "\n\n".join(part for part in parts if part)
+    # Once more as a whole: wrapped lines begin where no text did.
+    return commandless("\n\n".join(part for part in parts if part))
 
 
 def summary_lines(run: RunResults, report: Path | str | None = None) -> list[str]:
@@ -61,7 +62,7 @@ def summary_lines(run: RunResults, report: Path | str | None = None) -> list[str
         lines += wrapped(f"note: {line(str(note))}", WIDTH, "  ", "    ")
     if report is not None:
         lines.append(f"report: {line(str(report))}")
-    return lines
+    return [commandless(text) for text in lines]
 
 
 def _session_alarms(run: RunResults) -> list[str]:
