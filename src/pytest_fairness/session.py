@@ -94,11 +94,23 @@ class FairnessSession:
 
                 self.deal = deal_of(self, items)
             if self._reached[1] is None:  # else each test says why, when it asks for the run
-                from pytest_fairness.announcing import announcement
-
-                self._announced = announcement(self, items, len(planned))
-                self.store.write_planned(planned, announced=self._announced)
+                self._begin(items, planned)
             self.ledger.collected.update(planned)
+
+    def _begin(self, items: Sequence[pytest.Item], planned: Sequence[str]) -> None:
+        """Open the run, and the one that is replayed. Where the one cannot be written, or the other is damaged, the
+        session ends before anything is asked, with exit status 4.
+        """
+        from pytest_fairness.announcing import announcement
+
+        try:
+            _ = self.recording
+            self._announced = announcement(self, items, len(planned))
+            self.store.write_planned(planned, announced=self._announced)
+        except StoreError as error:
+            if self.worker is None:
+                raise pytest.UsageError(str(error)) from None
+            # A worker can end its controller's session by no exit status: each of its tests says why, and asks nothing.
 
     def introduce(self, node: Any) -> None:
         """Tell an xdist worker what was resolved here, and which run it belongs to."""
@@ -306,7 +318,10 @@ class FairnessSession:
         """How many collected fairness tests never reported, although nothing has stopped the session early."""
         if self.worker is not None or not self.has_run or self.config.option.collectonly:
             return 0
-        self._take_stock()
+        try:
+            self._take_stock()
+        except StoreError:
+            return 0  # the end of the session says so, and is not green
         return len(self.ledger.missing)
 
     def alarms(self) -> int:

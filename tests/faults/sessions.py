@@ -39,8 +39,8 @@ def case_after(project: Project, **about: Any) -> Case:
     """The Case of whatever has happened in *project* so far, by its newest run and the server's whole ledger."""
     return Case(
         project=project.path,
-        run=newest_run(project.path),
         **{
+            "run": newest_run(project.path),
             "ledger": list(project.server.requests),
             "price": PRICE,
             "secrets": (KEY,),

@@ -227,3 +227,237 @@ def test_f25_the_controller_is_killed(project: Project) -> None:
     case = case_after(project, code=-signal.SIGKILL)
     assert {record["status"] for record in case.of("trial")} == {"answered"}
     check_after_a_death(case, among=2 * CONCURRENCY)
+
+
+# ---------------------------------------------------------------- F26: text that cannot cross to the controller
+
+TORN = r"so \ud800 torn, \x1b[2J cleared"
+SAYING = (
+    SUITE
+    + """
+import logging, warnings
+
+@pytest.fixture
+def reply(trials):
+    assert (trials["status"] == "answered").all()
+    return trials["reply"][0]
+
+GRID = pytest.mark.fairness_grid(
+    template="Say it, {name} of Zanzaroo.", groups={"race_ethnicity": ["white", "black"]}, names=1, repetitions=1)
+
+@GRID
+def test_message(reply):
+    assert reply == "", reply
+
+@GRID
+def test_log_record(reply):
+    logging.getLogger("app").error(reply)
+    assert not reply
+
+@GRID
+def test_property(reply, record_property):
+    record_property("reply", reply)
+    assert not reply
+
+@GRID
+def test_warning(reply):
+    warnings.warn(reply)
+    assert not reply
+
+@pytest.mark.parametrize("text", [TORN])
+@GRID
+def test_id(reply, text):
+    assert reply != text
+"""
+)
+
+
+def test_f26_torn_replies_under_workers(project: Project) -> None:
+    """A model answers with half a character and a control code; the tests put it into their message, log, property,
+    warning and id. Each of them is told as failed, escaped, and the session is red."""
+    project.write(SAYING.replace("[TORN]", f'["{TORN}"]'), route="direct")
+    message = {"role": "assistant", "content": "so \ud800 torn, \x1b[2J cleared"}
+    answer = {"model": "gpt-4o-mini", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+    answer["usage"] = {"prompt_tokens": 10, "completion_tokens": 10, "total_tokens": 20}
+    project.server.always = Fault(body=answer)
+    case = Background(project, "-n4", "-k", "not tone", "-rA", "--junitxml=junit.xml").end(deadline=60)
+    assert case.code == 1, case.output
+    assert "5 failed" in case.output
+    for name in ("message", "log_record", "property", "warning", "id"):
+        assert f"FAILED test_suite.py::test_{name}" in case.output
+    assert "\\ud800 torn, \\x1b[2J cleared" in case.output
+    assert "\x1b[2J" not in case.output
+    assert len(case.ledger) == 2
+    check(case)
+
+
+# ---------------------------------------------------------------- F27: other people's event loops and filters
+
+LOOPS = """
+import asyncio
+import pytest
+from pytest_fairness import assert_no_disparity
+
+GRID = pytest.mark.fairness_grid(
+    template=["Write a short job reference for {{name}}, a nurse in Zanzaroo.",
+              "Write a landlord reference for {{name}} of Zanzaroo."],
+    groups={{"race_ethnicity": ["white", "black"]}}, repetitions=1)
+
+@GRID
+{mark}
+async def test_within_a_loop(trials):
+    await {sleep}(0)
+    assert_no_disparity(trials, outcome="word_count", by="race_ethnicity")
+
+@GRID
+{mark}
+async def test_again_in_another_loop(trials):
+    assert len(trials) == 80
+    await {sleep}(0)
+
+@GRID
+def test_beside_a_loop_of_its_own(trials):
+    asyncio.run(asyncio.sleep(0))
+    assert (trials["status"] == "answered").all()
+
+@pytest.fixture
+def within(request):
+    async def asked_within_a_loop():
+        return request.getfixturevalue("trials")
+    return asyncio.run(asked_within_a_loop())
+
+@GRID
+def test_a_loop_around(within, trials):
+    assert len(within) == len(trials) == 80
+"""
+
+
+#: Without it pytest-asyncio itself warns.
+SCOPE = ("-o", "asyncio_default_fixture_loop_scope=function")
+
+
+@pytest.mark.parametrize("with_", ["anyio", "anyio, trio", "pytest-asyncio"])
+def test_f27_strict_filters_and_other_loops(project: Project, with_: str) -> None:
+    """A project that turns every warning into an error and runs its tests in loops of its own: all pass, and nothing of
+    ours is left open or never awaited."""
+    if with_ == "pytest-asyncio":
+        pytest.importorskip("pytest_asyncio")
+        suite, options = LOOPS.format(mark="", sleep="asyncio.sleep"), ("-o", "asyncio_mode=auto", *SCOPE)
+    else:
+        pytest.importorskip("trio" if "trio" in with_ else "anyio")
+        backend = "trio" if "trio" in with_ else "asyncio"
+        suite = LOOPS.format(mark="@pytest.mark.anyio", sleep="anyio.sleep").replace(
+            "import asyncio\n",
+            f"import anyio, asyncio, pytest\nanyio_backend = pytest.fixture(lambda: {backend!r})\n",
+            1,
+        )
+        options = ("-p", "no:asyncio")
+    project.write(suite)
+    case = Background(project, "-W", "error", *options).end()
+    assert case.code == 0, case.output
+    assert "4 passed" in case.output
+    assert "warning" not in case.output.lower()
+    assert len(case.ledger) == TRIALS
+    check(case)
+
+
+# ---------------------------------------------------------------- F28: a call that never returns
+
+HUNG = """
+import threading
+import pytest
+
+def application(prompt):
+    if "Meredith" in prompt or prompt.startswith("Hang"):
+        {hang}
+    return "An answer of some words."
+
+@pytest.fixture
+def endpoint():
+    return application
+
+@pytest.mark.fairness_grid(
+    template="Hang on, {{name}}.", groups={{"race_ethnicity": ["white", "black"]}}, names=1, repetitions=1)
+def test_hung(trials):
+    pass
+"""
+
+
+@pytest.mark.parametrize("hang", ["threading.Event().wait()", "__import__('time').sleep(3600)"])
+def test_f28_a_call_that_never_returns(project: Project, hang: str) -> None:
+    """Threads cannot be stopped, but they need not be waited for: the attempts end at their deadline, the session is
+    red, and the process leaves."""
+    project.write(HUNG.format(hang=hang))
+    case = Background(project, "--fairness-attempt-timeout", "1").end(deadline=5)
+    assert case.code == 1, case.output
+    assert "none of 2 trials was answered" in case.output
+    check(case, oracles="4567")
+
+
+# ---------------------------------------------------------------- F29: forks, no cache, nowhere to write
+
+FORKING = (
+    SUITE
+    + """
+import multiprocessing, os
+
+def work(queue):
+    queue.put(os.getpid())
+
+def test_forks_after_asking():
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    child = context.Process(target=work, args=(queue,))
+    child.start()
+    assert queue.get(timeout=20) == child.pid
+    child.join(20)
+    assert child.exitcode == 0
+    if os.fork() == 0:
+        os._exit(0)
+    assert os.wait()[1] == 0
+"""
+)
+
+
+def test_f29_a_test_that_forks_after_asking(project: Project) -> None:
+    """Our threads and locks are there by then: the children end, and the session ends as it would without them."""
+    project.write(FORKING)
+    case = Background(project).end()
+    assert case.code == 0, case.output
+    assert len(case.ledger) == TRIALS
+    check(case)
+
+
+def _as_an_ordinary_user() -> None:
+    """In the child, before it becomes pytest: root, if it is root, may no longer pass over permissions."""
+    if os.geteuid() == 0:
+        import ctypes
+
+        library = ctypes.CDLL(None)
+        for capability in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
+            if library.prctl(24, capability, 0, 0, 0) != 0:  # PR_CAPBSET_DROP
+                os._exit(99)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="drops root's privileges as Linux does")
+@pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["plain", "n2"])
+def test_f29_a_project_that_cannot_be_written(project: Project, tmp_path: Path, workers: tuple[str, ...]) -> None:
+    """Said before anything is asked, with the option that mends it (by exit status 4, or by each test's error where
+    workers collect); with that option, the session runs."""
+    project.write()
+    runs = project.path.parent / f"{project.path.name}-runs"
+    runs.mkdir()
+    project.path.chmod(0o500)
+    try:
+        refused = Background(project, *workers, preexec_fn=_as_an_ordinary_user).end()
+        assert refused.code == (1 if workers else pytest.ExitCode.USAGE_ERROR), refused.output
+        assert "INTERNALERROR" not in refused.output
+        assert "--fairness-run-dir" in refused.output
+        assert not refused.ledger
+        option = f"--fairness-run-dir={runs}"
+        case = Background(project, *workers, option, preexec_fn=_as_an_ordinary_user).end()
+    finally:
+        project.path.chmod(0o700)
+    assert case.code == 0, case.output
+    assert len(case.ledger) == TRIALS
+    check(replace(case, run=max(runs.glob("2*")), project=project.path.parent, prompts=(), records=[]))

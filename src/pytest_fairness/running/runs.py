@@ -52,7 +52,10 @@ def reserve_run(root: Path, token: str, *, today: datetime.date | None = None, a
 def find_run(root: Path, token: str) -> Path | None:
     """The folder that the session *token* has under *root*, or None; nothing is made. Raises StoreError as above."""
     entry = _entry(root, token)
-    return _reserved(root, entry) if entry.is_file() else None
+    try:
+        return _reserved(root, entry) if entry.is_file() else None
+    except OSError:  # a name that is too long, a folder that may not be looked into: no run can have been made there
+        return None
 
 
 def locate_run(root: Path, name: str, *, is_meant: Callable[[Path], bool]) -> Path:

@@ -1,0 +1,500 @@
+"""F30 to F38 of the catalogue in docs/reliability.md: disks that fill, logs that are damaged, clocks that jump.
+
+Each is a session of a user's project where it is about sessions. Property by property, the log is tested in
+tests/running/test_log.py, the folder of a run in test_runs.py, salvaging in test_salvaging.py.
+"""
+
+from __future__ import annotations
+
+import datetime
+import errno
+import fcntl
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_fairness.cli import main
+from pytest_fairness.endpoints.protocol import Limits
+from pytest_fairness.errors import StoreError
+from pytest_fairness.running.engine import Engine, PlannedTrial
+from pytest_fairness.running.pace import Limiter
+from pytest_fairness.running.reading import RunReader, read_trials
+from pytest_fairness.running.runs import reserve_run, run_folders
+from pytest_fairness.running.store import RunStore, open_run
+from tests.running.doubles import Scripted, cell
+from tests.support.servers import ModelServer
+
+from .conftest import SUITE, TRIALS, Project, cells, endpoint_of
+from .oracles import check, newest_run, same_statistics
+from .sessions import Background, Steady, case_after
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="limits and locks of POSIX")
+CONCURRENCY = 8
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    """Answers the same whenever it is asked, so that a run that was disturbed can be held against one that was not."""
+    with ModelServer(Steady()) as running:
+        yield running
+
+
+def recorded(project: Project) -> Path:
+    """An undisturbed run of the project, with one test more."""
+    project.write()
+    case = project.run()
+    assert case.code == 0, case.output
+    assert case.run is not None
+    return case.run
+
+
+def log_of(run: Path) -> Path:
+    return run / "trials.jsonl"
+
+
+# ---------------------------------------------------------------- F30: a disk that is full
+
+
+def _limit_files() -> None:
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+
+
+def test_f30_the_disk_fills_while_asking(project: Project) -> None:
+    """In the middle of a record nothing more can be written: the short write is noticed, nothing is sent after it, the
+    session is red and says why; with room again, going on asks what is missing and no more."""
+    project.write()
+    project.server.latency = 0.05
+    full = Background(project, preexec_fn=_limit_files).end()
+    assert full.code == 1, full.output
+    assert "bytes could be written: the disk or a quota is full" in " ".join(full.output.split())
+    sent = len(full.ledger)
+    assert CONCURRENCY <= sent < TRIALS
+    logged = len(full.of("attempt"))
+    assert sent - logged <= CONCURRENCY, "what was paid for after the disk was full"
+    check(full, oracles="2456")
+
+    case = project.run("--fairness-resume")
+    assert len(case.ledger) == TRIALS
+    assert len({record["key"] for record in case.of("trial")}) == TRIALS
+    check(case, oracles="2567")
+
+
+def test_f30_a_small_disk(tmp_path: Path, server: ModelServer) -> None:
+    """The same on a file system of 256 kB, where that can be mounted: the engine stops, the log is readable."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = shutil.which("mount")
+    options = ("-t", "tmpfs", "-o", "size=256k", "tmpfs")
+    if mount is None or subprocess.run([mount, *options, disk], capture_output=True, check=False).returncode != 0:
+        pytest.skip("only root can mount a small disk")
+    try:
+        with (
+            open_run(disk / "runs", "t") as opened,
+            Engine(endpoint_of("direct", server), opened, concurrency=4) as engine,
+        ):
+            with pytest.raises(StoreError, match=r"disk|space"):
+                engine.run(cells(500))
+            stopped = len(server.requests)
+            with pytest.raises(StoreError):
+                engine.run(cells(500))
+            assert len(server.requests) == stopped
+    except StoreError:
+        pass  # closing says so once more: the head of the log has no room either
+    finally:
+        kept = shutil.copytree(disk / "runs", tmp_path / "kept")
+        subprocess.run([str(shutil.which("umount")), disk], check=True)
+    (run,) = run_folders(kept)
+    assert 0 < len(RunReader.open(run).trials) <= stopped
+
+
+# ---------------------------------------------------------------- F31: a torn tail
+
+
+def test_f31_a_record_torn_at_every_byte(tmp_path: Path) -> None:
+    """Cut at any byte of its last record, also within a character: the next session reads what is whole, tells what is
+    not, keeps the rest beside, and what it writes can be read."""
+    with open_run(tmp_path / "whole", "t") as opened, Engine(Scripted(), opened, concurrency=1) as engine:
+        engine.run(
+            [PlannedTrial(cell=cell(number, turns=(f"Über {number} — \U0001f600 \ud800.",))) for number in (0, 1)]
+        )
+    source = opened.directory
+    whole = log_of(source).read_bytes()
+    last = whole[:-1].rfind(b"\n") + 1
+    (source / "manifest.json").unlink()  # as after a death: no head was noted yet
+    before = len(read_trials(source))
+    for end in range(last, len(whole)):
+        run = tmp_path / "runs" / "2026-02-28-001"
+        shutil.copytree(source, run)
+        log_of(run).write_bytes(whole[:end])
+        with RunStore.open(run) as again:
+            complete = end == len(whole) - 1
+            assert len(again) == before - (0 if complete else 1)
+            again.append({"type": "note", "text": "written afterwards"})
+            told = " ".join(again.notes)
+        assert log_of(run).read_bytes().startswith(whole[:last])
+        assert "line " in told or end == last
+        torn = list(run.glob("*.torn-*"))
+        assert [path.read_bytes() for path in torn] == ([] if complete or end == last else [whole[last:end]])
+        reader = RunReader.open(run)
+        assert len(reader.trials) == before - (0 if complete else 1)
+        assert b"written afterwards" in log_of(run).read_bytes().splitlines()[-1]
+        shutil.rmtree(run)
+
+
+# ---------------------------------------------------------------- F32: damage in the middle
+
+Lines = list[bytes]
+DAMAGE: dict[str, Callable[[Lines], Lines]] = {
+    "changed": lambda lines: [*lines[:9], lines[9].replace(b'"', b"'", 1), *lines[10:]],
+    "twice": lambda lines: [*lines[:10], lines[9], *lines[10:]],
+    "reordered": lambda lines: [*lines[:8], lines[9], lines[8], *lines[10:]],
+    "foreign": lambda lines: [*lines[:9], b'{"level": "info"}\n', *lines[9:]],
+    "NaN": lambda lines: [*lines[:9], lines[9].replace(b',"prev":', b',"n":NaN,"prev":'), *lines[10:]],
+    "byte order mark": lambda lines: [b"\xef\xbb\xbf" + lines[0], *lines[1:]],
+    "line endings": lambda lines: [line.replace(b"\n", b"\r\n") for line in lines],
+}
+
+
+def test_f32_damage_is_named_and_never_passed_over(project: Project) -> None:
+    """Whatever was done to a record in the middle: resuming and replaying end with exit status 4 and name file and
+    line, nothing is asked, and only an explicit command salvages what is left, into a new run."""
+    run = recorded(project)
+    whole = log_of(run).read_bytes().splitlines(keepends=True)
+    asked = len(project.server.requests)
+    for how, damage in DAMAGE.items():
+        log_of(run).write_bytes(b"".join(damage(whole)))
+        line = 1 if how in ("byte order mark", "line endings") else 9 if how == "reordered" else None
+        for option in ("--fairness-resume", "--fairness-replay"):
+            case = project.run(f"{option}={run.name}")
+            assert case.code == pytest.ExitCode.USAGE_ERROR, f"{how}, {option}: {case.output}"
+            told = " ".join(case.output.split())
+            assert f"trials.jsonl, line {line or ''}" in told, f"{how}, {option}: {told}"
+            assert "INTERNALERROR" not in told
+    assert len(project.server.requests) == asked
+
+    log_of(run).write_bytes(b"".join(DAMAGE["changed"](whole)))
+    assert main(["salvage", str(run)]) == 0
+    salvaged = newest_run(project.path)
+    assert salvaged is not None
+    assert salvaged != run
+    case = project.run(f"--fairness-resume={salvaged.name}")
+    assert "salvaged from the damaged run" in " ".join(case.output.split())
+    assert asked <= len(project.server.requests) <= asked + 1
+    check(case, oracles="4567")
+
+
+# ---------------------------------------------------------------- F33: heads that are anchored
+
+
+def rehashed(lines: Lines) -> Lines:
+    """A record edited, and every hash from the first on made anew."""
+    from pytest_fairness.running.lines import FIRST, encode_line
+
+    made, head = [], FIRST
+    for line in lines:
+        record = json.loads(line.replace(b'"answered"', b'"refused"', 1))
+        data, head = encode_line({key: record[key] for key in record if key not in ("prev", "hash")}, head)
+        made.append(data)
+    return made
+
+
+def test_f33_what_was_cut_off_or_made_anew_shows(project: Project) -> None:
+    """A tail or a whole file taken away, a record edited and hashed again: the log is sound in itself, the head in the
+    manifest is not its head. Resuming, replaying and salvaging say so."""
+    run = recorded(project)
+    whole = log_of(run).read_bytes()
+    lines = whole.splitlines(keepends=True)
+    for content, told in (
+        (b"".join(lines[:-3]), "ends after"),
+        (None, "is missing, but manifest.json lists it"),
+        (b"".join(rehashed(lines)), "made anew"),
+    ):
+        log_of(run).unlink(missing_ok=True)
+        if content is not None:
+            log_of(run).write_bytes(content)
+        case = project.run(f"--fairness-replay={run.name}")
+        assert case.code == pytest.ExitCode.USAGE_ERROR, case.output
+        assert told in " ".join(case.output.split())
+        if content is not None:
+            case = project.run(f"--fairness-resume={run.name}")
+            assert case.code == pytest.ExitCode.USAGE_ERROR, case.output
+            assert told in " ".join(case.output.split())
+    assert len(project.server.requests) == TRIALS
+    assert main(["salvage", str(run)]) == 2
+
+
+# ---------------------------------------------------------------- F34: two at one place
+
+WRITER = """
+import sys
+from pathlib import Path
+from pytest_fairness.running.store import RunStore
+with RunStore.open(Path(sys.argv[1]), writer=sys.argv[2]) as store:
+    for number in range(int(sys.argv[3])):
+        store.append({"type": "note", "number": number, "text": sys.argv[2] * (int(sys.argv[4]) // 3)})
+"""
+
+
+def test_f34_two_sessions_in_one_project(project: Project) -> None:
+    """Begun at once they have runs of their own; two that go on with one run share nothing, the second is told who has
+    it; the lock of a dead one holds nobody up."""
+    project.write()
+    sessions = [Background(project), Background(project)]
+    assert [session.end().code for session in sessions] == [0, 0]
+    folders = run_folders(project.path / ".fairness" / "runs")
+    assert len(folders) == 2
+    for folder in folders:
+        assert len(RunReader.open(folder).trials) == TRIALS
+    same_statistics(*folders)
+
+    with RunStore.open(folders[0]) as held:
+        case = project.run(f"--fairness-resume={folders[0].name}")
+        assert case.code == pytest.ExitCode.USAGE_ERROR, case.output
+        assert f"is being written by process {os.getpid()} on " in " ".join(case.output.split())
+        assert held.directory == folders[0]
+    child = f"import os, sys; from pathlib import Path; {WRITER.splitlines()[3]}; RunStore.open(Path(sys.argv[1]))"
+    subprocess.run([sys.executable, "-c", f"{child}; os._exit(9)", folders[0]], check=False)
+    assert project.run(f"--fairness-resume={folders[0].name}").code == 0
+
+
+@pytest.mark.parametrize(("count", "size"), [(60, 9_000), (2, 10_000_000)], ids=["9 kB", "10 MB"])
+def test_f34_eight_writers(tmp_path: Path, count: int, size: int) -> None:
+    """Eight processes write into one run at once: every record of every one is there, whole."""
+    run = reserve_run(tmp_path / "runs", "t")
+    arguments = [(f"gw{number}", str(count), str(size)) for number in range(8)]
+    children = [subprocess.Popen([sys.executable, "-c", WRITER, run, *some]) for some in arguments]
+    assert [child.wait(120) for child in children] == [0] * 8
+    assert {head.records for head in RunReader.open(run).logs.values()} == {count + 1}
+    assert len(list(run.glob("trials-gw*.jsonl"))) == 8
+
+
+# ---------------------------------------------------------------- F35: clocks
+
+JUMPING = """
+import datetime, itertools, time, types
+from pytest_fairness import telling
+from pytest_fairness.running import records, runs
+
+real, jumps = time.time, itertools.cycle([0.0, 86_400.0, -86_400.0, 3_600.0, -3_600.0])
+time.time = lambda: real() + next(jumps)
+
+class Jumping(datetime.datetime):
+    @classmethod
+    def now(cls, tz=None):
+        return datetime.datetime.fromtimestamp(time.time(), tz)
+
+for module in (telling, records, runs):
+    module.datetime = types.SimpleNamespace(datetime=Jumping, date=datetime.date, UTC=datetime.UTC)
+"""
+
+
+def test_f35_the_wall_clock_jumps(project: Project) -> None:
+    """A day forth and back at every look: durations stay what they were, the deadline neither comes nor goes, trials
+    keep their order, and the findings are those of a quiet clock."""
+    quiet = recorded(project)
+    project.path.joinpath("jumping.py").write_text(JUMPING)
+    case = Background(project, "-p", "jumping", "--fairness-deadline", "600", env={"PYTHONPATH": "."}).end()
+    jumped = next(run for run in run_folders(project.path / ".fairness" / "runs") if run != quiet)
+    assert case.code == 0, case.output
+    case = case_after(project, run=jumped, ledger=project.server.requests[TRIALS:], code=0)
+    assert len(case.of("trial")) == TRIALS
+    assert {record["status"] for record in case.of("trial")} == {"answered"}
+    assert all(0 <= record["seconds"] < 60 for record in case.of("attempt"))
+    times = [record["monotonic"] for record in case.of("sent")]
+    assert times == sorted(times)
+    assert len({record["order"] for record in case.of("trial")}) == TRIALS
+    check(case)
+    same_statistics(jumped, quiet)
+
+
+def test_f35_limits_are_kept_whatever_the_wall_clock_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A minute's limit is neither forgotten nor stretched when somebody sets the clock."""
+    limiter = Limiter(tmp_path / "rate", Limits(requests_per_minute=1))
+    assert limiter.take(0) == 0
+    for jump in (86_400.0, -86_400.0, 3_600.0):
+        real = time.time()
+        monkeypatch.setattr(time, "time", lambda at=real + jump: at)
+        assert 50 < limiter.take(0) <= 61
+    limiter.close()
+
+
+def test_f35_sessions_of_one_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs begun in the same second, on a day that comes twice, or after the clock went back have ids of their own."""
+    today = datetime.date(2026, 10, 25)
+    days = [today, today, today - datetime.timedelta(1), today, today + datetime.timedelta(1), today]
+    made = [reserve_run(tmp_path / "runs", f"session {number}", today=day) for number, day in enumerate(days)]
+    assert len(set(made)) == len(days)
+    assert made[-1].name == "2026-10-25-004"
+
+
+# ---------------------------------------------------------------- F36: places where nothing can be logged
+
+
+def no_locks(*_: Any, **__: Any) -> None:
+    raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+
+def odd_places(tmp_path: Path) -> dict[str, Path]:
+    (tmp_path / "a file").write_text("")
+    (tmp_path / "link").symlink_to(tmp_path)
+    return {
+        "a file": tmp_path / "a file",
+        "below a file": tmp_path / "a file" / "runs",
+        "a link": tmp_path / "link",
+        "a name that is too long": tmp_path / ("x" * 300),
+        "a device": Path("/dev/null"),
+        "no locks": tmp_path / "nfs",
+    }
+
+
+@pytest.mark.parametrize(
+    "where", ["a file", "below a file", "a link", "a name that is too long", "a device", "no locks"]
+)
+def test_f36_no_place_for_a_log(
+    project: Project, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    """Found out before the first call: exit status 4, and the message names the place and the option that mends it."""
+    project.write()
+    if where == "no locks":
+        monkeypatch.setattr(fcntl, "flock", no_locks)
+    place = odd_places(tmp_path_factory.mktemp("places"))[where]
+    case = project.run(f"--fairness-run-dir={place}")
+    assert case.code == pytest.ExitCode.USAGE_ERROR, case.output
+    assert "INTERNALERROR" not in case.output
+    told = "".join(case.output.split())
+    assert str(place).replace(" ", "") in told
+    assert "--fairness-run-dir" in told
+    assert not case.ledger
+
+
+@pytest.mark.parametrize("name", ["d" * 200 + "/" + "e" * 120, "CON", "trailing.", "Runs", "nul.txt", "a b ü"])
+def test_f36_odd_places_that_do(project: Project, name: str) -> None:
+    """Long paths, names that mean devices or are trimmed elsewhere: where the system takes them, the run is there and
+    whole; and no file of ours in it has such a name, nor two that differ by case alone."""
+    project.write()
+    place = project.path / name
+    case = project.run(f"--fairness-run-dir={place}")
+    assert case.code == 0, case.output
+    (run,) = run_folders(place)
+    assert len(RunReader.open(run).trials) == TRIALS
+    names = [path.name for path in place.rglob("*")]
+    assert all(part.isascii() and not part.endswith((".", " ")) for part in names)
+    assert not {part.split(".")[0].upper() for part in names} & {"CON", "NUL", "AUX", "PRN", "COM1", "LPT1"}
+    for folder in (run, run / "state"):
+        inside = [path.name for path in folder.iterdir()]
+        assert len({part.lower() for part in inside}) == len(inside)
+
+
+# ---------------------------------------------------------------- F37: going on with something else
+
+
+def _git(project: Project, message: str) -> None:
+    identity = ("-c", "user.name=t", "-c", "user.email=t@example.invalid")
+    subprocess.run(["git", "-C", project.path, "init", "-q"], check=True)
+    subprocess.run(["git", "-C", project.path, *identity, "commit", "-q", "--allow-empty", "-m", message], check=True)
+
+
+CHANGES: dict[str, tuple[dict[str, Any], list[str], str]] = {
+    "prompt": ({"suite": SUITE.replace("a nurse", "a doctor")}, [], "the prompt: the text of template 't1' changed"),
+    "n": ({"suite": SUITE.replace("repetitions=1", "repetitions=2")}, [], "n: repetitions were 1, are 2"),
+    "groups": ({"suite": SUITE.replace('"black"', '"asian"')}, [], "the groups of race_ethnicity were black, white"),
+    "parameters": (
+        {"suite": SUITE.replace("repetitions=1", 'repetitions=1, parameters={"temperature": 0.5}')},
+        [],
+        "the parameter temperature was not given, is 0.5",
+    ),
+    "model": ({"model": "gpt-4o"}, [], "the endpoint's model was 'gpt-4o-mini', is 'gpt-4o'"),
+    "address": ({"base_url": "http://127.0.0.1:9/v1"}, [], "the endpoint's base_url was"),
+    "seed": ({}, ["--fairness-seed=5"], "the seed was 0, is 5"),
+    "endpoint": ({}, ["--fairness-endpoint=simulated"], "the endpoint was 'direct', is 'simulated'"),
+    "tier": ({}, ["--fairness-tier=2"], "the tier was 'auto', is '2'"),
+}
+
+
+def test_f37_each_change_is_named_and_nothing_mixed(project: Project) -> None:
+    """Going on after an edit: the message names what changed, nothing is asked, the old records stay as they were."""
+    run = recorded(project)
+    before = log_of(run).read_bytes()
+    for what, (changed, options, told) in CHANGES.items():
+        project.write(**{"suite": SUITE, **changed})
+        case = project.run("--fairness-resume", *options)
+        assert case.code in (1, pytest.ExitCode.USAGE_ERROR), f"{what}: {case.output}"
+        assert told in " ".join(case.output.split()), f"{what}: {case.output}"
+        assert len(project.server.requests) == TRIALS, what
+        after = log_of(run).read_bytes()
+        assert after.startswith(before), what
+        assert after.count(b'"type":"trial"') == TRIALS, what
+    project.write()
+    case = project.run("--fairness-resume")
+    assert case.code == 0, case.output
+    check(case)
+
+
+def test_f37_another_version_of_the_code(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of this package, or of the application under test: named, and refused."""
+    run = recorded(project)
+    manifest = json.loads((run / "manifest.json").read_text())
+    manifest["versions"]["pytest-fairness"] = "0.0.1"
+    (run / "manifest.json").write_text(json.dumps(manifest))
+    case = project.run("--fairness-resume")
+    assert case.code == pytest.ExitCode.USAGE_ERROR
+    assert "the version of pytest-fairness was 0.0.1, is" in " ".join(case.output.split())
+
+    application = "import pytest\n\n@pytest.fixture\ndef endpoint():\n    return lambda prompt: 'Some words.'\n"
+    project.pytester.makeconftest(application)
+    project.path.joinpath("pytest.ini").write_text("[pytest]\n")
+    _git(project, "one")
+    assert project.run("--fairness-smoke").code in (0, 1)
+    _git(project, "two")
+    case = project.run("--fairness-resume")
+    assert case.code == pytest.ExitCode.USAGE_ERROR
+    assert "the code was at commit" in " ".join(case.output.split())
+
+
+# ---------------------------------------------------------------- F38: other locales
+
+LOCALES = {"UTF-8": {"LC_ALL": "C.UTF-8"}, "C": {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}}
+LATIN = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "cp1252"}
+SPOKEN = SUITE.replace("a nurse in", "a nurse — “Zoë”, 看護師 — in").replace("Write a landlord", "Écris a landlord")
+
+
+def test_f38_other_locales(project: Project) -> None:
+    """In the C locale, and with a console of another encoding: the same records, the same findings; the console writes
+    what it can."""
+    project.write(SPOKEN)
+    found = {}
+    for name, env in {**LOCALES, "cp1252": LATIN}.items():
+        asked = len(project.server.requests)
+        case = Background(project, env=env).end()
+        assert case.code == 0, f"{name}: {case.output}"
+        assert case.run is not None
+        case = case_after(project, ledger=project.server.requests[asked:], output=case.output, code=0)
+        check(case)
+        found[name] = case.run
+        assert log_of(case.run).read_bytes().isascii()
+    texts = {name: sorted(_timeless(run)) for name, run in found.items()}
+    assert texts["UTF-8"] == texts["C"] == texts["cp1252"]
+    assert any("看護師" in text for text in texts["C"])
+    for name in ("C", "cp1252"):
+        same_statistics(found[name], found["UTF-8"])
+        page = (found[name] / "report.html").read_bytes()
+        assert "看護師".encode() in page
+
+
+def _timeless(run: Path) -> list[str]:
+    """What was asked and answered, without what tells one session from another."""
+    records = [json.loads(line) for line in log_of(run).read_bytes().splitlines()]
+    wanted = ("key", "status", "messages", "replies", "cell", "parameters", "repetition", "usage", "cost")
+    trials = [record for record in records if record["type"] == "trial"]
+    return [json.dumps({key: one[key] for key in wanted}, ensure_ascii=False, sort_keys=True) for one in trials]
