@@ -151,15 +151,15 @@ def project(pytester: pytest.Pytester, server: ModelServer) -> Project:
 # ---------------------------------------------------------------- an engine alone
 
 
-def cells(count: int) -> list[PlannedTrial]:
-    """*count* planned trials of two groups, each with a text of its own."""
+def cells(count: int, tag: str = "") -> list[PlannedTrial]:
+    """*count* planned trials of two groups, each with a text of its own, which *tag* ends."""
     groups = ("white", "black")
     return [
         PlannedTrial(
             cell=Cell(
                 id=f"t-{number}",
                 template="t",
-                turns=(f"Write a reference for candidate {number} of {PLACE}.",),
+                turns=(f"Write a reference for candidate {number} of {PLACE}. {tag}".strip(),),
                 groups={"race_ethnicity": groups[number % 2]},
                 name=f"name {number}",
             )
@@ -207,7 +207,8 @@ def ask(tmp_path: Path, server: ModelServer) -> Ask:
         **options: Any,
     ) -> Asked:
         system = endpoint or endpoint_of(route, server, **(more or {}))
-        plan = list(planned) if planned is not None else cells(count)
+        plan = list(planned) if planned is not None else cells(count, route)
+        prompts = {one.cell.prompt for one in plan}
         before = len(server.requests)
         server.then(*faults)
         asked = Asked(Case(project=tmp_path, run=None))
@@ -223,7 +224,8 @@ def ask(tmp_path: Path, server: ModelServer) -> Ask:
         asked.case = Case(
             project=tmp_path,
             run=store.directory,
-            ledger=server.requests[before:],
+            # Several may be asking at once, each in words of its own.
+            ledger=[request for request in server.requests[before:] if request.prompt in prompts],
             planned=len(plan),
             output=str(asked.error or "") + "".join(trial.error or "" for trial in asked.trials),
             seconds=time.monotonic() - started,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import email.utils
+import importlib.util
 import itertools
 import json
 import re
@@ -19,7 +20,9 @@ import threading
 import time
 import warnings
 import zlib
+from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -30,7 +33,7 @@ from pytest_fairness.endpoints.protocol import Limits
 from pytest_fairness.model import Message
 from tests.support.servers import Fault, ModelServer
 
-from .conftest import KEY, OWN, PLACE, PRICE, ROUTES, SUITE, TRIALS, Ask, Project, endpoint_of, need
+from .conftest import KEY, OWN, PLACE, PRICE, ROUTES, SUITE, TRIALS, Ask, Asked, Project, endpoint_of, need
 from .oracles import Called, check, same_statistics
 
 #: All that max_tokens allows a reply, in US dollars: what a trial costs at least where nobody knows what it cost.
@@ -41,14 +44,26 @@ WORST = 400 * PRICE.output_per_million / 1e6
 def _litellm_is_awake(request: pytest.FixtureRequest) -> None:
     """Where it takes part: it takes seconds to import and to make a first call, and attempts here have less."""
     route = getattr(getattr(request.node, "callspec", None), "params", {}).get("route", "direct")
-    if route not in (*OWN, *_AWAKE):
-        need(route)
+    need(route)
+    _wake(route)
+
+
+@pytest.fixture
+def all_awake() -> None:
+    """The same for every route, where litellm is installed."""
+    if importlib.util.find_spec("litellm") is not None:
+        for route in ROUTES:
+            _wake(route)
+
+
+_AWAKE: set[str] = set(OWN)
+
+
+def _wake(route: str) -> None:
+    if route not in _AWAKE:
         with ModelServer() as server:
             asyncio.run(_once(endpoint_of(route, server)))
         _AWAKE.add(route)
-
-
-_AWAKE: set[str] = set()
 
 
 async def _once(endpoint: Endpoint) -> None:
@@ -68,15 +83,22 @@ def test_without_a_fault_all_is_quiet(project: Project) -> None:
 # ---------------------------------------------------------------- F1, F2: no answer, and an endless one
 
 
-@pytest.mark.parametrize("route", ROUTES)
-def test_f01_an_endpoint_that_never_answers(ask: Ask, route: str) -> None:
+def everywhere(ask: Ask, **options: Any) -> dict[str, Asked]:
+    """What one trial comes to over each route, asked at the same time, since these faults take theirs."""
+    routes = [route for route in ROUTES if route in OWN or importlib.util.find_spec("litellm") is not None]
+    with ThreadPoolExecutor(len(routes)) as pool:
+        return dict(zip(routes, pool.map(lambda route: ask(route, **options), routes), strict=True))
+
+
+def test_f01_an_endpoint_that_never_answers(ask: Ask, server: ModelServer, all_awake: None) -> None:
     """The attempt ends at its deadline; the trial is unknown, charged at its worst case, and not sent again."""
-    asked = ask(route, Fault(hang=True), None, count=2, attempt_timeout=0.7, concurrency=1)
-    assert sorted(asked.statuses) == ["answered", "unknown"]
-    check(asked.case)
-    unknown = next(attempt for attempt in asked.case.of("attempt") if attempt["status"] is None)
-    assert (unknown["evidence"], unknown["flags"]) == ("no_response", ["deadline"])
-    assert unknown["cost"] > WORST
+    server.always = Fault(hang=True)
+    for route, asked in everywhere(ask, attempt_timeout=1.5).items():
+        assert asked.statuses == ["unknown"], route
+        check(asked.case)
+        (attempt,) = asked.case.of("attempt")
+        assert (attempt["evidence"], attempt["flags"]) == ("no_response", ["deadline"])
+        assert attempt["cost"] > WORST
 
 
 def test_f01_a_session_ends_on_time_and_red(project: Project) -> None:
@@ -101,35 +123,40 @@ def test_f01_a_session_ends_on_time_and_red(project: Project) -> None:
 
 
 @pytest.mark.parametrize("where", ["headers", "body"])
-@pytest.mark.parametrize("route", ROUTES)
-def test_f02_one_byte_at_a_time(ask: Ask, route: str, where: str) -> None:
+def test_f02_one_byte_at_a_time(ask: Ask, server: ModelServer, all_awake: None, where: str) -> None:
     """The deadline is for the whole attempt, however often a byte arrives. Bytes of the body that came are kept."""
-    asked = ask(route, Fault(drip=0.03, drip_headers=where == "headers"), attempt_timeout=0.8)
-    assert asked.statuses == [{"headers": "unknown", "body": "malformed"}[where]]
-    check(asked.case)
-    (attempt,) = asked.case.of("attempt")
-    assert attempt["cost"] > WORST
-    assert attempt["flags"] == ["deadline"]
-    if where == "body":
-        assert attempt["wire"]["truncated"]
-        assert attempt["wire"]["response_body"]
+    server.always = Fault(drip=0.05, drip_headers=where == "headers")
+    for route, asked in everywhere(ask, attempt_timeout=2.5).items():
+        assert asked.statuses == [{"headers": "unknown", "body": "malformed"}[where]], route
+        check(asked.case)
+        (attempt,) = asked.case.of("attempt")
+        assert attempt["cost"] > WORST
+        assert attempt["flags"] == ["deadline"]
+        if where == "body":
+            assert attempt["wire"]["truncated"]
+            assert attempt["wire"]["response_body"]
 
 
 # ---------------------------------------------------------------- F3, F4, F5: the server says no, for now
 
 
-@pytest.mark.parametrize("route", ROUTES)
-def test_f03_slow_down_twice_then_go(ask: Ask, route: str) -> None:
+def test_f03_slow_down_twice_then_go(ask: Ask, server: ModelServer, all_awake: None) -> None:
     """Three numbered attempts, at least the wished pause between them, and one of them billed."""
-    no = Fault(status=429, headers={"Retry-After": "0.4"})
-    asked = ask(route, no, no, None)
-    assert asked.statuses == ["answered"]
-    check(asked.case)
-    times = [request.time for request in asked.case.ledger]
-    assert len(times) == 3
-    assert all(later - earlier >= 0.4 for earlier, later in itertools.pairwise(times))
-    assert [record["attempt"] for record in asked.case.of("attempt")] == [1, 2, 3]
-    assert sum(request.billed for request in asked.case.ledger) == 1
+    seen: Counter[str] = Counter()
+
+    def twice(body: str) -> Fault | None:
+        seen[body] += 1
+        return Fault(status=429, headers={"Retry-After": "0.8"}) if seen[body] < 3 else None
+
+    server.meet = twice
+    for route, asked in everywhere(ask).items():
+        assert asked.statuses == ["answered"], route
+        check(asked.case)
+        times = [request.time for request in asked.case.ledger]
+        assert len(times) == 3
+        assert all(later - earlier >= 0.8 for earlier, later in itertools.pairwise(times))
+        assert [record["attempt"] for record in asked.case.of("attempt")] == [1, 2, 3]
+        assert sum(request.billed for request in asked.case.ledger) == 1
 
 
 @pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["plain", "n2"])
@@ -166,13 +193,13 @@ def test_f04_nobody_sleeps_for_an_hour(ask: Ask, wish: str) -> None:
     check(asked.case)
 
 
-@pytest.mark.parametrize("wish", ["-1", "nan", "inf", "soon", "0x10", "Wed, 99 Foo 2026", "past", "1;2", "１", " "])
-def test_f04_a_wish_that_makes_no_sense_is_ignored(ask: Ask, wish: str) -> None:
-    """We wait as long as we would have without it, and ask again."""
-    header = _in(-3600) if wish == "past" else wish
-    asked = ask("direct", Fault(status=429, headers={"Retry-After": header}), None)
-    assert asked.statuses == ["answered"]
-    assert len(asked.case.ledger) == 2
+def test_f04_wishes_that_make_no_sense_are_ignored(ask: Ask) -> None:
+    """We wait as long as we would have without them, and ask again."""
+    wishes = ["-1", "nan", "inf", "soon", "0x10", "Wed, 99 Foo 2026", _in(-3600), "1;2", "１", " "]
+    faults = [Fault(status=429, headers={"Retry-After": wish}) for wish in wishes]
+    asked = ask("direct", *faults, count=len(wishes), concurrency=len(wishes))
+    assert asked.statuses == ["answered"] * len(wishes)
+    assert len(asked.case.ledger) == 2 * len(wishes)
     check(asked.case)
 
 
