@@ -1,0 +1,31 @@
+"""docs/reliability.md and the tests tell of the same faults."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+PAGE = (Path(__file__).parents[2] / "docs" / "reliability.md").read_text(encoding="utf-8")
+TESTS = "\n".join(path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("test_*.py"))
+
+
+@pytest.mark.parametrize("number", [int(number) for number in re.findall(r"^\| F(\d+) \|", PAGE, re.MULTILINE)])
+def test_each_fault_of_the_page_has_its_test(number: int) -> None:
+    """A row is a promise; a test of that number keeps it."""
+    assert f"def test_f{number:02d}_" in TESTS
+
+
+def test_the_rows_stand_in_order_and_once() -> None:
+    """So that a number is found where it is looked for."""
+    numbers = [int(number) for number in re.findall(r"^\| F(\d+) \|", PAGE, re.MULTILINE)]
+    assert numbers == sorted(set(numbers))
+    assert set(range(1, 22)) <= set(numbers)
+
+
+def test_each_oracle_of_the_page_is_asked() -> None:
+    """The seven questions are those of ``oracles.check``, under the same numbers."""
+    oracles = Path(__file__).with_name("oracles.py").read_text(encoding="utf-8")
+    assert re.findall(r"^\| (O\d) \|", PAGE, re.MULTILINE) == [f"O{number}" for number in range(1, 8)]
+    assert all(f'"""O{number}' in oracles for number in range(1, 8))
