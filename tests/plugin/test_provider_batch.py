@@ -91,8 +91,7 @@ def test_the_findings_are_those_of_one_by_one(
     """A suite asked in both ways on one server: the same findings to the last digit, half the cost, each request
     billed once, and the key in no file and no output."""
     project(GRID, batch="")
-    result = run("--fairness-endpoint", "model", "--fairness-concurrency", "1", "--fairness-progress", "off")
-    result.assert_outcomes(failed=1)
+    pytester.runpytest_inprocess(*PLAIN, "--fairness-concurrency", "1").assert_outcomes(failed=1)
     singly, cost = findings(), total(last_run())
     assert server.billed == 160
 
@@ -116,13 +115,13 @@ def test_the_findings_are_those_of_one_by_one(
 
 
 def test_a_run_that_is_resumed_collects_its_batch(
-    run: Run, project: Callable[..., None], server: BatchServer, last_run: Callable[[], Path]
+    pytester: pytest.Pytester, project: Callable[..., None], server: BatchServer, last_run: Callable[[], Path]
 ) -> None:
     """Nobody waits any longer while the provider works: the session says which batch goes on, how to collect and how
     to cancel it; the next one collects it, and asks nothing."""
-    project(SMALL, batch="    batch: {poll_seconds: 0.05, max_wait_hours: 0.001}\n")
+    project(SMALL, batch="    batch: {poll_seconds: 0.05, max_wait_hours: 0.0001}\n")
     server.hold = True
-    result = run("--fairness-endpoint", "model")
+    result = pytester.runpytest_inprocess(*PLAIN)
     result.assert_outcomes(errors=1)
     told = " ".join(result.stdout.str().split())
     assert "batch batch_0 of 'model' (12 requests) goes on at the provider and will be billed" in told
@@ -131,7 +130,7 @@ def test_a_run_that_is_resumed_collects_its_batch(
 
     server.hold = False
     project(SMALL)
-    result = run("--fairness-endpoint", "model", "--fairness-resume")
+    result = pytester.runpytest_inprocess(*PLAIN, "--fairness-resume")
     result.assert_outcomes(passed=1)
     assert "goes on at the provider" not in result.stdout.str()
     assert (len(server.batches), len(server.ledger)) == (1, 12)

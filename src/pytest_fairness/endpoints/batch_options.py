@@ -12,7 +12,7 @@ from pytest_fairness.errors import UsageError
 _RANGES: dict[str, tuple[float, float]] = {
     "poll_seconds": (0.01, 3600.0),
     "max_requests": (1, 50_000),
-    "max_wait_hours": (0.001, 720.0),
+    "max_wait_hours": (0.0001, 720.0),
     "price_share": (0.0, 1.0),
 }
 
