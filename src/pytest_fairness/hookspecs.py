@@ -26,4 +26,28 @@ def pytest_fairness_scorers() -> Sequence[Scorer]:  # type: ignore[empty-body]
 
 @pytest.hookspec
 def pytest_fairness_endpoint_types() -> Mapping[str, Any]:  # type: ignore[empty-body]
-    """Endpoint types that ``endpoints.yaml`` can name: type → a function from its configuration to an Endpoint."""
+    """Endpoint types that ``endpoints.yaml`` can name: type → a function from its configuration to an Endpoint.
+
+    One adapter and one entry; what the entry says under ``options`` is its own::
+
+        class Echo:
+            type, simulated, supports_system_prompt = "echo", False, True
+            price = Price(input_per_million=0, output_per_million=0)     # None: unknown
+
+            def __init__(self, config):                                  # an EndpointConfig
+                self.name, self.default_parameters = config.name, config.default_parameters
+
+            def identity(self):                                          # what changes the answers, and no secret
+                return {"type": self.type}
+
+            async def ask(self, request):                                # one attempt; AttemptError where none came
+                return Reply(text=request.messages[-1].content)
+
+            async def aclose(self):
+                pass
+
+        def pytest_fairness_endpoint_types():
+            return {"echo": Echo}
+
+    A type of a project wins over a built-in one of the same name.
+    """
