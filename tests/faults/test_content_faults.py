@@ -385,7 +385,9 @@ def test_f46_links_are_not_followed(project: Project, tmp_path: Path, deed: str)
 
 @pytest.mark.skipif(os.name != "posix", reason="links of POSIX")
 def test_f46_a_folder_of_runs_that_leads_elsewhere(project: Project, tmp_path: Path) -> None:
-    """F46: the folder of runs is a link out of the project: refused before anything is asked."""
+    """F46: the folder of runs is a link out of the project: refused before anything is asked. So is a baseline's file,
+    which is not written through.
+    """
     project.write()
     (project.path / ".fairness").mkdir()
     (project.path / ".fairness" / "runs").symlink_to(tmp_path, target_is_directory=True)
@@ -395,6 +397,19 @@ def test_f46_a_folder_of_runs_that_leads_elsewhere(project: Project, tmp_path: P
     assert "symbolic link" in case.output
     assert project.server.requests == []
     assert sorted(tmp_path.iterdir()) == before
+    (project.path / ".fairness" / "runs").unlink()
+    project.write(ONE_BASELINE)
+    approve = ("--fairness-approve", "--fairness-justification", "first")
+    assert project.run(*approve, planned=0).code == 0
+    baseline = min((project.path / "baselines").iterdir())
+    baseline.unlink()
+    precious = tmp_path / "precious"
+    precious.write_text("precious")
+    baseline.symlink_to(precious)
+    case = project.run(*approve, planned=0)
+    assert case.code == 1
+    assert re.search(r"baselines.*link", case.output)
+    assert precious.read_text() == "precious"
 
 
 ONE_BASELINE = BASELINES.replace(repr(IDS), "['a', 'b']").replace(

@@ -21,6 +21,7 @@ import pytest
 
 from pytest_fairness import elsewhere
 from pytest_fairness.endpoints.protocol import Price
+from pytest_fairness.settings import Settings
 from tests.faults.oracles import Case, check, newest_run, statistics
 from tests.support.servers import ModelServer
 
@@ -358,3 +359,47 @@ def test_what_cannot_be_done_elsewhere(given: dict[str, Any], settings: dict[str
     assert why is not None
     assert re.search(told, why)
     assert elsewhere._bar("gw0", spec(ssh="box"), SimpleNamespace(run_dir="/runs", replay=None, approve=False)) is None
+
+
+class Greeting:
+    """A channel whose other end greets, and says nothing else."""
+
+    def __init__(self, **hello: Any) -> None:
+        self._hello = hello
+
+    def setcallback(self, callback: Any, endmarker: object) -> None:
+        self._callback = callback
+
+    def send(self, item: str) -> None:
+        self._callback(json.dumps({"id": json.loads(item)["id"], **self._hello}))
+
+    def close(self) -> None:
+        """It has no other end."""
+
+
+@pytest.mark.parametrize("sees", [True, False], ids=["one disk", "two disks"])
+def test_a_worker_elsewhere_takes_its_bearings(tmp_path: Path, sees: bool) -> None:
+    """The session's deadline is the controller's, whatever clock the worker has; the project's files are those of its
+    copy, unless it sees the controller's disk. What lies outside the project stays where it is."""
+    known = Settings(
+        run_dir=tmp_path / "runs", endpoints_file=Path("/there/endpoints.yaml"), baseline_dir=Path("/shared/baselines")
+    )
+    known.run_dir.mkdir()
+    if sees:
+        known.run_dir.joinpath("sign").touch()
+    session: Any = SimpleNamespace(settings=known, started=1e9, config=SimpleNamespace(rootpath=Path("/copy")))
+    value = {"sign": "sign", "root": "/there", "elapsed": 100.0, "barred": None}
+    line, barred = elsewhere.reach(session, Greeting(value=value))
+    assert barred is None
+    assert (line is None) is sees
+    assert session.started == pytest.approx(time.monotonic() - 100, abs=20)
+    assert session.settings.endpoints_file == Path("/there/endpoints.yaml" if sees else "/copy/endpoints.yaml")
+    assert session.settings.baseline_dir == Path("/shared/baselines")
+
+
+def test_a_worker_that_is_refused_says_why(tmp_path: Path) -> None:
+    """Another version, or what cannot be done without the disk: each test of the worker tells it."""
+    session: Any = SimpleNamespace(settings=Settings(run_dir=tmp_path, endpoints_file=tmp_path, baseline_dir=tmp_path))
+    assert elsewhere.reach(session, Greeting(error=["StoreError", "install the same"])) == (None, "install the same")
+    value = {"sign": "sign", "root": "/there", "elapsed": 0.0, "barred": "approve without workers elsewhere"}
+    assert elsewhere.reach(session, Greeting(value=value)) == (None, "approve without workers elsewhere")

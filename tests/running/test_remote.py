@@ -242,6 +242,11 @@ class TestAsGoodAsTheLocalStore:
             assert [trial.status.value for trial in engine.run(plan(1))] == ["answered"]
         assert len(endpoint.asked) == 1
 
+    def test_what_needs_the_folder_says_so(self, worker: Worker) -> None:
+        """Batches at a provider keep what they sent in the run's folder: they end before anything is sent."""
+        with pytest.raises(StoreError, match="ask for them without workers elsewhere"):
+            _ = worker().store().state
+
     def test_says_how_far_it_is(self, root: Path, worker: Worker) -> None:
         """The controller's line of progress counts a worker elsewhere like any other."""
         store = worker().store()

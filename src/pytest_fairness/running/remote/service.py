@@ -220,7 +220,7 @@ class Service:
             raise BadMessageError("there is no open store")
         return self._budget
 
-    def _do_limiter(self, identity: str, limits: dict[str, int | None]) -> None:
+    def _do_limiter(self, identity: str, limits: dict[str, Any]) -> None:
         (identity,) = _keys([identity])
         if identity not in self._limiters:
             self._limiters[identity] = self._opened.limiter(identity, Limits(**limits))

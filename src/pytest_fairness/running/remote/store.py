@@ -43,6 +43,14 @@ class RemoteStore(RunStore):
         self.notes = list(opened["notes"])
         self._closed = False
 
+    @property
+    def state(self) -> Path:  # type: ignore[override]
+        """There is none here: what is asked of it is asked too far from the disk. Raises StoreError."""
+        raise StoreError(
+            f"the state of run {self.directory.name} is on the controller's disk, which this worker does not see, and "
+            "batches at a provider are kept there: ask for them without workers elsewhere"
+        )
+
     # ------------------------------------------------------------ reading
 
     def record(self, key: str) -> dict[str, Any] | None:
