@@ -1,0 +1,110 @@
+"""Kill sessions again and again: is anything paid twice, lost, or counted that was not answered?
+
+Run: python benchmarks/crashes.py [kills] [trials]          (default: 200 600)
+
+One run of one suite is gone on with (``--fairness-resume``) after each SIGKILL, which comes at a named point or at a
+random moment, in turn; the server on 127.0.0.1 keeps the bill. When the last trial is in, a run that nobody disturbs is
+held against it. Exit status 1 if an oracle does not hold.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from tests.faults.killing import POINTS  # noqa: E402 - the repository's own tests are not installed
+from tests.faults.oracles import log_verifies, logged, nothing_paid_twice, same_statistics  # noqa: E402
+from tests.faults.sessions import Case, Steady  # noqa: E402
+from tests.support.servers import ModelServer  # noqa: E402
+
+CONCURRENCY = 8
+SUITE = """
+import pytest
+from pytest_fairness import assert_no_disparity
+
+@pytest.mark.fairness_grid(
+    template=[f"Write reference number {{number}} for {{{{name}}}}." for number in range({templates})],
+    groups={{"race_ethnicity": ["white", "black"]}}, repetitions=1)
+def test_tone(trials):
+    assert_no_disparity(trials, outcome="word_count", by="race_ethnicity")
+"""
+ENDPOINTS = """
+endpoints:
+  - {{name: direct, type: openai, model: m, base_url: "{url}", api_key_env: THE_KEY,
+      price: {{input_per_million: 0.15, output_per_million: 0.6}}}}
+"""
+
+
+def session(folder: Path, *arguments: str, kill_at: str = "", seconds: float | None = None) -> int:
+    """One session in *folder*, killed at a named point or after so many seconds; its exit status."""
+    process = subprocess.Popen(
+        [
+            sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", "-p",
+            "tests.faults.killing", f"--fairness-concurrency={CONCURRENCY}", "--fairness-endpoint=direct", *arguments,
+        ],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "THE_KEY": "k", "KILL_AT": kill_at or ":0"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        return process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.wait()
+
+
+def main(kills: int, trials: int) -> int:
+    generator = random.Random(0)
+    died: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as name, ModelServer(Steady(), latency=0.02) as server:
+        folder = Path(name)
+        (folder / "pytest.ini").write_text("[pytest]\n")
+        (folder / "test_suite.py").write_text(SUITE.format(templates=max(1, trials // 40)))
+        (folder / "endpoints.yaml").write_text(ENDPOINTS.format(url=server.openai_url))
+        started, runs = time.perf_counter(), folder / ".fairness" / "runs"
+        while sum(died.values()) < kills:
+            points = [*POINTS[:-1], "at random"]
+            how = points[sum(died.values()) % len(points)]
+            resume = ("--fairness-resume",) if any(runs.glob("2*")) else ()
+            nth = f"{how}:{generator.randint(1, 4)}"
+            if how == "at random":
+                code = session(folder, *resume, seconds=0.6 + generator.random())
+            else:
+                code = session(folder, *resume, kill_at=nth)
+            died[how] += code == -signal.SIGKILL
+            if code != -signal.SIGKILL:
+                break  # all is asked
+        code = session(folder, "--fairness-resume")
+        (run,) = runs.glob("2*")
+        case = Case(project=folder, run=run, ledger=list(server.requests))
+        nothing_paid_twice(case)
+        log_verifies(case)
+        most = Counter(request.prompt for request in server.requests).most_common(1)[0][1]
+        statuses = Counter(record["status"] for record in logged(run) if record["type"] == "trial")
+        print(f"{sum(died.values())} kills in {time.perf_counter() - started:.0f} s: {dict(died)}")
+        print(f"{len(server.requests)} requests, none more than {most}×; trials: {dict(statuses)}; last exit {code}")
+        unknown = statuses["unknown"]
+        print(f"unknown: {unknown / max(1, sum(died.values())):.1f} a kill, at most {CONCURRENCY} are under way")
+        assert most == 1
+        assert unknown <= CONCURRENCY * sum(died.values())
+        session(folder, "--fairness-resume", "--fairness-retry-unknown")
+        session(folder)
+        same_statistics(run, max(runs.glob("2*")))
+        print("asked again on request, its findings are those of an undisturbed run")
+    return 0
+
+
+if __name__ == "__main__":
+    numbers = [int(argument) for argument in sys.argv[1:]]
+    raise SystemExit(main(*numbers) if len(numbers) == 2 else main(numbers[0] if numbers else 200, 600))
