@@ -318,7 +318,8 @@ def test_a_server_without_a_list_says_so(server: BatchServer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "evidence"), [(401, Evidence.AUTH), (429, Evidence.THROTTLED), (500, Evidence.SERVER)]
+    ("status", "evidence"),
+    [(401, Evidence.AUTH), (307, Evidence.AUTH), (429, Evidence.THROTTLED), (500, Evidence.SERVER)],
 )
 def test_a_batch_that_is_refused(server: BatchServer, status: int, evidence: Evidence) -> None:
     """Making a batch fails with the evidence of its response, and is tried once."""
@@ -331,6 +332,23 @@ def test_a_batch_that_is_refused(server: BatchServer, status: int, evidence: Evi
 
     within("openai", server, ask)
     assert server.called("POST", "/batches") == 1
+
+
+def test_a_file_that_is_looked_at_is_waited_for(server: BatchServer) -> None:
+    """Azure checks the input before a batch can be made of it; one that it refuses makes none."""
+    server.checking = 3
+    within("openai", server, submitted)
+    assert server.called("GET", "/files/file-in-0") == 3
+    assert len(server.batches) == 1
+
+    async def ask(api: BatchApi) -> None:
+        with pytest.raises(AttemptError, match=r"the input: .*line 1 is bad") as caught:
+            await submitted(api)
+        assert caught.value.evidence is Evidence.REJECTED
+
+    server.verdict = "error"
+    within("openai", server, ask)
+    assert len(server.batches) == 1
 
 
 def test_why_a_batch_was_not_begun(server: BatchServer) -> None:

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from pytest_fairness.endpoints import EndpointConfig, Price, create_endpoint
+from pytest_fairness.endpoints.batch_openai import OpenAIBatches
 from pytest_fairness.endpoints.batch_protocol import BatchOptions
-from pytest_fairness.endpoints.protocol import Endpoint, Limits
+from pytest_fairness.endpoints.protocol import AttemptError, Endpoint, Evidence, Limits
 from pytest_fairness.errors import BudgetError, EndpointError, UsageError
 from pytest_fairness.model import Cell, Message, Status, Trial
 from pytest_fairness.running.engine import Engine, PlannedTrial
@@ -511,6 +512,51 @@ def test_a_batch_that_the_provider_no_longer_knows(server: BatchServer, store: R
         ask(plan(2))
     assert {trial.status for trial in ask(plan(2), retry=Retry(unknown=True))} == {Status.ANSWERED}
     assert len(server.ledger) == 2
+
+
+def test_looks_in_vain_are_survived_for_a_while(
+    server: BatchServer, store: RunStore, ask: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A provider that fails now and then is asked again; one that fails for long ends the session, not the batch."""
+    server.failing = 3
+    assert {trial.status for trial in ask(plan(2))} == {Status.ANSWERED}
+    monkeypatch.setattr("pytest_fairness.running.provider_batch._PATIENCE", 4)
+    server.failing = 100
+    with pytest.raises(EndpointError, match=r"scripted look; batch batch_1 is not lost: .*--fairness-resume"):
+        ask(plan(4))
+    assert server.failing == 96
+    server.failing = 0
+    assert {trial.status for trial in ask(plan(4))} == {Status.ANSWERED}
+    assert [len(batch.requests) for batch in server.batches.values()] == [2, 2]
+
+
+def test_results_that_cannot_be_had_yet_are_fetched_again(server: BatchServer, ask: Asking) -> None:
+    """The batch has ended, and its files are not there for a moment: nothing is given up or asked again."""
+    state_of = OpenAIBatches.results
+    vain = 0
+
+    async def late(self: OpenAIBatches, state: Any) -> Any:
+        nonlocal vain
+        vain += 1
+        if vain < 3:
+            raise AttemptError("the connection broke", evidence=Evidence.PARTIAL)
+        return await state_of(self, state)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(OpenAIBatches, "results", late)
+        assert {trial.status for trial in ask(plan(3))} == {Status.ANSWERED}
+    assert vain == 3
+    assert len(server.batches) == 1
+
+
+def test_a_provider_that_says_nothing_is_not_waited_for_for_ever(server: BatchServer, ask: Asking) -> None:
+    """Each exchange has its deadline; nothing was made, so nothing was spent."""
+    server.latency = 30.0
+    with pytest.raises(EndpointError, match=r"no answer of the batch API within .* s; the batch was not made"):
+        ask(plan(2), attempt_timeout=0.05, max_attempts=1)
+    server.latency = 0.0
+    assert {trial.status for trial in ask(plan(2))} == {Status.ANSWERED}
+    assert len(server.batches) == 1
 
 
 def test_without_batches_a_run_that_waits_for_one_says_so(server: BatchServer, ask: Asking) -> None:

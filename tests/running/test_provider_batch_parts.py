@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import itertools
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,14 +15,17 @@ import pytest
 
 from pytest_fairness.endpoints.batch_protocol import BatchApi, BatchOptions, Result
 from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Price, Reply, Request, Wire
-from pytest_fairness.errors import BudgetError
+from pytest_fairness.errors import BudgetError, UsageError
 from pytest_fairness.model import Status
 from pytest_fairness.running.attempts import Asker
 from pytest_fairness.running.budget import Budget
 from pytest_fairness.running.conversation import Conversation
+from pytest_fairness.running.progress import Progress
+from pytest_fairness.running.provider_batch_choice import provider_batches
 from pytest_fairness.running.provider_batch_money import Lot, take_lot
 from pytest_fairness.running.provider_batch_records import batch_record, still_open, submissions
 from pytest_fairness.running.provider_batch_results import by_request, ended
+from pytest_fairness.running.shared_progress import WorkerProgress, together
 from pytest_fairness.running.store import RunStore
 
 from .doubles import Scripted, plan
@@ -27,6 +33,9 @@ from .doubles import Scripted, plan
 #: Nano-dollars that each call of these trials may cost: nothing but the price per call.
 EACH = 1_000_000
 PRICE = Price(input_per_million=0.0, output_per_million=0.0, per_call=0.001)
+
+#: What a choice is given besides.
+NEEDED = ("begin", "asker", "budget", "policy", "finish", "progress", "of")
 
 
 class Bodies:
@@ -40,6 +49,12 @@ class Bodies:
         if request.messages[-1].content in self._bad:
             raise AttemptError("no such parameter", evidence=Evidence.REJECTED)
         return b"x" * self._size
+
+
+class Batches(Bodies):
+    """A BatchApi as far as one can see without asking."""
+
+    encode = upload = submit = find = state = results = how_to_cancel = aclose = Bodies.body
 
 
 class Choice:
@@ -262,3 +277,31 @@ def test_the_end_of_an_attempt_keeps_both_lines() -> None:
     nothing = Result(custom_id="a", line="{}")
     how = ended([nothing], request=b"sent", url="", status="completed")
     assert (how.status, how.evidence, how.error) == (None, Evidence.NO_RESPONSE, "the result holds nothing")
+
+
+# ------------------------------------------------------------ telling, and where it is not possible
+
+
+def test_all_workers_tell_of_their_batches(tmp_path: Path) -> None:
+    """One line for all: what each waits for, said once, and safe for a terminal."""
+    for worker, text in (("gw0", "batch a in progress 1/2"), ("gw1", "batch b validating 0/3"), ("gw2", "")):
+        progress = WorkerProgress(tmp_path, worker, clock=itertools.count().__next__)
+        progress.begin(3, "model")
+        progress.note(text)
+    standing = together(tmp_path)
+    assert standing.note == "batch a in progress 1/2; batch b validating 0/3"
+    stream = io.StringIO()
+    shown = Progress(stream, "terminal", clock=lambda: 100.0)
+    shown.show(replace(standing, note="batch \x1b[2J"))
+    assert shown.line().endswith(", batch ?[2J")
+
+
+def test_a_worker_without_the_runs_folder_says_so() -> None:
+    """What is sent lies in the run's folder first: where there is none, no batch is made."""
+
+    class Batched(Scripted):
+        batches = Batches()
+
+    with pytest.raises(UsageError, match="is asked in batches, which a worker on another machine cannot do"):
+        provider_batches(Batched(), [], store=object(), **{name: cast("Any", None) for name in NEEDED})
+    assert provider_batches(Scripted(), [], store=object(), **{name: cast("Any", None) for name in NEEDED}) is None

@@ -31,8 +31,8 @@ class Fate:
     ``status``: completed, failed, expired or cancelled (Anthropic: completed, expired, canceled). ``code`` and
     ``lines`` (from 1) say why it failed. ``asked``: the share of its requests that are answered before it expires or
     is cancelled. ``refuse``: this HTTP status in the place of making it; ``reset``: it is made, and the connection is
-    reset before that is said; ``hidden``: it is not listed. ``rewrite`` changes the lines of its results; ``statuses``:
-    the place of a request to the HTTP status with which it fails.
+    reset before that is said. ``rewrite`` changes the lines of its results; ``statuses``: the place of a request to the
+    HTTP status with which it fails.
     """
 
     status: str = "completed"
@@ -41,7 +41,6 @@ class Fate:
     asked: float = 0.5
     refuse: int | None = None
     reset: bool = False
-    hidden: bool = False
     rewrite: Rewrite | None = None
     statuses: dict[int, int] = field(default_factory=dict)
 
@@ -67,13 +66,19 @@ class Batch:
 
 
 class BatchServer(ModelServer):
-    """``polls``: after so many looks a batch has ended. ``hold``: it does not end. ``lists``: batches can be listed."""
+    """``polls``: after so many looks a batch has ended. ``hold``: it does not end. ``lists``: batches can be listed.
+    ``failing``: so many of the next looks fail. ``checking``: a file is looked at for so many looks before it can be
+    used, and then ``verdict`` is said of it.
+    """
 
     def __init__(self, *arguments: Any, polls: int = 2, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.polls = polls
         self.hold = False
         self.lists = True
+        self.failing = 0
+        self.checking = 0
+        self.verdict = "processed"
         self.calls: list[tuple[str, str, dict[str, str], bytes]] = []
         self.ledger: list[tuple[str, str, dict[str, Any]]] = []
         self.batches: dict[str, Batch] = {}
@@ -134,11 +139,16 @@ class BatchServer(ModelServer):
         assert purpose == b"batch\r\n"
         name = f"file-in-{len(self.files)}"
         self.files[name] = content.removesuffix(b"\r\n")
-        return web.json_response({"id": name, "object": "file", "purpose": "batch", "status": "processed"})
+        return self._shown_file(name)
 
     def _file(self, request: web.Request, _body: bytes) -> web.Response:
-        name = request.match_info["id"]
-        return web.json_response({"id": name, "status": "processed"}) if name in self.files else _missing(name)
+        self.checking -= 1
+        return self._shown_file(request.match_info["id"])
+
+    def _shown_file(self, name: str) -> web.Response:
+        status = "pending" if self.checking > 0 else self.verdict
+        facts = {"object": "file", "purpose": "batch", "status_details": None if status != "error" else "line 1 is bad"}
+        return web.json_response({"id": name, "status": status, **facts})
 
     def _file_content(self, request: web.Request, _body: bytes) -> web.Response:
         name = request.match_info["id"]
@@ -177,6 +187,9 @@ class BatchServer(ModelServer):
 
     def _one(self, request: web.Request, _body: bytes) -> web.Response:
         batch = self.batches.get(request.match_info["id"])
+        if self.failing > 0:
+            self.failing -= 1
+            return web.json_response({"error": {"message": "scripted look"}}, status=500)
         if batch is None:
             return _missing(request.match_info["id"])
         batch.looks += 1
@@ -191,7 +204,7 @@ class BatchServer(ModelServer):
         return web.json_response({"object": "list", "data": [self._shown(one) for one in listed], "has_more": more})
 
     def _page(self, flavour: str, after: str | None, limit: int) -> tuple[list[Batch], bool]:
-        every = [one for one in reversed(self.batches.values()) if one.flavour == flavour and not one.fate.hidden]
+        every = [one for one in reversed(self.batches.values()) if one.flavour == flavour]
         start = next((number + 1 for number, one in enumerate(every) if one.id == after), 0)
         return every[start : start + limit], len(every) > start + limit
 
