@@ -1,14 +1,9 @@
-"""Workers, controllers and the signals between them: nothing is lost, nobody asks on behalf of the dead."""
+"""Workers and their controller: one line of progress, and one run wherever the workers stand."""
 
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -45,55 +40,9 @@ def asked(pytester: pytest.Pytester) -> list[float]:
     return [float(line) for line in log.read_text().split()] if log.exists() else []
 
 
-def start(pytester: pytest.Pytester, *arguments: str) -> subprocess.Popen[bytes]:
-    """A session in the background that has begun to ask."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "pytest", *OPTIONS, *arguments],
-        cwd=pytester.path,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
-    until = time.monotonic() + 30
-    while len(asked(pytester)) < 12 and time.monotonic() < until and process.poll() is None:
-        time.sleep(0.05)
-    if len(asked(pytester)) < 12:
-        process.kill()
-        pytest.fail(process.communicate()[0].decode())
-    return process
-
-
 def statuses(folder: Path) -> list[str]:
     lines = [json.loads(line) for log in folder.glob("trials*.jsonl") for line in log.read_text().splitlines()]
     return [record["status"] for record in lines if record["type"] == "trial"]
-
-
-@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-def test_a_terminated_session_loses_nothing(pytester: pytest.Pytester, last_run: Callable[[], Path]) -> None:
-    """SIGTERM while it asks: nothing more is sent, what is under way is logged with its answer, the session ends as
-    after Ctrl-C and says how to go on."""
-    pytester.makepyfile(test_app=SLOW.replace("PLAN", "25"))
-    process = start(pytester, "-p", "no:xdist")
-    process.send_signal(signal.SIGTERM)
-    out, _ = process.communicate(timeout=30)
-    assert process.returncode == pytest.ExitCode.INTERRUPTED
-    assert f"--fairness-resume {last_run().name}" in out.decode()
-    assert len(asked(pytester)) < 500
-    assert statuses(last_run()) == ["answered"] * len(asked(pytester))
-
-
-@pytest.mark.skipif(os.name != "posix", reason="a process's parent never changes on Windows")
-def test_workers_stop_when_their_controller_is_killed(pytester: pytest.Pytester, last_run: Callable[[], Path]) -> None:
-    """Nobody is left to judge: within a second no worker asks any more, and the log holds what was answered."""
-    pytester.makepyfile(test_app=SLOW.replace("PLAN", "25"))
-    process = start(pytester, "-n2")
-    process.kill()
-    process.communicate(timeout=10)
-    killed = time.time()
-    time.sleep(2.5)
-    assert max(asked(pytester)) < killed + 1.5
-    assert len(asked(pytester)) < 500
-    assert set(statuses(last_run())) == {"answered"}
 
 
 def test_workers_have_one_line_of_progress(pytester: pytest.Pytester) -> None:

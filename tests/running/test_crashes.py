@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import signal
 import time
 
@@ -45,29 +44,6 @@ def test_killed_at_a_named_point_and_taken_up_again(runs: Runs, point: str, turn
     assert {len(trial.replies) for trial in answered} == {turns}
     settled = Budget(runs.directory / "state" / "budget", None).account()
     assert settled.settled + settled.reserved >= billed(runs.ledger).total() * COST
-
-
-def test_killed_at_random_moments(runs: Runs) -> None:
-    """However often it is killed: no request twice, no answer lost, no more unknowns than were under way."""
-    generator = random.Random(1)
-    kills = 0
-    for _ in range(6):
-        child = runs.start(count=400, delay=0.004, concurrency=8)
-        assert child.stdout is not None
-        child.stdout.readline()
-        time.sleep(generator.random() * 0.12)
-        kills += child.poll() is None
-        child.kill()
-        child.communicate()
-    statuses = runs.finish(runs.start(count=400, concurrency=8))
-    assert kills >= 3
-    assert sum(statuses.values()) == 400
-    assert statuses.get("unknown", 0) <= 8 * kills
-    assert set(billed(runs.ledger).values()) == {1}
-    trials = read_trials(runs.directory)
-    assert len(trials) == 400
-    answered = [trial for trial in trials.values() if trial.status is Status.ANSWERED]
-    assert all((trial.reply or "").startswith("Answer to: Write about candidate") for trial in answered)
 
 
 def test_unknown_trials_are_asked_again_on_request(runs: Runs) -> None:
