@@ -68,9 +68,12 @@ def finish(child: Child) -> dict[str, int]:
     return dict(json.loads(out.splitlines()[-1]))
 
 
-def again(server: BatchServer, root: Path, *, kind: str = "openai", turns: int = 1) -> dict[str, int]:
+def again(
+    server: BatchServer, root: Path, *, kind: str = "openai", turns: int = 1, deadline: float | None = None
+) -> dict[str, int]:
     """What another session of the run comes to, in this process."""
-    with open_run(root, "token") as store, Engine(endpoint_at(server.url, kind), store) as engine:
+    endpoint = endpoint_at(server.url, kind)
+    with open_run(root, "token") as store, Engine(endpoint, store, deadline=deadline) as engine:
         return dict(Counter(str(trial.status) for trial in engine.run(planned_of(8, turns=turns))))
 
 
@@ -141,6 +144,16 @@ def test_killed_while_anthropic_has_the_batch(server: BatchServer, start: Start,
     assert sorted(server.answered.values()) == [1] * 8
     (made,) = [record for record in records(folder(root), "batch") if record["event"] == "submitted"]
     assert made["batch"] == "msgbatch_0"
+
+
+def test_whether_it_was_made_may_stay_open(server: BatchServer, start: Start, root: Path) -> None:
+    """As long as a batch in progress may be the one that was sent, none is made: not even when the time is over."""
+    server.hold = True
+    killed(start(die="before-submitted", kind="anthropic"))
+    assert again(server, root, kind="anthropic", deadline=1.0) == {"not_run": 8}
+    server.hold = False
+    assert again(server, root, kind="anthropic") == {"answered": 8}
+    assert len(server.batches) == 1
 
 
 def test_killed_where_nothing_can_be_looked_up(server: BatchServer, start: Start, root: Path) -> None:

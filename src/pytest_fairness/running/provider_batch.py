@@ -92,7 +92,7 @@ class ProviderBatches:
             timeout=policy.attempt_timeout,
             max_attempts=policy.max_attempts,
             sleep=self._sleep,
-            stopped=self._stopped.is_set,
+            stopped=self._over,
         )
 
     @property
@@ -213,7 +213,8 @@ class ProviderBatches:
                 wait=self._hold if not self._flying else None,
                 patience=self._policy.attempt_timeout,
             )
-            if not lot:
+            if not lot or self._over():  # making the bodies of a large batch takes its time
+                self._asker.settle(sum(reserved for _, _, reserved in lot), 0)
                 return
             flying, lines = self._submitter.intend(lot)
             self._flying.append(flying)
@@ -279,7 +280,7 @@ class ProviderBatches:
             return
         if state is not None:
             self._submitter.made(flying, state)
-        elif not self._stopped.is_set():
+        elif not self._over():
             self._unmade(flying, NeverMadeError("it is not in the provider's list of batches"))
 
     # ------------------------------------------------------------ polling and collecting
@@ -389,8 +390,8 @@ class ProviderBatches:
     def _tell(self) -> None:
         if self._progress is None:
             return
-        states = [flying.state for flying in self._flying if flying.state is not None]
-        done, total = sum(state.done for state in states), sum(len(one.members) for one in self._flying)
+        done = sum(one.state.done for one in self._flying if one.state is not None)
+        total = sum(len(one.members) for one in self._flying)
         if len(self._flying) == 1:
             name, status = self._flying[0].submission.batch, self._flying[0].submission.status
             self._progress.note(f"batch {name} {status.replace('_', ' ')} {done}/{total}")
