@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,15 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from pytest_fairness.endpoints import AttemptError, Evidence, Reply, Request, create_endpoint, load_endpoints
+from pytest_fairness.endpoints import (
+    AttemptError,
+    Evidence,
+    Reply,
+    Request,
+    create_endpoint,
+    json_paths,
+    load_endpoints,
+)
 from pytest_fairness.endpoints.config import EndpointConfig
 from pytest_fairness.endpoints.http_endpoint import HttpEndpoint
 from pytest_fairness.endpoints.protocol import Price, takes_conversations
@@ -376,6 +385,16 @@ def test_an_entry_is_an_endpoint(tmp_path: Path) -> None:
     assert isinstance(made, HttpEndpoint)
     assert made.price == Price(input_per_million=0, output_per_million=0, per_call=0.01)
     assert made.identity()["url"] == "http://localhost:8080/letters/write"
+
+
+def test_a_package_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It comes with ours; whoever left it out is told what to install."""
+    json_paths._library.cache_clear()
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "jsonpath", None)
+        with pytest.raises(UsageError, match="pip install python-jsonpath"):
+            load(tmp_path, ENTRY)
+    assert load(tmp_path, ENTRY).type == "http"
 
 
 WRONG = [

@@ -18,37 +18,38 @@ _LONGEST = 500
 
 
 @cache
-def _environment() -> JSONPathEnvironment:
-    from jsonpath import JSONPathEnvironment
+def _library() -> tuple[JSONPathEnvironment, type[Exception]]:
+    """What reads paths, and what it raises. Raises UsageError where it is not installed."""
+    try:
+        from jsonpath import JSONPathEnvironment, JSONPathError
+    except ImportError:
+        raise UsageError("JSON paths need a package that is missing: pip install python-jsonpath") from None
 
     environment = JSONPathEnvironment(strict=True)
     for name in ("match", "search"):
         environment.function_extensions.pop(name, None)
-    return environment
+    return environment, JSONPathError
 
 
 class JSONPath:
     """A path such as ``$.choices[0].text``. Raises UsageError for what is none."""
 
     def __init__(self, text: str) -> None:
-        from jsonpath import JSONPathError
-
         self.text = text
         if len(text) > _LONGEST:
             raise UsageError(f"a JSON path has {_LONGEST} characters at the most")
+        environment, self._error = _library()
         try:
-            self._path = _environment().compile(text)
-        except (JSONPathError, ValueError, RecursionError) as error:
+            self._path = environment.compile(text)
+        except (self._error, ValueError, RecursionError) as error:
             why = str(error).partition("\n")[0]
             raise UsageError(f"{text!r} is no JSON path such as $.reply.text ({why})") from None
 
     def all(self, data: Any) -> list[Any]:
         """Everything at the path, in order; nothing where *data* is nested too deeply to look."""
-        from jsonpath import JSONPathError
-
         try:
             return list(self._path.findall(data))
-        except (JSONPathError, RecursionError, TypeError):
+        except (self._error, RecursionError, TypeError):
             return []
 
     def first(self, data: Any) -> Any:
