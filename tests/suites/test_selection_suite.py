@@ -139,16 +139,18 @@ def test_the_declared_cap_holds_unless_the_session_has_one(
 ) -> None:
     """$5 without a word; the file's own; --fairness-max-cost wins, higher or lower; 'none' is said, never silent."""
 
+    tiny = "names: 2\nrepetitions: 2\nroles: [nurse]\ncriteria: [kind]\narms: [raw_naive]\n"
+
     def cap(*arguments: str) -> Any:
-        once("-k", "records", *arguments)
+        once("-k", "preference", "--fairness-smoke", *arguments)
         return json.loads((last_run() / "manifest.json").read_text())["settings"]["max_cost"]
 
-    write(pytester)
+    write(pytester, tiny)
     assert cap() == 5.0
     assert cap("--fairness-max-cost", "7.5") == 7.5
-    write(pytester, SMALL + "max_cost: 0.25\n")
+    write(pytester, tiny + "max_cost: 0.25\n")
     assert cap() == 0.25
-    write(pytester, SMALL + "max_cost: none\n")
+    write(pytester, tiny + "max_cost: none\n")
     assert cap() is None
 
 
@@ -227,3 +229,66 @@ def test_a_scrubber_elsewhere(pytester: pytest.Pytester, once: Run, records: Rec
     once("--fairness-endpoint", "planted", "-k", "records")
     texts = [line["scrubbed_text"] for line in records() if line["arm"] == "scrubbed"]
     assert {text.count("Candidate") for text in texts} == {2}
+
+
+def test_salaries(pytester: pytest.Pytester, once: Run, records: Records, last_run: Callable[[], Path]) -> None:
+    """task: salary asks one candidate at a time, in the same arms; a planted difference is found, and scrubbed away."""
+    write(
+        pytester,
+        "task: salary\nroles: [nurse]\narms: [raw_naive, scrubbed, placebo]\nhours_per_year: 1950\n",
+        PLANTED.replace("position_bias: 0.5", "channels: [salary]"),
+    )
+    result = once("--fairness-endpoint", "planted", "-v")
+    told = result.stdout.str()
+    assert "test_salary[raw_naive] FAILED" in told
+    assert "test_salary[scrubbed] FAILED" not in told
+    assert "test_salary_arms[scrubbed-vs-raw_naive] PASSED" in told
+    assert "placebo" not in told.replace("selection.yaml", "")
+    assert "dollars a year" in told
+    lines = records("salary.jsonl")
+    assert len(lines) == 2 * 4 * 30
+    assert {line["read"] for line in lines} == {"salary"}
+    assert all(f"{line['salary']:,.0f}" in line["response"] for line in lines)
+    assert {line["scrubbed_text"] for line in lines if line["arm"] == "scrubbed"} == {
+        "1. Candidate A, 2 Years of Experience"
+    }
+    assert not (last_run() / "selection.json").exists()
+
+
+def test_two_tasks_temperatures_and_conditions(
+    pytester: pytest.Pytester, once: Run, records: Records, last_run: Callable[[], Path]
+) -> None:
+    """Each temperature has items and files of its own; signal conditions are judged apart."""
+    write(
+        pytester,
+        "task: [selection, salary]\nnames: 3\nrepetitions: 3\nroles: [nurse]\ncriteria: [kind]\narms: [raw_naive]\n"
+        "temperatures: [default, 0]\nsignal: [name, label]\n",
+    )
+    result = once("--fairness-endpoint", "planted", "--fairness-smoke", "-v")
+    told = result.stdout.str()
+    for item in ("test_preference[raw_naive-name-t-default]", "test_preference[raw_naive-label-t-0]",
+                 "test_salary[raw_naive-label-t-0]", "test_records[t-0]"):  # fmt: skip
+        assert item in told
+    assert len(records()) == len(records("selection-t-0.jsonl")) == 2 * 12 * 3
+    assert {line["temperature"] for line in records("selection-t-0.jsonl")} == {"0"}
+    assert (last_run() / "salary-t-0.jsonl").exists()
+    assert {line["signal"] for line in records()} == {"name", "label"}
+
+
+def test_with_a_placebo_and_levels_of_qualification(
+    pytester: pytest.Pytester, once: Run, last_run: Callable[[], Path]
+) -> None:
+    """The placebo is asked trials of its own; the preference is compared between the levels."""
+    write(
+        pytester,
+        "names: 6\nrepetitions: 6\nroles: [nurse]\ncriteria: [kind]\narms: [raw_naive, scrubbed_by_rule, placebo]\n"
+        "qualifications: {strong: 8 years, borderline: 1 year}\n",
+    )
+    once("--fairness-endpoint", "planted", "--fairness-smoke", "-k", "records or context or vs")
+    results = json.loads((last_run() / "selection.json").read_text())
+    assert [arm["trials"] for arm in results["arms"]] == [144, 144, 144]
+    axes = {one["axis"] for arm in results["arms"] for one in arm["interactions"]}
+    assert axes == {"qualifications"}
+    assert [one["arm"] for one in results["scrubbers"]] == ["scrubbed_by_rule"]
+    told = json.loads((last_run() / "findings.json").read_text())["findings"]
+    assert any("against_placebo" in finding["details"] for finding in told)
