@@ -1,6 +1,6 @@
 """Clients side by side against one server: wall over ideal, CPU a call, memory.
 
-Run: python benchmarks/running.py [--calls N] [--latency S] [--concurrency N ...] [--rounds N] [--peers FOLDER] [--only NAME ...]
+Run: python benchmarks/running.py [--calls N] [--latency S] [--concurrency N ...] [--rounds N] [--peers FOLDER]
 
 The server (``latency_server.py``) has a core of its own where there are two. Each client is a fresh process that
 makes as many calls with as many in flight; *ideal* is calls x latency / in flight. Quote ratios of one run only: the
