@@ -14,9 +14,10 @@ from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Limits, P
 from pytest_fairness.errors import BudgetError, EndpointError, UsageError
 from pytest_fairness.model import Message, Status, Usage
 from pytest_fairness.running.engine import Engine, PlannedTrial
+from pytest_fairness.running.keys import identity_hash
 from pytest_fairness.running.reading import RunReader
 from pytest_fairness.running.scripts import Pipeline
-from pytest_fairness.running.store import open_run
+from pytest_fairness.running.store import Retry, open_run
 from pytest_fairness.steps import Ask
 
 from .conftest import EngineMaker, records
@@ -194,6 +195,34 @@ def test_what_was_answered_is_not_asked_again(root: Path) -> None:
         (trial,) = engine.run([two_steps(scrubber, None)])
     assert trial.replies == ("s:scrub Greg", "j:pick from s:scrub Greg")
     assert (len(scrubber.asked), len(judge.asked)) == (1, 1)
+
+
+def test_a_step_that_hangs_is_unknown_and_can_be_asked_alone(root: Path) -> None:
+    """The deadline is each attempt's own; asked again on request, the trial goes on with the step that was lost."""
+    scrubber = wrapping("s:", "scrubber")
+    with (
+        open_run(root, "t") as store,
+        Engine(wrapping("j:", "judge", delay=60.0), store, attempt_timeout=0.2) as engine,
+    ):
+        (lost,) = engine.run([two_steps(scrubber, None)])
+    assert (lost.status, lost.replies) == (Status.UNKNOWN, ("s:scrub Greg",))
+    with open_run(root, "t") as store, Engine(wrapping("j:", "judge"), store, retry=Retry(unknown=True)) as engine:
+        (trial,) = engine.run([two_steps(scrubber, None)])
+    assert trial.replies == ("s:scrub Greg", "j:pick from s:scrub Greg")
+    assert len(scrubber.asked) == 1
+
+
+def test_limits_per_minute_belong_to_the_system(engine_for: EngineMaker) -> None:
+    """The schedule of whoever is limited, by its identity: other tests that ask the same system share it."""
+    scrubber, judge = wrapping("", "scrubber"), wrapping("", "judge")
+    scrubber.limits = Limits(requests_per_minute=60_000)  # type: ignore[attr-defined]
+    engine = engine_for(judge)
+    engine.run([two_steps(scrubber, None)])
+    assert [path.name for path in engine.store.state.glob("rate-*")] == [f"rate-{_hash(scrubber)}"]
+
+
+def _hash(endpoint: Scripted) -> str:
+    return identity_hash(endpoint.identity())[:16]
 
 
 # ------------------------------------------------------------ a pipeline that is the system under test
