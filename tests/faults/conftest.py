@@ -104,7 +104,8 @@ class Project:
 
         need(route)
         self.pytester.makepyfile(test_suite=suite)
-        text = yaml.safe_dump({"endpoints": [entry(route, self.server, **more)]})
+        given = {key: value for key, value in entry(route, self.server, **more).items() if value is not None}
+        text = yaml.safe_dump({"endpoints": [given]})
         self.path.joinpath("endpoints.yaml").write_text(text, encoding="utf-8")
         self.path.joinpath("pytest.ini").write_text(
             f"[pytest]\nfairness_endpoint = {route}\nfairness_concurrency = 8\n", encoding="utf-8"

@@ -772,6 +772,20 @@ def test_f20_stray_settings(project: Project, monkeypatch: pytest.MonkeyPatch, r
     check(case)
 
 
+@pytest.mark.parametrize("variable", ["GEMINI_API_BASE", "GEMINI_BASE_URL"])
+def test_f20_a_provider_whose_address_only_litellm_knows(
+    project: Project, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    """Without a ``base_url`` the environment could reroute it unseen: refused, and the variable named."""
+    project.write(SUITE, "litellm", type="litellm", model="gemini/gemini-2.0-flash", base_url=None, via=None)
+    monkeypatch.setenv(variable, project.server.url)
+    case = project.run()
+    assert case.code == 4
+    assert case.ledger == []
+    assert f"the environment variable {variable} is set" in " ".join(case.output.split())
+    check(case)
+
+
 # ---------------------------------------------------------------- F21: an application
 
 APPLICATION = f"""

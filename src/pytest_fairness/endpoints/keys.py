@@ -7,6 +7,7 @@ import re
 
 from pytest_fairness.endpoints.protocol import AttemptError, Evidence
 from pytest_fairness.endpoints.redaction import remember
+from pytest_fairness.errors import UsageError
 
 _SECRET_NAME = re.compile(r"(?:^|_)(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$")
 # Sets of settings that end like secrets and hold none.
@@ -36,6 +37,19 @@ def read_key(variable: str | None, endpoint: str, setting: str = "api_key_env") 
             evidence=Evidence.AUTH,
         )
     return key
+
+
+def refuse_rerouting(provider: str, endpoint: str) -> None:
+    """Raise UsageError where a variable of the environment would send what *endpoint* asks *provider* somewhere else:
+    then the address would stand neither in the run's identity nor in any file.
+    """
+    for ending in ("API_BASE", "BASE_URL", "API_URL", "API_ENDPOINT"):
+        variable = f"{provider.upper().replace('-', '_')}_{ending}"
+        if os.environ.get(variable, "").strip():
+            raise UsageError(
+                f"endpoint {endpoint!r}: the environment variable {variable} is set, and would send its requests to "
+                "another address than the provider's own: write that address as base_url, or unset the variable"
+            )
 
 
 def remember_environment() -> None:

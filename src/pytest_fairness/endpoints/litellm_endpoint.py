@@ -15,7 +15,7 @@ from pytest_fairness.endpoints.batch_protocol import BatchApi, refuse_one_by_one
 from pytest_fairness.endpoints.chat_reply import Parsed, read_object
 from pytest_fairness.endpoints.config import EndpointConfig
 from pytest_fairness.endpoints.exchange import Sender
-from pytest_fairness.endpoints.keys import read_key, remember_environment
+from pytest_fairness.endpoints.keys import read_key, refuse_rerouting, remember_environment
 from pytest_fairness.endpoints.litellm_loading import check_installed, load_litellm, quieten
 from pytest_fairness.endpoints.litellm_routes import Route
 from pytest_fairness.endpoints.parameters import merged_parameters
@@ -60,6 +60,8 @@ class LiteLLMEndpoint:
         self._client_key: str | None = None
         self._lock: asyncio.Lock | None = None
         self._litellm: Any = None
+        if self._base_url is None:
+            refuse_rerouting(self._model.partition("/")[0], self.name)
         # litellm finds keys in the environment by itself; whatever it finds must not be written down.
         remember_environment()
 
