@@ -23,6 +23,8 @@ from pytest_fairness.statistics.one_sample import t_quantile
 from pytest_fairness.statistics.proportions import wilson
 
 _Z = 1.959963984540054
+EVEN = 0.75
+"""How even sets of names must be to be units: their effective number (Kish 1965) as a share of the names a group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +80,15 @@ def units_of(choices: Choices) -> Units:
     graph = coo_matrix((np.ones(one.size), (one, two)), shape=(size, size))
     _, label = connected_components(graph, directed=False)
     sets = label[one].astype(np.intp)
-    count = int(np.unique(sets).size)
-    if count > 1:
-        return Units(sets, None, count)
     sides = [np.unique(np.concatenate([one[choices.first == g], two[choices.second == g]])).size
              for g in np.unique(np.concatenate([choices.first, choices.second]))]  # fmt: skip
-    return Units(None, (one, two), min(sides, default=0))
+    names = min(sides, default=0)
+    trials = np.unique(sets, return_counts=True)[1].astype(np.float64)
+    # Sets of very unequal size (one of most names, and a few by themselves) tell the spread of none of them.
+    alike = trials.sum() ** 2 / float(np.sum(trials**2)) if trials.size else 0.0
+    if trials.size > 1 and alike >= EVEN * min(names, trials.size):
+        return Units(sets, None, trials.size)
+    return Units(None, (one, two), names)
 
 
 def selection_rates(choices: Choices, units: Units) -> list[Rate]:
