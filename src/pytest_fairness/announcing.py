@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pytest_fairness import estimating, telling
-from pytest_fairness.errors import FairnessError
+from pytest_fairness.errors import FairnessError, UsageError
 
 if TYPE_CHECKING:
     import pytest
@@ -20,11 +20,14 @@ if TYPE_CHECKING:
 def announcement(session: FairnessSession, items: Sequence[pytest.Item], tests: int) -> list[str]:
     """The lines: size, endpoint, seed and run; where a model is going to be paid, also requests, cost and time.
 
-    Raises :class:`pytest.UsageError` where the cost has a cap and no price.
+    Raises :class:`pytest.UsageError` where the endpoint that is going to be asked is configured wrongly, or its cost
+    has a cap and no price.
     """
     settings = session.settings
-    endpoint = _endpoint(session)
+    endpoint, wrong = _endpoint(session)
     expected = estimating.estimate(session, items, endpoint)
+    if wrong is not None and expected.configured.requests and session.worker is None:
+        raise _ends(wrong)
     if endpoint is not None and expected.configured.requests and session.worker is None:
         _refuse_unpriced(settings, endpoint)
     lines = [_size(settings, tests, expected, telling.shown(session.store.directory, session.config.rootpath))]
@@ -48,11 +51,21 @@ def _refuse_unpriced(settings: Settings, endpoint: Endpoint) -> None:
             raise pytest.UsageError(unpriced(system.name, settings.max_cost))
 
 
-def _endpoint(session: FairnessSession) -> Endpoint | None:
+def _endpoint(session: FairnessSession) -> tuple[Endpoint | None, UsageError | None]:
+    """The endpoint that the settings name, and what is wrong with its configuration."""
     try:
-        return session.configured_endpoint()
+        return session.configured_endpoint(), None
+    except UsageError as error:
+        return None, error
     except FairnessError:
-        return None  # the tests that need it say what is wrong
+        return None, None  # the tests that need it say what is wrong
+
+
+def _ends(error: UsageError) -> pytest.UsageError:
+    """*error* as it ends the session, with exit status 4: before any test runs."""
+    import pytest
+
+    return pytest.UsageError(str(error))
 
 
 def _size(settings: Settings, tests: int, expected: Estimate, run: str) -> str:
