@@ -562,6 +562,10 @@ def test_f12_a_session_in_which_models_are_mixed(project: Project) -> None:
     (finding,) = json.loads(case.run.joinpath("findings.json").read_text())["findings"]
     assert (finding["verdict"], finding["reason"]) == ("INCONCLUSIVE", "MIXED_MODELS")
     check(case)
+    replay = project.run("--fairness-replay", "last", ledger=[])
+    assert replay.run is not None
+    same_statistics(replay.run, case.run)
+    assert "'direct' was asked for the model 'gpt-4o-mini', and 'gpt-4' answered 1" in " ".join(replay.output.split())
 
 
 @pytest.mark.parametrize("model", ["gpt-4o-mini-2024-07-18", "GPT-4o-mini", "openai/gpt-4o-mini"])
@@ -678,6 +682,10 @@ def test_f17_an_unknown_price_under_a_cap(project: Project) -> None:
     assert "has no known price" in case.output
     assert "price: {input_per_million" in " ".join(case.output.split())
     check(case)
+    by_workers = project.run("--fairness-max-cost", "5", "-n2")
+    assert by_workers.code == 1
+    assert by_workers.ledger == []
+    assert "has no known price" in by_workers.output
     assert project.run(price=None).code == 0
 
 
