@@ -47,6 +47,9 @@ def test_it_carries_the_source_data_and_the_type_marker(wheel: Path) -> None:
         if path.is_file():
             assert f"pytest_fairness/personas/{path.relative_to(ROOT / 'personas').as_posix()}" in names
     assert {n for n in names if n.startswith("pytest_fairness/reports/") and n.endswith(".j2")}
+    for path in (ROOT / "src" / "pytest_fairness" / "suites").rglob("*"):
+        if path.is_file() and "__pycache__" not in path.parts:
+            assert f"pytest_fairness/suites/{path.relative_to(ROOT / 'src/pytest_fairness/suites').as_posix()}" in names
     assert not {n for n in names if n.startswith(("tests/", "examples/"))}
 
 
@@ -66,3 +69,16 @@ def test_it_works_in_a_fresh_environment(wheel: Path, tmp_path: Path) -> None:
     assert result.returncode == 0, result.stdout + result.stderr
     assert "2 passed" in result.stdout
     assert list(project.glob(".fairness/runs/*/report.html"))
+    # A ready-made suite, by its name, from a folder that holds nothing but what configures it.
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    elsewhere.joinpath("selection.yaml").write_text(
+        "names: 5\nrepetitions: 5\nroles: [nurse]\ncriteria: [kind, tough]\n", encoding="utf-8"
+    )
+    result = subprocess.run(
+        [python, "-m", "pytest", "-q", "--pyargs", "pytest_fairness.suites.selection", "-k", "records"],
+        cwd=elsewhere, env=clean, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert "1 passed" in result.stdout
+    assert list(elsewhere.glob(".fairness/runs/*/selection.html"))

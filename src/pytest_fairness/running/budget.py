@@ -82,7 +82,7 @@ def unpriced(endpoint: str, cap: float) -> str:
         f"endpoint {endpoint!r} has no known price, so a cost cap of ${cap:.2f} "
         "cannot be kept; declare it in endpoints.yaml, in US dollars per million tokens, for example "
         "price: {input_per_million: 3.0, output_per_million: 15.0}; "
-        "or run without --fairness-max-cost"
+        "or run without a cap (--fairness-max-cost; of a ready-made suite, max_cost: none in its file)"
     )
 
 
