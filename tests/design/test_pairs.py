@@ -371,3 +371,82 @@ def test_a_grid_of_pairs_is_a_sequence(pairs) -> None:
     assert grid[-1] == listed[-1]
     with pytest.raises(IndexError):
         grid[len(grid)]
+
+
+# ---------------------------------------------------------------- samples
+
+LARGE: dict[str, object] = {
+    "template": "For {role} in {place}: {name_1} or {name_2}?",
+    "candidates": "four_groups",
+    "role": [f"role {k}" for k in range(10)],
+    "place": [f"place {k}" for k in range(20)],
+    "repetitions": 20,
+    "arms": {"plain": "You hire.", "warm": "You hire warmly."},
+    "signal": ["name", "label"],
+}
+
+
+def test_samples_ask_every_pair_order_condition_and_arm_alike(pairs) -> None:
+    """6 pairs × 2 orders × 2 conditions × 2 arms, each in the same 20 contexts."""
+    grid = pairs(**LARGE, sample=970)
+    cells = list(grid)
+    assert len(cells) == 960 == len({cell.id for cell in cells})
+    places = Counter((c.attributes["pair"], c.attributes["order"], c.signal, c.arm) for c in cells)
+    assert set(places.values()) == {20}
+    assert len(places) == 48
+    asked = {
+        key: [
+            (c.context["role"], c.context["place"], c.id[-3:])
+            for c in cells
+            if (c.attributes["pair"], c.attributes["order"], c.signal, c.arm) == key
+        ]
+        for key in places
+    }
+    assert len({tuple(found) for found in asked.values()}) == 1, "an arm, order or pair is asked elsewhere"
+    (first, *_) = asked.values()
+    assert set(Counter(role for role, _, _ in first).values()) == {2}
+    assert set(Counter(place for _, place, _ in first).values()) == {1}
+    assert len({number for _, _, number in first}) == 20
+
+
+def test_a_sample_says_that_it_is_one(pairs) -> None:
+    """The whole size, and the part that is asked."""
+    grid = pairs(**LARGE, sample=960)
+    assert grid.full_size == 48 * 200 * 20
+    assert grid.describe().splitlines()[1:] == [
+        "× 20 sets of names × 1 repetitions = 192,000 trials",
+        "of which a balanced sample of 960 is asked",
+    ]
+
+
+@pytest.mark.parametrize("sample", [48, 95, 96, 4_801, 191_999, 192_000])
+def test_samples_of_pairs_of_every_size(pairs, sample: int) -> None:
+    """Never more than asked for, whole sets of pairs, orders, conditions and arms, and all of it where it fits."""
+    assert len(pairs(**LARGE, sample=sample)) == sample // 48 * 48
+
+
+def test_samples_of_pairs_are_seeded_and_the_same_everywhere(pairs) -> None:
+    """The same seed asks the same cells, on every machine: by value."""
+
+    def ids(seed: int) -> list[str]:
+        return [cell.id for cell in pairs(**LARGE, sample=480, seed=seed)]
+
+    assert ids(0) == ids(0) != ids(1)
+    assert hashlib.sha256("\n".join(ids(0)).encode()).hexdigest()[:16] == "1b6da284fbaf0236"
+
+
+@pytest.mark.parametrize(
+    ("sample", "told"), [(47, "give at least 48"), (0, "whole number from 1"), (True, "whole number")]
+)
+def test_samples_that_would_leave_a_pair_out_are_refused(pairs, sample: int, told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        pairs(**LARGE, sample=sample)
+
+
+def test_a_sampled_cell_is_the_cell_of_the_whole(pairs) -> None:
+    """Sampling chooses; it changes no cell."""
+    whole = {cell.id: cell for cell in pairs(**{**LARGE, "place": ["a", "b"]})}
+    part = pairs(**{**LARGE, "place": ["a", "b"]}, sample=200)
+    assert len(part) == 192
+    assert all(whole[cell.id] == cell for cell in part)
+    assert part[-1] == list(part)[-1] == part[:][-1]

@@ -21,6 +21,7 @@ from pytest_fairness.design.conveyance import Condition, conditions
 from pytest_fairness.design.name_banks import NameBanks
 from pytest_fairness.design.pair_cells import PairMaker, Prepared, prepare
 from pytest_fairness.design.pair_text import QUALIFICATIONS
+from pytest_fairness.design.sampling import positions
 from pytest_fairness.design.scrubbing import RuleScrubber
 from pytest_fairness.design.signals import Signals
 from pytest_fairness.design.templates import Template, TemplateLike, templates
@@ -63,10 +64,16 @@ class PairGrid(Sequence[Cell]):
     parameters: Mapping[str, JSON]
     maker: PairMaker
     ranking: bool = False
+    positions: tuple[int, ...] | None = None
 
     @property
     def size(self) -> int:
         """How many cells there are."""
+        return self.full_size if self.positions is None else len(self.positions)
+
+    @property
+    def full_size(self) -> int:
+        """How many cells there are without sampling."""
         return prod(self._radices)
 
     @property
@@ -112,6 +119,7 @@ class PairGrid(Sequence[Cell]):
 
     def prepared(self, index: int) -> Prepared:
         """The cell at *index* with the steps that its arm takes."""
+        index = index if self.positions is None else self.positions[index]
         choices = []
         for radix in reversed(self._radices):
             index, choice = divmod(index, radix)
@@ -137,8 +145,11 @@ class PairGrid(Sequence[Cell]):
         lines = [
             f"{len(self.slates) // k} {shown} × {k} orders × {contexts} contexts = {configurations:,} configurations "
             f"× {len(self.arms)} arm{'s' * (len(self.arms) != 1)}",
-            f"× {self.tuples} sets of names × {self.repetitions} repetitions = {self.calls:,} trials",
+            f"× {self.tuples} sets of names × {self.repetitions} repetitions = "
+            f"{self.full_size * self.repetitions:,} trials",
         ]
+        if self.positions is not None:
+            lines.append(f"of which a balanced sample of {self.calls:,} is asked")
         requests = sum(max(1, self.maker.requests(arm)) for arm in self.arms) * self.calls // len(self.arms)
         if requests != self.calls:
             lines.append(f"with the steps of its arms: {requests:,} requests")
@@ -168,6 +179,7 @@ def expand_pairs(
     context: Mapping[str, object] | None = None,
     parameters: Mapping[str, JSON] | None = None,
     seed: int = 0,
+    sample: int | None = None,
     personas_folder: Path | None = None,
     banks: NameBanks | None = None,
     signals: Signals | None = None,
@@ -191,11 +203,13 @@ def expand_pairs(
     - ``size``: among how many groups a choice is: 2, or all of them; 1 shows one candidate at a time, for what is not
       a choice (a salary). ``ranking``: the reply ranks them all.
     - ``context``, or any other keyword (``role=``, ``criteria=``): an axis.
+    - ``sample``: ask a balanced part of at most so many cells. Every drawn context and tuple of names is asked of
+      all pairs, in all orders, signal conditions and arms (:mod:`pytest_fairness.design.sampling`).
     - ``refused``: tells a reply that declines, with which a pipeline ends.
 
     Raises UsageError, with the mend, for whatever would make the experiment other than it looks.
     """
-    _check_numbers(repetitions=repetitions, names=names, size=size)
+    _check_numbers(repetitions=repetitions, names=names, size=size, sample=sample)
     parsed = templates(template)
     groups = candidate_groups(candidates, personas_folder)
     if size not in (1, 2, len(groups)):
@@ -224,7 +238,7 @@ def expand_pairs(
         refused=refused,
         placebo=lambda: _placebo(groups, casting, rosters, tuples),
     )
-    return PairGrid(
+    grid = PairGrid(
         templates=parsed,
         axes=made_axes,
         rosters=rosters,
@@ -236,6 +250,11 @@ def expand_pairs(
         maker=maker,
         ranking=ranking,
     )
+    if sample is None or sample >= grid.size:
+        return grid
+    radices = [len(parsed), *(len(each.texts) for each in made_axes)]
+    alike = "combinations of groups, order, signal condition and arm"
+    return replace(grid, positions=positions(radices, grid.size // prod(radices), tuples, sample, seed, alike=alike))
 
 
 def _check_numbers(**numbers: int | None) -> None:

@@ -14,19 +14,27 @@ from math import prod
 from pytest_fairness.errors import UsageError
 
 
-def positions(radices: Sequence[int], units: int, group_size: int, cells: int, seed: int) -> tuple[int, ...]:
+def positions(
+    radices: Sequence[int],
+    units: int,
+    group_size: int,
+    cells: int,
+    seed: int,
+    *,
+    alike: str = "combinations of groups",
+) -> tuple[int, ...]:
     """Which cells to keep, in order: at most *cells* of them.
 
     *radices* are the numbers of templates and of values of each axis; *units* come in runs of *group_size*,
-    one run a combination of groups. Raises UsageError where *cells* is less than one for each combination.
+    one run a combination of groups. Raises UsageError where *cells* is less than one for each combination; *alike*
+    is what it calls them.
     """
     combinations = units // group_size
     blocks = prod(radices)
     draws = min(cells // combinations, blocks * group_size)
     if draws < 1:
         raise UsageError(
-            f"sample={cells}: the grid has {combinations} combinations of groups, which are asked alike; "
-            f"give at least {combinations}"
+            f"sample={cells}: the grid has {combinations} {alike}, which are asked alike; give at least {combinations}"
         )
     names = _deal(group_size, f"{seed}.name")
     kept = []
