@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -457,6 +459,29 @@ def test_a_cap_without_room_stops_before_anything_is_sent(server: BatchServer, a
     assert 2 <= asked < 40
     assert len(ask(plan(40))) == 40
     assert set(server.answered.values()) == {1}
+
+
+def test_money_in_the_batch_of_another_worker_is_waited_for(server: BatchServer, root: Path) -> None:
+    """For as long as that batch is in progress, however long a single call might take."""
+    worst = 0.5 * PRICE.cost(input_tokens=44, output_tokens=200)
+    server.hold = True
+    with (
+        open_run(root, "a session", writer="gw0") as one,
+        open_run(root, "a session", writer="gw1") as other,
+        Engine(endpoint_at(server), one, max_cost=5.5 * worst) as first,
+        Engine(endpoint_at(server), other, max_cost=5.5 * worst, attempt_timeout=1.0) as second,
+        ThreadPoolExecutor(2) as pool,
+    ):
+        has_it = pool.submit(first.run, plan(5))
+        while not server.batches:
+            time.sleep(0.01)
+        waits = pool.submit(second.run, plan(8)[5:])
+        time.sleep(2.0)
+        assert not waits.done()
+        server.hold = False
+        trials = [*has_it.result(60), *waits.result(60)]
+    assert {trial.status for trial in trials} == {Status.ANSWERED}
+    assert [len(batch.requests) for batch in server.batches.values()][:2] == [5, 3]
 
 
 def test_an_unknown_price_with_a_cap_is_refused(server: BatchServer, store: RunStore) -> None:

@@ -85,7 +85,7 @@ class Choice:
                 most=most,
                 reject=lambda conversation, _error: self.rejected.append(conversation.key),
                 wait=wait if alone else None,
-                patience=patience,
+                patience=lambda: patience,
             )
         )
 

@@ -211,7 +211,7 @@ class ProviderBatches:
                 most=self._most,
                 reject=self._endings.reject,
                 wait=self._hold if not self._flying else None,
-                patience=self._policy.attempt_timeout,
+                patience=self._submitter.patience,
             )
             if not lot or self._over():  # making the bodies of a large batch takes its time
                 self._asker.settle(sum(reserved for _, _, reserved in lot), 0)

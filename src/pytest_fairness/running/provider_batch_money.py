@@ -30,7 +30,7 @@ async def take_lot(
     most: int,
     reject: Callable[[Conversation, AttemptError], None],
     wait: Callable[[], Awaitable[bool]] | None,
-    patience: float,
+    patience: Callable[[], float],
 ) -> Lot:
     """Take from the front of *ready* what goes into one batch, its worst case reserved. The order is kept, so that
     every part of a design that is cut has all its groups.
@@ -42,6 +42,8 @@ async def take_lot(
     lot = await _bodies(ready, api=api, asker=asker, most=most, reject=reject)
     since = time.monotonic()
     while lot:
+        # Looked at first: whatever was given back by then is there for the taking below.
+        too_long = time.monotonic() - since > patience()
         kept = _within(lot, budget.room())
         # Where not even the first fits, reserving it says whether it ever can.
         chosen = lot[: max(kept, 1)]
@@ -55,10 +57,12 @@ async def take_lot(
                 if len(chosen) == 1:
                     raise
                 continue  # another process was faster: less fits now
-        if wait is None or not await wait():
+        if wait is None:
             break
-        if time.monotonic() - since > patience:
+        if too_long:
             raise budget.blocked(lot[0][2])  # held by processes that never settle
+        if not await wait():
+            break
     ready.extendleft(conversation for conversation, _, _ in reversed(lot))
     return []
 

@@ -23,7 +23,7 @@ from pytest_fairness.running import files
 from pytest_fairness.running import provider_batch_records as said
 from pytest_fairness.running.attempts import Asker
 from pytest_fairness.running.conversation import REPEATABLE, Conversation, Waiting
-from pytest_fairness.running.provider_batch_records import Submission, batch_record
+from pytest_fairness.running.provider_batch_records import Submission, batch_record, submissions
 from pytest_fairness.running.store import RunStore
 
 T = TypeVar("T")
@@ -127,6 +127,11 @@ class Submitter:
             self._asker.announce(conversation, member.number, reserved, time.monotonic(), waiting)
         self._store.flush()
         return flying, lines
+
+    def patience(self) -> float:
+        """Seconds that money which others hold is worth waiting for: as long as a batch takes, while there is one."""
+        waiting = any(not one.over for one in submissions(self._store.batch_records()).values())
+        return self._api.options.max_wait_hours * 3600 if waiting else self._timeout
 
     def input_path(self, tag: str) -> Path:
         """Where what was sent under *tag* lies until its results are in the log."""
