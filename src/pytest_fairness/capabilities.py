@@ -64,6 +64,6 @@ def refuse_what_cannot_be_sent(endpoint: Endpoint, entries: Sequence[Entry]) -> 
             what = "strategies of several turns" if script is not None else f"a conversation of {turns} turns"
             raise UsageError(
                 f"endpoint {endpoint.name!r} is sent one text a request, and cell {cell.id!r} asks {what}: its earlier "
-                'turns would be lost. In an entry of type http, put "{messages}" where the conversation belongs; or '
-                "ask single prompts"
+                'turns would be lost. In an entry of type http, put "{messages}" where the conversation belongs; give '
+                "a function a parameter called messages; or ask single prompts"
             )

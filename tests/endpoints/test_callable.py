@@ -209,7 +209,7 @@ def test_a_function_that_cannot_be_called_with_one_text_is_refused() -> None:
         with pytest.raises(UsageError, match=said):
             callable_endpoint(function)
     with pytest.raises(UsageError, match="not callable"):
-        callable_endpoint("shout")  # type: ignore[arg-type]
+        callable_endpoint(3)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="give an endpoint, or a function"):
         as_endpoint(3)
 

@@ -159,6 +159,20 @@ def test_a_conversation_needs_a_place_for_it(alone: Run, project: Callable[..., 
     assert max(len(request.json["messages"]) for request in server.requests) > 1  # after a reply that declined
 
 
+@pytest.mark.parametrize(
+    ("parameter", "outcome"), [("prompt", {"errors": 1}), ("messages", {"passed": 1})], ids=["text", "messages"]
+)
+def test_a_function_of_one_text_has_no_conversations(
+    pytester: pytest.Pytester, alone: Run, parameter: str, outcome: dict[str, int]
+) -> None:
+    """Its earlier turns would be lost, whatever it then answers: the test says so and asks nothing."""
+    fixture = f"@pytest.fixture\ndef endpoint():\n    return lambda {parameter}: 'I would say 7.'\n"
+    pytester.makepyfile(CONVERSATION + fixture)
+    result = alone()
+    result.assert_outcomes(**outcome)
+    assert ("a parameter called messages" in result.stdout.str()) is (parameter == "prompt")
+
+
 # ------------------------------------------------------------ pipelines
 
 

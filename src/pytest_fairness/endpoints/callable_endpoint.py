@@ -51,8 +51,8 @@ class CallableEndpoint:
         }
         self._pool: DaemonThreads | None = None
         self.name = name or _qualified_name(function).rpartition(":")[2]
-        # A function of one text never sees a system prompt, so it cannot be tested with one.
-        self.supports_system_prompt = self._whole
+        # A function of one text never sees a system prompt, nor the turns before, so it cannot be tested with them.
+        self.supports_system_prompt = self.supports_conversation = self._whole
         self.default_parameters: Mapping[str, JSON] = {}
         self.price: Price | None = Price(input_per_million=0.0, output_per_million=0.0)
 
