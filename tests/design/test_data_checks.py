@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from pytest_fairness.design.association import excess
-from pytest_fairness.design.data_checks import check_names, check_personas, check_signals
+from pytest_fairness.design.data_checks import check_names, check_personas, check_signals, tokens
 from pytest_fairness.design.name_banks import NameBanks
 from pytest_fairness.design.name_entries import NameEntry
 from pytest_fairness.design.personas import PersonaMatrix
@@ -55,6 +55,7 @@ def test_a_sound_name_is_no_problem(banks: NameBanks) -> None:
         ({"year": None}, "no year of its source"),
         ({"licence": ""}, "no licence of its source"),
         ({"name": "Tamika"}, "ambiguous: in the groups black, white"),
+        ({"name": "Jamal", "gender": "male"}, "Jamal (race_ethnicity): ambiguous: in the groups black, white"),
         ({"group": "sami"}, "race_ethnicity/sami: 1 female names may be drawn, under the 10"),
     ],
 )
@@ -83,6 +84,59 @@ def test_unbalanced_banks_are_found(banks: NameBanks) -> None:
 
     assert any("unbalanced length: white" in p for p in changed(name=lambda e: (e.name + "elizabeth")[:12]))
     assert any("the median white name has 50000 bearers" in p for p in changed(bearers=50_000))
+
+
+def small(*groups: tuple[str, str, int]) -> NameBanks:
+    """Banks of one class: of each group the beginning of ten women's names, and how many bear them."""
+    firsts = [
+        NameEntry(
+            protected_class="team",
+            group=group,
+            gender="female",
+            name=first + ending,
+            strength=0.9,
+            bearers=bearers,
+            source="test",
+            year=2026,
+            licence="ours",
+        )
+        for group, first, bearers in groups
+        for ending in "abcdefghij"
+    ]
+    surnames = [
+        NameEntry(
+            protected_class="team", group=group, name="Lee", strength=0.9, source="test", year=2026, licence="ours"
+        )
+        for group, _, _ in groups
+    ]
+    return NameBanks({e.key: e for e in firsts}, {e.key: e for e in surnames})
+
+
+@pytest.mark.parametrize(
+    ("north", "south", "reason"),
+    [
+        (("An", 100), ("Annabella", 100), "unbalanced length: south first names have 10.0 letters on average"),
+        (("Annabel", 100), ("An-Bel", 100), "unbalanced tokens: south names have 3.0 parts on average, north ones 2.0"),
+        (("An", 100_000), ("Bo", 100), "unbalanced frequency: the median north name has 100000 bearers"),
+    ],
+)
+def test_a_bank_that_is_too_small_is_looked_at_for_balance_too(
+    north: tuple[str, int], south: tuple[str, int], reason: str
+) -> None:
+    """A user's bank of one gender, say: that it is small hides none of its other faults."""
+    problems = [str(p) for p in check_names(small(("north", *north), ("south", *south)))]
+    assert [reason in problem for problem in problems if "unbalanced" in problem] == [True]
+    assert sum("0 male names may be drawn" in p for p in problems) == 2
+
+
+def test_tokens_are_counted_by_whoever_knows_the_tokeniser() -> None:
+    """By default the parts at which tokenisers split first; a tokeniser's own count takes their place."""
+    assert [tokens(name) for name in ("Ann Lee", "Mary-Jane O'Neil", "DeShawn Al-Zoubi", "Zoë Ñandú")] == [2, 4, 4, 2]
+    banks = small(("north", "An", 100), ("south", "Bo", 100))
+    assert not any("tokens" in str(p) for p in check_names(banks))
+    assert any(
+        "south names have 9.0 parts" in str(p) for p in check_names(banks, count=lambda n: 9 if n[0] == "B" else 2)
+    )
 
 
 def test_planted_faults_in_personas_are_found(matrix: PersonaMatrix) -> None:

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
 from pytest_fairness.design.association import excess
-from pytest_fairness.design.name_banks import GENDER, NameBanks
+from pytest_fairness.design.name_banks import GENDER, Name, NameBanks
 from pytest_fairness.design.name_entries import NameEntry
 from pytest_fairness.design.personas import SCORES, PersonaMatrix
 from pytest_fairness.design.quotas import QUOTAS
@@ -25,6 +25,7 @@ WEAK = 0.5
 RARE = 30
 _LONG = 13
 _LENGTH_GAP = 3.0
+_TOKEN_GAP = 0.5
 _FREQUENCY_RATIO = 30.0
 _BEYOND_CHANCE = 3.0
 _CLAUSE = 4
@@ -56,14 +57,23 @@ class Problem:
         return f"{self.where}: {self.reason}"
 
 
-def check_names(banks: NameBanks, n: int = 20) -> list[Problem]:
-    """Weak, ambiguous, rare and undocumented names; banks too small for *n*; banks out of balance."""
+def tokens(name: str) -> int:
+    """The parts of a full name: split at spaces, hyphens, apostrophes and inner capitals, as tokenisers split first."""
+    return len(re.findall(r"[^\W\d_](?:[^\W\d_A-Z])*", name))
+
+
+def check_names(banks: NameBanks, n: int = 20, count: Callable[[str], int] = tokens) -> list[Problem]:
+    """Weak, ambiguous, rare and undocumented names; banks too small for *n*; banks out of balance.
+
+    *count* says how many tokens a full name has; give that of the model's tokeniser where you have it.
+    """
     problems = [problem for entry in banks.first_names.values() for problem in _entry_problems(entry)]
     problems += [problem for entry in banks.surnames.values() for problem in _provenance(entry)]
-    problems += _in_two_groups([entry for entry in banks.first_names.values() if entry.drawn])
+    problems += _in_two_groups(list(banks.first_names.values()))
     for protected_class in banks.protected_classes:
         if protected_class != GENDER:
-            problems += _size(banks, protected_class, n) or _balance(banks, protected_class, n)
+            problems += _size(banks, protected_class, n)
+            problems += _balance(banks, protected_class, n, count)
     return problems
 
 
@@ -94,13 +104,15 @@ def _entry_problems(entry: NameEntry) -> Iterator[Problem]:
 
 
 def _in_two_groups(entries: Sequence[NameEntry]) -> list[Problem]:
-    groups: dict[tuple[str, str], set[str]] = defaultdict(set)
+    """Names that are drawn for one group and stand on record for another, drawn or flagged: both may be read."""
+    groups: dict[tuple[str, str], dict[str, bool]] = defaultdict(dict)
     for entry in entries:
-        groups[entry.protected_class, entry.name].add(entry.group)
+        known = groups[entry.protected_class, entry.name]
+        known[entry.group] = known.get(entry.group, False) or entry.drawn
     return [
         Problem(f"{name} ({protected_class})", f"ambiguous: in the groups {', '.join(sorted(found))}; keep one")
         for (protected_class, name), found in groups.items()
-        if len(found) > 1
+        if len(found) > 1 and any(found.values())
     ]
 
 
@@ -119,11 +131,27 @@ def _size(banks: NameBanks, protected_class: str, n: int) -> list[Problem]:
     return problems
 
 
-def _balance(banks: NameBanks, protected_class: str, n: int) -> list[Problem]:
-    """Length and frequency of what would be drawn, between the groups that differ most."""
-    drawn = {group: banks.names(protected_class, group, n) for group in banks.groups(protected_class)}
-    lengths = {group: fmean(len(name.first) for name in names) for group, names in drawn.items()}
-    problems = _gap(protected_class, lengths)
+def _balance(banks: NameBanks, protected_class: str, n: int, count: Callable[[str], int]) -> list[Problem]:
+    """Length, tokens and frequency of what would be drawn, between the groups that differ most."""
+    drawn = {
+        group: names for group in banks.groups(protected_class) if (names := _drawn(banks, protected_class, group, n))
+    }
+    if len(drawn) < 2:
+        return []
+    problems = _gap(
+        protected_class,
+        {group: fmean(len(name.first) for name in names) for group, names in drawn.items()},
+        _LENGTH_GAP,
+        "unbalanced length: {high} first names have {most:.1f} letters on average, {low} ones {least:.1f}; "
+        "choose names nearer in length",
+    )
+    problems += _gap(
+        protected_class,
+        {group: fmean(count(name.full) for name in names) for group, names in drawn.items()},
+        _TOKEN_GAP,
+        "unbalanced tokens: {high} names have {most:.1f} parts on average, {low} ones {least:.1f}; "
+        "choose names that are split alike",
+    )
     frequencies = {}
     for group in drawn:
         entries = (e for e in banks.first_names.values() if (e.protected_class, e.group) == (protected_class, group))
@@ -147,17 +175,24 @@ def _balance(banks: NameBanks, protected_class: str, n: int) -> list[Problem]:
     return problems
 
 
-def _gap(protected_class: str, lengths: dict[str, float]) -> list[Problem]:
-    low, high = min(lengths, key=lengths.__getitem__), max(lengths, key=lengths.__getitem__)
-    if lengths[high] - lengths[low] <= _LENGTH_GAP:
-        return []
+def _drawn(banks: NameBanks, protected_class: str, group: str, n: int) -> Sequence[Name]:
+    """The *n* names that would be drawn for *group*; of a bank that is too small, all that there are."""
+    available = banks.available(protected_class, group)
+    if all(available.get(sex, 0) >= n // 2 for sex in ("female", "male")):
+        return banks.names(protected_class, group, n)
     return [
-        Problem(
-            protected_class,
-            f"unbalanced length: {high} first names have {lengths[high]:.1f} letters on average, {low} ones "
-            f"{lengths[low]:.1f}; choose names nearer in length",
-        )
+        name
+        for sex in ("female", "male")
+        if (few := min(n, available.get(sex, 0)))
+        for name in banks.names(protected_class, group, few, gender=sex)
     ]
+
+
+def _gap(protected_class: str, means: Mapping[str, float], most: float, told: str) -> list[Problem]:
+    low, high = min(means, key=means.__getitem__), max(means, key=means.__getitem__)
+    if means[high] - means[low] <= most:
+        return []
+    return [Problem(protected_class, told.format(high=high, low=low, most=means[high], least=means[low]))]
 
 
 def check_personas(matrix: PersonaMatrix) -> list[Problem]:
