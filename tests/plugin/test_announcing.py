@@ -41,7 +41,7 @@ PRICE = "    price: {input_per_million: 1.0, output_per_million: 10.0}"
 
 
 class TestTheLines:
-    def test_a_paid_endpoint_is_announced_with_requests_cost_and_time(self, pytester: pytest.Pytester, run: Run) -> None:
+    def test_a_paid_endpoint_is_announced_with_cost_and_time(self, pytester: pytest.Pytester, run: Run) -> None:
         """Two tests on one grid share their 30 trials, which are counted and priced once."""
         with ModelServer() as server:
             pytester.makefile(".yaml", endpoints=endpoints(server, PRICE))
@@ -60,7 +60,7 @@ class TestTheLines:
             pytester.makefile(".yaml", endpoints=endpoints(server))
             pytester.makepyfile(TEST)
             result = run("--fairness-endpoint", "model")
-        result.stdout.fnmatch_lines(["fairness: about 30 requests, cost unknown (give price: in endpoints.yaml), about *"])
+        result.stdout.fnmatch_lines(["*about 30 requests, cost unknown (give price: in endpoints.yaml), about *"])
 
     def test_the_simulated_endpoint_costs_nothing_and_no_price_is_talked_of(
         self, pytester: pytest.Pytester, run: Run

@@ -241,7 +241,8 @@ def replied(reply: Reply) -> Ended:
         finish_reason=reply.finish_reason,
         model=reply.model,
         usage=_plain_usage(reply.usage),
-        flags=(SIMULATED,) * reply.simulated + (USAGE_ABSURD,) * absurd(reply.usage)
+        flags=(SIMULATED,) * reply.simulated
+        + (USAGE_ABSURD,) * absurd(reply.usage)
         # An error that came as a success; one without a wire is what an application raised.
         + (PROVIDER_ERROR,) * (status is Status.ERROR and reply.wire is not None),
         error=error,

@@ -193,8 +193,8 @@ class Engine:
         others = [lane.endpoint.name for lane in lanes.values() if lane is not self._lanes.own]
         if others and batches_of(self.endpoint) is not None:
             raise UsageError(
-                f"endpoint {self.endpoint.name!r} is asked in batches, and a step asks endpoint {others[0]!r}: one trial "
-                "cannot do both; take `batch:` out of endpoints.yaml for it"
+                f"endpoint {self.endpoint.name!r} is asked in batches, and a step asks endpoint {others[0]!r}: one "
+                "trial cannot do both; take `batch:` out of endpoints.yaml for it"
             )
         return list(lanes.values())
 
