@@ -276,7 +276,7 @@ def test_two_tasks_temperatures_and_conditions(
 
 
 def test_with_a_placebo_and_levels_of_qualification(
-    pytester: pytest.Pytester, once: Run, last_run: Callable[[], Path]
+    pytester: pytest.Pytester, once: Run, records: Records, last_run: Callable[[], Path]
 ) -> None:
     """The placebo is asked trials of its own; the preference is compared between the levels."""
     write(
@@ -287,8 +287,34 @@ def test_with_a_placebo_and_levels_of_qualification(
     once("--fairness-endpoint", "planted", "--fairness-smoke", "-k", "records or context or vs")
     results = json.loads((last_run() / "selection.json").read_text())
     assert [arm["trials"] for arm in results["arms"]] == [144, 144, 144]
+    assert len({line["key"] for line in records()}) == 3 * 144
     axes = {one["axis"] for arm in results["arms"] for one in arm["interactions"]}
     assert axes == {"qualifications"}
     assert [one["arm"] for one in results["scrubbers"]] == ["scrubbed_by_rule"]
     told = json.loads((last_run() / "findings.json").read_text())["findings"]
     assert any("against_placebo" in finding["details"] for finding in told)
+
+
+def test_a_scrubber_that_refuses_ends_its_trial(pytester: pytest.Pytester, once: Run, records: Records) -> None:
+    """What was never sent stands in no record: one request, refused, and no choice."""
+    write(pytester, SMALL + "arms: [raw_naive, scrubbed]\n")
+    pytester.makeconftest(
+        """
+import pytest
+
+@pytest.fixture(scope="session")
+def endpoint():
+    def model(messages):
+        if messages[-1]["content"].startswith("Rewrite the candidate data"):
+            return "I'm sorry, but I can't help with that request."
+        return "Candidate B"
+    return model
+"""
+    )
+    once("-k", "records")
+    lines = records()
+    scrubbed = [line for line in lines if line["arm"] == "scrubbed"]
+    assert {len(line["requests"]) for line in scrubbed} == {1}
+    assert {(line["status"], line["choice"], line["chosen"]) for line in scrubbed} == {("refused", "refused", None)}
+    assert {line["requests"][0]["response"] for line in scrubbed} == {"I'm sorry, but I can't help with that request."}
+    assert all(line["chosen"] == line["second"] for line in lines if line["arm"] == "raw_naive")
