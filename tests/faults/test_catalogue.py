@@ -13,15 +13,14 @@ TESTS = "\n".join(path.read_text(encoding="utf-8") for path in Path(__file__).pa
 
 @pytest.mark.parametrize("number", [int(number) for number in re.findall(r"^\| F(\d+) \|", PAGE, re.MULTILINE)])
 def test_each_fault_of_the_page_has_its_test(number: int) -> None:
-    """A row is a promise; a test of that number keeps it."""
-    assert f"def test_f{number:02d}_" in TESTS
+    """A row is a promise; a test of that number, perhaps of several, keeps it."""
+    assert re.search(rf"def test_(?:f\d\d_)*f{number:02d}_", TESTS)
 
 
-def test_the_rows_stand_in_order_and_once() -> None:
-    """So that a number is found where it is looked for."""
+def test_every_number_has_its_row_in_order_and_once() -> None:
+    """F1 to F49: so that each is found where it is looked for."""
     numbers = [int(number) for number in re.findall(r"^\| F(\d+) \|", PAGE, re.MULTILINE)]
-    assert numbers == sorted(set(numbers))
-    assert set(range(1, 22)) <= set(numbers)
+    assert numbers == list(range(1, 50))
 
 
 def test_each_oracle_of_the_page_is_asked() -> None:
