@@ -26,6 +26,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pytest_fairness.design.templates import Template
+from pytest_fairness.endpoints import named_endpoint
 from pytest_fairness.endpoints.config import load_endpoints
 from pytest_fairness.endpoints.protocol import Reply
 from pytest_fairness.errors import FairnessError, StoreError, UsageError
@@ -467,6 +468,18 @@ CONFIGS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("key", CONFIGS)
+def test_f48_every_other_key_is_refused(tmp_path: Path, key: str) -> None:
+    """F48: each of the keys that libraries take in passing, in an endpoint's entry and in its parameters, with the file
+    and the line."""
+    known: dict[str, Any] = {"name": "m", "type": "openai", "model": "gpt-4o-mini"}
+    path = tmp_path / "endpoints.yaml"
+    for entry in ({**known, key: CONFIGS[key]}, {**known, "default_parameters": {key: CONFIGS[key]}}):
+        path.write_text(json.dumps({"endpoints": [entry]}), encoding="utf-8")
+        with pytest.raises(UsageError, match=key):
+            named_endpoint("m", path=path)
+
+
+@pytest.mark.parametrize("key", ["mock_response", "temprature"])
 @pytest.mark.parametrize("place", ["entry", "parameters", "test"])
 def test_f48_only_known_keys_are_taken(project: Project, key: str, place: str) -> None:
     """F48: what would change the system under test behind one's back, or is a typing error, is refused by its name
