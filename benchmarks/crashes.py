@@ -83,6 +83,8 @@ def main(kills: int, trials: int) -> int:
             else:
                 code = session(folder, *resume, kill_at=nth)
             died[how] += code == -signal.SIGKILL
+            if sum(died.values()) % 20 == 0:
+                print(f"{sum(died.values())} kills, {len(server.requests)} requests", flush=True)
             if code != -signal.SIGKILL:
                 break  # all is asked
         code = session(folder, "--fairness-resume")
