@@ -217,6 +217,7 @@ def test_the_estimate_at_the_declared_price() -> None:
         ("groups: {a: {gender: female}, b: {names: [Bo Li]}}", "brings its candidates, so every group has to"),
         ("groups: {a: {resumes: [none.txt]}, b: {resumes: [none.txt]}}", "there is no file"),
         ("groups: {a: {resumes: [x.txt], gender: male}, b: {gender: male}}", "resumes stand alone"),
+        ("groups: {a: {resumes: [selection.yaml]}, b: {resumes: [selection.yaml]}}\nsignal: name", "leave signal out"),
         ("names: some", "give a number of pairs of names, or 'document'"),
         ("names: document\ngroups: ages", "the document's names are those of four_groups"),
         ("names: 4\ngroups: {a: {names: [Al A]}, b: {names: [Bo B]}}", "leave names out"),

@@ -318,3 +318,30 @@ def endpoint():
     assert {(line["status"], line["choice"], line["chosen"]) for line in scrubbed} == {("refused", "refused", None)}
     assert {line["requests"][0]["response"] for line in scrubbed} == {"I'm sorry, but I can't help with that request."}
     assert all(line["chosen"] == line["second"] for line in lines if line["arm"] == "raw_naive")
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        "groups: {a: {resumes: [a1.txt, a2.txt]}, b: {resumes: [b1.txt, b2.txt]}}\nrepetitions: 2\n",
+        "groups: disability\nnames: 3\nrepetitions: 3\n",
+        "names: document\nrepetitions: 3\n",
+    ],
+    ids=["resumes", "disability", "document"],
+)
+def test_whatever_the_groups_are(
+    pytester: pytest.Pytester, once: Run, last_run: Callable[[], Path], groups: str
+) -> None:
+    """Résumés, groups that words tell, one name a group: every item comes to an end, and nothing is found in nothing."""
+    for name in ("a1", "a2", "b1", "b2"):
+        (pytester.path / f"{name}.txt").write_text(f"Nurse, 4 years.\nSchool: {name.upper()} High\n")
+    write(pytester, groups + "roles: [nurse]\ncriteria: [kind]\narms: [raw_naive, scrubbed_by_rule]\n")
+    result = once("--fairness-smoke")
+    outcomes = result.parseoutcomes()
+    assert "failed" not in outcomes, result.stdout.str()
+    assert "errors" not in outcomes
+    results = json.loads((last_run() / "selection.json").read_text())
+    (scrubber,) = results["scrubbers"]
+    assert scrubber["content"][0]["overall"]["value"] > 0.9
+    if "document" in groups:
+        assert "one name a group" in results["run"]["names_design"]

@@ -60,13 +60,6 @@ class Configuration:
         return tuple(name for name in names if not name.startswith(GUESSING))
 
     @property
-    def classes(self) -> dict[str, dict[str, str]] | None:
-        """The classes of each group, where the file says them of every group."""
-        if not isinstance(self.groups, Mapping) or self.whole_resumes:
-            return None
-        return {label: {k: v for k, v in body.items() if k != "names"} for label, body in self.groups.items()}
-
-    @property
     def whole_resumes(self) -> bool:
         return isinstance(self.groups, Mapping) and any(isinstance(group, list) for group in self.groups.values())
 

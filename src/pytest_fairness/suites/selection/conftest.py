@@ -12,6 +12,7 @@ import pytest
 
 from pytest_fairness.collecting import own_personas
 from pytest_fairness.design.arms import Arm
+from pytest_fairness.design.candidates import candidate_groups
 from pytest_fairness.errors import UsageError
 from pytest_fairness.guest import session_of
 from pytest_fairness.suites.selection.configuration import SALARY, SELECTION, Configuration
@@ -129,11 +130,18 @@ def results(
         arms = suite.arm_names
         made[key] = selection_results(
             trials,
-            classes=suite.classes,
+            classes=_classes(suite, own_personas(request.config.rootpath)),
             contrasts=[(one.treated, one.control, one.isolates) for one in contrasts(arms)],
             seed=session_of(request.config).settings.seed,
         )
     return made[key]
+
+
+def _classes(suite: Configuration, personas: Path | None) -> dict[str, dict[str, str]] | None:
+    """The classes of each group; None where a group does not say them, as résumés do not."""
+    groups = suite.groups if isinstance(suite.groups, str) else dict(suite.groups)
+    found = {group.label: dict(group.classes) for group in candidate_groups(groups, personas)}
+    return found if all(found.values()) else None
 
 
 @pytest.fixture

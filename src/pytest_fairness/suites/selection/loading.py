@@ -84,6 +84,11 @@ class _Reader:
             if isinstance(self._document.get("names"), int):
                 raise self._wrong("names", "the groups bring their candidates, who are all asked; leave names out")
             values["names"] = None
+        given = values.get("groups")
+        if isinstance(given, dict) and any(isinstance(body, list) for body in given.values()):
+            if "signal" in self._document:
+                raise self._wrong("signal", "résumés say themselves what a group is; leave signal out")
+            values["signals"] = ("name",)
         if "scrubber" in values:
             values["arms"] = self._scrubbing_elsewhere(values.get("arms", ARMS), values.pop("scrubber"))
         made = Configuration(**values)
