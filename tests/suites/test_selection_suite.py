@@ -332,7 +332,7 @@ def endpoint():
 def test_whatever_the_groups_are(
     pytester: pytest.Pytester, once: Run, last_run: Callable[[], Path], groups: str
 ) -> None:
-    """Résumés, groups that words tell, one name a group: every item comes to an end, and nothing is found in nothing."""
+    """Résumés, groups that words tell, one name a group: every item ends, and nothing is found in nothing."""
     for name in ("a1", "a2", "b1", "b2"):
         (pytester.path / f"{name}.txt").write_text(f"Nurse, 4 years.\nSchool: {name.upper()} High\n")
     write(pytester, groups + "roles: [nurse]\ncriteria: [kind]\narms: [raw_naive, scrubbed_by_rule]\n")
