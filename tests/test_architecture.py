@@ -32,6 +32,7 @@ FLOORS = [
         "earlier",
         "elsewhere",
         "estimating",
+        "remarks",
         "announcing",
         "pulling",
         "continued",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pytest_fairness import estimating, telling
 from pytest_fairness.errors import FairnessError, UsageError
+from pytest_fairness.remarks import remarks
 
 if TYPE_CHECKING:
     import pytest
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 
 
 def announcement(session: FairnessSession, items: Sequence[pytest.Item], tests: int) -> list[str]:
-    """The lines: size, endpoint, seed and run; where a model is going to be paid, also requests, cost and time.
+    """The lines: size, endpoint, seed and run; where a model is going to be paid, also requests, cost and time; what
+    to know of the designs.
 
     Raises :class:`pytest.UsageError` where the endpoint that is going to be asked is configured wrongly, or its cost
     has a cap and no price.
@@ -33,7 +35,7 @@ def announcement(session: FairnessSession, items: Sequence[pytest.Item], tests: 
     lines = [_size(settings, tests, expected, telling.shown(session.store.directory, session.config.rootpath))]
     if endpoint is not None and not endpoint.simulated and settings.replay is None and expected.configured.requests:
         lines.append(_price(settings, expected, endpoint))
-    return lines
+    return lines + remarks(session.grids, items)
 
 
 def _refuse_unpriced(settings: Settings, endpoint: Endpoint) -> None:

@@ -69,6 +69,7 @@ class TestTheLines:
         result = run()
         result.stdout.fnmatch_lines(["fairness: 2 tests, up to 30 trials, endpoint simulated (no model is asked)*"])
         result.stdout.no_fnmatch_line("fairness: about*")
+        result.stdout.no_fnmatch_line("fairness: test_one*")  # whose texts are alike
 
     def test_under_q_nothing_is_announced(self, pytester: pytest.Pytester, run: Run) -> None:
         pytester.makepyfile(TEST)
@@ -119,3 +120,61 @@ class TestWhatIsCounted:
             )
             result = pytester.runpytest("--fairness-endpoint", "model", "--fairness-max-cost", "0.0000001")
         result.stdout.fnmatch_lines(["fairness: 1 test, up to 40,000 trials*", "fairness: about 40,000 requests*"])
+
+
+class TestWhatToKnowOfTheDesigns:
+    def test_a_sample_is_never_silent(self, pytester: pytest.Pytester, run: Run) -> None:
+        """Of grids and of choices: how much of the whole is asked, once for the tests that share a design."""
+        pytester.makepyfile(
+            """
+            import pytest
+
+            part = pytest.mark.fairness_grid(template="Rate {name} for {a} in {b}.", a=list("abcdefghij"),
+                                             b=list("abcdefghij"), groups={"race_ethnicity": ["white", "black"]},
+                                             repetitions=1, sample=41)
+
+            @part
+            def test_one(trials):
+                assert len(trials) == 40
+
+            @part
+            def test_two(trials):
+                assert len(trials) == 40
+
+            @pytest.mark.fairness_pairs(template="Select one for {role}: {name_1} or {name_2}.", sample=30,
+                                        candidates="four_names", role=list("abcdefghij"), repetitions=2)
+            def test_choices(trials):
+                assert len(trials) == 48
+                assert trials.groupby(["pair", "order"]).size().nunique() == 1
+            """
+        )
+        result = run()
+        result.assert_outcomes(passed=3)
+        result.stdout.fnmatch_lines(
+            [
+                "fairness: 3 tests, up to 88 trials*",
+                "fairness: test_one, test_two: a balanced sample is asked, 40 of 4,000 cells",
+                "fairness: test_choices: a balanced sample is asked, 24 of 120 cells",
+            ]
+        )
+
+    def test_unequal_length_and_broken_grammar_are_told_before_anything_is_asked(
+        self, pytester: pytest.Pytester, run: Run
+    ) -> None:
+        """What differs between the groups beside the group; what a terminal would obey is shown instead."""
+        pytester.makepyfile(
+            r"""
+            import pytest
+
+            @pytest.mark.fairness_grid(
+                template="{name} is here, and they has applied.", repetitions=1,
+                groups={"team": {"nor\x1bth": ["Ann Lee"], "south": ["Bartholomew Montgomery-Smythe"]}})
+            def test_uneven(trials):
+                pass
+            """
+        )
+        result = run()
+        text = result.stdout.str()
+        assert "unequal length: the texts of south have 60 characters on average, those of nor" in text
+        assert "fairness: test_uneven: south: 'they has' reads wrong" in text
+        assert "\x1b" not in text
