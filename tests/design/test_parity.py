@@ -48,6 +48,11 @@ def test_broken_grammar_is_told(text: str) -> None:
     assert any(note.startswith("a: ") for note in found.notes)
 
 
+def test_the_same_number_twice_is_no_slip() -> None:
+    """Scores that stand side by side may be alike; words may not."""
+    assert group_parity(cells(a="Ana 3 3 4.", b="Bob 3 3 4."), "g").notes == ()
+
+
 def test_a_swap_that_changed_nothing_is_an_error() -> None:
     with pytest.raises(UsageError, match="'a' and 'b' are the same, so the swap changes nothing"):
         group_parity(cells(a="Rate them.", b="Rate them."), "g")

@@ -21,7 +21,7 @@ _ARTICLE = re.compile(r"\b([Aa]n?)\s+([A-Za-z][\w'-]*)")
 _AGREEMENT = (
     re.compile(r"\b(?:he|she)\s+(?:are|have|were|do|don't|work|apply)\b", re.IGNORECASE),
     re.compile(r"\bthey\s+(?:is|has|was|does|doesn't|works|applies)\b", re.IGNORECASE),
-    re.compile(r"\b(\w+)\s+\1\b", re.IGNORECASE),
+    re.compile(r"\b([^\W\d_]+)\s+\1\b", re.IGNORECASE),
     re.compile(r"\s,|,\s*,|\(\s*\)|\s{2,}(?=\w)"),
 )
 _HARMLESS = frozenset({"that", "had"})
