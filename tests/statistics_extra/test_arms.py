@@ -57,7 +57,7 @@ def test_worked_number():
     assert round(pair.statistics["change_high"], 6) == -0.098432
     assert round(pair.p_value, 6) == 0.000917
     assert finding.verdict is Verdict.PASS
-    assert "-15.6 points" in finding.sentence
+    assert "−15.6 points" in finding.sentence
 
 
 def test_name_pairs_are_paired():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pytest_fairness.analysis.reading import read, scored_rows
+from pytest_fairness.analysis.reading import cluster_noun, read, scored_rows
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import OutcomeKind
 from pytest_fairness.statistics.arms import ArmContrast, ArmRows, contrast_arms, contrast_choices
@@ -27,7 +27,8 @@ class ArmData:
     """The trials of all arms: which arm each row is of, the groups, and how to contrast two arms on two
     groups.
 
-    ``count(arm, a, b)`` gives the fewest scored trials of the two groups in an arm.
+    ``count(arm, a, b)`` gives the fewest scored trials of the two groups in an arm, ``noun`` what clusters are called,
+    ``choices`` whether the trials are choices between two candidates.
     """
 
     arm: Ints
@@ -40,6 +41,8 @@ class ArmData:
     kind: OutcomeKind
     unit: str
     one_cluster: bool
+    noun: str
+    choices: bool = False
 
 
 def arms_of_choices(arm: Ints, arms: tuple[str, ...], choices: Choices) -> ArmData:
@@ -77,6 +80,8 @@ def arms_of_choices(arm: Ints, arms: tuple[str, ...], choices: Choices) -> ArmDa
         kind=OutcomeKind.BINARY,
         unit="",
         one_cluster=single,
+        noun="name pairs" if len(choices.clusters) == 2 or choices.cluster_name == "name" else "clusters",
+        choices=True,
     )
 
 
@@ -133,4 +138,5 @@ def arms_of_scores(
         kind=reading.values.kind,
         unit=reading.unit,
         one_cluster=single,
+        noun=cluster_noun(design),
     )

@@ -326,16 +326,20 @@ def _sentence(verdict: Verdict, pair: PairResult | None, data: ArmData, treated:
     before, after, low, high = (float(str(s[name])) for name in ("control", "treated", "change_low", "change_high"))
 
     def told(value: float) -> str:
-        return f"{100 * value:+.1f} points" if data.kind in _RATES else amount(value, data.kind, data.unit)
+        rate = data.kind in _RATES
+        return f"{100 * value:+.1f} points".replace("-", "−") if rate else amount(value, data.kind, data.unit)
 
+    units = data.noun if s["unit"] == "cluster" else "contexts" if data.choices else f"{s['unit']}s"
     sure = (
         f"change {told(pair.difference or 0.0)}, 95 % interval {told(low)} to {told(high)}, corrected "
-        f"{p_words(pair.corrected_p_value)}; {s['units']} {s['unit']}s"
+        f"{p_words(pair.corrected_p_value)}; {s['units']} {units}"
     )
-    gap = f"the difference between {pair.group_1} and {pair.group_2} on {data.outcome}"
+    between = f"{pair.group_1} and {pair.group_2}"
+    what = "preference" if data.choices else f"disparity on {data.outcome}"
+    gap = f"the preference between {between}" if data.choices else f"the difference between {between} on {data.outcome}"
     moved = f"from {told(before)} in {control} to {told(after)} in {treated}"
     if idle:
-        return f"INCONCLUSIVE: neither {control} nor {treated} shows a disparity on {data.outcome} to reduce ({sure})."
+        return f"INCONCLUSIVE: neither {control} nor {treated} shows a {what} to reduce ({sure})."
     if verdict is Verdict.PASS:
         return f"PASS: {gap} shrinks {moved} ({sure})."
     if verdict in (Verdict.FAIL, Verdict.FLAG):
