@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from pytest_fairness.planned import Planned
 
 _ARMS_OF_TIER_1 = "its arms have system prompts, so they are of tier 1: give arms without, to run it in tier 2"
+#: Items of one test. Each takes pytest some 4 kB and 0.2 ms before the first one runs.
+_MOST_ITEMS = 20_000
 _NO_SYSTEM_PROMPT = "tier 1 needs a system prompt: give fairness_grid(system=...)"
 
 
@@ -72,6 +74,12 @@ def expand(metafunc: pytest.Metafunc, tier: str) -> Planned | None:
         named = [_temperature_id(value) for value in planned.temperatures]
         metafunc.parametrize("fairness_temperature", planned.temperatures, ids=named, indirect=True)
     if "cell" in wanted:
+        if len(planned.grid) > _MOST_ITEMS:
+            _refuse(
+                metafunc,
+                f"would make {len(planned.grid):,} items, a cell each (at most {_MOST_ITEMS:,}): ask for 'trials', the "
+                "whole grid as one table, or give sample=",
+            )
         cells = [cell.id for cell in planned.grid]
         metafunc.parametrize("cell", range(len(cells)), ids=cells, indirect=True)
     return planned

@@ -26,6 +26,37 @@ def test_asking_for_cell_makes_one_item_a_cell(pytester: pytest.Pytester, run: R
     run().assert_outcomes(passed=4)
 
 
+def test_a_grid_too_large_for_an_item_a_cell_is_refused_with_the_mend(pytester: pytest.Pytester) -> None:
+    """A million items would take pytest gigabytes before the first of them runs."""
+    large = """
+        import pytest
+
+        grid = dict(template="{name}, {a} {b}?", groups={"gender": ["female", "male"]}, names=10,
+                    a=list(range(40)), b=list(range(40)))
+
+        @pytest.mark.fairness_grid(**grid)
+        def test_every_cell(cell): pass
+
+        @pytest.mark.fairness_grid(**grid, sample=20)
+        def test_some_cells(cell): pass
+
+        @pytest.mark.fairness_grid(**grid)
+        def test_all_at_once(trials): pass
+        """
+    pytester.makepyfile(large)
+    result = pytester.runpytest("--collect-only", "-q")
+    result.stdout.fnmatch_lines(
+        ["*test_every_cell: would make 32,000 items, a cell each (at most 20,000): ask for 'trials', *sample=*"]
+    )
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    pytester.makepyfile(
+        large.replace("**grid)\n        def test_every_cell", "**grid, sample=40)\n        def test_every_cell")
+    )
+    result = pytester.runpytest("--collect-only", "-q")
+    assert result.ret == pytest.ExitCode.OK
+    result.stdout.fnmatch_lines(["61 tests collected*"])
+
+
 def test_ids_are_plain_and_stable(pytester: pytest.Pytester) -> None:
     """Ids hold only ``[a-z0-9_.-]`` and are the same in every run."""
     pytester.makepyfile(CELLS)
