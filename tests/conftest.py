@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+
 import numpy as np  # noqa: F401 - numpy cannot be imported twice in one process, which in-process pytester would do
 import pytest
 
 pytest_plugins = ["pytester"]
+
+# A job in the background inherits that interrupts and hang-ups are ignored, and hands that on to what it starts: the
+# sessions that are tested for how they end would never hear of it.
+if threading.current_thread() is threading.main_thread():
+    for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, usual)
 
 MODES = {"plain": ["-p", "no:xdist"], "n0": ["-n0"], "n2": ["-n2"]}
 

@@ -15,7 +15,7 @@ from pytest_fairness.endpoints.config import load_endpoints
 from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Limits, Reply, Request
 from pytest_fairness.endpoints.registry import create_endpoint
 from pytest_fairness.errors import UsageError
-from pytest_fairness.model import Message, Status, Usage
+from pytest_fairness.model import Message, Status, Usage, to_json
 from pytest_fairness.running.pace import Limiter, Pace
 
 from .conftest import EngineMaker, records
@@ -105,7 +105,7 @@ def test_the_engine_holds_the_limit(engine_for: EngineMaker) -> None:
     assert time.monotonic() - started >= 0.4
     assert {trial.status for trial in trials} == {Status.ANSWERED}
     (introduced,) = records(engine.store.directory, "engine")
-    assert introduced["limits"] == {"requests_per_minute": 1200, "tokens_per_minute": None, "concurrency": None}
+    assert introduced["limits"] == to_json(Limits(requests_per_minute=1200))
 
 
 def test_an_endpoint_has_a_number_in_flight_of_its_own(engine_for: EngineMaker) -> None:
