@@ -459,4 +459,4 @@ def test_f29_a_project_that_cannot_be_written(project: Project, tmp_path: Path, 
         project.path.chmod(0o700)
     assert case.code == 0, case.output
     assert len(case.ledger) == TRIALS
-    check(replace(case, run=max(runs.glob("2*")), project=project.path.parent, prompts=(), records=[]))
+    check(replace(case, run=max(runs.glob("2*")), project=runs, prompts=(), records=[]))
