@@ -203,15 +203,23 @@ def _refuse(metafunc: pytest.Metafunc, problem: str) -> NoReturn:
 Selection: TypeAlias = "tuple[tuple[str, str], int, float | None]"
 
 
+def selection_of(item: pytest.Item) -> Selection:
+    """The test function of *item*, its tier (2 where it has none) and its temperature (None: the deployment's own)."""
+    parameters = _parameters(item)
+    return grid_key(item), parameters.get("tier", 2), parameters.get("fairness_temperature")
+
+
+def _parameters(item: pytest.Item) -> Mapping[str, Any]:
+    return getattr(getattr(item, "callspec", None), "params", {})
+
+
 def selected_cells(items: Sequence[pytest.Item]) -> dict[Selection, tuple[int, ...]]:
     """Which cells of which grid (tier, temperature) the selected per-cell items will ask for."""
     chosen: dict[Selection, set[int]] = {}
     for item in items:
-        parameters = getattr(getattr(item, "callspec", None), "params", {})
+        parameters = _parameters(item)
         if "cell" in parameters and any(item.get_closest_marker(name) is not None for name in DESIGNS):
-            function = grid_key(item)
-            key = function, parameters["tier"], parameters.get("fairness_temperature")
-            chosen.setdefault(key, set()).add(parameters["cell"])
+            chosen.setdefault(selection_of(item), set()).add(parameters["cell"])
     return {key: tuple(sorted(indices)) for key, indices in chosen.items()}
 
 

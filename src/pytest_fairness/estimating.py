@@ -149,8 +149,9 @@ def estimate(session: FairnessSession, items: Sequence[pytest.Item], endpoint: E
     found = Estimate(longest=1)
     defaults = {} if endpoint is None else dict(endpoint.default_parameters)
     limits: list[int | None] = []
-    for key, (item, tier, temperature) in _selections(session, items).items():
-        planned = session.grids[key[0]]
+    for key, item in _selections(session, items).items():
+        function, tier, temperature = key
+        planned = session.grids[function]
         cells = session.selected.get(key)
         entries = _sampled(planned, tier, cells)
         count = (len(planned.grid) if cells is None else len(cells)) * planned.repetitions
@@ -182,16 +183,13 @@ def asks_others(entry: Entry) -> bool:
     )
 
 
-def _selections(
-    session: FairnessSession, items: Sequence[pytest.Item]
-) -> dict[collecting.Selection, tuple[pytest.Item, int, float | None]]:
-    found: dict[collecting.Selection, tuple[pytest.Item, int, float | None]] = {}
+def _selections(session: FairnessSession, items: Sequence[pytest.Item]) -> dict[collecting.Selection, pytest.Item]:
+    """An item of each selection that is going to ask."""
+    found: dict[collecting.Selection, pytest.Item] = {}
     for item in items:
-        function = collecting.grid_key(item)
-        parameters = getattr(getattr(item, "callspec", None), "params", {})
-        if function in session.grids and not item.get_closest_marker("skip"):
-            tier, temperature = parameters.get("tier", 2), parameters.get("fairness_temperature")
-            found.setdefault((function, tier, temperature), (item, tier, temperature))
+        key = collecting.selection_of(item)
+        if key[0] in session.grids and not item.get_closest_marker("skip"):
+            found.setdefault(key, item)
     return found
 
 

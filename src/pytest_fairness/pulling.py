@@ -73,13 +73,8 @@ def deal_of(session: FairnessSession, items: Sequence[pytest.Item]) -> Deal:
 
 
 def _planned(session: FairnessSession, items: Sequence[pytest.Item]) -> Iterator[list[PlannedTrial]]:
-    wanted: dict[tuple[Any, ...], None] = {}
-    for item in items:
-        key = collecting.grid_key(item)
-        parameters = getattr(getattr(item, "callspec", None), "params", {})
-        if key in session.grids:
-            wanted[key, parameters.get("tier", 2), parameters.get("fairness_temperature")] = None
-    for key, tier, temperature in wanted:
+    wanted = dict.fromkeys(map(collecting.selection_of, items))
+    for key, tier, temperature in (one for one in wanted if one[0] in session.grids):
         planned = session.grids[key]
         yield planned_trials(planned, planned.entries(tier, session.usable(planned.scorer)), temperature)
 

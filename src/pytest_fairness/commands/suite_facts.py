@@ -65,10 +65,8 @@ def _tests(fairness: FairnessSession, items: list[pytest.Item]) -> Iterator[dict
     """One entry a test, tier and temperature; of per-cell items, the cells that are selected."""
     groups: dict[collecting.Selection, list[pytest.Item]] = {}
     for item in items:
-        function = collecting.grid_key(item)
-        parameters = getattr(getattr(item, "callspec", None), "params", {})
-        if function in fairness.grids and not item.get_closest_marker("skip"):
-            key = function, parameters["tier"], parameters.get("fairness_temperature")
+        key = collecting.selection_of(item)
+        if key[0] in fairness.grids and not item.get_closest_marker("skip"):
             groups.setdefault(key, []).append(item)
     chosen = collecting.selected_cells(items)
     asked: set[str] = set()
