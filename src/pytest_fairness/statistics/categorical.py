@@ -5,14 +5,22 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import chdtrc, fdtrc
 
-from pytest_fairness.statistics.binary import FEW
-from pytest_fairness.statistics.clusters import Pairs
-from pytest_fairness.statistics.comparison import Comparison, combine, extremes, ragged_share
-from pytest_fairness.statistics.frames import Floats
+from pytest_fairness.statistics.comparison import (
+    Comparison,
+    Estimate,
+    Strata,
+    combine,
+    extremes,
+    ragged_share,
+)
+from pytest_fairness.statistics.cumulative_odds import FEW
+from pytest_fairness.statistics.frames import Bools, Floats, Ints
 from pytest_fairness.statistics.layout import Layout
+from pytest_fairness.statistics.pair_cells import Pairs
 
 RESAMPLES = 2000
 PERMUTATIONS = 9999
+LEAST_ROWS = 5
 
 
 def compare_categories(layout: Layout, pairs: Pairs, categories: int, seed: int) -> Comparison:
@@ -20,7 +28,8 @@ def compare_categories(layout: Layout, pairs: Pairs, categories: int, seed: int)
 
     ``p_row``: chi-square of the 2×C table without its empty columns, or a permutation p of the same table
     where an expected count is under 5. ``p_cluster``: F on chi-square/(deff·(C−1)). The effect 2V/√(1−V²)
-    is never negative; its 90 % interval is a percentile bootstrap over clusters. Both are seeded by *seed*.
+    is never negative, V that of the table in which both groups weigh the same; its 90 % interval is a percentile
+    bootstrap over clusters. Both are seeded by *seed*.
     """
     i, j = pairs.first, pairs.second
     codes = np.rint(layout.values + layout.reference).astype(np.intp)
@@ -30,12 +39,7 @@ def compare_categories(layout: Layout, pairs: Pairs, categories: int, seed: int)
     tables = np.stack([counts[i], counts[j]], axis=1)  # P × 2 × C
     chi2, used = chi_square(tables)
     df = np.maximum(used - 1, 0.0)
-    n = tables.sum(axis=(1, 2))
-    p_row = np.where(df > 0, chdtrc(np.maximum(df, 1.0), chi2), 1.0)
-    expected = _smallest_expected(tables)
-    poor = (expected < FEW) & (df > 0)
-    for at in np.flatnonzero(poor).tolist():
-        p_row[at] = _permuted(tables[at], float(chi2[at]), seed + at)
+    p_row, expected, poor = _row_p(tables, chi2, df, seed)
 
     clusters = layout.clusters.astype(np.float64)
     k1, k2 = clusters[i], clusters[j]
@@ -45,39 +49,47 @@ def compare_categories(layout: Layout, pairs: Pairs, categories: int, seed: int)
     p_cluster = np.where(np.minimum(k1, k2) >= 2, p_cluster, np.nan)
     labels = np.isnan(p_cluster)
 
-    v = np.sqrt(chi2 / np.maximum(n, 1.0))
+    v = balanced_v(tables)
     effect = d_of_v(v)
     low, high = _bootstrap(layout, by_cluster, counts, pairs, labels, seed)
     low, high = np.minimum(low, effect), np.maximum(high, effect)
     least, most = extremes(layout)
     still = least == most
     constant = still[i] & still[j]
+    split = constant & (chi2 > 0)
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
     gap = shares[i] - shares[j]
     largest = np.argmax(np.abs(gap), axis=1)
-    difference = gap[np.arange(i.size), largest]
     nothing = np.full(i.size, np.nan)
+    estimate = Estimate(
+        name="d from Cramér's V",
+        value=np.where(split, np.inf, effect),
+        low=np.where(split, np.inf, low),
+        high=np.where(split, np.inf, high),
+    )
+    total = np.maximum(tables.sum(axis=(1, 2)), 1.0)
     return Comparison(
         pairs=pairs,
         test=tuple(
             ("Fisher by permutation" if few else "chi-square") + ("" if label else ", and design-corrected F")
             for few, label in zip(poor.tolist(), labels.tolist(), strict=True)
         ),
-        effect_name="d from Cramér's V",
         p_row=p_row,
         p_cluster=p_cluster,
         p_value=combine(p_row, p_cluster),
-        effect=np.where(constant & (chi2 > 0), np.inf, effect),
-        low=np.where(constant & (chi2 > 0), np.inf, low),
-        high=np.where(constant & (chi2 > 0), np.inf, high),
-        difference=difference,
+        df=k1 + k2 - 2,
+        effects=(estimate,),
+        difference=gap[np.arange(i.size), largest],
+        error=nothing,
         difference_low=nothing,
         difference_high=nothing,
-        clusters_1=k1,
-        clusters_2=k2,
+        rows=tables.sum(axis=2),
+        clusters=np.stack([k1, k2], axis=1),
         labels=labels,
         ragged=ragged_share(layout, pairs),
         constant=constant,
+        part_clusters=np.minimum(k1, k2),
+        part_constant=np.zeros(i.size, dtype=np.bool_),
         icc=nothing,
         per_cluster=(layout.sizes[i] / k1 + layout.sizes[j] / k2) / 2,
         statistic=("chi-square", chi2),
@@ -87,13 +99,64 @@ def compare_categories(layout: Layout, pairs: Pairs, categories: int, seed: int)
             "spec_chi2": chi2,
             "spec_df": df,
             "spec_p_value": np.where(df > 0, chdtrc(np.maximum(df, 1.0), chi2), 1.0),
-            "cramers_v": v,
+            "spec_effect": d_of_v(np.sqrt(chi2 / total)),
+            "cramers_v": np.sqrt(chi2 / total),
+            "cramers_v_balanced": v,
             "smallest_expected_count": expected,
             "design_effect": inflation,
             "largest_gap_category": largest.astype(np.float64),
         },
         omnibus=_omnibus(counts),
+        strata=_each_block(layout, pairs, codes, width, seed),
     )
+
+
+def _row_p(tables: Floats, chi2: Floats, df: Floats, seed: int) -> tuple[Floats, Floats, Bools]:
+    """p of the rows, the smallest expected count, and where that is under 5 (then p comes from permutations)."""
+    p_row = np.where(df > 0, chdtrc(np.maximum(df, 1.0), chi2), 1.0)
+    expected = _smallest_expected(tables)
+    poor = (expected < FEW) & (df > 0)
+    for at in np.flatnonzero(poor).tolist():
+        p_row[at] = _permuted(tables[at], float(chi2[at]), seed + at)
+    return p_row, expected, poor
+
+
+def _each_block(layout: Layout, pairs: Pairs, codes: Ints, width: int, seed: int) -> Strata | None:
+    """Each block by itself, where there are several: p and V; without an interval."""
+    if layout.blocks == 1:
+        return None
+    found: list[tuple[Ints, Ints, Floats, Floats, Floats]] = []
+    cell_of_row = np.repeat(np.arange(layout.cell_start.size), layout.cell_size.astype(np.intp))
+    cells = np.bincount(cell_of_row * width + codes, minlength=layout.cell_start.size * width).reshape(-1, width)
+    for block in range(layout.blocks):
+        here = layout.cell_block == block
+        group, count = layout.cell_group[here], cells[here].astype(np.float64)
+        size = layout.count[:, block]
+        usable = np.minimum(size[pairs.first], size[pairs.second]) >= LEAST_ROWS
+        if not usable.any():
+            continue
+        by_group = np.zeros((layout.groups, width))
+        np.add.at(by_group, group, count)
+        place = np.flatnonzero(usable)
+        i, j = pairs.first[place], pairs.second[place]
+        tables = np.stack([by_group[i], by_group[j]], axis=1)
+        chi2, used = chi_square(tables)
+        df = np.maximum(used - 1, 0.0)
+        p_row, _, _ = _row_p(tables, chi2, df, seed + block)
+        k = np.bincount(group, minlength=layout.groups).astype(np.float64)
+        inflation = _inflation(count, group, by_group, i, j, used)
+        bottom = inflation * np.maximum(df, 1.0)
+        freedom = np.maximum(df * (k[i] + k[j] - 2), 1.0)
+        p = np.where(df > 0, fdtrc(np.maximum(df, 1.0), freedom, chi2 / bottom), 1.0)
+        p = np.where(np.minimum(k[i], k[j]) >= 2, np.maximum(p, p_row), p_row)
+        sizes = np.stack([size[i], size[j]], axis=1)
+        found.append((place, np.full(place.size, block), sizes, p, d_of_v(balanced_v(tables))))
+    if not found:
+        return None
+    pair, blocks, rows, p_value, effect = (np.concatenate(column) for column in zip(*found, strict=True))
+    unknown = np.full(pair.size, np.nan)
+    estimate = Estimate(name="d from Cramér's V", value=effect, low=unknown, high=unknown)
+    return Strata(pair=pair, block=blocks, rows=rows, p_value=p_value, effects=(estimate,))
 
 
 def chi_square(tables: Floats) -> tuple[Floats, Floats]:
@@ -104,6 +167,18 @@ def chi_square(tables: Floats) -> tuple[Floats, Floats]:
     expected = rows * columns / total
     safe = np.where(expected > 0, expected, 1.0)
     return np.sum((tables - expected) ** 2 / safe, axis=(1, 2)), np.sum(columns[:, 0] > 0, axis=1).astype(float)
+
+
+def balanced_v(tables: Floats) -> Floats:
+    """Cramér's V of each 2 × C table with both groups weighing the same.
+
+    V² = ½ Σ_j [(p_1j − p̄_j)² + (p_2j − p̄_j)²]/p̄_j, p̄ the plain mean of the two. The raw V shrinks with the smaller
+    group's share of the rows.
+    """
+    shares = tables / np.maximum(tables.sum(axis=2, keepdims=True), 1.0)
+    middle = shares.mean(axis=1, keepdims=True)
+    parts = np.sum((shares - middle) ** 2, axis=1) / np.where(middle[:, 0] > 0, middle[:, 0], 1.0)
+    return np.asarray(np.sqrt(np.minimum(parts.sum(axis=1) / 2, 1.0)))
 
 
 def d_of_v(v: Floats) -> Floats:
@@ -143,18 +218,24 @@ def _permuted(table: Floats, seen: float, seed: int) -> float:
 
 
 def _design_effect(layout: Layout, by_cluster: Floats, counts: Floats, pairs: Pairs, used: Floats) -> Floats:
+    return _inflation(by_cluster, layout.cluster_group, counts, pairs.first, pairs.second, used)
+
+
+def _inflation(by_cluster: Floats, group: Ints, counts: Floats, i: Ints, j: Ints, used: Floats) -> Floats:
     """max(1, mean_j (1−p_j)·var_j/(p_j(1−p_j)/n)·C/(C−1)), the mean over the C columns in use.
 
-    var_j is the mean over the two groups of s²(cluster proportions)/K, n the harmonic mean of their rows; a
-    first-order correction after Rao & Scott (1984).
+    *by_cluster* are the counts of each cluster (clusters × columns), *group* its group. var_j is the mean over the two
+    groups of s²(cluster proportions)/K, n the harmonic mean of their rows; a first-order correction after Rao & Scott
+    (1984).
     """
-    i, j = pairs.first, pairs.second
-    k = layout.clusters.astype(np.float64)
-    share = by_cluster / by_cluster.sum(axis=1, keepdims=True)
-    centre = layout.clusters_by_group(share.T).T / k[:, None]
-    square = layout.clusters_by_group(((share - centre[layout.cluster_group]) ** 2).T).T
+    k = np.maximum(np.bincount(group, minlength=len(counts)).astype(np.float64), 1.0)
+    share = by_cluster / np.maximum(by_cluster.sum(axis=1, keepdims=True), 1.0)
+    centre, square = np.zeros_like(counts), np.zeros_like(counts)
+    np.add.at(centre, group, share)
+    centre /= k[:, None]
+    np.add.at(square, group, (share - centre[group]) ** 2)
     variance = square / np.maximum(k - 1, 1.0)[:, None] / k[:, None]
-    n = layout.sizes
+    n = np.maximum(counts.sum(axis=1), 1.0)
     harmonic = 2 / (1 / n[i] + 1 / n[j])
     p = (counts[i] + counts[j]) / (n[i] + n[j])[:, None]
     mean_variance = (variance[i] + variance[j]) / 2
@@ -183,8 +264,7 @@ def _bootstrap(
     low, high = np.empty(pairs.first.size), np.empty(pairs.first.size)
     for at, (i, j) in enumerate(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)):
         tables = np.stack([drawn[i], drawn[j]], axis=1)
-        chi2, _ = chi_square(tables)
-        effect = d_of_v(np.sqrt(chi2 / tables.sum(axis=(1, 2))))
+        effect = d_of_v(balanced_v(tables))
         low[at], high[at] = np.quantile(effect, [0.05, 0.95], method="inverted_cdf")
     return low, high
 

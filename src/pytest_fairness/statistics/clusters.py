@@ -1,4 +1,4 @@
-"""The name is the unit of evidence: contrasts of cluster means, intraclass correlation, design effects.
+"""The name is the unit of evidence: contrasts of cluster means, their variance, intraclass correlation.
 
 Repeated calls for one name share whatever the model makes of that name, so they are not independent; a test
 on calls finds differences between any two sets of names. Every contrast here weighs each cluster the same.
@@ -13,17 +13,9 @@ import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from pytest_fairness.statistics.frames import Bools, Floats, Ints
-from pytest_fairness.statistics.layout import Layout
+from pytest_fairness.statistics.pair_cells import PairCells, Pairs, sums
 
 TINY = 1e-12
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pairs:
-    """All pairs of G groups, ``first`` < ``second`` in the order of the labels."""
-
-    first: Ints
-    second: Ints
 
 
 @lru_cache(maxsize=64)
@@ -33,43 +25,6 @@ def all_pairs(groups: int) -> Pairs:
     for side in sides:
         side.flags.writeable = False
     return Pairs(first=sides[0], second=sides[1])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Contrast:
-    """Difference of the two groups' means of cluster means, for each pair (length P).
-
-    ``mean_1``/``mean_2``, ``variance_1``/``variance_2`` (of the cluster means, ddof 1; 0 where there is
-    one) and ``clusters_1``/``clusters_2`` describe the groups; ``error`` is the standard error, NaN where a
-    group has one cluster; ``df`` the degrees of freedom of the test, ``interval_df`` those of intervals.
-    ``paired`` marks pairs with the same clusters on both sides.
-    """
-
-    mean_1: Floats
-    mean_2: Floats
-    variance_1: Floats
-    variance_2: Floats
-    clusters_1: Floats
-    clusters_2: Floats
-    error: Floats
-    df: Floats
-    interval_df: Floats
-    paired: Bools
-
-    @property
-    def difference(self) -> Floats:
-        return self.mean_1 - self.mean_2
-
-    @property
-    def usable(self) -> Bools:
-        """Both groups have at least two clusters."""
-        return np.minimum(self.clusters_1, self.clusters_2) >= 2
-
-    def p_value(self) -> Floats:
-        """Two-sided p of each pair; 1 or 0 where the standard error is 0; NaN where a group has one
-        cluster.
-        """
-        return two_sided_t(self.difference, self.error, self.df)
 
 
 def two_sided_t(difference: Floats, error: Floats, df: Floats) -> Floats:
@@ -91,158 +46,219 @@ def t_quantile(df: Floats, q: float) -> Floats:
     return np.asarray(quantile[at].reshape(np.shape(df)))
 
 
-def partner_sizes(layout: Layout) -> Floats | None:
-    """Rows of each cell that count towards each partner (G × U): 0 in blocks that the partner lacks.
+# ---------------------------------------------------------------- names made of parts
 
-    ``None`` where every group stands in every block and the sizes are those of the cells.
+
+@dataclass(frozen=True, slots=True)
+class NameParts:
+    """The first and the last name of each cluster of a layout, as codes (length C); ``labels`` count the codes."""
+
+    codes: tuple[Ints, ...]
+    labels: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recurrence:
+    """How often parts of names recur, one entry a comparison.
+
+    ``least`` is G* = K²/Σ n_label², the effective number of labels of the part and side that has the fewest (Kish
+    1965); it is K where no part recurs. ``constant`` marks comparisons in which all names of a side share a part that
+    the other side's names do not all have: what that part does cannot be told from what the group does.
     """
-    if layout.complete:
-        return None
-    return np.asarray(layout.cell_size * (layout.count[:, layout.cell_block] > 0))
+
+    least: Floats
+    constant: Bools
 
 
-def cluster_means(layout: Layout, cells: Floats, sizes: Floats | None) -> tuple[Floats, Floats]:
-    """Means over the rows of each cluster towards each partner (G × C), and the rows behind them.
+def recurrence(cells: PairCells, parts: NameParts) -> Recurrence:
+    """G* of each comparison; a part that all names of both sides share is part of the template, and no evidence."""
+    units = cells.units
+    least = units.min(axis=1)
+    constant = np.zeros(cells.comparisons, dtype=np.bool_)
+    for codes, count in zip(parts.codes, parts.labels, strict=True):
+        squares, labels, only = _labels(cells, codes, count)
+        same = (labels[:, 0] == 1) & (labels[:, 1] == 1) & (only[:, 0] == only[:, 1])
+        constant |= ((labels == 1) & (units > 1)).any(axis=1) & ~same
+        several = labels > 1
+        effective = np.where(several, units**2 / np.maximum(squares, 1.0), np.inf).min(axis=1)
+        least = np.minimum(least, effective)
+    return Recurrence(least=least, constant=constant)
 
-    *cells* are sums over cells (G × U), 0 where *sizes* is 0; a cluster without rows has mean 0.
+
+def _labels(cells: PairCells, codes: Ints, count: int) -> tuple[Floats, Floats, Floats]:
+    """Σ n_label², the number of labels and the largest label of each comparison and side (Q × 2 each)."""
+    key = cells.unit_place * count + codes[cells.unit_cluster]
+    held, n = np.unique(key, return_counts=True)
+    place, size = held // count, 2 * cells.comparisons
+    squares = sums(place, n.astype(np.float64) ** 2, size)
+    labels = sums(place, np.ones(place.size), size)
+    largest = np.full(size, -1.0)
+    largest[place] = held % count  # ascending keys: the last one stays
+    return squares.reshape(-1, 2), labels.reshape(-1, 2), largest.reshape(-1, 2)
+
+
+# ---------------------------------------------------------------- variance
+
+
+def variance(cells: PairCells, influence: Floats, parts: NameParts | None = None) -> Floats:
+    """Variance of a contrast of the two sides, from what each unit adds to it (length M, mean 0 on each side).
+
+    The influence of a unit is K times what the contrast moves when the unit counts a little more; for a mean it is
+    the deviation from it, for a jackknifed estimate (K−1)·(mean − estimate without the unit). Sides are independent
+    where no cluster stands on both; where the same clusters do, their influences are added first; where some do, twice
+    their covariance is added (Derrick, Russ, Toher & White 2017, J. Mod. Appl. Stat. Methods 16(1)).
+
+    Where a first or a last name recurs within a side, names that share it are not independent: the variance is
+    first + last − name, and at least the largest of the three (Cameron, Gelbach & Miller 2011, J. Bus. Econ. Stat.
+    29:238). NaN where a side has one unit.
     """
-    rows = layout.by_cluster(layout.cell_size[None, :] if sizes is None else sizes)
-    if layout.cluster_start.size == layout.values.size:
-        return cells, rows  # one row each: its value is its mean
-    return layout.by_cluster(cells) / np.maximum(rows, 1.0), rows
+    units = cells.units
+    paired = cells.paired
+    merged = influence
+    if bool(paired.any()):
+        one = (cells.mate >= 0) & paired[cells.unit_comparison]
+        merged = influence.copy()
+        first = np.flatnonzero(one & (cells.unit_side == 0))
+        merged[first] += influence[cells.mate[first]]
+        merged[one & (cells.unit_side == 1)] = 0.0
+    factor = 1 / np.maximum(units * (units - 1), 1.0)
+    names = np.sum(cells.units_by_side(merged**2) * factor, axis=1)
+    whole = names + _covariance(cells, influence, units)
+    if parts is not None:
+        by_part = [
+            _by_label(cells, merged, units, codes, count)
+            for codes, count in zip(parts.codes, parts.labels, strict=True)
+        ]
+        together = np.sum(by_part, axis=0) - (len(by_part) - 1) * names
+        whole = whole - names + np.maximum.reduce([together, names, *by_part])
+    # What two sides share can outweigh what they do not, but no variance is below 0.
+    return np.where(units.min(axis=1) >= 2, np.maximum(whole, 0.0), np.nan)
 
 
-def contrast(layout: Layout, pairs: Pairs, means: Floats, rows: Floats, scale: float) -> Contrast:
-    """Contrast the cluster *means* of each pair (G × C, see :func:`cluster_means`; 1 × C if alike for all
-    partners).
+def _covariance(cells: PairCells, influence: Floats, units: Floats) -> Floats:
+    """2·n·cov/(K₁K₂) over the n clusters that stand on both sides, where not all do; 0 under two of them."""
+    shared = cells.shared
+    partly = (shared >= 2) & ~cells.paired
+    if not bool(partly.any()):
+        return np.zeros(cells.comparisons)
+    one = np.flatnonzero((cells.mate >= 0) & (cells.unit_side == 0) & partly[cells.unit_comparison])
+    q, x, y = cells.unit_comparison[one], influence[one], influence[cells.mate[one]]
+    n = np.maximum(shared, 2.0)
+    total = [sums(q, values, cells.comparisons) for values in (x, y, x * y)]
+    covariance = (total[2] - total[0] * total[1] / n) / (n - 1)
+    return np.where(partly, 2 * shared * covariance / np.maximum(units[:, 0] * units[:, 1], 1.0), 0.0)
 
-    Equal numbers of clusters: Student's t, df 2K−2. Unequal: SE² = s₁²/K₁ + s₂²/K₂, df of
-    Welch–Satterthwaite if the smaller K ≥ 5, else min(K)−1. The same clusters on both sides: one-sample t
-    on the differences, df K−1. Partly the same: the partially overlapping samples t-test (Derrick, Russ,
-    Toher & White 2017, J. Mod. Appl. Stat. Methods 16(1)), of which both are limits. Differences under
-    *scale* · 1e−12 are rounding and count as 0.
+
+def _by_label(cells: PairCells, influence: Floats, units: Floats, codes: Ints, count: int) -> Floats:
+    """Variance with the labels of one part of the name as the units: L/(L−1)·Σ(sum of a label)²/K² on each side.
+
+    A side on which the part is constant shows nothing of what it does; there the names themselves count.
     """
-    i, j = pairs.first, pairs.second
-    k, mean, variance = _by_group(layout, means, rows)
-    variance = np.where(variance < (TINY * scale) ** 2, 0.0, variance)
-    k1, k2, v1, v2 = k[j, i], k[i, j], variance[j, i], variance[i, j]
-    m1, m2 = mean[j, i], mean[i, j]
-    m2 = np.where(np.abs(m1 - m2) < TINY * scale, m1, m2)
-    a, b = v1 / np.maximum(k1, 1.0), v2 / np.maximum(k2, 1.0)
-    square, df, interval_df = a + b, k1 + k2 - 2, k1 + k2 - 2
+    key = cells.unit_place * count + codes[cells.unit_cluster]
+    held, at = np.unique(key, return_inverse=True)
+    place, size = held // count, 2 * cells.comparisons
+    squares = sums(place, sums(at, influence, held.size) ** 2, size).reshape(-1, 2)
+    labels = np.bincount(place, minlength=size).reshape(-1, 2)
+    found = labels / np.maximum(labels - 1, 1) * squares / np.maximum(units, 1.0) ** 2
+    by_name = cells.units_by_side(influence**2) / np.maximum(units * (units - 1), 1.0)
+    return np.asarray(np.where(labels > 1, found, by_name).sum(axis=1))
+
+
+# ---------------------------------------------------------------- contrasts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contrast:
+    """Difference of the two sides' means of unit means, for each comparison (length Q).
+
+    ``mean`` (Q × 2) and ``units`` (Q × 2) describe the sides, ``error`` is the standard error, NaN where a side has
+    one unit, ``df`` the degrees of freedom, and ``unit_mean`` (M) what the means are taken of.
+    """
+
+    mean: Floats
+    units: Floats
+    error: Floats
+    df: Floats
+    unit_mean: Floats
+
+    @property
+    def difference(self) -> Floats:
+        return np.asarray(self.mean[:, 0] - self.mean[:, 1])
+
+    @property
+    def p_value(self) -> Floats:
+        """Two-sided p; 1 or 0 where the standard error is 0; NaN where a side has one unit."""
+        return two_sided_t(self.difference, self.error, self.df)
+
+    @property
+    def t(self) -> Floats:
+        """The statistic; infinite for a difference without error, 0 where there is no error to be had."""
+        error = np.nan_to_num(self.error)
+        safe = np.where(error > 0, error, 1.0)
+        difference = self.difference
+        return np.where(error > 0, difference / safe, np.where(difference == 0, 0.0, np.copysign(np.inf, difference)))
+
+
+def contrast(cells: PairCells, values: Floats, scale: float, parts: NameParts | None = None) -> Contrast:
+    """Contrast the unit means of *values* (sums over cells, length E) between the sides of each comparison.
+
+    Equal numbers of units: Student's t, df 2K−2. Unequal: SE² = s₁²/K₁ + s₂²/K₂, df of Welch–Satterthwaite if the
+    smaller K ≥ 5, else min(K)−1. The same clusters on both sides: one-sample t on the differences, df K−1. Partly the
+    same: the partially overlapping samples t-test, of which both are limits. Where parts of names recur: see
+    :func:`variance`, and df at most 2·G*−2 (G*−1 where paired). Differences under *scale* · 1e−12 are rounding and
+    count as 0.
+    """
+    unit_mean = cells.by_unit(values) / np.maximum(cells.by_unit(cells.size), 1.0)
+    units = cells.units
+    mean = cells.units_by_side(unit_mean) / np.maximum(units, 1.0)
+    mean[:, 1] = np.where(np.abs(mean[:, 0] - mean[:, 1]) < TINY * scale, mean[:, 0], mean[:, 1])
+    deviation = unit_mean - mean.ravel()[cells.unit_place]
+    sign = np.where(cells.unit_side == 0, 1.0, -1.0)
+    square = variance(cells, sign * deviation, parts)
+    square = np.where(square < (TINY * scale) ** 2, 0.0, square)  # NaN stays
+    spread = cells.units_by_side(deviation**2) / np.maximum(units - 1, 1.0)
+    spread = np.where(spread < (TINY * scale) ** 2, 0.0, spread)
+    df = degrees_of_freedom(cells, spread / np.maximum(units, 1.0))
+    if parts is not None:
+        least = recurrence(cells, parts).least
+        df = np.minimum(df, np.where(cells.paired, least - 1, 2 * least - 2))
+    return Contrast(mean=mean, units=units, error=np.sqrt(square), df=df, unit_mean=unit_mean)
+
+
+def degrees_of_freedom(cells: PairCells, error: Floats) -> Floats:
+    """Of the difference of two sides whose means have the squared errors *error* (Q × 2); see :func:`contrast`."""
+    units = cells.units
+    k1, k2 = units[:, 0], units[:, 1]
+    df = k1 + k2 - 2
     unequal = k1 != k2
-    if bool(np.any(unequal)):
-        df = np.where(unequal, _unequal_df(a, b, k1, k2), df)
-    paired = np.zeros(i.size, dtype=np.bool_)
-    if layout.shared:
-        for p in range(i.size):
-            shared = _shared(layout, means, rows, int(i[p]), int(j[p]))
-            if shared is None:
-                continue
-            x, y = shared
-            n, na, nb = x.size, float(k1[p]) - x.size, float(k2[p]) - x.size
-            if na == nb == 0:
-                d = x - y
-                square[p] = float(np.var(d, ddof=1)) / n if n > 1 else np.nan
-                df[p] = interval_df[p] = n - 1
-                paired[p] = True
-            elif n >= 2:
-                covariance = float(np.cov(x, y)[0, 1])
-                square[p] = max(square[p] - 2 * n * covariance / (k1[p] * k2[p]), 0.0)
-                welch = float(_welch(a[p : p + 1], b[p : p + 1], k1[p : p + 1], k2[p : p + 1])[0])
-                df[p] = interval_df[p] = (n - 1) + (welch - n + 1) / (na + nb + 2 * n) * (na + nb)
-        square = np.where(square < (TINY * scale) ** 2, 0.0, square)
-    error = np.where(np.minimum(k1, k2) >= 2, np.sqrt(square), np.nan)
-    return Contrast(
-        mean_1=m1, mean_2=m2, variance_1=v1, variance_2=v2, clusters_1=k1, clusters_2=k2,
-        error=error, df=df, interval_df=interval_df, paired=paired,
-    )  # fmt: skip
+    overlap = (cells.shared > 0) & ~cells.paired & (cells.shared >= 2)
+    if bool(np.any(unequal)) or bool(np.any(overlap)):
+        bottom = np.sum(error**2 / np.maximum(units - 1, 1.0), axis=1)
+        welch = np.where(bottom > 0, error.sum(axis=1) ** 2 / np.where(bottom > 0, bottom, 1.0), df)
+        smaller = np.minimum(k1, k2)
+        df = np.where(unequal, np.where(smaller >= 5, welch, smaller - 1), df)
+        alone = k1 + k2 - 2 * cells.shared
+        partly = (cells.shared - 1) + (welch - cells.shared + 1) / np.maximum(k1 + k2, 1.0) * alone
+        df = np.where(overlap, partly, df)
+    return np.where(cells.paired, k1 - 1, df)
 
 
-def _by_group(layout: Layout, means: Floats, rows: Floats) -> tuple[Floats, Floats, Floats]:
-    """Number, mean and variance (ddof 1) of the cluster means of each group towards each partner (G × G)."""
-    groups = layout.groups
-    if bool(np.all(rows > 0)):
-        k = np.broadcast_to(layout.clusters.astype(np.float64), (means.shape[0], groups))
-        mean = layout.clusters_by_group(means) / k
-        squares = _squared_deviations(layout, means, mean, None)
-    else:
-        present = np.broadcast_to(rows > 0, means.shape).astype(np.float64)
-        k = layout.clusters_by_group(present)
-        mean = layout.clusters_by_group(means * present) / np.maximum(k, 1.0)
-        squares = _squared_deviations(layout, means, mean, present)
-    variance = squares / np.maximum(k - 1, 1.0)
-    whole = (groups, groups)
-    return np.broadcast_to(k, whole), np.broadcast_to(mean, whole), np.broadcast_to(variance, whole)
+def intraclass(cells: PairCells, values: Floats, squares: Floats) -> tuple[Floats, Floats]:
+    """ANOVA intraclass correlation of each comparison and side, and mean rows a unit (Q × 2 each).
 
-
-def _squared_deviations(layout: Layout, means: Floats, centre: Floats, present: Floats | None) -> Floats:
-    """Σ(mean − centre)² over the clusters of each group (as *centre*), those *present* only.
-
-    Where there are partners, group by group: the clusters of a group lie together, and no temporary as large as
-    *means* leaves the cache.
+    *values* and *squares* are sums over each cell (E). ICC = (MSB − MSW)/(MSB + (n₀−1)·MSW) with n₀ =
+    (N − Σn_c²/N)/(K−1) (Donner 1986); NaN where a side has one unit or no unit has two rows.
     """
-    if means.shape[0] == 1:
-        deviation = means - centre[:, layout.cluster_group]
-        return layout.clusters_by_group(deviation**2 if present is None else deviation**2 * present)
-    squares = np.empty(centre.shape)
-    for g in range(layout.groups):
-        here = layout.clusters_of(g)
-        deviation = means[:, here] - centre[:, g, None]
-        if present is not None:
-            deviation *= present[:, here]
-        np.einsum("pc,pc->p", deviation, deviation, out=squares[:, g])
-    return squares
-
-
-def _welch(a: Floats, b: Floats, k1: Floats, k2: Floats) -> Floats:
-    """Welch–Satterthwaite; K₁+K₂−2 where neither side varies."""
-    bottom = a**2 / np.maximum(k1 - 1, 1.0) + b**2 / np.maximum(k2 - 1, 1.0)
-    return np.where(bottom > 0, (a + b) ** 2 / np.where(bottom > 0, bottom, 1.0), k1 + k2 - 2)
-
-
-def _unequal_df(a: Floats, b: Floats, k1: Floats, k2: Floats) -> Floats:
-    smaller = np.minimum(k1, k2)
-    return np.where(smaller >= 5, _welch(a, b, k1, k2), smaller - 1)
-
-
-def _shared(layout: Layout, means: Floats, rows: Floats, i: int, j: int) -> tuple[Floats, Floats] | None:
-    """Means of the clusters that stand in both groups, in the same order; ``None`` if there are none."""
-    at_i, at_j = layout.clusters_of(i), layout.clusters_of(j)
-    rows_i, rows_j = (rows[0], rows[0]) if rows.shape[0] == 1 else (rows[j], rows[i])
-    in_i, in_j = rows_i[at_i] > 0, rows_j[at_j] > 0
-    label_i, label_j = layout.cluster_label[at_i][in_i], layout.cluster_label[at_j][in_j]
-    _, x, y = np.intersect1d(label_i, label_j, assume_unique=True, return_indices=True)
-    if x.size == 0:
-        return None
-    towards_j, towards_i = (means[0], means[0]) if means.shape[0] == 1 else (means[j], means[i])
-    return towards_j[at_i][in_i][x], towards_i[at_j][in_j][y]
-
-
-def intraclass(
-    layout: Layout, cells_within: Floats, cells: Floats, sizes: Floats | None, pairs: Pairs
-) -> tuple[Floats, Floats, Floats, Floats]:
-    """ANOVA intraclass correlation of each group of each pair, and mean rows a cluster (each length P).
-
-    *cells_within* are sums of squares of a cell's rows about 0 (G × U), *cells* sums of the same values (G
-    × U). ICC = (MSB − MSW)/(MSB + (n₀−1)·MSW) with n₀ = (N − Σn_c²/N)/(K−1) (Donner 1986); NaN where a
-    group has one cluster or no cluster has two rows.
-    """
-    means, rows = cluster_means(layout, cells, sizes)
-    within = layout.clusters_by_group(layout.by_cluster(cells_within) - rows * means**2)
-    total = layout.clusters_by_group(np.broadcast_to(rows, means.shape))
-    squares = layout.clusters_by_group(np.broadcast_to(rows**2, means.shape))
-    k = layout.clusters_by_group(np.broadcast_to((rows > 0).astype(np.float64), means.shape))
-    grand = layout.clusters_by_group(rows * means) / np.maximum(total, 1.0)
-    between = layout.clusters_by_group(rows * (means - grand[:, layout.cluster_group]) ** 2)
-    known = (k >= 2) & (total > k)
-    msb = between / np.maximum(k - 1, 1.0)
-    msw = np.maximum(within, 0.0) / np.maximum(total - k, 1.0)
-    n0 = (total - squares / np.maximum(total, 1.0)) / np.maximum(k - 1, 1.0)
+    rows, total = cells.by_unit(cells.size), cells.side_rows
+    units = cells.units
+    mean = cells.by_unit(values) / np.maximum(rows, 1.0)
+    within = cells.units_by_side(cells.by_unit(squares) - rows * mean**2)
+    grand = cells.units_by_side(rows * mean) / np.maximum(total, 1.0)
+    between = cells.units_by_side(rows * (mean - grand.ravel()[cells.unit_place]) ** 2)
+    known = (units >= 2) & (total > units)
+    msb = between / np.maximum(units - 1, 1.0)
+    msw = np.maximum(within, 0.0) / np.maximum(total - units, 1.0)
+    n0 = (total - cells.units_by_side(rows**2) / np.maximum(total, 1.0)) / np.maximum(units - 1, 1.0)
     bottom = msb + (n0 - 1) * msw
     known &= bottom > 0
-    icc = np.where(known, (msb - msw) / np.where(known, bottom, 1.0), np.nan)
-    whole = (layout.groups, layout.groups)
-    icc, per = np.broadcast_to(icc, whole), np.broadcast_to(total / np.maximum(k, 1.0), whole)
-    i, j = pairs.first, pairs.second
-    return icc[j, i], icc[i, j], per[j, i], per[i, j]
+    return np.where(known, (msb - msw) / np.where(known, bottom, 1.0), np.nan), total / np.maximum(units, 1.0)

@@ -1,122 +1,84 @@
-"""What one metric says about every pair of groups: the shape that all kinds of outcome come in."""
+"""What one outcome says about every pair of groups: the shape that all kinds of outcome come in."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from pytest_fairness.statistics.clusters import Contrast, Pairs, intraclass, t_quantile
-from pytest_fairness.statistics.frames import Bools, Floats
+from pytest_fairness.statistics.frames import Bools, Floats, Ints
+from pytest_fairness.statistics.jackknife import reach
 from pytest_fairness.statistics.layout import Layout
+from pytest_fairness.statistics.pair_cells import Pairs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """An effect on the d scale, positive where the first group is higher, with its 90 % interval; one entry a pair."""
+
+    name: str
+    value: Floats
+    low: Floats
+    high: Floats
+
+
+def estimate(name: str, value: Floats, error: Floats, df: Floats) -> Estimate:
+    """θ ± t·SE; from −∞ to ∞ where there is no error to be had."""
+    half = reach(error, df)
+    return Estimate(name=name, value=value, low=value - half, high=value + half)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strata:
+    """Each block by itself, T entries: the ``pair`` (its place), the ``block``, rows of both groups (T × 2), p and the
+    effects within it."""
+
+    pair: Ints
+    block: Ints
+    rows: Floats
+    p_value: Floats
+    effects: tuple[Estimate, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """Arrays of length P, one entry a pair.
+    """Arrays of length P, one entry a pair; ``rows`` and ``clusters`` are P × 2.
 
-    ``p_value`` is max(p_row, p_cluster), or p_row alone where ``labels`` (a group has one cluster,
-    p_cluster NaN). ``effect`` with its 90 % interval ``low``–``high`` is on the d scale, positive where the
-    first group is higher. ``difference`` with its 90 % interval is in the outcome's own unit. ``ragged`` is
-    the share of a pair's rows in blocks that lack a group, ``constant`` whether neither group varies.
-    ``icc`` and ``per_cluster`` feed the minimum detectable effect. ``beside`` holds what is reported and
-    decides nothing, ``omnibus`` what is said of all groups together; ``statistic`` names and gives the row
+    ``p_value`` is max(p_row, p_cluster), or p_row alone where ``labels`` (a group has one cluster, p_cluster NaN);
+    ``df`` are the degrees of freedom of the clusters. ``effects`` are one or two on the d scale. ``difference`` with
+    its 90 % interval is in the outcome's own unit, ``error`` its standard error by t on the cluster means. ``ragged``
+    is the share of a pair's rows in blocks that lack a group, ``constant`` whether neither group varies.
+    ``part_clusters`` is G*, the effective number of the first or last names, and ``part_constant`` whether a group's
+    names all share one. ``icc`` and ``per_cluster`` feed the minimum detectable effect. ``beside`` holds what is
+    reported and decides nothing, ``omnibus`` what is true of all groups together; ``statistic`` names and gives the row
     test's statistic.
     """
 
     pairs: Pairs
     test: tuple[str, ...]
-    effect_name: str
     p_row: Floats
     p_cluster: Floats
     p_value: Floats
-    effect: Floats
-    low: Floats
-    high: Floats
+    df: Floats
+    effects: tuple[Estimate, ...]
     difference: Floats
+    error: Floats
     difference_low: Floats
     difference_high: Floats
-    clusters_1: Floats
-    clusters_2: Floats
+    rows: Floats
+    clusters: Floats
     labels: Bools
     ragged: Floats
     constant: Bools
+    part_clusters: Floats
+    part_constant: Bools
     icc: Floats
     per_cluster: Floats
     statistic: tuple[str, Floats]
     beside: Mapping[str, Floats]
-    omnibus: Mapping[str, float]
-
-
-@dataclass(frozen=True, slots=True)
-class Likeness:
-    """How alike rows of one cluster are: the ICC in each group and on average, and rows a cluster; one entry a pair."""
-
-    icc_1: Floats
-    icc_2: Floats
-    icc: Floats
-    per_cluster: Floats
-
-    @property
-    def told(self) -> dict[str, Floats]:
-        """What is reported of it."""
-        return {"icc_1": self.icc_1, "icc_2": self.icc_2, "icc": self.icc}
-
-
-def likeness(layout: Layout, squares: Floats, cells: Floats, sizes: Floats | None, pairs: Pairs) -> Likeness:
-    """From the sums and sums of squares of each cell; NaN, and one row a cluster, where rows stand for themselves."""
-    if layout.own_rows:
-        nothing = np.full(pairs.first.size, np.nan)
-        return Likeness(nothing, nothing, nothing, np.ones(nothing.size))
-    first, second, per_1, per_2 = intraclass(layout, squares, cells, sizes, pairs)
-    known = (~np.isnan(first)).astype(np.float64) + ~np.isnan(second)
-    total = np.nan_to_num(first) + np.nan_to_num(second)
-    return Likeness(first, second, np.where(known > 0, total / np.maximum(known, 1.0), np.nan), (per_1 + per_2) / 2)
-
-
-def compared(
-    layout: Layout,
-    pairs: Pairs,
-    contrast: Contrast,
-    half: Floats,
-    *,
-    test: tuple[str, ...],
-    p_values: tuple[Floats, Floats],
-    effect_name: str,
-    effect: tuple[Floats, Floats, Floats],
-    constant: Bools,
-    alike: Likeness,
-    statistic: tuple[str, Floats],
-    beside: Mapping[str, Floats],
-    omnibus: Mapping[str, float],
-) -> Comparison:
-    """A comparison whose difference is *contrast* ± *half*, from p of rows and clusters, and effect, low and high."""
-    p_row, p_cluster = p_values
-    return Comparison(
-        pairs=pairs,
-        test=test,
-        effect_name=effect_name,
-        p_row=p_row,
-        p_cluster=p_cluster,
-        p_value=combine(p_row, p_cluster),
-        effect=effect[0],
-        low=effect[1],
-        high=effect[2],
-        difference=contrast.difference,
-        difference_low=contrast.difference - half,
-        difference_high=contrast.difference + half,
-        clusters_1=contrast.clusters_1,
-        clusters_2=contrast.clusters_2,
-        labels=np.isnan(p_cluster),
-        ragged=ragged_share(layout, pairs),
-        constant=constant,
-        icc=alike.icc,
-        per_cluster=alike.per_cluster,
-        statistic=statistic,
-        beside=beside,
-        omnibus=omnibus,
-    )
+    omnibus: Mapping[str, float] = field(default_factory=dict)
+    strata: Strata | None = None
 
 
 def ragged_share(layout: Layout, pairs: Pairs) -> Floats:
@@ -138,19 +100,67 @@ def combine(p_row: Floats, p_cluster: Floats) -> Floats:
     return np.where(np.isnan(p_cluster), p_row, np.maximum(p_row, np.nan_to_num(p_cluster, nan=0.0)))
 
 
-def interval(contrast: Contrast, row_error: Floats, row_df: Floats, confidence: float = 0.90) -> Floats:
-    """Half-width of the interval of the contrast.
+def with_labels(names: Comparison, rows: Comparison, labels: Bools) -> Comparison:
+    """*names*, but for the pairs where a group is one label: there what *rows* has, with each row its own cluster."""
 
-    From the clusters; where a group has only one, from the rows: such a result is about those labels.
-    """
-    rows = np.isnan(contrast.error)
-    error = np.where(rows, row_error, np.nan_to_num(contrast.error))
-    df = np.where(rows, row_df, contrast.interval_df)
-    quantile = t_quantile(df, 0.5 + confidence / 2)
-    return np.where(error > 0, quantile * np.where(error > 0, error, 1.0), 0.0)
+    def take(one: Floats, other: Floats) -> Floats:
+        return np.where(labels.reshape(-1, *[1] * (one.ndim - 1)), other, one)
+
+    nothing = np.full(labels.size, np.nan)
+    return Comparison(
+        pairs=names.pairs,
+        test=tuple(
+            other if alone else one for one, other, alone in zip(names.test, rows.test, labels.tolist(), strict=True)
+        ),
+        p_row=take(names.p_row, rows.p_row),
+        p_cluster=take(names.p_cluster, nothing),
+        p_value=take(names.p_value, rows.p_row),
+        df=take(names.df, rows.df),
+        effects=tuple(
+            Estimate(
+                name=one.name,
+                value=take(one.value, other.value),
+                low=take(one.low, other.low),
+                high=take(one.high, other.high),
+            )
+            for one, other in zip(names.effects, rows.effects, strict=True)
+        ),
+        difference=take(names.difference, rows.difference),
+        error=take(names.error, rows.error),
+        difference_low=take(names.difference_low, rows.difference_low),
+        difference_high=take(names.difference_high, rows.difference_high),
+        rows=take(names.rows, rows.rows),
+        clusters=names.clusters,
+        labels=labels,
+        ragged=names.ragged,
+        constant=names.constant,
+        part_clusters=names.part_clusters,
+        part_constant=names.part_constant,
+        icc=names.icc,
+        per_cluster=names.per_cluster,
+        statistic=(names.statistic[0], take(names.statistic[1], rows.statistic[1])),
+        beside={key: take(values, rows.beside[key]) for key, values in names.beside.items()},
+        omnibus=names.omnibus,
+        strata=None
+        if names.strata is None or rows.strata is None
+        else _labelled_strata(names.strata, rows.strata, labels),
+    )
 
 
-def ratio_or_infinite(top: Floats, bottom: Floats) -> Floats:
-    """top/bottom; where bottom is 0: 0 for top 0, else ±∞."""
-    safe = np.where(bottom > 0, bottom, 1.0)
-    return np.where(bottom > 0, top / safe, np.where(top == 0, 0.0, np.copysign(np.inf, top)))
+def _labelled_strata(names: Strata, rows: Strata, labels: Bools) -> Strata:
+    """The strata of pairs of labels from *rows*, those of all others from *names*."""
+    one, other = ~labels[names.pair], labels[rows.pair]
+
+    def join(first: Floats, second: Floats) -> Floats:
+        return np.concatenate([first[one], second[other]])
+
+    return Strata(
+        pair=np.concatenate([names.pair[one], rows.pair[other]]),
+        block=np.concatenate([names.block[one], rows.block[other]]),
+        rows=join(names.rows, rows.rows),
+        p_value=join(names.p_value, rows.p_value),
+        effects=tuple(
+            Estimate(name=a.name, value=join(a.value, b.value), low=join(a.low, b.low), high=join(a.high, b.high))
+            for a, b in zip(names.effects, rows.effects, strict=True)
+        ),
+    )

@@ -21,6 +21,7 @@ Bools: TypeAlias = "NDArray[np.bool_]"
 
 DEFAULT_CLUSTER = "name"
 DEFAULT_BLOCK = "template"
+NAME_PARTS = ("first_name", "last_name")
 _CELL_COLUMNS = ("cell", "arm", "endpoint", DEFAULT_BLOCK)
 """Columns that, where present, tell apart trials of the same name and template that are not repetitions."""
 
@@ -37,25 +38,34 @@ class Coded:
 class Design:
     """Who stands where: one entry a row of the frame.
 
-    ``clusters`` and ``blocks`` count the labels of the codes; ``cluster_name``/``block_name`` are the
-    columns, or ``None`` where each row is its own cluster, or all rows are one block. ``refused`` and
-    ``undetermined`` are all False where the frame has no such column; ``has_refusals`` says whether it has.
+    ``clusters`` counts the labels of its codes, ``block_labels`` are those of the blocks;
+    ``cluster_name``/``block_name`` are the columns, or ``None`` where each row is its own cluster, or all rows are one
+    block. ``refused`` and ``undetermined`` are all False where the frame has no such column; ``has_refusals`` says
+    whether it has.
     """
 
     group: Coded
     cluster: Ints
     clusters: int
     block: Ints
-    blocks: int
+    block_labels: tuple[str, ...]
     refused: Bools
     undetermined: Bools
     has_refusals: bool
     cluster_name: str | None
     block_name: str | None
+    parts: tuple[Coded, ...] = ()
+    """First and last name of each cluster (one code a label of the clusters), where names have both."""
+    copy: Bools | None = None
+    """Rows whose reply is that of an earlier repetition of the same cell; None where the replies are not known."""
 
     @property
     def rows(self) -> int:
         return self.group.codes.size
+
+    @property
+    def blocks(self) -> int:
+        return len(self.block_labels)
 
 
 def row_name(frame: pd.DataFrame, position: int) -> str:
@@ -160,12 +170,14 @@ def read_design(
         cluster=np.arange(len(frame)) if clusters is None else clusters.codes,
         clusters=len(frame) if clusters is None else len(clusters.labels),
         block=np.zeros(len(frame), dtype=np.intp) if blocks is None else blocks.codes,
-        blocks=1 if blocks is None else max(len(blocks.labels), 1),
+        block_labels=("",) if blocks is None else blocks.labels or ("",),
         refused=flags(frame, "refused"),
         undetermined=flags(frame, "undetermined"),
         has_refusals="refused" in frame.columns,
         cluster_name=None if clusters is None else cluster,
         block_name=block,
+        parts=() if clusters is None or cluster != DEFAULT_CLUSTER else _parts(frame, clusters),
+        copy=_copies(frame, group, clusters, blocks) if clusters is not None else None,
     )
     if clusters is not None:
         _require_distinct(frame, design)
@@ -194,6 +206,46 @@ def _clusters(frame: pd.DataFrame, cluster: str | None, group: Coded) -> Coded |
         # A design without names conveys the group by one label: that label is the one cluster of its group.
         return group
     return code(frame, cluster, "cluster")
+
+
+def _parts(frame: pd.DataFrame, clusters: Coded) -> tuple[Coded, ...]:
+    """First and last name of each cluster: of the columns that hold them, else the first and last word of its name.
+
+    Nothing where a name has one word only, or holds a digit: "candidate 3" is a label, not a name of two parts.
+    """
+    first_row = np.zeros(len(clusters.labels), dtype=np.intp)
+    first_row[clusters.codes[::-1]] = np.arange(len(frame) - 1, -1, -1)
+    if all(column in frame.columns for column in NAME_PARTS):
+        columns = [frame[column].to_numpy(dtype=object)[first_row] for column in NAME_PARTS]
+        if not all(isinstance(value, str) and value for column in columns for value in column):
+            return ()
+        found = [column.tolist() for column in columns]
+    else:
+        words = [label.split() for label in clusters.labels]
+        if any(len(name) < 2 or any(character.isdigit() for word in name for character in word) for name in words):
+            return ()
+        found = [[name[0] for name in words], [name[-1] for name in words]]
+    return tuple(_coded(part) for part in found)
+
+
+def _coded(values: Sequence[str]) -> Coded:
+    labels, codes = np.unique(np.array(values, dtype=object).astype(str), return_inverse=True)
+    return Coded(codes=codes.astype(np.intp), labels=tuple(labels.tolist()))
+
+
+def _copies(frame: pd.DataFrame, group: Coded, clusters: Coded, blocks: Coded | None) -> Bools | None:
+    """Rows with the reply of an earlier row of the same group, cluster and block; asked for only where a group has one
+    cluster: elsewhere the clusters see to copies."""
+    if "reply" not in frame.columns:
+        return None
+    key = group.codes * len(clusters.labels) + clusters.codes
+    if np.bincount(np.unique(key) // len(clusters.labels), minlength=len(group.labels)).min() > 1:
+        return None
+    if blocks is not None:
+        key = key * len(blocks.labels) + blocks.codes
+    reply = _factorize(frame["reply"])[0]
+    table = pd.DataFrame({"cell": key, "reply": reply})
+    return np.asarray(table.duplicated().to_numpy() & (reply >= 0))
 
 
 def _require_distinct(frame: pd.DataFrame, design: Design) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from pytest_fairness.model import GroupResult, OutcomeKind
 from pytest_fairness.statistics.clusters import t_quantile
 from pytest_fairness.statistics.frames import Floats, Ints
-from pytest_fairness.statistics.layout import Layout, distinct_sizes
+from pytest_fairness.statistics.layout import Layout
 from pytest_fairness.statistics.proportions import wilson
 from pytest_fairness.statistics.shift import medians_in_place
 
@@ -29,10 +29,10 @@ def describe_groups(
     """One result a label. *present* holds the labels' codes that have scored rows, in the layout's order; the
     counts have one entry a label."""
     mean = low = high = spread = np.full(present.size, np.nan)
-    distinct = clusters = [0] * present.size
+    clusters = [0] * present.size
     if layout is not None:
         mean, low, high, spread = summarise(layout, kind)
-        distinct, clusters = distinct_sizes(layout).tolist(), layout.clusters.tolist()
+        clusters = layout.clusters.tolist()
     place = {int(code): at for at, code in enumerate(present)}
     results = []
     for code, label in enumerate(labels):
@@ -48,7 +48,6 @@ def describe_groups(
             GroupResult(
                 group=label,
                 n=n,
-                n_distinct=0 if at is None else distinct[at],
                 clusters=0 if at is None else clusters[at],
                 value=_finite(mean, at, scored),
                 low=_finite(low, at, scored),

@@ -67,6 +67,11 @@ class Layout:
         return bool(np.all(self.count > 0))
 
     @property
+    def cell_cluster(self) -> Ints:
+        """The place of each cell's cluster, length U."""
+        return np.repeat(np.arange(self.cluster_start.size), np.diff(self.cluster_start, append=self.cell_start.size))
+
+    @property
     def row_group(self) -> Ints:
         return np.repeat(np.arange(self.groups), self.sizes.astype(np.intp))
 
@@ -148,37 +153,8 @@ def _starts(sorted_codes: Ints) -> Ints:
     return np.concatenate([np.zeros(1, dtype=np.intp), changes])
 
 
-def distinct_sizes(layout: Layout) -> Ints:
-    """Rows of each group once a cell's repetitions, where all alike, count once (length G)."""
-    if layout.cell_start.size == layout.values.size:
-        return layout.sizes.astype(np.intp)
-    alike = identical_cells(layout)
-    sizes = np.where(alike, 1.0, layout.cell_size)
-    return np.asarray(layout.by_group(sizes), dtype=np.intp)
-
-
 def identical_cells(layout: Layout) -> Bools:
     """Which cells hold one value only."""
     low = np.minimum.reduceat(layout.values, layout.cell_start)
     high = np.maximum.reduceat(layout.values, layout.cell_start)
     return np.asarray(low == high)
-
-
-def without_copies(layout: Layout) -> Layout | None:
-    """The layout with each cell's repetitions counted once, if every cell repeats itself exactly.
-
-    Copies (a model at temperature 0) are no evidence. Where groups have two clusters or more the cluster
-    test sees to that; where a group has only one, it cannot, and the copies go. ``None`` where there is
-    nothing to drop.
-    """
-    if layout.cell_start.size == layout.values.size or not bool(np.all(identical_cells(layout))):
-        return None
-    return lay_out(
-        layout.values[layout.cell_start] + layout.reference,
-        layout.cell_group,
-        np.repeat(layout.cluster_label, np.diff(layout.cluster_start, append=layout.cell_start.size)),
-        layout.cell_block,
-        groups=layout.groups,
-        blocks=layout.blocks,
-        own_rows=layout.own_rows,
-    )

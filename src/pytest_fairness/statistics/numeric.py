@@ -1,5 +1,5 @@
-"""Numeric, ordinal and narrative outcomes: van Elteren, cluster means of aligned ranks, Hedges g, d of
-Cliff's δ.
+"""Numeric, narrative and ordinal outcomes: van Elteren and t on cluster means of aligned ranks; the effects with their
+jackknifed intervals; and beside them what the plain recipe makes of the same rows.
 """
 
 from __future__ import annotations
@@ -7,123 +7,221 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import chdtrc, ndtr, ndtri
+from scipy.special import chdtrc, ndtr
 
 from pytest_fairness.model import OutcomeKind
-from pytest_fairness.statistics.clusters import (
-    TINY,
-    Contrast,
-    Pairs,
-    cluster_means,
-    contrast,
-    partner_sizes,
-)
+from pytest_fairness.statistics.clusters import TINY, Contrast, NameParts, contrast, intraclass, recurrence
 from pytest_fairness.statistics.comparison import (
     Comparison,
-    compared,
+    Estimate,
+    Strata,
+    combine,
+    estimate,
     extremes,
-    interval,
-    likeness,
-    ratio_or_infinite,
+    ragged_share,
 )
+from pytest_fairness.statistics.cumulative_odds import cumulative_odds
 from pytest_fairness.statistics.frames import Bools, Floats, Ints
-from pytest_fairness.statistics.layout import Layout
-from pytest_fairness.statistics.moments import Moments, aligned_values, pooled_variance, read_moments, standardiser
+from pytest_fairness.statistics.jackknife import reach, removals
+from pytest_fairness.statistics.layout import Layout, lay_out
+from pytest_fairness.statistics.pair_cells import PairCells, Pairs, pair_cells
 from pytest_fairness.statistics.ranks import RankSums, ascending, kruskal_wallis, mann_whitney, rank_sums, u_statistics
+from pytest_fairness.statistics.scores import (
+    Effect,
+    Moments,
+    Ranked,
+    Standardised,
+    hedges_correction,
+    rank_effect,
+    read_moments,
+    standardise,
+)
 from pytest_fairness.statistics.shift import hodges_lehmann
+
+LEAST_ROWS = 5
+"""Rows of both groups from which a template is tested alone: with fewer, no p under .01 is to be had."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Ranked:
+class _Inner:
+    """One pass over comparisons: of pairs of groups, or of pairs within a block."""
+
     z: Floats
     p_row: Floats
-    delta: Floats
-    contrast: Contrast
+    ranks: Contrast
+    raw: Standardised
+    ranked: Ranked
+    effects: tuple[Estimate, ...]
 
 
-def compare_scores(layout: Layout, pairs: Pairs, kind: OutcomeKind) -> Comparison:
+def compare_scores(
+    layout: Layout, pairs: Pairs, kind: OutcomeKind, parts: NameParts | None = None, *, alike: bool = False
+) -> Comparison:
     """Compare every pair of groups on a score.
 
-    The effect is Hedges g for a numeric outcome, and for ordinal and narrative ones d from Cliff's δ with the
-    interval of g, widened where it would not hold d.
+    ``effects`` are Hedges g and d of Cliff's δ; of an ordinal outcome the cumulative odds ratio alone. *alike*: the
+    cells of the layout hold equal rows, each its own cluster.
     """
-    sizes = partner_sizes(layout)
+    cells = pair_cells(layout, pairs, alike=alike)
     order = ascending(layout)
     blocked = rank_sums(layout, order, blocked=True)
-    u = u_statistics(layout.by_group(blocked.below), layout.sizes) if layout.blocks == 1 else None
-    ranked = _van_elteren(layout, pairs, blocked, sizes)
     scale = max(float(np.max(np.abs(layout.values))), 1e-300)
     moments = read_moments(layout, scale)
-    if layout.blocks == 1:
-        # Whatever is taken from both groups alike cancels: nothing depends on the partner.
-        cells, squares = layout.by_cell(layout.values)[None, :], layout.by_cell(layout.values**2)[None, :]
-        raw = contrast(layout, pairs, *cluster_means(layout, cells, None), scale)
-    else:
-        cells, squares = aligned_values(layout, moments, sizes)
-        raw = contrast(layout, pairs, *cluster_means(layout, cells, sizes), scale)
-    spread = standardiser(layout, pairs, moments, scale)
-    n1, n2, s = spread.n1, spread.n2, spread.sd
-    row_df = n1 + n2 - 2
-    row_error = s * np.sqrt(1 / np.maximum(n1, 1.0) + 1 / np.maximum(n2, 1.0))
-    half = interval(raw, row_error, row_df)
-    small_sample = hedges_correction(spread.df)
-    g = ratio_or_infinite(small_sample * raw.difference, s)
-    low = ratio_or_infinite(small_sample * (raw.difference - half), s)
-    high = ratio_or_infinite(small_sample * (raw.difference + half), s)
+    test = _Scores(layout, blocked, moments, kind, scale, parts)
+    whole = test.compare(cells, _van_elteren_variance(layout, pairs, blocked).ravel())
 
     least, most = extremes(layout)
     still = least == most
     constant = still[pairs.first] & still[pairs.second]
-    effect, name = g, "Hedges g"
-    if kind is not OutcomeKind.NUMERIC:
-        effect, name = _d_of_delta(ranked.delta, n1, n2), "d from Cliff's δ"
-        effect = np.where(constant & (raw.difference != 0), g, effect)
-        low, high = np.minimum(low, effect), np.maximum(high, effect)
-    apart = (n1 == 0) | (n2 == 0)
-    effect = np.where(apart, 0.0, effect)
-    low, high = np.where(apart, -np.inf, low), np.where(apart, np.inf, high)
-
-    alike = likeness(layout, squares, cells, sizes, pairs)
-    p_cluster = ranked.contrast.p_value()
-    plain, omnibus = _plain(layout, pairs, moments, order, (blocked, u))
+    p_cluster = whole.ranks.p_value
+    icc, per_cluster = intraclass(cells, whole.raw.aligned, whole.raw.aligned_square)
+    icc_both = mean_known(icc)
+    plain, omnibus = _plain(layout, pairs, moments, order, blocked)
     shift, exact = hodges_lehmann(layout, pairs, order)
-    beside = {
-        "n_1": n1,
-        "n_2": n2,
-        "z": ranked.z,
-        "t": ratio_or_infinite(ranked.contrast.difference, np.nan_to_num(ranked.contrast.error)),
-        "df": ranked.contrast.df,
-        "mean_aligned_rank_1": ranked.contrast.mean_1,
-        "mean_aligned_rank_2": ranked.contrast.mean_2,
-        "hedges_g": g,
-        "cliffs_delta": ranked.delta,
-        "d_from_cliffs_delta": _d_of_delta(ranked.delta, n1, n2),
-        "hodges_lehmann_shift" if exact else "hodges_lehmann_shift_from_quantiles": shift,
-        "standardiser_sd": s,
-        **plain,
-        **alike.told,
-        "design_effect": 1 + (alike.per_cluster - 1) * np.maximum(np.nan_to_num(alike.icc), 0.0),
-    }
-    return compared(
-        layout,
-        pairs,
-        raw,
-        half,
-        test=_tests(np.isnan(p_cluster), ranked.contrast.paired, layout.blocks > 1),
-        p_values=(ranked.p_row, p_cluster),
-        effect_name=name,
-        effect=(effect, low, high),
+    half = reach(whole.raw.error, whole.ranks.df)
+    difference = whole.raw.difference.difference
+    known = recurrence(cells, parts) if parts is not None else None
+    return Comparison(
+        pairs=pairs,
+        test=_tests(np.isnan(p_cluster), cells.paired, layout.blocks > 1),
+        p_row=whole.p_row,
+        p_cluster=p_cluster,
+        p_value=combine(whole.p_row, p_cluster),
+        df=whole.ranks.df,
+        effects=whole.effects,
+        difference=difference,
+        error=whole.raw.difference.error,
+        difference_low=difference - half,
+        difference_high=difference + half,
+        rows=cells.side_rows,
+        clusters=cells.units,
+        labels=np.isnan(p_cluster),
+        ragged=ragged_share(layout, pairs),
         constant=constant,
-        alike=alike,
-        statistic=("van Elteren z" if layout.blocks > 1 else "Wilcoxon z", ranked.z),
-        beside=beside,
+        part_clusters=cells.units.min(axis=1) if known is None else known.least,
+        part_constant=np.zeros(pairs.first.size, dtype=np.bool_) if known is None else known.constant,
+        icc=icc_both,
+        per_cluster=per_cluster.mean(axis=1),
+        statistic=("van Elteren z" if layout.blocks > 1 else "Wilcoxon z", whole.z),
+        beside={
+            "n_1": cells.side_rows[:, 0],
+            "n_2": cells.side_rows[:, 1],
+            "z": whole.z,
+            "t": whole.ranks.t,
+            "df": whole.ranks.df,
+            "mean_aligned_rank_1": whole.ranks.mean[:, 0],
+            "mean_aligned_rank_2": whole.ranks.mean[:, 1],
+            "hedges_g": whole.raw.g.value,
+            "cliffs_delta": whole.ranked.delta,
+            "d_from_cliffs_delta": whole.ranked.d.value,
+            "hodges_lehmann_shift" if exact else "hodges_lehmann_shift_from_quantiles": shift,
+            "standardiser_sd": whole.raw.sd,
+            "standardiser_df": whole.raw.df,
+            **plain,
+            "icc_1": icc[:, 0],
+            "icc_2": icc[:, 1],
+            "icc": icc_both,
+            "design_effect": 1 + (per_cluster.mean(axis=1) - 1) * np.maximum(np.nan_to_num(icc_both), 0.0),
+        },
         omnibus=omnibus,
+        strata=test.each_block(cells, _van_elteren_variance(layout, pairs, blocked).ravel()),
     )
 
 
-def hedges_correction(df: Floats) -> Floats:
-    """J = 1 − 3/(4df − 1), the small-sample correction of d (Hedges 1981); that of df 2 for less."""
-    return np.asarray(1 - 3 / (4 * np.maximum(df, 2.0) - 1))
+@dataclass(frozen=True, slots=True)
+class _Scores:
+    """What all comparisons of one score share."""
+
+    layout: Layout
+    ranks: RankSums
+    moments: Moments
+    kind: OutcomeKind
+    scale: float
+    parts: NameParts | None
+
+    def compare(self, cells: PairCells, stratum_variance: Floats) -> _Inner:
+        own, other = self._below(cells, cells.layout.cell_group[cells.cell]), self._below(cells, cells.partner)
+        total = cells.rows.sum(axis=1)
+        aligned = (own + other) / (total[cells.stratum] + 1)
+        z, p_row = stratified_z(cells, aligned, stratum_variance)
+        found = contrast(cells, aligned, 1.0, self.parts)
+        leaving = removals(cells)
+        raw = standardise(cells, leaving, self.moments, self.scale, self.parts)
+        ranked = rank_effect(cells, leaving, other, self._against_itself(cells), self.parts)
+        if self.kind is OutcomeKind.ORDINAL:
+            levels, codes = np.unique(self.layout.values, return_inverse=True)
+            odds = cumulative_odds(cells, leaving, codes, levels.size, self.parts)
+            chosen: tuple[Effect, ...] = (odds.effect,)
+        else:
+            chosen = raw.g, ranked.d
+        effects = tuple(estimate(one.name, one.value, one.error, found.df) for one in chosen)
+        return _Inner(z, p_row, found, raw, ranked, effects)
+
+    def each_block(self, cells: PairCells, stratum_variance: Floats) -> Strata | None:
+        """Each block by itself, where there are several."""
+        if self.layout.blocks == 1:
+            return None
+        inner, kept = cells.each_stratum(LEAST_ROWS)
+        if not kept.size:
+            return None
+        found = self.compare(inner, stratum_variance[kept])
+        return Strata(
+            pair=cells.stratum_comparison[kept],
+            block=cells.stratum_block[kept],
+            rows=inner.side_rows,
+            p_value=combine(found.p_row, found.ranks.p_value),
+            effects=found.effects,
+        )
+
+    def _below(self, cells: PairCells, groups: Ints) -> Floats:
+        """Σ over the rows of each cell of P − n/2 in the rows of *groups* (E)."""
+        below = self.ranks.below[groups, cells.cell]
+        return below if not cells.alike else below / cells.layout.cell_size[cells.cell]
+
+    def _against_itself(self, cells: PairCells) -> Floats | None:
+        """The same in the rows of the cluster itself on the other side, where clusters are paired (E)."""
+        if not bool(cells.paired.any()):
+            return None
+        layout = self.layout
+        label = np.repeat(layout.cluster_label[layout.cell_cluster], layout.cell_size.astype(np.intp))
+        both, block = np.unique(label * layout.blocks + layout.row_block, return_inverse=True)
+        inner = lay_out(
+            layout.values,
+            layout.row_group,
+            label,
+            block.astype(np.intp),
+            groups=layout.groups,
+            blocks=both.size,
+            own_rows=False,
+        )
+        sums = rank_sums(inner, ascending(inner), blocked=True)
+        # The cells of both layouts are the same, in the same order: group, cluster, block.
+        return sums.below[cells.partner, cells.cell]
+
+
+def stratified_z(cells: PairCells, aligned: Floats, stratum_variance: Floats) -> tuple[Floats, Floats]:
+    """z and two-sided p of the sum of aligned scores of side 0; p is 1 where the variance is 0."""
+    score = cells.by_comparison(np.where(cells.side == 0, aligned * cells.multiplicity, 0.0))
+    variance = cells.strata_by_comparison(np.where(cells.live, stratum_variance, 0.0))
+    z = np.where(variance > 0, score / np.sqrt(np.where(variance > 0, variance, 1.0)), 0.0)
+    return z, np.where(variance > 0, np.minimum(2 * ndtr(-np.abs(z)), 1.0), 1.0)
+
+
+def _van_elteren_variance(layout: Layout, pairs: Pairs, sums: RankSums) -> Floats:
+    """n₁n₂/(N(N−1))·Σa² of each pair and block (P × H), a the midranks less their mean over N+1 (van Elteren 1960)."""
+    n = layout.count
+    n1, n2 = n[pairs.first], n[pairs.second]
+    total = n1 + n2
+    spread = total**3 - sums.tie_cubes(pairs.first, pairs.second, n)
+    spread = np.where(spread > 1e-12 * total**3, spread, 0.0) / 12
+    return np.asarray(n1 * n2 / np.maximum(total * (total - 1), 1.0) / (total + 1) ** 2 * spread)
+
+
+def mean_known(values: Floats) -> Floats:
+    """The mean over both sides of what is known; NaN where neither is (P × 2 → P)."""
+    known = ~np.isnan(values)
+    total = np.where(known, values, 0.0).sum(axis=1)
+    return np.where(known.any(axis=1), total / np.maximum(known.sum(axis=1), 1), np.nan)
 
 
 def _tests(labels: Bools, paired: Bools, blocked: bool) -> tuple[str, ...]:
@@ -136,85 +234,31 @@ def _tests(labels: Bools, paired: Bools, blocked: bool) -> tuple[str, ...]:
     return tuple(names[which] for which in np.where(labels, 2, paired).tolist())
 
 
-def _van_elteren(layout: Layout, pairs: Pairs, sums: RankSums, sizes: Floats | None) -> _Ranked:
-    """z of the aligned ranks with weights 1/(N_h+1) (van Elteren 1960), and the contrast of cluster means."""
-    i, j = pairs.first, pairs.second
-    n = layout.count
-    aligned = _aligned_ranks(layout, sums)
-    if sizes is not None:
-        aligned[sizes == 0] = 0.0
-    n1, n2 = n[i], n[j]
-    total = n1 + n2
-    common = (n1 > 0) & (n2 > 0)
-    cubes = sums.tie_cubes(i, j, n)
-    spread = np.where(total**3 - cubes > 1e-12 * total**3, total**3 - cubes, 0.0) / 12
-    weights = np.where(common, n1 * n2 / np.maximum(total * (total - 1), 1.0) / (total + 1) ** 2, 0.0)
-    variance = np.sum(weights * spread, axis=1)
-    score = layout.by_group(aligned)[j, i]
-    z = np.where(variance > 0, score / np.sqrt(np.where(variance > 0, variance, 1.0)), 0.0)
-    weight = np.sum(np.where(common, n1 * n2 / (total + 1), 0.0), axis=1)
-    delta = np.clip(2 * score / np.where(weight > 0, weight, 1.0), -1.0, 1.0)
-    delta = np.where(np.abs(delta) < TINY, 0.0, delta)
-    means, rows = cluster_means(layout, aligned, sizes)
-    return _Ranked(
-        z=z,
-        p_row=np.where(variance > 0, np.minimum(2 * ndtr(-np.abs(z)), 1.0), 1.0),
-        delta=delta,
-        contrast=contrast(layout, pairs, means, rows, 1.0),
-    )
-
-
-def _aligned_ranks(layout: Layout, sums: RankSums) -> Floats:
-    """Σ (R − (N_h+1)/2)/(N_h+1) over each cell towards each partner (G × U), in the memory of
-    ``sums.below``: R − (N_h+1)/2 is P_i − n_i/2 + P_j − n_j/2.
-    """
-    n = layout.count
-    for g in range(layout.groups):
-        here = layout.cells_of(g)
-        block = sums.below[:, here]
-        own = block[g].copy()
-        block += own
-        if layout.blocks == 1:
-            block /= n[g] + n + 1
-        else:
-            at = layout.cell_block[here]
-            block /= n[g, at] + n[:, at] + 1
-    return sums.below
-
-
-def _d_of_delta(delta: Floats, n1: Floats, n2: Floats) -> Floats:
-    """√2·Φ⁻¹((δ+1)/2): the d of two normal groups with that δ. Full separation counts as half a pair short
-    of it.
-    """
-    most = 1 - 1 / np.maximum(n1 * n2, 2.0)
-    return np.asarray(np.sqrt(2) * ndtri((np.clip(delta, -most, most) + 1) / 2))
-
-
 def _plain(
-    layout: Layout, pairs: Pairs, moments: Moments, order: Ints, one_block: tuple[RankSums, Floats | None]
+    layout: Layout, pairs: Pairs, moments: Moments, order: Ints, blocked: RankSums
 ) -> tuple[dict[str, Floats], dict[str, float]]:
-    """The plain recipe, for readers of the literal specification: no blocks, no clusters.
-
-    *one_block* holds the ranks by block and, where there is one block only, the U that follow from them.
-    """
+    """The plain recipe, for readers of the literal specification: no blocks, no clusters."""
     i, j = pairs.first, pairs.second
     n = layout.sizes
-    unblocked, u = one_block
-    if u is None:
+    if layout.blocks == 1:
+        unblocked, u = blocked, u_statistics(layout.by_group(blocked.below), n)
+    else:
         unblocked = rank_sums(layout, order, blocked=False)
         u = u_statistics(unblocked.below, n)
     statistic, p = mann_whitney(u, i, j, n, unblocked)
     h, df = kruskal_wallis(u, n, unblocked.levels)
     difference = moments.group_mean[i] - moments.group_mean[j]
     difference = np.where(np.abs(difference) < TINY, 0.0, difference)
-    cohen = ratio_or_infinite(difference, np.sqrt(pooled_variance(layout, pairs, moments)))
     rows = n[i] + n[j]
-    hedges = cohen * hedges_correction(rows - 2)
+    sd = np.sqrt((moments.group_squares[i] + moments.group_squares[j]) / np.maximum(rows - 2, 1.0))
+    safe = np.where(sd > 0, sd, 1.0)
+    cohen = np.where(sd > 0, difference / safe, np.where(difference == 0, 0.0, np.copysign(np.inf, difference)))
     return {
         "spec_u": statistic,
         "spec_p_value": p,
+        "spec_effect": np.abs(cohen),
         "cohens_d": cohen,
-        "hedges_g_of_rows": hedges,
+        "hedges_g_of_rows": cohen * hedges_correction(rows - 2),
         "mean_1": moments.group_mean[i] + layout.reference,
         "mean_2": moments.group_mean[j] + layout.reference,
     }, {"kruskal_wallis_h": h, "kruskal_wallis_df": float(df), "kruskal_wallis_p": float(chdtrc(df, h))}

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from pytest_fairness.statistics.clusters import t_quantile
 from pytest_fairness.statistics.frames import Floats
 
+NEAR, NEAR_RATIO = 0.05, 0.8
+"""Rates that differ by less than five points and by less than four fifths are practically equal."""
 TINY_N = 1e-9
 """Stands in for an empty group where a quotient is then not used."""
 
@@ -20,9 +24,12 @@ def wilson(x: Floats, n: Floats, z: Floats | float) -> tuple[Floats, Floats]:
     return np.where(n > 0, np.maximum(middle - half, 0.0), 0.0), np.where(n > 0, np.minimum(middle + half, 1.0), 1.0)
 
 
-def newcombe(x1: Floats, n1: Floats, x2: Floats, n2: Floats, confidence: float = 0.95) -> tuple[Floats, Floats]:
-    """Interval of p₁ − p₂ from the two Wilson intervals (Newcombe 1998, method 10)."""
-    z = float(ndtri(0.5 + confidence / 2))
+def newcombe(
+    x1: Floats, n1: Floats, x2: Floats, n2: Floats, confidence: float = 0.95, *, z: Floats | float | None = None
+) -> tuple[Floats, Floats]:
+    """Interval of p₁ − p₂ from the two Wilson intervals (Newcombe 1998, method 10); *z* in place of the normal
+    quantile."""
+    z = float(ndtri(0.5 + confidence / 2)) if z is None else z
     (l1, u1), (l2, u2) = wilson(x1, n1, z), wilson(x2, n2, z)
     p1, p2 = x1 / np.maximum(n1, TINY_N), x2 / np.maximum(n2, TINY_N)
     low = p1 - p2 - np.sqrt((p1 - l1) ** 2 + (u2 - p2) ** 2)
@@ -30,13 +37,15 @@ def newcombe(x1: Floats, n1: Floats, x2: Floats, n2: Floats, confidence: float =
     return low, high
 
 
-def katz(x1: Floats, n1: Floats, x2: Floats, n2: Floats, confidence: float = 0.95) -> tuple[Floats, Floats, Floats]:
+def katz(
+    x1: Floats, n1: Floats, x2: Floats, n2: Floats, confidence: float = 0.95, *, z: Floats | float | None = None
+) -> tuple[Floats, Floats, Floats]:
     """Risk ratio p₁/p₂ with its log interval (Katz et al. 1978).
 
     Where either x is 0 the interval comes from x+½ and n+½ (Walter 1975), and the ratio from the counts (0,
     ∞, or NaN for 0/0).
     """
-    z = float(ndtri(0.5 + confidence / 2))
+    z = float(ndtri(0.5 + confidence / 2)) if z is None else z
     zero = (x1 == 0) | (x2 == 0)
     a, m, b, n = (np.where(zero, v + 0.5, v) for v in (x1, n1, x2, n2))
     error = np.sqrt(np.maximum(1 / a - 1 / m + 1 / b - 1 / n, 0.0))
@@ -87,3 +96,25 @@ def fisher_exact(x1: Floats, n1: Floats, x2: Floats, n2: Floats) -> Floats:
         seen = weights[int(a - low)]
         p[at] = min(1.0, float(weights[weights <= seen * (1 + 1e-7)].sum() / weights.sum()))
     return p
+
+
+def nearly_equal(
+    p1: Floats, n1: Floats, p2: Floats, n2: Floats, design_effect: Floats, df: Floats
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Whether two favourable rates are practically equal: by their 90 % intervals, and by the estimates themselves.
+
+    Newcombe's interval of the difference inside ±5 points and Katz's of the ratio inside (.8, 1.25), both on n/deff
+    rows with the t quantile of *df*: near 1 an odds ratio is blind to what is practically equal, and ±5 points alone
+    would pass 2 % against .5 %.
+    """
+    z = np.maximum(t_quantile(df, 0.95), 0.0)
+    usable = np.isfinite(z)
+    z = np.where(usable, z, 1.0)
+    m1, m2 = n1 / design_effect, n2 / design_effect
+    low, high = newcombe(p1 * m1, m1, p2 * m2, m2, z=z)
+    _, ratio_low, ratio_high = katz(p1 * m1, np.maximum(m1, TINY_N), p2 * m2, np.maximum(m2, TINY_N), z=z)
+    points = np.maximum(np.abs(low), np.abs(high)) < NEAR
+    inside = usable & points & (ratio_low > NEAR_RATIO) & (ratio_high < 1 / NEAR_RATIO)
+    smaller, larger = np.minimum(p1, p2), np.maximum(p1, p2)
+    close = (larger - smaller < NEAR) & (smaller >= NEAR_RATIO * larger) & (larger > 0)
+    return np.asarray(inside & (larger > 0)), np.asarray(close)

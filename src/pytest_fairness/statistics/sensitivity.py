@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from pytest_fairness.model import OutcomeKind
-from pytest_fairness.statistics.binary import LOGIT_TO_D
+from pytest_fairness.statistics.cumulative_odds import LOGIT_TO_D
 from pytest_fairness.statistics.frames import Bools, Floats, Ints
 
 

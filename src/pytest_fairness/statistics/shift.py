@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from pytest_fairness.statistics.clusters import Pairs
 from pytest_fairness.statistics.frames import Floats, Ints
 from pytest_fairness.statistics.layout import Layout
+from pytest_fairness.statistics.pair_cells import Pairs
 from pytest_fairness.statistics.ranks import ascending_within
 
 EXACT_UP_TO = 2_000_000

@@ -11,8 +11,8 @@ import numpy as np
 from scipy.special import chdtrc
 
 from pytest_fairness.statistics import proportions
-from pytest_fairness.statistics.binary import FEW, LOGIT_TO_D
 from pytest_fairness.statistics.corrections import correct
+from pytest_fairness.statistics.cumulative_odds import FEW, LOGIT_TO_D
 from pytest_fairness.statistics.frames import Floats
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
