@@ -159,14 +159,20 @@ class Reason(StrEnum):
     """Why a verdict is INCONCLUSIVE."""
 
     N = "N"  # a group is under its minimum sample size
-    PRECISION = "PRECISION"  # the interval is too wide to decide
-    UNSCORED = "UNSCORED"  # over 5 % of the replies could not be scored
+    UNSCORED = "UNSCORED"  # over 5 % of the replies could not be scored, and what is missing could turn the verdict
     RAGGED = "RAGGED"  # over 20 % of the rows stand in blocks that lack a group
-    SMALL_NUMBERS = "SMALL_NUMBERS"  # four-fifths below .8, but a case or two would turn it
+    INCOMPLETE = "INCOMPLETE"  # trials were planned that never finished
+    PRECISION = "PRECISION"  # the interval is too wide to decide
+    TEMPLATE = "TEMPLATE"  # the groups agree on the whole, but in one template they may not
+    SMALL_NUMBERS = "SMALL_NUMBERS"  # four-fifths below .8, but chance alone brings that often enough
     DIFFERENTIAL_REFUSAL = "DIFFERENTIAL_REFUSAL"  # scores agree, but one group is refused more often
     OVERLAP = "OVERLAP"  # under 80 % of the personas are in both baseline and run
-    INCOMPLETE = "INCOMPLETE"  # trials were planned that never finished
     MIXED_MODELS = "MIXED_MODELS"  # more than one model version answered
+
+    @property
+    def unusable(self) -> bool:
+        """Whether the data cannot be used (the test fails), or can and leave it open (the test warns)."""
+        return self in (Reason.N, Reason.UNSCORED, Reason.RAGGED, Reason.INCOMPLETE)
 
 
 class OutcomeKind(StrEnum):
@@ -182,14 +188,13 @@ class OutcomeKind(StrEnum):
 class GroupResult:
     """One group as it was found, in the outcome's own unit.
 
-    ``n`` counts scored trials, ``n_distinct`` those left once identical repetitions count once, ``clusters`` the
-    names. ``value`` is the mean (numeric, ordinal, narrative) or the rate (binary, refusal), ``low``/``high`` its
-    95 % interval with the cluster as the unit; ``shares`` the distribution of a categorical outcome.
+    ``n`` counts scored trials, ``clusters`` the names. ``value`` is the mean (numeric, ordinal, narrative) or the rate
+    (binary, refusal), ``low``/``high`` its 95 % interval with the cluster as the unit; ``shares`` the distribution of a
+    categorical outcome.
     """
 
     group: str
     n: int
-    n_distinct: int
     clusters: int
     value: float | None = None
     low: float | None = None
@@ -211,9 +216,12 @@ class GroupResult:
 class PairResult:
     """Two groups compared on one metric, and the verdict on that pair.
 
-    ``effect`` is on the one d scale of the contract, positive where ``group_1`` is higher, ``effect_low`` and
-    ``effect_high`` its 90 % interval. ``difference`` is ``group_1 − group_2`` in the outcome's own unit.
-    ``statistics`` carries everything reported beside the verdict (names as in ``docs/verdicts.md``).
+    ``effect`` is on the one d scale, positive where ``group_1`` is higher, ``effect_low`` and ``effect_high`` its 90 %
+    interval; ``None`` where an interval would not hold its estimate. ``spec_verdict`` is that of the literal
+    specification, ``None`` where its minimum sample size is not reached. A pair that is ``alarm_only`` (refusals or
+    missing answers beside an outcome) counts where it raises the alarm, and never has to pass. ``difference`` is
+    ``group_1 − group_2`` in the outcome's own unit. ``statistics`` carries everything reported beside the verdict
+    (names as in ``docs/verdicts.md``).
     """
 
     group_1: str
@@ -221,7 +229,8 @@ class PairResult:
     metric: str
     verdict: Verdict
     reason: Reason | None = None
-    spec_verdict: Verdict = Verdict.PASS
+    spec_verdict: Verdict | None = None
+    alarm_only: bool = False
     p_row: float = 1.0
     p_cluster: float | None = None
     p_value: float = 1.0
@@ -255,7 +264,7 @@ class PairResult:
                 **data,
                 **{name: number(data.get(name)) for name in (*numbers, "difference", "mde")},
                 "verdict": Verdict(data["verdict"]),
-                "spec_verdict": Verdict(data["spec_verdict"]),
+                "spec_verdict": None if data.get("spec_verdict") is None else Verdict(data["spec_verdict"]),
                 "reason": None if data.get("reason") is None else Reason(data["reason"]),
                 "notes": tuple(data.get("notes", ())),
             }
@@ -290,7 +299,7 @@ class Finding:
     refusal_rates: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     reason: Reason | None = None
-    spec_verdict: Verdict = Verdict.PASS
+    spec_verdict: Verdict | None = None
     pairs: tuple[PairResult, ...] = ()
     outcome: str = ""
     kind: OutcomeKind | None = None
@@ -321,7 +330,7 @@ class Finding:
             **{
                 **data,
                 "verdict": Verdict(data["verdict"]),
-                "spec_verdict": Verdict(data["spec_verdict"]),
+                "spec_verdict": None if data.get("spec_verdict") is None else Verdict(data["spec_verdict"]),
                 "reason": None if data.get("reason") is None else Reason(data["reason"]),
                 "kind": None if data.get("kind") is None else OutcomeKind(data["kind"]),
                 "group_results": tuple(GroupResult.from_dict(g) for g in data["group_results"]),

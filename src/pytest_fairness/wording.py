@@ -6,11 +6,22 @@ Standard library only. Numbers are given in the outcome's own unit first, on the
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from pytest_fairness.model import GroupResult, OutcomeKind, PairResult, Reason, Verdict
 
 RATES = (OutcomeKind.BINARY, OutcomeKind.REFUSAL)
+REFUSAL = "refusal"
+NO_ANSWER = "no answer"
+
+
+# ---------------------------------------------------------------- numbers
+
+
+def signed(text: str) -> str:
+    """*text* with a minus sign where it has a hyphen for one."""
+    return text.replace("-", "−")
 
 
 def amount(value: float | None, kind: OutcomeKind | None, unit: str = "") -> str:
@@ -18,11 +29,11 @@ def amount(value: float | None, kind: OutcomeKind | None, unit: str = "") -> str
     if value is None:
         return "nothing"
     if kind in RATES:
-        return f"{100 * value:.1f} %"
+        return signed(f"{100 * value:.1f} %")
     size = abs(value)
     digits = 0 if size >= 1000 else 1 if size >= 100 else 2 if size >= 1 else 3
     text = f"{value:.{digits}f}" if size == 0 or size >= 0.001 else f"{value:.2g}"
-    return f"{text} {unit}".strip()
+    return f"{signed(text)} {unit}".strip()
 
 
 def p_words(p: float) -> str:
@@ -36,118 +47,301 @@ def effect_words(value: float | None) -> str:
         return "unknown"
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
-    return f"{value:.2f}".replace("-", "−")
+    # A zero has no sign.
+    return signed(f"{value:.2f}").replace("−0.00", "0.00")
 
 
-def interval_words(pair: PairResult) -> str:
-    """``d = 0.61, 90 % interval 0.22 to 1.00``."""
-    text = f"d = {effect_words(pair.effect)}"
-    if pair.effect_low is not None and pair.effect_high is not None:
-        text += f", 90 % interval {effect_words(pair.effect_low)} to {effect_words(pair.effect_high)}"
+def interval_words(pair: PairResult, *, of: str | None = None) -> str:
+    """``d = 0.61, 90 % interval 0.22 to 1.00``: of the pair's first group against the second, or of the group *of*."""
+    effect, low, high = pair.effect, pair.effect_low, pair.effect_high
+    if of is not None and of == pair.group_2:
+        effect, low, high = -effect, None if high is None else -high, None if low is None else -low
+    if math.isinf(effect):
+        return "no overlap between the two"
+    text = f"d = {effect_words(effect)}"
+    if low is not None and high is not None:
+        text += f", 90 % interval {effect_words(low)} to {effect_words(high)}"
     return text
 
 
+def listed(names: Sequence[str], most: int = 3) -> str:
+    """``a, b and c``, or the first few and how many more."""
+    shown = list(names[:most])
+    if len(names) > most:
+        return f"{', '.join(shown)} and {len(names) - most} more"
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
+
+
+# ---------------------------------------------------------------- disparity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What a disparity is about: the outcome and its kind, the class, and what clusters, cases and blocks are called.
+
+    ``groups`` are the results of the decider's own grouping by metric and group, ``pairs`` how many pairs of the
+    outcome were judged. ``answers`` are the two labels of a yes/no outcome, the favourable one last. ``missing`` says
+    of each group without some outcomes why: status and first reason.
+    """
+
+    outcome: str
+    kind: OutcomeKind
+    unit: str
+    by: str
+    pairs: int
+    clusters: str
+    cases: str
+    block: str
+    groups: Mapping[str, Mapping[str, GroupResult]]
+    answers: tuple[str, ...] = ()
+    missing: Mapping[str, str] = field(default_factory=dict)
+    turning: str = ""
+
+
 def disparity_sentence(
-    verdict: Verdict,
-    reason: Reason | None,
-    decider: PairResult | None,
-    groups: Mapping[str, GroupResult],
-    *,
-    kind: OutcomeKind,
-    unit: str,
-    by: str,
-    pairs: int,
-    clusters: str,
+    verdict: Verdict, reason: Reason | None, decider: PairResult | None, alarms: Sequence[PairResult], subject: Subject
 ) -> str:
     """Who is worse off, on what, by how much, how sure; for PASS and INCONCLUSIVE what was and was not seen.
 
-    *groups* are the results on the decider's own metric, *pairs* the number of pairs judged on it.
+    *alarms* are the pairs of refusals and missing answers that raise the alarm, worst first; they stand after the
+    outcome asked for.
     """
     if decider is None:
-        return f"{verdict}: there are no two groups of {by} to compare."
-    if reason in _LOST:
-        return (
-            f"{verdict}: {_LOST[reason].format(by=by, outcome=decider.metric)}; {decider.needs or ''}".rstrip("; ")
-            + "."
-        )
-    gap = _gap(decider, groups, kind, unit)
-    sure = f"{interval_words(decider)}, corrected {p_words(decider.corrected_p_value)}"
-    basis = _basis(decider, groups, clusters)
+        return f"{verdict}: there are no two groups of {subject.by} to compare."
+    also = [_alarm(pair, subject) for pair in alarms[:2]]
+    if decider.alarm_only:
+        return f"{verdict}: {_beside(subject, alarms)}{_join(also)}."
+    text = _outcome(verdict, reason, decider, subject)
+    return f"{verdict}: {text}" + (f"; also, {_join(also)}" if also else "") + "."
+
+
+def _join(parts: Sequence[str]) -> str:
+    return "; ".join(parts)
+
+
+def _outcome(verdict: Verdict, reason: Reason | None, pair: PairResult, subject: Subject) -> str:
     if verdict in (Verdict.FAIL, Verdict.FLAG):
-        return f"{verdict}: {gap} ({sure}; {basis})."
+        return _difference(pair, subject)
     if verdict is Verdict.PASS:
-        count = "the two groups" if pairs == 1 else f"{pairs} pairs of groups"
-        if "saturated" in " ".join(decider.notes):
-            return f"PASS: {count} of {by} do not differ on {decider.metric}: {gap} ({basis})."
+        return _no_difference(pair, subject)
+    return _open(reason, pair, subject)
+
+
+def _difference(pair: PairResult, subject: Subject) -> str:
+    sure = f"{_sure(pair)}, corrected {p_words(pair.corrected_p_value)}; {_basis(pair, subject)}"
+    if subject.turning and pair.worse_off is not None:
+        worse, better, low, high = _ordered(pair, subject)
         return (
-            f"PASS: no difference worth minding on {decider.metric} among {count} of {by}; "
-            f"the furthest apart they may be: {gap} ({sure}; {basis})."
+            f"{worse} ranks lower than {better} on {subject.outcome} ({sure}), but its mean does not: "
+            f"{amount(low, subject.kind, subject.unit)} against {amount(high, subject.kind, subject.unit)}; "
+            f"{subject.turning}"
         )
-    if reason is Reason.DIFFERENTIAL_REFUSAL:
+    held = next((note for note in pair.notes if note.startswith(f"{subject.block} ")), "")
+    if held and pair.verdict is Verdict.FLAG and abs(pair.effect) < 0.5 and pair.corrected_p_value >= 0.05:
+        return f"{held}; over all {subject.block}s {_gap(pair, subject)} ({sure})"
+    return f"{_gap(pair, subject)} ({sure})"
+
+
+def _no_difference(pair: PairResult, subject: Subject) -> str:
+    among = "between the two groups" if subject.pairs == 1 else f"among {subject.pairs} pairs of groups"
+    same = next((note for note in pair.notes if note.startswith("saturated: ")), "")
+    if same:
+        first = subject.groups[pair.metric].get(pair.group_1)
+        always = _value_words(first, subject) if first is not None else "the same"
         return (
-            f"INCONCLUSIVE: on {decider.metric} the answers do not differ, but {decider.group_1} and "
-            f"{decider.group_2} are not refused equally often, so the answers do not settle it ({sure})."
+            f"no difference {among} of {subject.by} on {subject.outcome}: always {always} ({_basis(pair, subject)}); "
+            f"{same.removeprefix('saturated: every outcome is the same; ')}"
         )
-    needs = f"; it would take {decider.needs}" if decider.needs else ""
-    return f"INCONCLUSIVE: {gap}, too uncertain to tell ({sure}; {basis}){needs}."
-
-
-_LOST: Mapping[Reason | None, str] = {
-    Reason.UNSCORED: "too many replies could not be scored on {outcome} to compare the groups of {by}",
-    Reason.RAGGED: "the groups of {by} were not asked in the same blocks, so {outcome} cannot be compared",
-}
-
-
-def _gap(pair: PairResult, groups: Mapping[str, GroupResult], kind: OutcomeKind, unit: str) -> str:
-    first, second = groups.get(pair.group_1), groups.get(pair.group_2)
-    if kind is OutcomeKind.CATEGORICAL:
-        return _category_gap(pair, first, second)
-    one, two = (first.value if first else None), (second.value if second else None)
-    if one is None or two is None:
-        empty = pair.group_1 if one is None else pair.group_2
-        return f"{empty} has no {pair.metric} at all to compare"
-    if one == two or pair.worse_off is None:
-        return f"{pair.group_1} and {pair.group_2} are alike on {pair.metric}, both {amount(one, kind, unit)}"
-    worse_first = pair.worse_off == pair.group_1
-    worse, better = (pair.group_1, pair.group_2) if worse_first else (pair.group_2, pair.group_1)
-    low, high = (one, two) if worse_first else (two, one)
-    direction = "lower" if low < high else "higher"
-    by_much = f"{100 * abs(one - two):.1f} percentage points" if kind in RATES else amount(abs(one - two), kind, unit)
-    what = "refused" if kind is OutcomeKind.REFUSAL else pair.metric
+    size = "larger than 5 points" if any("less than 5 points" in note for note in pair.notes) else "larger than small"
+    if any("the one declared" in note for note in pair.notes):
+        size = "larger than declared"
     return (
-        f"{worse} is worse off than {better} on {what}: {amount(low, kind, unit)} against "
-        f"{amount(high, kind, unit)}, {by_much} {direction}"
+        f"no difference {size} on {subject.outcome} {among} of {subject.by}; the widest: {_both(pair, subject)} "
+        f"({_sure(pair)}; {_basis(pair, subject)})"
     )
 
 
-def _category_gap(pair: PairResult, first: GroupResult | None, second: GroupResult | None) -> str:
+def _open(reason: Reason | None, pair: PairResult, subject: Subject) -> str:
+    needs = f"; it would take {pair.needs}" if pair.needs else ""
+    if reason is Reason.N:
+        return f"too few {subject.cases} to judge {subject.outcome} by {subject.by}{needs}"
+    if reason is Reason.UNSCORED:
+        why = [f"{group}: {words}" for group, words in subject.missing.items() if group in (pair.group_1, pair.group_2)]
+        because = f" ({'; '.join(why)})" if why else ""
+        return (
+            f"too many {subject.cases} have no {subject.outcome} to compare the groups of {subject.by}{because}{needs}"
+        )
+    if reason is Reason.RAGGED:
+        blocks = f"the groups of {subject.by} do not stand in the same {subject.block}s"
+        return f"{blocks}, so {subject.outcome} cannot be compared{needs}"
+    sure = f"{_sure(pair)}, corrected {p_words(pair.corrected_p_value)}; {_basis(pair, subject)}"
+    if reason is Reason.TEMPLATE:
+        return (
+            f"the groups of {subject.by} agree on {subject.outcome} on the whole, but {pair.group_1} and "
+            f"{pair.group_2} may not in every {subject.block} ({sure}){needs}"
+        )
+    if reason is Reason.DIFFERENTIAL_REFUSAL:
+        return (
+            f"on {subject.outcome} the answers agree, but {pair.group_1} and {pair.group_2} are not refused equally "
+            f"often, so the answers do not settle it ({sure})"
+        )
+    return f"{_gap(pair, subject)}, too uncertain to tell ({sure}){needs}"
+
+
+def _beside(subject: Subject, alarms: Sequence[PairResult]) -> str:
+    """What the outcome asked for comes to, where refusals or missing answers alone raise the alarm."""
+    empty = [
+        group
+        for pair in alarms
+        for group in (pair.group_1, pair.group_2)
+        if subject.groups[subject.outcome].get(group) is not None and subject.groups[subject.outcome][group].n == 0
+    ]
+    if empty:
+        return f"{listed(list(dict.fromkeys(empty)))} cannot be compared on {subject.outcome}: "
+    return f"on {subject.outcome} alone no alarm, but "
+
+
+def _alarm(pair: PairResult, subject: Subject) -> str:
+    """Who is refused, or left without an answer, more often than whom."""
+    worse = pair.worse_off or pair.group_1
+    better = pair.group_2 if worse == pair.group_1 else pair.group_1
+    groups = subject.groups[pair.metric]
+    one, other = groups.get(worse), groups.get(better)
+    rates = "" if one is None or other is None else f"{_share(one)} against {amount(other.value, OutcomeKind.BINARY)}"
+    sure = f"{interval_words(pair, of=worse)}, corrected {p_words(pair.corrected_p_value)}"
+    if pair.metric == NO_ANSWER:
+        why = subject.missing.get(worse, "")
+        return f"{worse} is left without a usable answer in {rates} for {better}{f': {why}' if why else ''} ({sure})"
+    return f"{worse} is refused in {rates} for {better} ({sure})"
+
+
+def _share(group: GroupResult) -> str:
+    count = round((group.value or 0.0) * group.n)
+    return f"{amount(group.value, OutcomeKind.BINARY)} ({count} of {group.n})"
+
+
+def _sure(pair: PairResult) -> str:
+    return interval_words(pair, of=pair.worse_off)
+
+
+def _ordered(pair: PairResult, subject: Subject) -> tuple[str, str, float | None, float | None]:
+    groups = subject.groups[pair.metric]
+    worse = pair.worse_off or pair.group_1
+    better = pair.group_2 if worse == pair.group_1 else pair.group_1
+    one, two = groups.get(worse), groups.get(better)
+    return worse, better, one.value if one else None, two.value if two else None
+
+
+def _gap(pair: PairResult, subject: Subject) -> str:
+    """By how much which of the two is worse off; without a favourable answer, how the two differ."""
+    groups = subject.groups[pair.metric]
+    if subject.kind is OutcomeKind.CATEGORICAL:
+        return _category_gap(pair, groups.get(pair.group_1), groups.get(pair.group_2), subject.cases)
+    worse, better, one, two = _ordered(pair, subject)
+    if one is None or two is None:
+        return f"{worse if one is None else better} has no {subject.outcome} to compare"
+    if pair.worse_off is None and one != two:
+        return _neutral_gap(worse, better, one, two, subject)
+    if pair.worse_off is None:
+        return f"{worse} and {better} are alike on {subject.outcome}, both {_value(one, subject)}"
+    if one == two:
+        return f"{worse} ranks below {better} on {subject.outcome}, with the same mean of {_value(one, subject)}"
+    direction = "lower" if one < two else "higher"
+    rate = subject.kind in RATES
+    much = (
+        f"{100 * abs(one - two):.1f} percentage points" if rate else amount(abs(one - two), subject.kind, subject.unit)
+    )
+    if subject.kind is OutcomeKind.REFUSAL:
+        rates = f"{amount(one, subject.kind)} against {amount(two, subject.kind)}"
+        return f"{worse} is refused more often than {better}: {rates}, {much}"
+    return (
+        f"{worse} is worse off than {better} on {subject.outcome}: {_value(one, subject)} against "
+        f"{amount(two, subject.kind, subject.unit)}, {much} {direction}"
+    )
+
+
+def _neutral_gap(first: str, second: str, one: float, two: float, subject: Subject) -> str:
+    if len(subject.answers) == 2:
+        other, this = subject.answers
+        return (
+            f"{first} and {second} differ on {subject.outcome}: {this!r} rather than {other!r} in "
+            f"{amount(one, subject.kind)} of {subject.cases} against {amount(two, subject.kind)}"
+        )
+    return (
+        f"{first} and {second} differ on {subject.outcome}: {_value(one, subject)} against "
+        f"{amount(two, subject.kind, subject.unit)}"
+    )
+
+
+def _value(value: float | None, subject: Subject) -> str:
+    """A mean or a rate; of an outcome with labels, the favourable one and its rate."""
+    text = amount(value, subject.kind, subject.unit)
+    return f"{subject.answers[1]!r} in {text}" if subject.answers else text
+
+
+def _value_words(group: GroupResult, subject: Subject) -> str:
+    if group.shares:
+        return repr(max(group.shares, key=lambda label: group.shares[label]))
+    if subject.answers and group.value in (0.0, 1.0):
+        return repr(subject.answers[int(group.value or 0.0)])
+    return amount(group.value, subject.kind, subject.unit)
+
+
+def _both(pair: PairResult, subject: Subject) -> str:
+    groups = subject.groups[pair.metric]
+    if subject.kind is OutcomeKind.CATEGORICAL:
+        return _category_gap(pair, groups.get(pair.group_1), groups.get(pair.group_2), subject.cases)
+    worse, better, one, two = _ordered(pair, subject)
+    return f"{worse} {_value(one, subject)}, {better} {amount(two, subject.kind, subject.unit)}"
+
+
+def _category_gap(pair: PairResult, first: GroupResult | None, second: GroupResult | None, cases: str) -> str:
     if first is None or second is None or not first.shares or not second.shares:
         return f"{pair.group_1} and {pair.group_2} cannot both be compared on {pair.metric}"
     label = max(first.shares, key=lambda name: abs(first.shares[name] - second.shares.get(name, 0.0)))
     return (
         f"{pair.group_1} and {pair.group_2} differ most in how often {pair.metric} is {label!r}: "
-        f"{100 * first.shares[label]:.1f} % against {100 * second.shares.get(label, 0.0):.1f} %"
+        f"{100 * first.shares[label]:.1f} % of {cases} against {100 * second.shares.get(label, 0.0):.1f} %"
     )
 
 
-def _basis(pair: PairResult, groups: Mapping[str, GroupResult], clusters: str) -> str:
+def _basis(pair: PairResult, subject: Subject) -> str:
     parts = []
     for label in (pair.group_1, pair.group_2):
-        group = groups.get(label)
+        group = subject.groups[pair.metric].get(label)
         if group is None:
             continue
-        noun = clusters if group.clusters != 1 else clusters.removesuffix("s")
-        units = "" if clusters == "rows" else f" from {group.clusters} {noun}"
-        parts.append(f"{group.n} trials{units}")
+        noun = subject.clusters if group.clusters != 1 else subject.clusters.removesuffix("s")
+        units = "" if subject.clusters == "rows" else f" from {group.clusters} {noun}"
+        parts.append(f"{group.n:,} {subject.cases}{units}")
     if len(parts) == 2 and parts[0] == parts[1]:
         return f"{parts[0]} a group"
     return " and ".join(parts)
 
 
+# ---------------------------------------------------------------- four-fifths
+
+
 def four_fifths_sentence(
-    verdict: Verdict, reason: Reason | None, decider: PairResult | None, *, by: str, clusters: str
+    verdict: Verdict,
+    reason: Reason | None,
+    decider: PairResult | None,
+    *,
+    by: str,
+    clusters: str,
+    cases: str = "cases",
+    missing: Mapping[str, str] | None = None,
 ) -> str:
     """Who gets the favourable decision how often, the ratio, and how sure that is."""
+    if decider is not None and decider.alarm_only:
+        worse = decider.worse_off or decider.group_1
+        share = decider.statistics.get("rate_1" if worse == decider.group_1 else "rate_2")
+        rate = amount(float(share), OutcomeKind.BINARY) if isinstance(share, (int, float)) else "many"
+        why = (missing or {}).get(worse, "")
+        sure = f"{interval_words(decider, of=worse)}, corrected {p_words(decider.corrected_p_value)}"
+        return (
+            f"{verdict}: {worse} is left without a decision in {rate} of {cases}{f': {why}' if why else ''} ({sure})."
+        )
     if decider is None or "impact_ratio" not in decider.statistics:
         needs = f": it would take {decider.needs}" if decider is not None and decider.needs else ""
         return f"{verdict}: there are no two groups of {by} with decisions to compare{needs}."
@@ -156,14 +350,14 @@ def four_fifths_sentence(
     worse, better = (decider.group_1, decider.group_2) if first else (decider.group_2, decider.group_1)
     low, high = ("1", "2") if first else ("2", "1")
     if s["rate_1"] == s["rate_2"] == 0:
-        return f"{verdict}: no group of {by} got the favourable {decider.metric} at all."
-    counts = " against ".join(f"{s[f'favourable_{at}']:.0f} of {s[f'n_{at}']:.0f}" for at in (low, high))
+        return f"{verdict}: no group of {by} has a favourable {decider.metric} at all."
+    counts = " against ".join(f"{s[f'favourable_{at}']:,.0f} of {s[f'n_{at}']:,.0f}" for at in (low, high))
     rates = (
-        f"{worse} gets the favourable {decider.metric} in {100 * s[f'rate_{low}']:.1f} % of cases, {better} in "
+        f"{worse} has a favourable {decider.metric} in {100 * s[f'rate_{low}']:.1f} % of {cases}, {better} in "
         f"{100 * s[f'rate_{high}']:.1f} % ({counts}), an impact ratio of {s['impact_ratio']:.2f}"
     )
     sure = (
-        f"95 % interval {s['impact_ratio_low']:.2f} to {s['impact_ratio_high']:.2f}, "
+        f"90 % interval {s['impact_ratio_90_low']:.2f} to {s['impact_ratio_90_high']:.2f}, "
         f"corrected {p_words(decider.corrected_p_value)}"
     )
     side = "below four fifths" if decider.statistics["below_four_fifths"] is True else "at least four fifths"
@@ -173,7 +367,8 @@ def four_fifths_sentence(
     if verdict is Verdict.INCONCLUSIVE:
         because = {
             Reason.SMALL_NUMBERS: "; ".join(decider.notes) or "the numbers are too small to tell",
-            Reason.DIFFERENTIAL_REFUSAL: "the groups are not refused equally often, which the decisions cannot show",
+            Reason.PRECISION: "the interval reaches below two thirds",
+            Reason.UNSCORED: f"too many {cases} have no decision",
         }.get(reason or Reason.N, "")
         needs = f"it would take {decider.needs}" if decider.needs else ""
         return f"{text}; " + "; ".join(part for part in (because, needs) if part) + "."

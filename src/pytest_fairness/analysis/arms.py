@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -19,7 +20,7 @@ from pytest_fairness.statistics.choices import block_columns, read_choices
 from pytest_fairness.statistics.corrections import correct
 from pytest_fairness.statistics.frames import code, require_frame
 from pytest_fairness.statistics.one_sample import t_quantile
-from pytest_fairness.verdict import MAX_RAGGED, MINIMUM_N, Decision, as_spec, assertion_verdict, deciding_pair
+from pytest_fairness.verdict import MAX_RAGGED, MINIMUM_N, TRIVIAL, Decision, deciding_pair, verdict_by
 from pytest_fairness.wording import amount, effect_words, p_words
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 
 _RATES = (OutcomeKind.BINARY, OutcomeKind.REFUSAL)
+_IDLE = "nothing to reduce: in both arms the whole 90 % interval lies inside ±.2 SD"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +37,6 @@ class _Tested:
     b: int
     contrast: ArmContrast | None
     corrected: float
-    corrected_control: float
-    corrected_treated: float
     n: int
 
 
@@ -68,9 +68,10 @@ def analyze_arms(
     by a paired t over what both arms share: clusters (names, personas, name pairs) where there are at least
     two, blocks otherwise.
 
-    Per pair of groups: PASS where the disparity shrinks significantly, or where neither arm shows one; FAIL
-    where it grows or turns round significantly; INCONCLUSIVE otherwise. Where no pair shows a disparity in
-    either arm there was nothing to reduce, and the finding is INCONCLUSIVE.
+    Per pair of groups: PASS where the disparity shrinks significantly, or where there is nothing to reduce (the 90 %
+    intervals of both arms inside ±.2 SD); FAIL where it grows or turns round significantly; INCONCLUSIVE otherwise.
+    The finding is about the class, the pairs are its detail: FAIL where any pair grows, PASS where the disparity of at
+    least one pair shrinks and none grows, INCONCLUSIVE otherwise, also where no pair has anything to reduce.
 
     ``placebo`` names an arm whose change should do nothing: every other arm is contrasted with it (Holm),
     and the finding says which of them differ.
@@ -101,11 +102,9 @@ def analyze_arms(
     at_treated, at_control = arms.labels.index(treated), arms.labels.index(control)
     tested = _family(data, at_treated, at_control, correction)
     pairs = tuple(_pair(data, test, alpha) for test in tested)
-    verdict, reason = assertion_verdict(pairs)
-    idle = bool(pairs) and all("nothing to reduce" in " ".join(pair.notes) for pair in pairs)
-    if idle:
-        verdict, reason = Verdict.INCONCLUSIVE, Reason.PRECISION
-    decider = _decider(pairs, verdict)
+    idle = bool(pairs) and all(_IDLE in pair.notes for pair in pairs)
+    decider = _decider(pairs)
+    verdict, reason = (Verdict.INCONCLUSIVE, Reason.PRECISION) if idle else verdict_by(decider)
     details: dict[str, JSON] = {"treated": treated, "control": control, "placebo": placebo}
     details["disparity"] = {
         data.arms[at]: {
@@ -124,7 +123,7 @@ def analyze_arms(
         assertion="arm_reduces_disparity",
         verdict=verdict,
         reason=reason,
-        sentence=_sentence(verdict, decider, data, treated, control, idle),
+        sentence=_sentence(verdict, decider, data, treated, control, idle) + _others(pairs, decider, verdict),
         by=by,
         groups=groups,
         decider=decider,
@@ -145,20 +144,10 @@ def analyze_arms(
 def _family(data: ArmData, treated: int, control: int, correction: str) -> list[_Tested]:
     found = [data.contrast(treated, control, a, b) for a, b in data.met]
 
-    def corrected(part: Callable[[ArmContrast], Estimate]) -> list[float]:
-        p: list[float] = correct([1.0 if c is None else part(c).p for c in found], correction).tolist()
-        return p
-
+    corrected = correct([1.0 if c is None else c.change.p for c in found], correction).tolist()
     return [
-        _Tested(a, b, c, q, before, after, min(data.count(treated, a, b), data.count(control, a, b)))
-        for (a, b), c, q, before, after in zip(
-            data.met,
-            found,
-            corrected(lambda c: c.change),
-            corrected(lambda c: c.control),
-            corrected(lambda c: c.treated),
-            strict=True,
-        )
+        _Tested(a, b, c, q, min(data.count(treated, a, b), data.count(control, a, b)))
+        for (a, b), c, q in zip(data.met, found, corrected, strict=True)
     ]
 
 
@@ -177,22 +166,22 @@ def _pair(data: ArmData, test: _Tested, alpha: float) -> PairResult:
         )
     decision = _judge(data, test, contrast, alpha)
     change = contrast.change
-    effects = [_on_sd(value, contrast.sd) for value in (change.mean, *_interval(change, 0.90))]
+    effect, low, high = (_on_sd(value, contrast.sd) for value in (change.mean, *_interval(change, 0.90)))
+    shown = math.isfinite(high - low) and low < effect < high
     return PairResult(
         group_1=names[0],
         group_2=names[1],
         metric=data.outcome,
         verdict=decision.verdict,
         reason=decision.reason,
-        spec_verdict=as_spec(decision.verdict),
         p_row=change.p,
         p_cluster=change.p if contrast.unit == "cluster" else None,
         p_value=change.p,
         corrected_p_value=test.corrected,
-        effect=effects[0],
+        effect=effect,
         effect_name="change / SD within groups",
-        effect_low=effects[1],
-        effect_high=effects[2],
+        effect_low=low if shown else None,
+        effect_high=high if shown else None,
         difference=change.mean,
         test=f"paired t over {contrast.unit}s of treated − control",
         scope="labels" if data.one_cluster else "names",
@@ -243,9 +232,14 @@ def _judge(data: ArmData, test: _Tested, contrast: ArmContrast, alpha: float) ->
         capped = data.one_cluster
         note = ("a single name a group: the result is about those, so FAIL is capped at FLAG",) if capped else ()
         return Decision(verdict=Verdict.FLAG if capped else Verdict.FAIL, notes=note)
-    if min(test.corrected_control, test.corrected_treated) >= alpha:
-        return Decision(verdict=Verdict.PASS, notes=("neither arm shows a disparity: nothing to reduce",))
+    if all(_trivial(arm, contrast.sd) for arm in (contrast.control, contrast.treated)):
+        return Decision(verdict=Verdict.PASS, notes=(_IDLE,))
     return Decision(verdict=Verdict.INCONCLUSIVE, reason=Reason.PRECISION, needs=_needs(contrast, alpha, test))
+
+
+def _trivial(arm: Estimate, sd: float) -> bool:
+    """Whether the whole 90 % interval of a disparity is trivial."""
+    return max(abs(_on_sd(end, sd)) for end in _interval(arm, 0.90)) < TRIVIAL
 
 
 def _needs(contrast: ArmContrast, alpha: float, test: _Tested) -> str | None:
@@ -278,10 +272,26 @@ def _told(estimate: Estimate) -> dict[str, JSON]:
     return {"difference": estimate.mean, "low": estimate.low, "high": estimate.high, "p_value": estimate.p}
 
 
-def _decider(pairs: tuple[PairResult, ...], verdict: Verdict) -> PairResult | None:
-    """The pair the finding is about; for a PASS one whose disparity shrank, not one without any."""
-    told = [pair for pair in pairs if pair.verdict is verdict and not pair.notes]
-    return deciding_pair(told or pairs)
+def _decider(pairs: tuple[PairResult, ...]) -> PairResult | None:
+    """The pair that decides: one whose disparity grows; else one whose disparity shrinks; else the least settled."""
+    for verdict in (Verdict.FAIL, Verdict.FLAG, Verdict.PASS):
+        found = [pair for pair in pairs if pair.verdict is verdict and _IDLE not in pair.notes]
+        if found:
+            return min(found, key=lambda pair: (pair.corrected_p_value, -abs(pair.effect)))
+    return deciding_pair(pairs)
+
+
+def _others(pairs: tuple[PairResult, ...], decider: PairResult | None, verdict: Verdict) -> str:
+    """How many of the other pairs are settled, where the finding rests on one of several."""
+    if decider is None or len(pairs) < 2 or verdict is not Verdict.PASS:
+        return ""
+    shrink = sum(pair.verdict is Verdict.PASS and _IDLE not in pair.notes for pair in pairs)
+    idle = sum(_IDLE in pair.notes for pair in pairs)
+    left = len(pairs) - shrink - idle
+    parts = [f"{shrink} of {len(pairs)} pairs shrink significantly"]
+    parts += [f"{idle} had nothing to reduce"] if idle else []
+    parts += [f"{left} are not settled"] if left else []
+    return f" Of the class, {', '.join(parts)}."
 
 
 def _against(data: ArmData, placebo: int, treated: str, alpha: float) -> tuple[dict[str, JSON], tuple[str, ...]]:
@@ -310,7 +320,7 @@ def _groups(data: ArmData, treated: int, control: int) -> tuple[GroupResult, ...
     for at, label in enumerate(data.labels):
         partner = next((pair for pair in data.met if at in pair), None)
         n = 0 if partner is None else sum(data.count(one, *partner) for one in (treated, control))
-        results.append(GroupResult(group=label, n=n, n_distinct=n, clusters=0))
+        results.append(GroupResult(group=label, n=n, clusters=0))
     return tuple(results)
 
 
@@ -339,7 +349,7 @@ def _sentence(verdict: Verdict, pair: PairResult | None, data: ArmData, treated:
     gap = f"the preference between {between}" if data.choices else f"the difference between {between} on {data.outcome}"
     moved = f"from {told(before)} in {control} to {told(after)} in {treated}"
     if idle:
-        return f"INCONCLUSIVE: neither {control} nor {treated} shows a {what} to reduce ({sure})."
+        return f"INCONCLUSIVE: there is no {what} to reduce: in {control} and in {treated} it is trivial ({sure})."
     if verdict is Verdict.PASS:
         return f"PASS: {gap} shrinks {moved} ({sure})."
     if verdict in (Verdict.FAIL, Verdict.FLAG):

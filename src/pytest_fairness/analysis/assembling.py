@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pytest_fairness.analysis.provenance import stamp
 from pytest_fairness.model import JSON, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
-from pytest_fairness.verdict import as_spec
+from pytest_fairness.verdict import worst_spec
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,7 +40,7 @@ def finding_of(
         assertion=assertion,
         verdict=verdict,
         reason=reason,
-        spec_verdict=as_spec(verdict),
+        spec_verdict=worst_spec(pair.spec_verdict for pair in pairs),
         sentence=sentence,
         protected_class=by,
         n_per_group={group.group: group.n for group in groups},

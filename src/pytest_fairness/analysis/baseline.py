@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
 import pandas as pd
 
 from pytest_fairness.analysis.provenance import stamp
 from pytest_fairness.errors import UsageError
-from pytest_fairness.model import Finding, GroupResult, PairResult, Reason, Verdict
+from pytest_fairness.model import JSON, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
 from pytest_fairness.statistics.baseline_gate import (
+    OVERALL,
+    PASSES,
     GateResult,
     ScopeTest,
-    ScoreSummary,
     baseline_gate,
-    summarise_scores,
 )
 from pytest_fairness.statistics.one_sample import one_sample_t
-from pytest_fairness.verdict import MAX_REFUSAL_DIFFERENCE, MAX_UNSCORED, as_spec, deciding_pair
-from pytest_fairness.wording import p_words
+from pytest_fairness.statistics.score_summary import ScoreSummary, summarise_scores, wider_scale
+from pytest_fairness.verdict import MAX_REFUSAL_DIFFERENCE, MAX_UNSCORED, deciding_pair
+from pytest_fairness.wording import amount, listed, p_words, signed
 
 __all__ = ["ScoreSummary", "compare_baseline", "summarise_scores"]
 
 NOW, APPROVED = "now", "approved"
+_RATE = OutcomeKind.BINARY
+_MARGINS = {"yes_no": (0.02, 0.05), "percent": (1.0, 3.0)}
+_OF_SD = (0.1, 0.3)
+_SPAN = {"yes_no": 1.0, "percent": 100.0}
+CRITICAL = "critical"
 
 
 def compare_baseline(
@@ -28,9 +37,11 @@ def compare_baseline(
     current: ScoreSummary,
     *,
     alpha: float = 0.005,
-    margin_overall: float = 1.0,
-    margin_category: float = 3.0,
-    minimum_personas: int = 8,
+    margin_overall: float | None = None,
+    margin_category: float | None = None,
+    threshold: float | None = None,
+    low: float | None = None,
+    high: float | None = None,
     lower_is_worse: bool = True,
     outcome: str = "score",
     unit: str = "points",
@@ -38,38 +49,46 @@ def compare_baseline(
 ) -> Finding:
     """Judge whether the scores of the same personas have dropped since they were approved.
 
-    FAIL where the overall score or a category with at least *minimum_personas* has dropped by its margin (in
-    the score's own unit) or more with a Holm-corrected one-sided p below *alpha*. INCONCLUSIVE(OVERLAP)
-    where under 80 % of a scope's personas are in both, INCONCLUSIVE(UNSCORED) where over 5 % of either run's
-    replies gave no score, INCONCLUSIVE(DIFFERENTIAL_REFUSAL) where refusals rose by over 5 points. PASS
-    otherwise.
+    Two families, each corrected by Holm at *alpha*/2: the changes as they are (overall, categories of 8 personas and
+    more, and passes where there is a *threshold*), and the changes with outliers clipped (overall, every category of 2
+    and more). FAIL where a scope is significant in either and has dropped by its margin or more; FLAG where it is
+    significant within the margin. INCONCLUSIVE(PRECISION) for a category that holds a clipped change,
+    INCONCLUSIVE(OVERLAP) where under 80 % of a scope's personas are in both, INCONCLUSIVE(UNSCORED) where over 5 % of
+    either run's replies gave no score, INCONCLUSIVE(DIFFERENTIAL_REFUSAL) where refusals rose by over 5 points. A kind
+    of warning that the baseline lacks is FAIL if it is critical, else FLAG. PASS otherwise.
 
-    One pair a tested scope: ``metric`` is ``overall`` or the category, ``group_1`` ``now``, ``group_2``
-    ``approved``; ``effect`` is the mean change over its SD between personas. *frame*, if given, lends the
-    finding its endpoint, tier and provenance. Raises UsageError for an alpha or a margin out of range.
+    The margins are in the score's own unit. By default 1 point overall and 3 a category on 0–100, 2 and 5 percentage
+    points for yes/no, else .1 and .3 of the SD between the approved personas. *low* and *high* are the ends of the
+    scale, where it is declared.
+
+    One pair a tested scope: ``metric`` is ``overall``, ``passes`` or the category, ``group_1`` ``now``, ``group_2``
+    ``approved``; ``effect`` is the mean change over its SD between personas. *frame*, if given, lends the finding its
+    endpoint, tier and provenance. Raises UsageError for an alpha or a margin out of range, and for a margin that the
+    scale cannot reach.
     """
     if not 0 < alpha < 1:
         raise UsageError(f"alpha is {alpha}: a probability between 0 and 1 is needed")
-    if margin_overall < 0 or margin_category < 0:
-        raise UsageError("a margin is the drop that is allowed, in the score's unit: 0 or more")
+    scale = _Scale.of(approved, current, (margin_overall, margin_category), (low, high), unit)
+    passes_from = threshold if threshold is not None else 0.5 if scale.name == "yes_no" else None
     gate = baseline_gate(
         approved,
         current,
         alpha=alpha,
-        margin_overall=margin_overall,
-        margin_category=margin_category,
-        minimum_personas=minimum_personas,
+        margin_overall=scale.overall,
+        margin_category=scale.category,
         lower_is_worse=lower_is_worse,
+        threshold=passes_from,
     )
-    pairs = tuple(_pair(scope, alpha, lower_is_worse, unit) for scope in gate.scopes)
-    verdict, reason = _verdict(pairs, approved, current)
+    pairs = tuple(_pair(scope, alpha, lower_is_worse, scale) for scope in gate.scopes)
+    new_warnings = [name for name in current.warnings if name not in approved.warnings]
+    verdict, reason = _verdict(pairs, approved, current, new_warnings)
     worst = deciding_pair([pair for pair in pairs if pair.reason is None])
     finding = Finding(
         assertion="baseline",
         verdict=verdict,
         reason=reason,
-        spec_verdict=as_spec(verdict),
-        sentence=f"{verdict}: " + _sentence(gate, verdict, reason, (approved, current), unit),
+        spec_verdict=_literal(gate, lower_is_worse),
+        sentence=f"{verdict}: " + _sentence(gate, pairs, verdict, reason, (approved, current), scale, new_warnings),
         outcome=outcome,
         unit=unit,
         cluster="persona",
@@ -77,72 +96,164 @@ def compare_baseline(
         group_results=(_group(NOW, current), _group(APPROVED, approved)),
         n_per_group={NOW: _scored(current), APPROVED: _scored(approved)},
         refusal_rates={NOW: _share(current.refused, current), APPROVED: _share(approved.refused, approved)},
-        test_statistic="" if worst is None else f"t = {worst.statistics['t']:.4g}, df = {worst.statistics['df']}",
+        test_statistic="" if worst is None else _statistic(worst),
         p_value=None if worst is None else worst.p_value,
         corrected_p_value=None if worst is None else worst.corrected_p_value,
-        effect_size="" if worst is None else f"{worst.difference:+.3g} {unit}",
+        effect_size="" if worst is None else scale.change(worst.difference or 0.0),
         family={
             "tests": [scope.label for scope in gate.scopes if scope.corrected_p is not None],
-            "size": sum(scope.corrected_p is not None for scope in gate.scopes),
-            "method": "holm",
+            "size": sum((scope.p_raw is not None) + (scope.p_clipped is not None) for scope in gate.scopes),
+            "method": "holm, two families",
             "alpha": alpha,
         },
         details={
             "overlap": gate.overlap,
             "untested": list(gate.untested),
+            "clipped": dict(gate.changes),
             "repetitions": {NOW: current.repetitions, APPROVED: approved.repetitions},
             "run_sd": {NOW: current.run_sd, APPROVED: approved.run_sd},
-            "margins": {"overall": margin_overall, "category": margin_category},
+            "scale": scale.name,
+            "margins": {"overall": scale.overall, "category": scale.category},
+            "margins_declared": scale.declared,
+            "new_warnings": list(new_warnings),
         },
-        notes=_notes(gate, minimum_personas),
+        notes=_notes(gate, scale, new_warnings),
     )
     return stamp(finding, pd.DataFrame() if frame is None else frame)
 
 
-def _pair(scope: ScopeTest, alpha: float, lower_is_worse: bool, unit: str) -> PairResult:
-    verdict = Verdict.FAIL if scope.regression else Verdict.INCONCLUSIVE if scope.reason else Verdict.PASS
-    worsening = -scope.test.mean if lower_is_worse else scope.test.mean
+class _Scale:
+    """What the scores are measured on, the margins on it, and how an amount of it reads."""
+
+    def __init__(self, name: str, overall: float, category: float, unit: str, *, declared: bool) -> None:
+        self.name, self.overall, self.category, self.declared = name, overall, category, declared
+        self.unit = unit
+
+    @classmethod
+    def of(
+        cls,
+        approved: ScoreSummary,
+        current: ScoreSummary,
+        margins: tuple[float | None, float | None],
+        ends: tuple[float | None, float | None],
+        unit: str,
+    ) -> _Scale:
+        name = wider_scale(_scale(approved), _scale(current))
+        low, high = ends
+        if low is not None and high is not None and name != "yes_no":
+            name = "percent" if (low, high) == (0.0, 100.0) else "other"
+        defaults = _MARGINS.get(name)
+        if defaults is None:
+            means = np.array([score.mean for score in approved.personas.values()])
+            sd = float(means.std(ddof=1)) if means.size > 1 else 0.0
+            defaults = _OF_SD[0] * sd, _OF_SD[1] * sd
+        span = _SPAN.get(name, high - low if low is not None and high is not None else math.inf)
+        chosen = [default if given is None else given for given, default in zip(margins, defaults, strict=True)]
+        for what, given in zip(("margin_overall", "margin_category"), margins, strict=True):
+            if given is not None and (given < 0 or not math.isfinite(given)):
+                raise UsageError(
+                    f"{what} is {given}: a margin is the drop that is allowed, in the score's unit, 0 or more"
+                )
+            if given is not None and given >= span:
+                raise UsageError(
+                    f"{what} is {given:g}, but the score only spans {span:g}: no drop could reach it. Give the margin "
+                    "in the score's own unit" + (", .02 for two percentage points" if name == "yes_no" else "")
+                )
+        declared = any(given is not None for given in margins)
+        return cls(name, chosen[0], chosen[1], unit, declared=declared)
+
+    def value(self, value: float) -> str:
+        """A score: ``55.8 %``, ``81.3``, ``0.412``."""
+        if self.name == "percent":
+            return signed(f"{value:.1f}")
+        return amount(value, _RATE if self.name == "yes_no" else None)
+
+    def change(self, value: float) -> str:
+        """A change: ``−12.0 percentage points``, ``−2.7 points``, ``+0.021``."""
+        if self.name == "yes_no":
+            return signed(f"{100 * value:+.1f} percentage points")
+        if self.name == "percent":
+            return signed(f"{value:+.1f} {self.unit}")
+        text = amount(abs(value), None, "" if self.unit == "points" else self.unit)
+        return ("−" if value < 0 else "+") + text
+
+    def margin(self, value: float) -> str:
+        return self.change(value).removeprefix("+")
+
+
+def _scale(summary: ScoreSummary) -> str:
+    """As it was recorded; by the persona means for a summary from before it was."""
+    if summary.scale or not summary.personas:
+        return summary.scale
+    means = np.array([score.mean for score in summary.personas.values()])
+    return "percent" if means.min() >= 0 and 10 < means.max() <= 100 else ""
+
+
+def _pair(scope: ScopeTest, alpha: float, lower_is_worse: bool, scale: _Scale) -> PairResult:
+    shares = _Scale("yes_no", 0, 0, "", declared=False) if scope.label == PASSES else scale
+    worsening = -scope.test.mean if lower_is_worse or scope.label == PASSES else scope.test.mean
     low, high = scope.test.interval(0.90)
-    notes = []
-    if verdict is Verdict.PASS and scope.corrected_p is not None and worsening > 0:
-        if scope.corrected_p < alpha:
-            notes.append(f"worse beyond chance, but by less than the margin of {scope.margin:g} {unit}")
-        elif worsening >= scope.margin:
-            notes.append(f"worse by the margin of {scope.margin:g} {unit} or more, but not beyond chance")
+    notes: list[str] = []
+    reason = scope.reason
+    if scope.regression:
+        verdict = Verdict.FAIL
+    elif scope.reason is not None:
+        verdict = Verdict.INCONCLUSIVE
+    elif scope.slip:
+        verdict = Verdict.FLAG
+        notes.append(f"worse beyond chance, but by less than the margin of {shares.margin(scope.margin)}")
+    elif scope.outliers and scope.label != OVERALL:
+        verdict, reason = Verdict.INCONCLUSIVE, Reason.PRECISION
+        notes.append(f"a change far from all others is among {scope.label}: {listed(scope.outliers)}")
+    else:
+        verdict = Verdict.PASS
+        if worsening >= scope.margin > 0 and scope.corrected_p is not None and scope.corrected_p >= alpha:
+            notes.append(f"worse by the margin of {shares.margin(scope.margin)} or more, but not beyond chance")
+    corrected = 1.0 if scope.corrected_p is None else min(1.0, 2 * scope.corrected_p)
+    statistics: dict[str, JSON] = {
+        "t": scope.test.t,
+        "df": scope.test.df,
+        "sd": scope.test.sd,
+        "personas": scope.n,
+        "missing": scope.missing,
+        NOW: scope.now,
+        APPROVED: scope.approved,
+        "margin": scope.margin,
+        "raw_corrected_p_value": scope.p_raw,
+        "clipped_corrected_p_value": scope.p_clipped,
+        "clipped_change": scope.clipped,
+        "clipped_personas": list(scope.outliers),
+        # one-sided: with 99 % confidence the change is at least as bad as this
+        "bound_99": scope.test.interval(0.98)[1 if lower_is_worse else 0],
+        "repetitions_needed": scope.repetitions_needed,
+        "lower_than_baseline": worsening > 0,
+    }
+    if scope.label == PASSES:
+        statistics |= {"passes_lost": scope.lost, "passes_gained": scope.gained}
+    effect = _standardised(scope.test.mean, scope.test.sd)
+    ends = _standardised(low, scope.test.sd), _standardised(high, scope.test.sd)
+    shown = math.isfinite(ends[1] - ends[0]) and ends[0] < effect < ends[1]
     return PairResult(
         group_1=NOW,
         group_2=APPROVED,
         metric=scope.label,
         verdict=verdict,
-        reason=scope.reason,
-        spec_verdict=Verdict.FAIL if scope.regression else Verdict.PASS,
-        p_row=scope.test.p,
-        p_cluster=scope.test.p,
-        p_value=scope.test.p,
-        corrected_p_value=1.0 if scope.corrected_p is None else scope.corrected_p,
-        effect=_standardised(scope.test.mean, scope.test.sd),
+        reason=reason,
+        spec_verdict=Verdict.FAIL if worsening > 0 else Verdict.PASS,
+        p_row=scope.p_value,
+        p_cluster=scope.p_value,
+        p_value=scope.p_value,
+        corrected_p_value=corrected,
+        effect=effect,
         effect_name="mean change / SD of the changes",
-        effect_low=_standardised(low, scope.test.sd) if scope.n > 1 else None,
-        effect_high=_standardised(high, scope.test.sd) if scope.n > 1 else None,
+        effect_low=ends[0] if shown else None,
+        effect_high=ends[1] if shown else None,
         difference=scope.test.mean,
         worse_off=NOW if worsening > 0 else APPROVED if worsening < 0 else None,
-        test="one-sided paired t over personas",
+        test="exact McNemar over personas" if scope.label == PASSES else "one-sided paired t over personas",
         scope="personas",
-        needs=_needs(scope, unit),
-        statistics={
-            "t": scope.test.t,
-            "df": scope.test.df,
-            "sd": scope.test.sd,
-            "personas": scope.n,
-            "missing": scope.missing,
-            NOW: scope.now,
-            APPROVED: scope.approved,
-            "margin": scope.margin,
-            # one-sided: with 99 % confidence the change is at least as bad as this
-            "bound_99": scope.test.interval(0.98)[1 if lower_is_worse else 0],
-            "repetitions_needed": scope.repetitions_needed,
-            "lower_than_baseline": worsening > 0,
-        },
+        needs=_needs(scope, scale),
+        statistics=statistics,
         notes=tuple(notes),
     )
 
@@ -153,24 +264,43 @@ def _standardised(value: float, sd: float) -> float:
     return value / sd if sd else float("inf") if value > 0 else float("-inf")
 
 
-def _needs(scope: ScopeTest, unit: str) -> str | None:
+def _statistic(pair: PairResult) -> str:
+    s = pair.statistics
+    if pair.metric == PASSES:
+        return f"{s['passes_lost']} passes lost, {s['passes_gained']} gained"
+    return f"t = {float(str(s['t'])):.4g}, df = {s['df']}"
+
+
+def _needs(scope: ScopeTest, scale: _Scale) -> str | None:
     if scope.reason is not None:
         return "the same personas in the baseline and in the run"
+    if scope.label == PASSES:
+        return None
     if scope.repetitions_needed is None:
-        return f"more personas: no number of repetitions shows a drop of {scope.margin:g} {unit} reliably"
-    return f"{scope.repetitions_needed} repetitions to show a drop of {scope.margin:g} {unit} in 80 % of runs"
+        return f"more personas: no number of repetitions shows a drop of {scale.margin(scope.margin)} reliably"
+    return f"{scope.repetitions_needed} repetitions to show a drop of {scale.margin(scope.margin)} in 80 % of runs"
+
+
+def _literal(gate: GateResult, lower_is_worse: bool) -> Verdict:
+    """The literal recipe, which fails whatever is lower than the baseline: overall or in any category."""
+    sign = 1 if lower_is_worse else -1
+    worse = any(sign * scope.test.mean < 0 for scope in gate.scopes if scope.label != PASSES)
+    return Verdict.FAIL if worse else Verdict.PASS
 
 
 def _verdict(
-    pairs: tuple[PairResult, ...], approved: ScoreSummary, current: ScoreSummary
+    pairs: tuple[PairResult, ...], approved: ScoreSummary, current: ScoreSummary, new_warnings: list[str]
 ) -> tuple[Verdict, Reason | None]:
     verdict = Verdict.worst([pair.verdict for pair in pairs])
-    if verdict is Verdict.FAIL:
-        return verdict, None
+    if verdict is Verdict.FAIL or any(name.startswith(CRITICAL) for name in new_warnings):
+        return Verdict.FAIL, None
     if max(_share(current.unscored, current), _share(approved.unscored, approved)) > MAX_UNSCORED:
         return Verdict.INCONCLUSIVE, Reason.UNSCORED
+    if verdict is Verdict.FLAG or new_warnings:
+        return Verdict.FLAG, None
     if verdict is Verdict.INCONCLUSIVE:
-        return verdict, next(pair.reason for pair in pairs if pair.reason is not None)
+        reasons = [pair.reason for pair in pairs if pair.reason is not None]
+        return verdict, min(reasons, key=lambda reason: (not reason.unusable, reason is Reason.PRECISION))
     if _share(current.refused, current) - _share(approved.refused, approved) > MAX_REFUSAL_DIFFERENCE:
         return Verdict.INCONCLUSIVE, Reason.DIFFERENTIAL_REFUSAL
     return verdict, None
@@ -178,20 +308,24 @@ def _verdict(
 
 def _sentence(
     gate: GateResult,
+    pairs: tuple[PairResult, ...],
     verdict: Verdict,
     reason: Reason | None,
     runs: tuple[ScoreSummary, ScoreSummary],
-    unit: str,
+    scale: _Scale,
+    new_warnings: list[str],
 ) -> str:
     approved, current = runs
-    if verdict is Verdict.FAIL:
-        told = [
-            f"{scope.label} {scope.approved:.1f} → {scope.now:.1f} ({scope.test.mean:+.1f} {unit} over "
-            f"{scope.n} personas, corrected {p_words(scope.corrected_p or 0.0)}, margin {scope.margin:g})"
-            for scope in gate.scopes
-            if scope.regression
+    if verdict in (Verdict.FAIL, Verdict.FLAG):
+        worse = [
+            _fall(scope, scale)
+            for scope, pair in zip(gate.scopes, pairs, strict=True)
+            if pair.verdict is (Verdict.FAIL if verdict is Verdict.FAIL else Verdict.FLAG)
         ]
-        return "worse than the approved baseline: " + "; ".join(told) + "."
+        if new_warnings:
+            worse.append(f"warnings that the baseline has none of: {listed(new_warnings)}")
+        within = " (within the margin)" if verdict is Verdict.FLAG and not new_warnings else ""
+        return f"worse than the approved baseline{within}: " + "; ".join(worse) + "."
     if reason is Reason.UNSCORED:
         return (
             f"not comparable with the approved baseline: {current.unscored} of {current.trials} replies now "
@@ -203,6 +337,13 @@ def _sentence(
             f"{_share(current.refused, current):.0%} since the baseline was approved: what is no longer "
             "answered is no longer scored."
         )
+    if reason is Reason.PRECISION:
+        held = [pair.metric for pair in pairs if pair.reason is Reason.PRECISION]
+        named = [f"{key} {scale.change(change)}" for key, change in gate.changes.items()]
+        return (
+            f"no regression shown, but {listed(held)} cannot be judged because of changes far from all others "
+            f"({listed(named)}). Look at their replies, or run again."
+        )
     if verdict is Verdict.INCONCLUSIVE:
         scope = next(scope for scope in gate.scopes if scope.reason is not None)
         needed = "at least two" if reason is Reason.N else "80 %"
@@ -210,18 +351,44 @@ def _sentence(
             f"not comparable with the approved baseline: {scope.n} of {scope.n + scope.missing} personas "
             f"({scope.label}) have a score in both; {needed} are needed."
         )
-    overall, others = gate.scopes[0], len(gate.scopes) - 1
+    overall, others = gate.scopes[0], sum(scope.label not in (OVERALL, PASSES) for scope in gate.scopes)
     return (
-        f"no regression against the approved baseline: {overall.label} {overall.approved:.1f} → "
-        f"{overall.now:.1f} ({overall.test.mean:+.1f} {unit}) over {overall.n} personas"
+        f"no regression against the approved baseline: {overall.label} {scale.value(overall.approved)} → "
+        f"{scale.value(overall.now)} ({scale.change(overall.test.mean)}) over {overall.n} personas"
         + (f", and none of {others} categories beyond its margin and chance." if others else ".")
     )
 
 
-def _notes(gate: GateResult, minimum: int) -> tuple[str, ...]:
-    if not gate.untested:
-        return ()
-    return (f"not tested, under {minimum} personas: {', '.join(gate.untested)}",)
+def _fall(scope: ScopeTest, scale: _Scale) -> str:
+    sure = f"corrected {p_words(min(1.0, 2 * (scope.corrected_p or 0.0)))}"
+    if scope.label == PASSES:
+        before, after = round(scope.approved * scope.n), round(scope.now * scope.n)
+        return f"passes {before} → {after} of {scope.n} personas ({scope.lost} lost, {scope.gained} gained, {sure})"
+    moved = f"{scale.change(scope.test.mean)} over {scope.n} personas"
+    if scope.outliers:
+        moved = f"{scale.change(scope.clipped)} over {scope.n} personas with {listed(scope.outliers)} clipped"
+    return (
+        f"{scope.label} {scale.value(scope.approved)} → {scale.value(scope.now)} ({moved}, {sure}, margin "
+        f"{scale.margin(scope.margin)})"
+    )
+
+
+def _notes(gate: GateResult, scale: _Scale, new_warnings: list[str]) -> tuple[str, ...]:
+    notes = []
+    if gate.changes:
+        named = [f"{key} {scale.change(change)}" for key, change in gate.changes.items()]
+        notes.append(f"changes far from all others, clipped in the second family: {listed(named, 6)}")
+    if gate.untested:
+        notes.append(f"not tested, one persona only: {', '.join(gate.untested)}")
+    if not scale.declared:
+        on = {"yes_no": "yes/no", "percent": "0 to 100"}.get(scale.name, "a scale of its own")
+        notes.append(
+            f"margins by the scale of the score ({on}): {scale.margin(scale.overall)} overall, "
+            f"{scale.margin(scale.category)} a category"
+        )
+    if new_warnings:
+        notes.append(f"warnings that the baseline has none of: {listed(new_warnings, 10)}")
+    return tuple(notes)
 
 
 def _group(label: str, summary: ScoreSummary) -> GroupResult:
@@ -230,7 +397,6 @@ def _group(label: str, summary: ScoreSummary) -> GroupResult:
     return GroupResult(
         group=label,
         n=_scored(summary),
-        n_distinct=_scored(summary),
         clusters=len(summary.personas),
         value=summary.overall if summary.personas else None,
         low=low if spread.n > 1 else None,

@@ -13,6 +13,7 @@ from pytest_fairness.analysis.reading import count_by_group
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import GroupResult, OutcomeKind
 from pytest_fairness.statistics.clusters import all_pairs
+from pytest_fairness.statistics.comparison import combine
 from pytest_fairness.statistics.four_fifths import reference_group
 from pytest_fairness.statistics.frames import Bools, Design, Floats, row_name
 from pytest_fairness.statistics.groups import describe_groups
@@ -26,8 +27,9 @@ if TYPE_CHECKING:
 class Table:
     """One grouping: who got the favourable decision, and the tests of every pair.
 
-    ``x`` of ``n`` decisions were favourable; ``p`` is the p-value of every pair of groups, ``family`` the
-    pairs corrected together and ``reported`` those with the reference, as places in the list of all pairs.
+    ``x`` of ``n`` decisions were favourable; who was refused got none and counts. ``unscored`` counts those without a
+    decision, ``missing`` marks their rows. ``p`` is the p-value of every pair of groups, ``family`` the pairs corrected
+    together and ``reported`` those with the reference, as places in the list of all pairs.
     """
 
     by: str
@@ -36,14 +38,17 @@ class Table:
     labels: tuple[str, ...]
     x: list[int]
     n: list[int]
-    refused: list[int]
-    missing: list[int]
-    unscored: list[float]
-    with_refusals: tuple[list[int], list[int]]
+    p: Floats
+    unscored: list[int]
+    missing: Bools
     reference: int | None
     family: list[int]
     reported: list[int]
     groups: tuple[GroupResult, ...]
+
+    def unscored_share(self, group: int) -> float:
+        total = self.n[group] + self.unscored[group]
+        return self.unscored[group] / total if total else 0.0
 
 
 def read_decisions(
@@ -93,14 +98,16 @@ def _require_yes_or_no(frame: pd.DataFrame, name: str, values: NDArray[np.object
 
 
 def tabulate(design: Design, yes: Floats, present: Bools, *, by: str, reference: str | None) -> Table:
+    """Count and test; a refused applicant is not selected. Raises FrameError for a *reference* that is no group."""
     labels = design.group.labels
-    used = present & ~design.undetermined & ~design.refused
+    refused = design.refused & ~design.undetermined
+    used = (present & ~design.undetermined) | refused
+    yes = np.where(refused, 0.0, yes)
     metric = measure(design, yes, used, OutcomeKind.BINARY)
     n = count_by_group(design, used).tolist()
     x = count_by_group(design, used & (yes == 1)).tolist()
-    refused = count_by_group(design, design.refused & ~design.undetermined)
-    missing = count_by_group(design, ~used & ~design.refused)
     undetermined = count_by_group(design, design.undetermined)
+    unscored = count_by_group(design, ~used)
     if reference is None:
         at = reference_group(x, n)
     elif reference in labels:
@@ -117,10 +124,9 @@ def tabulate(design: Design, yes: Floats, present: Bools, *, by: str, reference:
         labels=labels,
         x=x,
         n=n,
-        refused=refused.tolist(),
-        missing=missing.tolist(),
-        unscored=(missing / np.maximum(missing + np.array(n), 1)).tolist(),
-        with_refusals=(x, (np.array(n) + refused).tolist()),
+        p=selection_p(metric),
+        unscored=unscored.tolist(),
+        missing=~used,
         reference=at,
         family=reported if reference is not None else list(range(len(both))),
         reported=reported,
@@ -129,9 +135,20 @@ def tabulate(design: Design, yes: Floats, present: Bools, *, by: str, reference:
             metric.layout,
             metric.present,
             OutcomeKind.BINARY,
-            refused=refused,
+            refused=count_by_group(design, refused),
             undetermined=undetermined,
-            unscored=missing - undetermined,
+            unscored=unscored - undetermined,
             has_refusals=design.has_refusals,
         ),
     )
+
+
+def selection_p(metric: Metric) -> Floats:
+    """The p-value of every pair: of z, the difference in pooled standard deviations, where there is one block (Fisher's
+    where few are expected), of Cochran–Mantel–Haenszel over several; and not below that of the clusters."""
+    comparison = metric.comparison
+    if comparison is None or metric.layout is None or metric.layout.blocks > 1:
+        return metric.p_values
+    exact = np.array([test.startswith("Fisher") for test in comparison.test], dtype=np.bool_)
+    row = np.where(exact | comparison.labels, comparison.p_row, comparison.beside["spec_p_value"])
+    return metric.column(combine(row, comparison.p_cluster), 1.0)

@@ -6,40 +6,42 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pytest_fairness.analysis.assembling import finding_of
+from pytest_fairness.analysis.family import Thresholds, alarm_results, missing_member, unless_refused
+from pytest_fairness.analysis.missing import reasons_by_group
 from pytest_fairness.analysis.reading import (
+    Reading,
     as_columns,
+    case_noun,
     cluster_noun,
     count_by_group,
     read,
     scored_rows,
-    unscored_share,
+    unscored_rows,
 )
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Finding, OutcomeKind, PairResult, Reason, Verdict
 from pytest_fairness.statistics.clusters import all_pairs
 from pytest_fairness.statistics.corrections import METHODS, correct
 from pytest_fairness.statistics.equivalence import Equivalence, two_one_sided
-from pytest_fairness.statistics.frames import read_design
+from pytest_fairness.statistics.frames import Bools, Design, read_design
 from pytest_fairness.statistics.groups import describe_groups
-from pytest_fairness.statistics.layout import without_copies
 from pytest_fairness.statistics.metrics import Metric, measure
+from pytest_fairness.statistics.refusals import impute
 from pytest_fairness.verdict import (
+    LIKELY_REFUSAL_DIFFERENCE,
     MAX_RAGGED,
     MAX_REFUSAL_DIFFERENCE,
     MAX_UNSCORED,
     MINIMUM_N,
     Decision,
-    PairEvidence,
-    after_refusals,
-    as_spec,
-    assertion_verdict,
     deciding_pair,
-    needed_size,
+    verdict_by,
 )
 from pytest_fairness.wording import amount, effect_words, p_words
 
@@ -82,61 +84,54 @@ def analyze_equivalence(
     _check(margin, unit, alpha, correction)
     columns = as_columns(by)
     reading = read(frame, outcome, kind, lower_is_worse, scorers)
-    kind_found = reading.values.kind
-    if kind_found is OutcomeKind.CATEGORICAL:
+    if reading.values.kind is OutcomeKind.CATEGORICAL:
         raise UsageError(f"outcome {reading.name!r} is categorical: a margin needs numbers or yes and no")
     design = read_design(frame, columns, cluster=cluster, block=block)
-    used = scored_rows(design, reading)
-    metric = measure(design, reading.values.values, used, kind_found)
-    tests = _test(metric, margin, unit, alpha)
+    data = _Data(design, reading, scored_rows(design, reading), _Margin(margin, unit == "d", alpha))
+    metric = measure(design, reading.values.values, data.used, reading.values.kind)
+    tests = data.test(metric)
     labels = design.group.labels
-    unscored = unscored_share(design, reading, used)
-    noun = cluster_noun(design)
-    refusals = count_by_group(design, design.refused) / np.maximum(count_by_group(design, ~design.undetermined), 1)
-    corrected = correct(_padded(metric, tests.p_difference if tests else None, 1.0), correction).tolist()
-    pairs = []
+    noun, cases = cluster_noun(design), case_noun(frame)
+    differences = np.ones(metric.index.size) if tests is None else metric.column(tests.p_difference, 1.0)
+    missing = missing_member(design, " × ".join(columns), data.missing)
+    family = [differences, *([] if missing is None else [missing.metric.p_values])]
+    corrected = np.split(correct(np.concatenate(family), correction), [differences.size])
+    size = sum(p.size for p in family)
+    refused = _refused_unequally(design, reading.values.kind)
     every = all_pairs(len(labels))
-    for at, (i, j) in enumerate(zip(every.first.tolist(), every.second.tolist(), strict=True)):
-        place = int(metric.index[at])
-        pairs.append(
-            _pair(
-                metric,
-                tests,
-                place,
-                names=(labels[i], labels[j]),
-                n=(int(metric.distinct[i]), int(metric.distinct[j])),
-                clusters=(int(metric.clusters[i]), int(metric.clusters[j])),
-                unscored=float(max(unscored[i], unscored[j])),
-                refusal_gap=float(abs(refusals[i] - refusals[j])) if kind_found is not OutcomeKind.REFUSAL else 0.0,
-                corrected=corrected[at],
-                outcome=reading.name,
-                lower_is_worse=reading.lower_is_worse,
-                alpha=alpha,
-                family=len(labels) * (len(labels) - 1) // 2,
-                noun=noun,
-            )
+    pairs = [
+        _pair(data, metric, tests, at, (i, j), q, refused=refused[at], size=size, nouns=(noun, cases))
+        for at, (i, j, q) in enumerate(
+            zip(every.first.tolist(), every.second.tolist(), corrected[0].tolist(), strict=True)
         )
-    verdict, reason = assertion_verdict(pairs)
+    ]
+    if missing is not None:
+        thresholds = Thresholds(alpha=alpha, correction=correction)
+        pairs += alarm_results(missing, corrected[1], thresholds, size=size, cluster_noun=noun, case_noun=cases)
     decider = deciding_pair(pairs)
+    verdict, reason = verdict_by(decider)
     if verdict is Verdict.PASS:
-        decider = max(pairs, key=lambda pair: pair.p_value)
+        decider = max((pair for pair in pairs if not pair.alarm_only), key=lambda pair: pair.p_value)
     groups = describe_groups(
         labels,
         metric.layout,
         metric.present,
-        kind_found,
+        reading.values.kind,
         (),
         refused=count_by_group(design, design.refused),
         undetermined=count_by_group(design, design.undetermined),
-        unscored=count_by_group(design, ~used & ~design.refused & ~design.undetermined),
+        unscored=count_by_group(design, data.missing & ~design.undetermined),
         has_refusals=design.has_refusals,
     )
+    own = [pair for pair in pairs if not pair.alarm_only]
     return finding_of(
         frame,
         assertion="equivalent",
         verdict=verdict,
         reason=reason,
-        sentence=_sentence(verdict, decider, reading.unit, kind_found, margin, unit, len(pairs)),
+        sentence=_sentence(
+            verdict, decider, reading, margin, unit, len(own), reasons_by_group(frame, design, data.missing)
+        ),
         by=", ".join(columns),
         groups=groups,
         decider=decider,
@@ -144,18 +139,78 @@ def analyze_equivalence(
         effect_size="" if decider is None else f"d = {effect_words(decider.effect)}",
         pairs=pairs,
         outcome=reading.name,
-        kind=kind_found,
+        kind=reading.values.kind,
         unit=reading.unit,
         cluster=design.cluster_name,
         block=design.block_name,
         family={
-            "size": len(pairs),
+            "size": size,
             "method": "none for equivalence (all pairs must show it); " + correction + " for differences",
             "alpha": alpha,
-            "metrics": [reading.name],
+            "metrics": list(dict.fromkeys(pair.metric for pair in pairs)),
         },
         details={"margin": margin, "margin_unit": unit, "kind_inferred": reading.values.why},
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Margin:
+    value: float
+    on_d: bool
+    alpha: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Data:
+    """The rows, which of them are used, and the margin that they are tested against."""
+
+    design: Design
+    reading: Reading
+    used: Bools
+    margin: _Margin
+
+    @property
+    def missing(self) -> Bools:
+        return unscored_rows(self.design, self.reading, self.used)
+
+    def test(self, metric: Metric) -> Equivalence | None:
+        if metric.comparison is None:
+            return None
+        return two_one_sided(metric.comparison, self.margin.value, on_d=self.margin.on_d, alpha=self.margin.alpha)
+
+    def passes_at_worst(self, groups: tuple[int, int], place: int) -> bool:
+        """Whether two groups are equivalent with what is missing at either extreme."""
+        for first_high in (True, False):
+            values = impute(
+                self.reading.values.values,
+                self.reading.values.kind,
+                self.design.group.codes,
+                groups,
+                used=self.used,
+                missing=self.missing,
+                first_high=first_high,
+                scale=(self.reading.low, self.reading.high),
+            )
+            here = np.isin(self.design.group.codes, groups) & (self.used | self.missing)
+            metric = measure(self.design, values, here, self.reading.values.kind)
+            tests, at = self.test(metric), int(metric.index[place])
+            if tests is None or at < 0 or float(tests.p_tost[at]) >= self.margin.alpha:
+                return False
+        return True
+
+
+def _refused_unequally(design: Design, kind: OutcomeKind) -> list[bool]:
+    """Pairs whose refusals are over five points apart, and likely so."""
+    pairs = all_pairs(len(design.group.labels))
+    if kind is OutcomeKind.REFUSAL or not bool(np.any(design.refused)):
+        return [False] * pairs.first.size
+    metric = measure(design, design.refused.astype(np.float64), ~design.undetermined, OutcomeKind.REFUSAL)
+    if metric.comparison is None:
+        return [False] * pairs.first.size
+    gap = np.abs(metric.column(metric.comparison.beside["risk_difference"], 0.0))
+    likely = metric.p_values * pairs.first.size < LIKELY_REFUSAL_DIFFERENCE
+    found: list[bool] = ((gap > MAX_REFUSAL_DIFFERENCE + 1e-12) & likely).tolist()
+    return found
 
 
 def _check(margin: float, unit: str, alpha: float, correction: str) -> None:
@@ -169,102 +224,98 @@ def _check(margin: float, unit: str, alpha: float, correction: str) -> None:
         raise UsageError(f"correction={correction!r}: it is one of {', '.join(METHODS)}")
 
 
-def _test(metric: Metric, margin: float, unit: str, alpha: float) -> Equivalence | None:
-    layout = metric.layout
-    if layout is None or metric.present.size < 2:
-        return None
-    # Copies of one reply are no evidence; with one cluster a group nothing else would notice.
-    compared = (without_copies(layout) if metric.copies_dropped else None) or layout
-    return two_one_sided(compared, all_pairs(metric.present.size), margin, on_d=unit == "d", alpha=alpha)
-
-
-def _padded(metric: Metric, values: np.ndarray[Any, np.dtype[np.float64]] | None, missing: float) -> list[float]:
-    if values is None:
-        return [missing] * metric.index.size
-    padded: list[float] = metric.column(values, missing).tolist()
-    return padded
-
-
 def _pair(
+    data: _Data,
     metric: Metric,
     tests: Equivalence | None,
-    place: int,
-    *,
-    names: tuple[str, str],
-    n: tuple[int, int],
-    clusters: tuple[int, int],
-    unscored: float,
-    refusal_gap: float,
+    at: int,
+    groups: tuple[int, int],
     corrected: float,
-    outcome: str,
-    lower_is_worse: bool,
-    alpha: float,
-    family: int,
-    noun: str,
+    *,
+    refused: bool,
+    size: int,
+    nouns: tuple[str, str],
 ) -> PairResult:
-    comparison = metric.comparison
+    labels, reading = data.design.group.labels, data.reading
+    names = labels[groups[0]], labels[groups[1]]
+    n = int(metric.trials[groups[0]]), int(metric.trials[groups[1]])
+    clusters = int(metric.clusters[groups[0]]), int(metric.clusters[groups[1]])
+    lost = count_by_group(data.design, data.missing)[list(groups)]
+    share = float(np.max(lost / np.maximum(lost + np.array(n), 1)))
+    comparison, place = metric.comparison, int(metric.index[at])
     if tests is None or comparison is None or place < 0:
         return PairResult(
             group_1=names[0],
             group_2=names[1],
-            metric=outcome,
+            metric=reading.name,
             verdict=Verdict.INCONCLUSIVE,
-            reason=Reason.UNSCORED if unscored > MAX_UNSCORED else Reason.N,
-            needs=f"scored trials of both groups ({n[0]} and {n[1]} now)",
+            reason=Reason.UNSCORED if share > MAX_UNSCORED else Reason.N,
+            needs=f"scored {nouns[1]} of both groups ({n[0]} and {n[1]} now)",
             statistics={"n_1": n[0], "n_2": n[1]},
         )
-    difference, margin = float(tests.difference[place]), float(tests.margin[place])
-    scope = "labels" if bool(tests.labels[place]) else "names"
-    evidence = PairEvidence(
-        effect=difference,
+    single = bool(comparison.labels[place]) and data.design.cluster_name is not None
+    evidence = _Evidence(
+        difference=float(comparison.difference[place]),
         low=float(tests.low[place]),
         high=float(tests.high[place]),
+        margin=float(tests.margin[place]),
+        p_tost=float(tests.p_tost[place]),
         p_value=float(tests.p_difference[place]),
         corrected=corrected,
-        n=n,
-        clusters=clusters,
+        alpha=data.margin.alpha,
+        n=int(comparison.rows[place].min()) if single else min(n),
+        units=min(n) if single or data.design.cluster_name is None else min(clusters),
         minimum=MINIMUM_N[metric.kind],
-        scope=scope,
-        alpha=alpha,
-        margin=margin,
-        family_size=family,
-        unscored=unscored,
+        single=single,
         ragged=float(comparison.ragged[place]),
-        groups=names,
-        cluster_noun=noun,
+        size=size,
+        noun=nouns[1] if single or data.design.cluster_name is None else nouns[0],
+        cases=nouns[1],
     )
-    p_tost = float(tests.p_tost[place])
-    decision = after_refusals(_judge(evidence, p_tost), differential=refusal_gap > MAX_REFUSAL_DIFFERENCE + 1e-12)
-    worse_first = (difference < 0) == lower_is_worse
+    decision = _judge(evidence)
+    if refused:
+        decision = unless_refused(decision)
+    if lost.any() and (share > MAX_UNSCORED or decision.verdict is Verdict.PASS):
+        held = decision.verdict is Verdict.PASS and data.passes_at_worst(groups, at)
+        if not held:
+            decision = Decision(
+                verdict=Verdict.INCONCLUSIVE,
+                reason=Reason.UNSCORED if share > MAX_UNSCORED else Reason.PRECISION,
+                needs=f"an outcome for the {int(lost.sum())} {nouns[1]} without one: what is missing could turn the "
+                "verdict",
+            )
+    worse_first = (evidence.difference < 0) == reading.lower_is_worse
+    effect = comparison.effects[0]
+    value, low, high = (float(ends[place]) for ends in (effect.value, effect.low, effect.high))
+    shown = np.isfinite([low, high]).all() and low < value < high
     return PairResult(
         group_1=names[0],
         group_2=names[1],
-        metric=outcome,
+        metric=reading.name,
         verdict=decision.verdict,
         reason=decision.reason,
-        spec_verdict=as_spec(decision.verdict),
-        p_row=p_tost,
-        p_cluster=None if scope == "labels" else p_tost,
-        p_value=p_tost,
-        corrected_p_value=p_tost,
-        effect=float(comparison.effect[place]),
-        effect_name=comparison.effect_name,
-        effect_low=float(comparison.low[place]),
-        effect_high=float(comparison.high[place]),
-        difference=difference,
-        worse_off=None if difference == 0 else names[0] if worse_first else names[1],
-        test="two one-sided t on rows" if scope == "labels" else "two one-sided t on cluster means",
-        scope=scope,
+        p_row=evidence.p_tost,
+        p_cluster=None if single else evidence.p_tost,
+        p_value=evidence.p_tost,
+        corrected_p_value=evidence.p_tost,
+        effect=value,
+        effect_name=effect.name,
+        effect_low=low if shown else None,
+        effect_high=high if shown else None,
+        difference=evidence.difference,
+        worse_off=None if evidence.difference == 0 else names[0] if worse_first else names[1],
+        test="two one-sided t on rows" if single else "two one-sided t on cluster means",
+        scope="labels" if single else "names",
         needs=decision.needs,
         statistics={
             "n_1": n[0],
             "n_2": n[1],
             "clusters_1": clusters[0],
             "clusters_2": clusters[1],
-            "margin": margin,
+            "margin": evidence.margin,
             "interval_low": evidence.low,
             "interval_high": evidence.high,
-            "interval_confidence": 1 - 2 * alpha,
+            "interval_confidence": 1 - 2 * data.margin.alpha,
             "standard_error": float(tests.error[place]),
             "df": float(tests.df[place]),
             "p_lower": float(tests.p_lower[place]),
@@ -276,14 +327,30 @@ def _pair(
     )
 
 
-def _judge(e: PairEvidence, p_tost: float) -> Decision:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Evidence:
+    """What the rule of :func:`analyze_equivalence` reads about two groups, in the outcome's own unit."""
+
+    difference: float
+    low: float
+    high: float
+    margin: float
+    p_tost: float
+    p_value: float
+    corrected: float
+    alpha: float
+    n: int
+    units: int
+    minimum: int
+    single: bool
+    ragged: float
+    size: int
+    noun: str
+    cases: str
+
+
+def _judge(e: _Evidence) -> Decision:
     """First match; see :func:`analyze_equivalence`."""
-    if e.unscored > MAX_UNSCORED:
-        return Decision(
-            verdict=Verdict.INCONCLUSIVE,
-            reason=Reason.UNSCORED,
-            needs=f"fewer unscored replies: {e.unscored:.0%} of those of a group have no outcome, at most 5 % may",
-        )
     if e.ragged > MAX_RAGGED:
         return Decision(
             verdict=Verdict.INCONCLUSIVE,
@@ -291,36 +358,54 @@ def _judge(e: PairEvidence, p_tost: float) -> Decision:
             needs=f"every group in every block: {e.ragged:.0%} of the rows stand in blocks that lack a group",
         )
     significant = e.corrected < e.alpha
-    beyond = abs(e.effect) > e.margin
-    if min(e.n) < e.minimum:
-        verdict = Verdict.FLAG if significant and beyond and min(e.n) >= 2 else Verdict.INCONCLUSIVE
+    beyond = abs(e.difference) > e.margin
+    if e.n < e.minimum:
+        verdict = Verdict.FLAG if significant and beyond and e.n >= 2 else Verdict.INCONCLUSIVE
         return Decision(
             verdict=verdict,
             reason=Reason.N if verdict is Verdict.INCONCLUSIVE else None,
-            needs=f"at least {e.minimum} distinct trials a group (now {min(e.n)})",
+            needs=f"at least {e.minimum} {e.cases} a group (now {e.n})",
         )
-    if p_tost < e.alpha:
+    if e.p_tost < e.alpha:
         return Decision(verdict=Verdict.PASS)
     if significant and beyond:
-        capped = e.scope == "labels"
         note = ("a group has a single name: the result is about that one, so FAIL is capped at FLAG",)
-        return Decision(verdict=Verdict.FLAG if capped else Verdict.FAIL, notes=note if capped else ())
+        return Decision(verdict=Verdict.FLAG if e.single else Verdict.FAIL, notes=note if e.single else ())
     if significant:
         return Decision(verdict=Verdict.FLAG, notes=("the groups differ, perhaps by more than the margin",))
-    return Decision(verdict=Verdict.INCONCLUSIVE, reason=Reason.PRECISION, needs=needed_size(e))
+    return Decision(verdict=Verdict.INCONCLUSIVE, reason=Reason.PRECISION, needs=_needed(e))
+
+
+def _needed(e: _Evidence) -> str | None:
+    """The clusters a group with which the interval would fit, if the difference stays."""
+    half, room = (e.high - e.low) / 2, e.margin - abs(e.difference)
+    if not (math.isfinite(half) and room > 0):
+        return None
+    needed = max(math.ceil(e.units * (half / room) ** 2), e.units + 1)
+    return (
+        f"about {needed:,} {e.noun} a group if the difference stays as it is (now {e.units:,})"
+        if needed < 1e7
+        else None
+    )
 
 
 def _sentence(
     verdict: Verdict,
     pair: PairResult | None,
-    own_unit: str,
-    kind: OutcomeKind,
+    reading: Reading,
     margin: float,
     unit: str,
     pairs: int,
+    missing: Mapping[str, str],
 ) -> str:
     if pair is None:
         return f"{verdict}: there are no two groups to compare."
+    if pair.alarm_only:
+        worse = pair.worse_off or pair.group_1
+        why = f": {missing[worse]}" if worse in missing else ""
+        sure = f"corrected {p_words(pair.corrected_p_value)}"
+        return f"{verdict}: {worse} is left without an outcome more often than others{why} ({sure})."
+    kind, own_unit = reading.values.kind, reading.unit
     if "margin" not in pair.statistics or pair.reason in (Reason.RAGGED, Reason.UNSCORED):
         return (
             f"{verdict}: {pair.group_1} and {pair.group_2} cannot be compared on {pair.metric}; it takes {pair.needs}."
@@ -328,8 +413,14 @@ def _sentence(
     low, high = (float(str(pair.statistics[name])) for name in ("interval_low", "interval_high"))
     allowed = f"{margin:g} d" if unit == "d" else amount(margin, kind, own_unit)
     confidence = f"{100 * float(str(pair.statistics['interval_confidence'])):.0f} %"
-    gap = f"{pair.group_1} and {pair.group_2} differ on {pair.metric} by {amount(pair.difference, kind, own_unit)}"
-    sure = f"{confidence} interval {amount(low, kind)} to {amount(high, kind)}, TOST {p_words(pair.p_value)}"
+    first, second, apart = pair.group_1, pair.group_2, pair.difference or 0.0
+    if apart > 0:
+        first, second, apart, low, high = second, first, -apart, -high, -low
+    gap = f"{first} is {amount(-apart, kind, own_unit)} lower than {second} on {pair.metric}"
+    if apart == 0:
+        gap = f"{first} and {second} are alike on {pair.metric}"
+    ends = f"{amount(low, kind)} to {amount(high, kind)}"
+    sure = f"{confidence} interval of the difference {ends}, TOST {p_words(pair.p_value)}"
     if verdict is Verdict.PASS:
         count = "the two groups" if pairs == 1 else f"all {pairs} pairs of groups"
         return f"PASS: {count} are equivalent within ±{allowed}; the widest apart: {gap} ({sure})."

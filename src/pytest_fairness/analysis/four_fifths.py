@@ -3,37 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pytest_fairness.analysis.assembling import finding_of
-from pytest_fairness.analysis.decision_tables import Table, read_decisions, tabulate
-from pytest_fairness.analysis.reading import as_columns, cluster_noun, every_grouping
+from pytest_fairness.analysis.decision_tables import Table, read_decisions, selection_p, tabulate
+from pytest_fairness.analysis.family import Thresholds, alarm_results, missing_member
+from pytest_fairness.analysis.missing import reasons_by_group
+from pytest_fairness.analysis.reading import as_columns, case_noun, cluster_noun, every_grouping
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON, Finding, OutcomeKind, PairResult, Reason, Verdict
 from pytest_fairness.statistics.clusters import all_pairs
+from pytest_fairness.statistics.comparison import Comparison
 from pytest_fairness.statistics.corrections import METHODS, correct
 from pytest_fairness.statistics.four_fifths import (
     SMALLEST_SHARE,
     ImpactRatio,
+    chance_of,
     deviations,
     impact_ratio,
     lower_first,
 )
-from pytest_fairness.statistics.frames import read_design, require_frame
+from pytest_fairness.statistics.frames import Floats, read_design, require_frame
+from pytest_fairness.statistics.metrics import measure
 from pytest_fairness.verdict import (
     MAX_RAGGED,
-    MAX_REFUSAL_DIFFERENCE,
     MAX_UNSCORED,
     MINIMUM_N,
     Decision,
-    after_refusals,
-    as_spec,
-    assertion_verdict,
     deciding_pair,
-    worse,
+    milder,
+    spec_verdict,
+    verdict_by,
 )
 from pytest_fairness.wording import four_fifths_sentence
 
@@ -41,6 +44,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 HIGHEST = "highest"
+LEAST_RATIO = 2 / 3
+"""A PASS needs the lower end of the ratio's 90 % interval to reach this: four fifths of four fifths is .64."""
 
 
 def analyze_four_fifths(
@@ -59,16 +64,18 @@ def analyze_four_fifths(
 ) -> Finding:
     """Compare the rate of the favourable decision of each group with that of the reference group.
 
+    Who was refused was not selected. FAIL where the ratio is below four fifths, significantly after correction, and one
+    favourable decision more would not turn the order; FLAG where it is at least four fifths and the rates differ
+    significantly; PASS where the lower end of every ratio's 90 % interval (on clusters) reaches two thirds.
+
     Args:
         frame, outcome, by, cluster, block, alpha, correction, scorers: as for ``analyze_disparity``.
         favourable: the value of *outcome* that is the favourable decision, a collection of such values, or a
             function of the value that says so.
-        reference: the group that others are compared with, declared beforehand; ``None`` or ``"highest"``
-        for the
-            group with the highest rate among those of at least 2 % of the data. The data then choose it, so
-            all pairs of groups count as the family.
-        bare_ratio: judge by the ratio alone (below four fifths FAILs, anything else PASSes), for readers of
-        the
+        reference: the group that others are compared with, declared beforehand; ``None`` or ``"highest"`` for the
+            group with the highest rate among those of at least 2 % of the data. The data then choose it, so all pairs
+            of groups count as the family.
+        bare_ratio: judge by the ratio alone (below four fifths FAILs, anything else PASSes), for readers of the
             literal rule. With few decisions that is no more than a toss of a coin, and the finding says so.
 
     Raises:
@@ -94,12 +101,16 @@ def analyze_four_fifths(
         )
         for chosen in every_grouping(columns)
     ]
-    pairs = _judge(tables, name, alpha=alpha, correction=correction, bare=bare_ratio)
-    verdict, reason = assertion_verdict(pairs)
-    decider = deciding_pair(pairs)
     design = tables[0].design
+    noun, cases = cluster_noun(design), case_noun(frame)
+    judged = _judge(tables, name, yes, alpha=alpha, correction=correction, bare=bare_ratio, nouns=(noun, cases))
+    decider = deciding_pair(judged.pairs)
+    verdict, reason = verdict_by(decider)
     groups = tuple(group for table in tables for group in table.groups)
-    sentence = four_fifths_sentence(verdict, reason, decider, by=", ".join(columns), clusters=cluster_noun(design))
+    missing = reasons_by_group(frame, design, tables[0].missing)
+    sentence = four_fifths_sentence(
+        verdict, reason, decider, by=", ".join(columns), clusters=noun, cases=cases, missing=missing
+    )
     return finding_of(
         frame,
         assertion="four_fifths",
@@ -111,37 +122,128 @@ def analyze_four_fifths(
         decider=decider,
         test_statistic="" if decider is None else f"z = {_number(decider.statistics.get('z')):.4f} SD",
         effect_size="" if decider is None else _effect_size(decider),
-        notes=_notes(tables, bare_ratio),
-        pairs=pairs,
+        notes=_notes(tables, bare_ratio, missing, cases),
+        pairs=judged.pairs,
         outcome=name,
         kind=OutcomeKind.BINARY,
         cluster=design.cluster_name,
         block=design.block_name,
-        family={"size": sum(len(t.family) for t in tables), "method": correction, "alpha": alpha},
+        family={"size": judged.size, "method": correction, "alpha": alpha},
         details=_details(tables, declared, bare_ratio),
     )
 
 
-def _judge(tables: Sequence[Table], name: str, *, alpha: float, correction: str, bare: bool) -> list[PairResult]:
-    families = [table.metric.p_values[table.family] for table in tables]
-    corrected = np.split(correct(np.concatenate(families), correction), np.cumsum([f.size for f in families])[:-1])
-    results = []
-    for table, q in zip(tables, corrected, strict=True):
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    pairs: list[PairResult]
+    size: int
+
+
+def _judge(
+    tables: Sequence[Table],
+    name: str,
+    yes: Floats,
+    *,
+    alpha: float,
+    correction: str,
+    bare: bool,
+    nouns: tuple[str, str],
+) -> _Judged:
+    """One family: the pairs of all tables, and those of missing decisions where there are any."""
+    missing = [missing_member(table.design, table.by, table.missing) for table in tables]
+    families = [table.p[table.family] for table in tables]
+    families += [member.metric.p_values for member in missing if member is not None]
+    size = sum(p.size for p in families)
+    corrected = np.split(correct(np.concatenate(families), correction), np.cumsum([p.size for p in families])[:-1])
+    results: list[PairResult] = []
+    for table, q in zip(tables, corrected, strict=False):
         by_place = dict(zip(table.family, q.tolist(), strict=True))
-        first, second = (
-            side.tolist() for side in (all_pairs(len(table.labels)).first, all_pairs(len(table.labels)).second)
-        )
+        pairs = all_pairs(len(table.labels))
+        first, second = pairs.first.tolist(), pairs.second.tolist()
         for place in table.reported:
             reference = table.reference
             group = first[place] if second[place] == reference else second[place]
             if reference is not None:
-                results.append(_pair(table, name, group, reference, place, by_place[place], alpha=alpha, bare=bare))
-    return results
+                pair = _Pair(table, yes, group, reference, place, by_place[place], size)
+                results.append(_result(pair, name, alpha=alpha, bare=bare, cases=nouns[1]))
+    beside = corrected[len(tables) :]
+    thresholds = Thresholds(alpha=alpha, correction=correction)
+    for member, q in zip((one for one in missing if one is not None), beside, strict=True):
+        results += alarm_results(member, q, thresholds, size=size, cluster_noun=nouns[0], case_noun=nouns[1])
+    return _Judged(results, size)
 
 
-def _pair(
-    table: Table, name: str, group: int, reference: int, place: int, q: float, *, alpha: float, bare: bool
-) -> PairResult:
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """A group and the reference, at *place* among all pairs; *corrected* is its p-value in a family of *size*."""
+
+    table: Table
+    yes: Floats
+    group: int
+    reference: int
+    place: int
+    corrected: float
+    size: int
+
+    @property
+    def at(self) -> int:
+        return int(self.table.metric.index[self.place])
+
+    @property
+    def comparison(self) -> Comparison | None:
+        return self.table.metric.comparison if self.at >= 0 else None
+
+    @property
+    def factor(self) -> float:
+        """What the correction made of p: for the p-values of other samples of the same pair."""
+        p = float(self.table.p[self.place])
+        return self.corrected / p if p > 0 else float(self.size)
+
+    def ratio(self) -> ImpactRatio:
+        t, comparison = self.table, self.comparison
+        inflation, df = 1.0, np.inf
+        if comparison is not None:
+            inflation, df = float(comparison.beside["design_effect"][self.at]), float(comparison.df[self.at])
+        return impact_ratio(
+            t.x[self.group], t.n[self.group], t.x[self.reference], t.n[self.reference], design_effect=inflation, df=df
+        )
+
+    @property
+    def lower(self) -> int:
+        """Which of the two groups has the lower rate."""
+        t, a, b = self.table, self.group, self.reference
+        return a if lower_first(t.x[a], t.n[a], t.x[b], t.n[b]) else b
+
+    def imputed(self, favourable_to: int) -> tuple[ImpactRatio, float, int]:
+        """Ratio, corrected p and the lower group with what is missing of one group favourable, and of the other not."""
+        t = self.table
+        design = t.design
+        values = self.yes.copy()
+        other = self.reference if favourable_to == self.group else self.group
+        codes = design.group.codes
+        values[t.missing & (codes == favourable_to)] = 1.0
+        values[t.missing & (codes == other)] = 0.0
+        values[design.refused] = 0.0
+        metric = measure(design, values, np.isin(codes, (favourable_to, other)), OutcomeKind.BINARY)
+        at = int(metric.index[self.place])
+        x = {one: int(values[codes == one].sum()) for one in (favourable_to, other)}
+        n = {one: int((codes == one).sum()) for one in (favourable_to, other)}
+        comparison = metric.comparison
+        inflation, df = (
+            (1.0, np.inf)
+            if comparison is None or at < 0
+            else (float(comparison.beside["design_effect"][at]), float(comparison.df[at]))
+        )
+        ratio = impact_ratio(
+            x[self.group], n[self.group], x[self.reference], n[self.reference], design_effect=inflation, df=df
+        )
+        a, b = self.group, self.reference
+        lower = a if lower_first(x[a], n[a], x[b], n[b]) else b
+        return ratio, min(1.0, float(selection_p(metric)[self.place]) * self.factor), lower
+
+
+def _result(pair: _Pair, name: str, *, alpha: float, bare: bool, cases: str) -> PairResult:
+    table, group, reference, q = pair.table, pair.group, pair.reference, pair.corrected
     labels = (table.labels[group], table.labels[reference])
     if table.n[group] == 0 or table.n[reference] == 0:
         empty = labels[0] if table.n[group] == 0 else labels[1]
@@ -154,41 +256,47 @@ def _pair(
             needs=f"decisions about {empty}, which has none",
             statistics={"by": table.by},
         )
-    ratio = impact_ratio(table.x[group], table.n[group], table.x[reference], table.n[reference])
-    comparison = table.metric.comparison
-    at = int(table.metric.index[place])
-    p = float(table.metric.p_values[place])
-    decision = decide(ratio, p, q, alpha=alpha, bare=bare)
-    gap = _refusal_gap(table, group, reference)
-    if abs(gap) > MAX_REFUSAL_DIFFERENCE + 1e-12 and not bare:
-        x, n = table.with_refusals
-        harsher = decide(impact_ratio(x[group], n[group], x[reference], n[reference]), p, q, alpha=alpha, bare=bare)
-        decision = worse(after_refusals(decision, differential=True), harsher)
-    decision = _unless_lost(decision, table, group, reference, at)
+    ratio, comparison, at = pair.ratio(), pair.comparison, pair.at
+    p = float(table.p[pair.place])
+    inflation = 1.0 if comparison is None else float(comparison.beside["design_effect"][at])
+    decision = decide(ratio, q, alpha=alpha, bare=bare, cases=cases)
+    if decision.reason is Reason.SMALL_NUMBERS:
+        decision = _with_chance(decision, chance_of(ratio.ratio, table.x, table.n, design_effect=inflation), cases)
+    decision = _with_missing(pair, decision, alpha=alpha, bare=bare, cases=cases)
+    decision = _capped(_usable(pair, decision), comparison, at)
     sign = 1.0 if comparison is None or group < reference else -1.0
     effect, low, high, p_row, p_cluster, test, scope = 0.0, None, None, 1.0, None, "", "names"
     more: dict[str, JSON] = {}
-    if comparison is not None and at >= 0:
-        ends = sorted((sign * float(comparison.low[at]), sign * float(comparison.high[at])))
-        effect, low, high = sign * float(comparison.effect[at]), ends[0], ends[1]
+    spec = None
+    if comparison is not None:
+        one = comparison.effects[0]
+        effect, ends = sign * float(one.value[at]), sorted((sign * float(one.low[at]), sign * float(one.high[at])))
+        if np.isfinite(ends).all() and ends[0] < effect < ends[1]:
+            low, high = ends
         p_row, p_cluster = float(comparison.p_row[at]), float(comparison.p_cluster[at])
         test, scope = comparison.test[at], "labels" if comparison.labels[at] else "names"
         more = {
-            "design_effect": float(comparison.beside["design_effect"][at]),
+            "design_effect": inflation,
             "odds_ratio": float(comparison.beside["odds_ratio"][at]) ** sign,
             "cohens_h": sign * float(comparison.beside["cohens_h"][at]),
         }
+        groups = len(table.labels)
+        spec = spec_verdict(
+            float(comparison.beside["spec_p_value"][at]),
+            groups * (groups - 1) // 2,
+            float(comparison.beside["spec_effect"][at]),
+            min(table.n[group], table.n[reference]),
+            MINIMUM_N[OutcomeKind.BINARY],
+        )
     rates = (table.x[group] / table.n[group], table.x[reference] / table.n[reference])
-    lower = (
-        labels[0] if lower_first(table.x[group], table.n[group], table.x[reference], table.n[reference]) else labels[1]
-    )
+    lower = table.labels[pair.lower]
     return PairResult(
         group_1=labels[0],
         group_2=labels[1],
         metric=name,
         verdict=decision.verdict,
         reason=decision.reason,
-        spec_verdict=as_spec(decision.verdict),
+        spec_verdict=spec,
         p_row=p_row,
         p_cluster=None if p_cluster is None or np.isnan(p_cluster) else p_cluster,
         p_value=p,
@@ -207,6 +315,8 @@ def _pair(
             "impact_ratio": ratio.ratio,
             "impact_ratio_low": ratio.ratio_low,
             "impact_ratio_high": ratio.ratio_high,
+            "impact_ratio_90_low": ratio.low_90,
+            "impact_ratio_90_high": ratio.high_90,
             "favourable_1": table.x[group],
             "n_1": table.n[group],
             "rate_1": rates[0],
@@ -220,76 +330,116 @@ def _pair(
             "shortfall": ratio.shortfall,
             "flip_flop": ratio.flip_flop,
             "below_four_fifths": ratio.below,
-            "refusal_difference": gap,
             **more,
         },
         notes=decision.notes,
     )
 
 
-def decide(ratio: ImpactRatio, p: float, q: float, *, alpha: float, bare: bool) -> Decision:
+def decide(ratio: ImpactRatio, q: float, *, alpha: float, bare: bool, cases: str = "cases") -> Decision:
     """The rule: the ratio, significance after correction, and whether one decision more would turn it."""
-    if ratio.x_high == 0:
-        return Decision(verdict=Verdict.PASS, notes=("nobody in either group got the favourable decision",))
     if bare:
         return Decision(verdict=Verdict.FAIL if ratio.below else Verdict.PASS)
-    small = min(ratio.n_low, ratio.n_high) < MINIMUM_N[OutcomeKind.BINARY]
-    if not ratio.below:
-        if q < alpha:
-            return Decision(
-                verdict=Verdict.FLAG,
-                notes=("at least four fifths, but the rates differ by more than chance",),
-            )
-        note = f"fewer than {MINIMUM_N[OutcomeKind.BINARY]} decisions in a group: the rule holds, and says little"
-        return Decision(verdict=Verdict.PASS, notes=(note,) if small else ())
-    if q < alpha and not ratio.flip_flop:
-        return Decision(verdict=Verdict.FAIL)
-    if ratio.smallest_expected >= 5 and deviations(p) >= 2:
+    if ratio.x_high == 0:
         return Decision(
-            verdict=Verdict.FLAG,
-            notes=("below four fifths and two standard deviations, but not significant in the whole family",),
+            verdict=Verdict.INCONCLUSIVE,
+            reason=Reason.PRECISION,
+            needs="favourable decisions in some group: without any there is no ratio",
         )
-    why = "one decision more would turn it round" if ratio.flip_flop else "the difference is within chance"
+    if ratio.below:
+        if q < alpha and not ratio.flip_flop:
+            return Decision(verdict=Verdict.FAIL)
+        why = "one decision more would turn it round" if ratio.flip_flop else "the difference is within chance"
+        return Decision(
+            verdict=Verdict.INCONCLUSIVE,
+            reason=Reason.SMALL_NUMBERS,
+            needs=f"more {cases} in the smaller group",
+            notes=(f"below four fifths, but {why}",),
+        )
+    if q < alpha:
+        return Decision(verdict=Verdict.FLAG, notes=("at least four fifths, but the rates differ by more than chance",))
+    fewest = min(ratio.n_low, ratio.n_high)
+    if fewest < MINIMUM_N[OutcomeKind.BINARY]:
+        return Decision(
+            verdict=Verdict.INCONCLUSIVE,
+            reason=Reason.PRECISION,
+            needs=f"at least {MINIMUM_N[OutcomeKind.BINARY]} {cases} a group (now {fewest})",
+        )
+    if ratio.low_90 >= LEAST_RATIO:
+        return Decision(verdict=Verdict.PASS)
     return Decision(
         verdict=Verdict.INCONCLUSIVE,
-        reason=Reason.SMALL_NUMBERS,
-        needs="more decisions in the smaller group",
-        notes=(f"below four fifths, but {why}",),
+        reason=Reason.PRECISION,
+        needs=f"more {cases}, until the interval of the ratio stays above two thirds",
     )
 
 
-def _refusal_gap(table: Table, group: int, reference: int) -> float:
-    rates = []
-    for at in (group, reference):
-        total = table.n[at] + table.missing[at] + table.refused[at]
-        rates.append(table.refused[at] / total if total else 0.0)
-    return float(rates[0] - rates[1])
+def _with_chance(decision: Decision, chance: float, cases: str) -> Decision:
+    share = f"{100 * chance:.0f} %" if chance >= 0.005 else "under 1 %"
+    note = f"equal treatment brings a ratio this low in {share} of audits with as many {cases}"
+    return replace(decision, notes=(*decision.notes, note))
 
 
-def _unless_lost(decision: Decision, table: Table, group: int, reference: int, at: int) -> Decision:
-    """Too many decisions missing, or asked in other blocks, decide before anything else."""
-    unscored = max(table.unscored[group], table.unscored[reference])
-    if unscored > MAX_UNSCORED:
+def _with_missing(pair: _Pair, decision: Decision, *, alpha: float, bare: bool, cases: str) -> Decision:
+    """What stands where decisions are missing: as for a disparity, bounds first."""
+    table = pair.table
+    if bare or not (table.unscored[pair.group] or table.unscored[pair.reference]):
+        return decision
+    many = max(table.unscored_share(pair.group), table.unscored_share(pair.reference))
+    over = many > MAX_UNSCORED
+    lost = Decision(
+        verdict=Verdict.INCONCLUSIVE,
+        reason=Reason.UNSCORED,
+        needs=f"a decision for more {cases}: {many:.0%} of a group's have none, and what is missing could turn the "
+        "verdict",
+    )
+    if decision.verdict is Verdict.INCONCLUSIVE:
+        return lost if over else decision
+    found = {one: pair.imputed(one) for one in (pair.group, pair.reference)}
+    judged = {one: decide(ratio, q, alpha=alpha, bare=False, cases=cases) for one, (ratio, q, _) in found.items()}
+    if decision.verdict is Verdict.PASS:
+        if all(one.verdict is Verdict.PASS for one in judged.values()):
+            return decision
+        if over:
+            return lost
+        count = table.unscored[pair.group] + table.unscored[pair.reference]
         return Decision(
             verdict=Verdict.INCONCLUSIVE,
-            reason=Reason.UNSCORED,
-            needs=f"read more replies: {unscored:.0%} of a group's have no decision, at most 5 % may",
+            reason=Reason.PRECISION,
+            needs=f"a decision for the {count} {cases} without one: at their worst they would turn the PASS",
         )
-    comparison = table.metric.comparison
-    if comparison is not None and at >= 0 and float(comparison.ragged[at]) > MAX_RAGGED:
+    if not over:
+        return decision
+    _, least_q, lower = found[pair.lower]
+    least = judged[pair.lower]
+    if least_q < alpha and lower == pair.lower and least.verdict in (Verdict.FLAG, Verdict.FAIL):
+        return milder(decision, least)
+    return lost
+
+
+def _usable(pair: _Pair, decision: Decision) -> Decision:
+    """Decisions asked in other blocks, or a reference of next to nobody, decide before anything else."""
+    table, comparison = pair.table, pair.comparison
+    if comparison is not None and float(comparison.ragged[pair.at]) > MAX_RAGGED:
         return Decision(
             verdict=Verdict.INCONCLUSIVE,
             reason=Reason.RAGGED,
-            needs="ask both groups in every block, or pass block=None if blocks mean nothing here",
+            needs="both groups in every block, or block=None if blocks mean nothing here",
         )
-    sizes = table.n
-    if sizes[reference] < SMALLEST_SHARE * sum(sizes) and decision.verdict is Verdict.PASS:
+    if table.n[pair.reference] < SMALLEST_SHARE * sum(table.n) and decision.verdict is Verdict.PASS:
         return replace(
             decision,
             verdict=Verdict.INCONCLUSIVE,
             reason=Reason.N,
             needs="a reference group of at least 2 % of the data",
         )
+    return decision
+
+
+def _capped(decision: Decision, comparison: Comparison | None, at: int) -> Decision:
+    if decision.verdict is Verdict.FAIL and comparison is not None and comparison.labels[at]:
+        note = "a group has a single name: the result is about that one, so FAIL is capped at FLAG"
+        return replace(decision, verdict=Verdict.FLAG, notes=(*decision.notes, note))
     return decision
 
 
@@ -306,13 +456,17 @@ def _number(value: JSON) -> float:
     return float(value) if isinstance(value, (int, float)) else 0.0
 
 
-def _notes(tables: Sequence[Table], bare: bool) -> tuple[str, ...]:
+def _notes(tables: Sequence[Table], bare: bool, missing: Mapping[str, str], cases: str) -> tuple[str, ...]:
     notes = []
     if bare:
         notes.append(
             "judged by the bare ratio: with few decisions it falls below four fifths by chance alone (for four "
             "groups of 100 and a rate of one half, in about 40 % of fair audits)"
         )
+    if missing:
+        lost = sum(tables[0].unscored)
+        why = "; ".join(f"{group}: {words}" for group, words in list(missing.items())[:4])
+        notes.append(f"{lost} {cases} have no decision ({why})")
     for table in tables:
         if table.reference is None:
             continue
@@ -321,7 +475,7 @@ def _notes(tables: Sequence[Table], bare: bool) -> tuple[str, ...]:
         if tiny:
             notes.append(f"under 2 % of the data, so never the reference: {', '.join(tiny)}")
         if table.metric.copies_dropped:
-            notes.append("repetitions that were all alike count once in the tests, for a group has one cluster")
+            notes.append("repetitions with the same text count once in the tests, for a group has one cluster only")
     return tuple(dict.fromkeys(notes))
 
 

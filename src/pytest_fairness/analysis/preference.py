@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +27,7 @@ from pytest_fairness.statistics.choices import (
     FIRST,
     NEITHER,
     REFUSED,
+    SECOND,
     UNSCORED,
     Choices,
     block_columns,
@@ -33,7 +36,7 @@ from pytest_fairness.statistics.choices import (
 from pytest_fairness.statistics.clusters import all_pairs
 from pytest_fairness.statistics.frames import require_frame
 from pytest_fairness.statistics.logit import LikelihoodRatio
-from pytest_fairness.statistics.preference import compare_pair
+from pytest_fairness.statistics.preference import Preference, compare_pair
 from pytest_fairness.verdict import assertion_verdict, deciding_pair
 from pytest_fairness.wording import effect_words, p_words
 
@@ -114,10 +117,7 @@ def analyze_preference(
     compared = compare_all(choices)
     pairs = judge(compared, alpha=alpha, correction=correction, noun=noun)
     has_refusals = "refused" in frame.columns
-    groups = tuple(
-        describe(_stood(choices, at), _distinct(compared, label), has_refusals)
-        for at, label in enumerate(choices.labels)
-    )
+    groups = tuple(describe(_stood(choices, at), has_refusals) for at in range(len(choices.labels)))
     details, notes = _whole(choices, alpha)
     return conclude_preference(
         frame,
@@ -164,13 +164,19 @@ def compare_all(choices: Choices) -> list[Compared]:
                     "unscored": unscored,
                     "refused": int(np.sum(outcomes == REFUSED)),
                 },
+                imputed=partial(_imputed, choices, a, b) if unscored else None,
             )
         )
     return compared
 
 
-def _distinct(compared: list[Compared], label: str) -> int:
-    return sum(pair.preference.distinct for pair in compared if label in (pair.a, pair.b))
+def _imputed(choices: Choices, a: int, b: int, won: bool) -> Preference:
+    """A against B with every trial whose choice could not be read won by A (*won*), or by B."""
+    between = ((choices.first == a) & (choices.second == b)) | ((choices.first == b) & (choices.second == a))
+    unread = between & (choices.outcome == UNSCORED)
+    first_wins = (choices.first == a) == won
+    outcome = np.where(unread, np.where(first_wins, FIRST, SECOND), choices.outcome)
+    return compare_pair(replace(choices, outcome=outcome), a, b)
 
 
 def _stood(choices: Choices, group: int) -> Stood:
@@ -285,10 +291,7 @@ def conclude_preference(
         groups=groups,
         decider=decider,
         test_statistic="" if decider is None else f"z = {float(str(decider.statistics['z'])):.4f}",
-        effect_size=""
-        if decider is None
-        else f"d = {effect_words(decider.effect)} "
-        f"[{effect_words(decider.effect_low)}, {effect_words(decider.effect_high)}]",
+        effect_size="" if decider is None else f"{decider.effect_name} = {effect_words(decider.effect)}",
         notes=notes,
         pairs=pairs,
         outcome=METRIC,

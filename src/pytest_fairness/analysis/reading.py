@@ -11,7 +11,7 @@ import numpy as np
 
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import OutcomeKind
-from pytest_fairness.statistics.frames import Bools, Design, Floats, Ints, require_frame
+from pytest_fairness.statistics.frames import Bools, Design, Ints, require_frame
 from pytest_fairness.statistics.outcomes import Values, read_outcome
 
 if TYPE_CHECKING:
@@ -20,12 +20,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """An outcome by its name: its values, its unit, and whether a lower value is the worse one."""
+    """An outcome by its name: its values, its unit, and whether a lower value is the worse one.
+
+    ``favourable`` is the value that is the favourable answer of a yes/no outcome, None where that is not known; ``low``
+    and ``high`` are the ends of the scale, None where it has none that are known.
+    """
 
     name: str
     values: Values
     unit: str
     lower_is_worse: bool
+    favourable: float | None = None
+    low: float | None = None
+    high: float | None = None
 
 
 def read(
@@ -34,10 +41,12 @@ def read(
     kind: str | None,
     lower_is_worse: bool | None,
     scorers: Mapping[str, Any] | None = None,
+    favourable: object = None,
 ) -> Reading:
     """The column, scorer or callable *outcome* as numbers; see :func:`pytest_fairness.scorers.outcome_of`.
 
-    A given *kind* or direction wins over the scorer's; a column named ``refused`` is a refusal outcome.
+    A given *kind* or direction wins over the scorer's; a column named ``refused`` is a refusal outcome. *favourable* is
+    the favourable one of two answers, and gives the direction too.
     """
     from pytest_fairness.scorers import outcome_of
 
@@ -47,11 +56,26 @@ def read(
         wanted = found.kind.value if found.kind is not None else None
         if wanted is None and found.scorer is None and found.name == "refused":
             wanted = OutcomeKind.REFUSAL.value
-    values = read_outcome(frame, found.name, found.values, wanted)
+    values = read_outcome(frame, found.name, found.values, wanted, favourable)
     worse_low = found.lower_is_worse if lower_is_worse is None else lower_is_worse
     if lower_is_worse is None and values.kind is OutcomeKind.REFUSAL:
         worse_low = False
-    return Reading(name=found.name, values=values, unit=found.unit, lower_is_worse=worse_low)
+    good = values.favourable
+    if values.kind is OutcomeKind.BINARY:
+        if favourable is not None or values.categories:
+            worse_low = good != 0.0
+        else:
+            good = 1.0 if worse_low else 0.0
+    yes_no = values.kind in (OutcomeKind.BINARY, OutcomeKind.REFUSAL)
+    return Reading(
+        name=found.name,
+        values=values,
+        unit=found.unit,
+        lower_is_worse=worse_low,
+        favourable=good,
+        low=0.0 if yes_no else found.low,
+        high=1.0 if yes_no else found.high,
+    )
 
 
 def as_columns(by: str | Sequence[str]) -> tuple[str, ...]:
@@ -77,11 +101,14 @@ def count_by_group(design: Design, rows: Bools) -> Ints:
     return np.bincount(design.group.codes[rows], minlength=len(design.group.labels)).astype(np.intp)
 
 
-def unscored_share(design: Design, reading: Reading, used: Bools) -> Floats:
-    """Share of each group's trials, refusals apart, that have no outcome; 0 for a group without trials."""
-    missing = ~used if reading.values.kind is OutcomeKind.REFUSAL else ~used & ~design.refused
-    expected = used | missing
-    return count_by_group(design, missing) / np.maximum(count_by_group(design, expected), 1)
+def unscored_rows(design: Design, reading: Reading, used: Bools) -> Bools:
+    """Rows that should have an outcome and have none; a refusal is an outcome of its own."""
+    return ~used if reading.values.kind is OutcomeKind.REFUSAL else ~used & ~design.refused
+
+
+def case_noun(frame: pd.DataFrame) -> str:
+    """What a row is called in a sentence: trials were asked for, other tables hold cases."""
+    return "trials" if {"reply", "cell"} & set(map(str, frame.columns)) else "cases"
 
 
 def every_grouping(columns: tuple[str, ...]) -> list[tuple[str, ...]]:

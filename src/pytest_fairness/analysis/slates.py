@@ -17,7 +17,6 @@ from pytest_fairness.analysis.preference import (
     conclude_preference,
 )
 from pytest_fairness.model import JSON, Finding
-from pytest_fairness.statistics.binary import LOGIT_TO_D
 from pytest_fairness.statistics.chi_squares import friedman, goodness_of_fit
 from pytest_fairness.statistics.choice_among import (
     Among,
@@ -27,6 +26,7 @@ from pytest_fairness.statistics.choice_among import (
     choose_among,
     read_slates,
 )
+from pytest_fairness.statistics.cumulative_odds import LOGIT_TO_D
 from pytest_fairness.statistics.one_sample import t_quantile
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def analyze_slates(
     pairs = judge(compared, alpha=alpha, correction=correction, noun=noun)
     has_refusals = "refused" in frame.columns
     stood = [_stood(slates, at) for at in range(len(slates.labels))]
-    groups = tuple(describe(group, group.won.size, has_refusals) for group in stood)
+    groups = tuple(describe(group, has_refusals) for group in stood)
     return conclude_preference(
         frame, pairs, groups, by=by, noun=noun, alpha=alpha, correction=correction, details=details, notes=(),
         cluster=cluster, block=block,
@@ -113,7 +113,12 @@ def _with_contrast(pair: Compared, contrast: Contrast, clusters: int | None) -> 
             effect=d * LOGIT_TO_D,
             low=(d - reach) * LOGIT_TO_D,
             high=(d + reach) * LOGIT_TO_D,
+            # The logit has taken the position out already.
+            within=None,
+            within_low=None,
+            within_high=None,
         ),
+        imputed=None,
     )
 
 

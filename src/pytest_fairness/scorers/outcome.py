@@ -55,6 +55,8 @@ class Outcome:
     unit: str
     lower_is_worse: bool
     scorer: Scorer | None
+    low: float | None = None
+    high: float | None = None
 
 
 def outcome_of(

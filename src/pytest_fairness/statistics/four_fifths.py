@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from pytest_fairness.statistics import proportions
+from pytest_fairness.statistics.clusters import t_quantile
 
 SMALLEST_SHARE = 0.02
 """A group of less than this share of the data is no reference (after Q&A 16 of the Uniform Guidelines)."""
@@ -24,11 +25,11 @@ class ImpactRatio:
     """Two groups' favourable decisions, the lower rate first: ``x_low`` of ``n_low`` against ``x_high`` of
     ``n_high``.
 
-    ``ratio`` is lower/higher rate (1 where nobody got the favourable decision) with the 95 % Katz interval
-    ``ratio_low``–``ratio_high``; ``z`` the difference in standard deviations, pooled, negative or 0;
-    ``fisher`` the exact p. ``shortfall`` is how many favourable decisions the lower group lacks at the
-    pooled rate. ``flip_flop``: moving one favourable decision from the higher to the lower group turns the
-    order round.
+    ``ratio`` is lower/higher rate (1 where nobody got the favourable decision) with the plain 95 % Katz interval
+    ``ratio_low``–``ratio_high``, and ``low_90``–``high_90`` at 90 %, wider by the design effect and by Student's t;
+    ``z`` the difference in standard deviations, pooled, negative or 0; ``fisher`` the exact p. ``shortfall`` is how
+    many favourable decisions the lower group lacks at the pooled rate. ``flip_flop``: moving one favourable decision
+    from the higher to the lower group turns the order round.
     """
 
     x_low: int
@@ -38,6 +39,8 @@ class ImpactRatio:
     ratio: float
     ratio_low: float
     ratio_high: float
+    low_90: float
+    high_90: float
     z: float
     fisher: float
     smallest_expected: float
@@ -60,11 +63,17 @@ def lower_first(x1: int, n1: int, x2: int, n2: int) -> bool:
     return x1 * n2 <= x2 * n1
 
 
-def impact_ratio(x1: int, n1: int, x2: int, n2: int) -> ImpactRatio:
-    """Compare two groups' favourable decisions, in either order; both n are at least 1."""
+def impact_ratio(x1: int, n1: int, x2: int, n2: int, *, design_effect: float = 1.0, df: float = np.inf) -> ImpactRatio:
+    """Compare two groups' favourable decisions, in either order; both n are at least 1.
+
+    The 90 % interval is Katz's on n/*design_effect* decisions, with Student's t of *df*.
+    """
     a, m, b, n = (x1, n1, x2, n2) if lower_first(x1, n1, x2, n2) else (x2, n2, x1, n1)
     xa, na, xb, nb = (np.array([float(value)]) for value in (a, m, b, n))
     ratio, low, high = (float(value[0]) for value in proportions.katz(xa, na, xb, nb))
+    t = float(t_quantile(np.array([min(df, 1e9)]), 0.95)[0])
+    less = max(design_effect, 1.0)
+    _, low_90, high_90 = (float(v[0]) for v in proportions.katz(xa / less, na / less, xb / less, nb / less, z=t))
     pooled = (a + b) / (m + n)
     return ImpactRatio(
         x_low=a,
@@ -74,6 +83,8 @@ def impact_ratio(x1: int, n1: int, x2: int, n2: int) -> ImpactRatio:
         ratio=1.0 if b == 0 else ratio,
         ratio_low=low,
         ratio_high=high,
+        low_90=low_90,
+        high_90=high_90,
         z=-float(np.sqrt(proportions.pearson(xa, na, xb, nb)[0])),
         fisher=float(proportions.fisher_exact(xa, na, xb, nb)[0]),
         smallest_expected=float(proportions.smallest_expected(xa, na, xb, nb)[0]),
@@ -99,6 +110,19 @@ def reference_group(x: Sequence[int], n: Sequence[int]) -> int | None:
         if ours > theirs or (ours == theirs and size > n[best]):
             best = at
     return best
+
+
+def chance_of(ratio: float, x: Sequence[int], n: Sequence[int], *, design_effect: float, seed: int = 0) -> float:
+    """How often chance alone brings a lowest/highest ratio of *ratio* or less, if all groups had the rate of all.
+
+    Simulated, 4,000 audits of the same groups, each of n/*design_effect* independent decisions.
+    """
+    sizes = np.array([max(round(size / max(design_effect, 1.0)), 1) for size in n if size])
+    rate = sum(x) / max(sum(n), 1)
+    draws = np.random.default_rng(seed).binomial(sizes, rate, size=(4000, sizes.size)) / sizes
+    highest = np.where(sizes >= SMALLEST_SHARE * sizes.sum(), draws, 0.0).max(axis=1)
+    lowest = draws.min(axis=1)
+    return float(np.mean(lowest <= ratio * highest + 1e-12))
 
 
 def deviations(p_value: float) -> float:

@@ -14,9 +14,9 @@ import numpy as np
 from scipy.special import ndtr
 from scipy.stats import binomtest
 
-from pytest_fairness.statistics.binary import LOGIT_TO_D
 from pytest_fairness.statistics.choices import FIRST, Choices, cross
 from pytest_fairness.statistics.clusters import two_sided_t
+from pytest_fairness.statistics.cumulative_odds import LOGIT_TO_D
 from pytest_fairness.statistics.frames import Bools, Floats, Ints
 from pytest_fairness.statistics.one_sample import t_quantile
 from pytest_fairness.statistics.two_way import cluster_means, two_way_mean
@@ -27,17 +27,16 @@ class Preference:
     """A against B over *n* decided trials.
 
     ``wins`` are A's; ``rate`` is A's win rate with both orders weighing the same; ``error`` its standard
-    error, the larger of rows and clusters, with ``df``. ``effect``, ``low``, ``high`` are logit(rate)·√3/π
-    with its 90 % interval. ``clusters`` are the name pairs, or the names of A and of B where those were
-    given; with one of either, ``p_cluster`` is None. ``lost`` is the share of trials in blocks that list
-    the pair in one order only. ``first_share`` is how often the first-listed one was chosen. ``distinct``
-    counts the repetitions of a cell once where they are all alike; ``copies`` were dropped as such.
-    ``within_order`` is the d of the odds within each order, free of what the position decides (the two are
-    equal where the position decides nothing).
+    error, the larger of rows and clusters, with ``df``. Two effects on the d scale, each with its 90 % interval:
+    ``effect``, ``low``, ``high`` are logit(rate)·√3/π; ``within``, ``within_low``, ``within_high`` half the log odds
+    ratio of *the first-listed won* between the two orders, which the position cannot hide (None where the order is not
+    known; the two are equal where the position decides nothing). ``clusters`` are the name pairs, or the names of A and
+    of B where those were given; with one of either, ``p_cluster`` is None, and ``copies`` of a cell that always repeats
+    itself were dropped. ``lost`` is the share of trials in blocks that list the pair in one order only. ``first_share``
+    is how often the first-listed one was chosen.
     """
 
     n: int
-    distinct: int
     copies: int
     wins: int
     rate: float
@@ -54,7 +53,9 @@ class Preference:
     clusters: tuple[int, int]
     lost: float
     first_share: float | None
-    within_order: float
+    within: float | None
+    within_low: float | None
+    within_high: float | None
 
     @property
     def p_value(self) -> float:
@@ -83,12 +84,12 @@ def compare_pair(choices: Choices, a: int, b: int) -> Preference:
     first_share = float(np.mean(rows.outcome == FIRST)) if total and choices.listed else None
     rows, a_first, a_won = rows.take(usable), a_first[usable], a_won[usable]
     clusters = _cluster_counts(rows, a_first)
-    distinct, copies = _distinct(rows, a_first, a_won)
     dropped = 0
-    if rows.clusters and min(clusters) < 2 and copies is not None:
+    if rows.clusters and min(clusters) < 2:
         # Copies of one reply are no evidence, and without clusters nothing else would notice.
-        dropped = int(np.sum(~copies))
-        rows, a_first, a_won = rows.take(copies), a_first[copies], a_won[copies]
+        kept = _without_copies(rows, a_first, a_won)
+        dropped = int(np.sum(~kept))
+        rows, a_first, a_won = rows.take(kept), a_first[kept], a_won[kept]
     n = a_won.size
     z, rate, error, expected = _by_order(rows, a_first, a_won)
     p_row = float(2 * ndtr(-abs(z)))
@@ -102,12 +103,12 @@ def compare_pair(choices: Choices, a: int, b: int) -> Preference:
         else:
             cluster_error, df = 0.0, float(max(n - 1, 1))
     wins = int(a_won.sum())
+    inflation = max(1.0, (cluster_error / error) ** 2) if error else 1.0
     error = max(error, cluster_error)
     low, effect, high = _on_d(rate, error, df, n)
-    within_order = _within_order(rows, a_first, a_won) if rows.listed and n else effect
+    within = _within_order(rows, a_first, a_won, inflation, df) if rows.listed and n else (None, None, None)
     return Preference(
         n=n,
-        distinct=distinct,
         copies=dropped,
         wins=wins,
         rate=rate,
@@ -124,7 +125,9 @@ def compare_pair(choices: Choices, a: int, b: int) -> Preference:
         clusters=clusters,
         lost=lost,
         first_share=first_share,
-        within_order=within_order,
+        within=within[1],
+        within_low=within[0],
+        within_high=within[2],
     )
 
 
@@ -180,9 +183,14 @@ def _root(value: float) -> float:
     return float(np.sqrt(max(value, 0.0)))
 
 
-def _within_order(rows: Choices, a_first: Bools, a_won: Bools) -> float:
-    """Half the Mantel–Haenszel log odds ratio of *the first-listed won* between the two orders, on the d
-    scale.
+def _within_order(
+    rows: Choices, a_first: Bools, a_won: Bools, inflation: float, df: float
+) -> tuple[float, float, float]:
+    """Half the Mantel–Haenszel log odds ratio of *the first-listed won* between the two orders, on the d scale: lower
+    bound, estimate and upper bound (90 %).
+
+    SE ½·√(variance·deff), the variance that of Robins, Breslow & Greenland (1986), which is Woolf's where there is one
+    block. Where a sum is 0 the blocks are pooled and ½ is added to all four cells.
     """
     first_won = a_won == a_first
     _, at = np.unique(rows.block, return_inverse=True)
@@ -190,10 +198,21 @@ def _within_order(rows: Choices, a_first: Bools, a_won: Bools) -> float:
     size = total.size
     a, b = np.bincount(at, a_first & first_won, size), np.bincount(at, a_first & ~first_won, size)
     c, d = np.bincount(at, ~a_first & first_won, size), np.bincount(at, ~a_first & ~first_won, size)
-    for_a, for_b = float(np.sum(a * d / total)), float(np.sum(b * c / total))
+    r, s, p, q = a * d / total, b * c / total, (a + d) / total, (b + c) / total
+    for_a, for_b = float(r.sum()), float(s.sum())
     if for_a == 0 or for_b == 0:
-        for_a, for_b = (a.sum() + 0.5) * (d.sum() + 0.5), (b.sum() + 0.5) * (c.sum() + 0.5)
-    return float(np.log(for_a / for_b)) / 2 * LOGIT_TO_D
+        cells = [float(cell.sum()) + 0.5 for cell in (a, b, c, d)]
+        for_a, for_b = cells[0] * cells[3], cells[1] * cells[2]
+        variance = sum(1 / cell for cell in cells)
+    else:
+        variance = float(
+            (p * r).sum() / (2 * for_a**2)
+            + (p * s + q * r).sum() / (2 * for_a * for_b)
+            + (q * s).sum() / (2 * for_b**2)
+        )
+    effect = float(np.log(for_a / for_b)) / 2 * LOGIT_TO_D
+    reach = t_quantile(0.95, df) * _root(variance * inflation) / 2 * LOGIT_TO_D
+    return effect - reach, effect, effect + reach
 
 
 def _cluster_counts(rows: Choices, a_first: Bools) -> tuple[int, int]:
@@ -219,22 +238,18 @@ def _cluster_mean(rows: Choices, a_first: Bools, residual: Floats) -> tuple[floa
     return two_way_mean(*_names(rows, a_first), residual)
 
 
-def _distinct(rows: Choices, a_first: Bools, a_won: Bools) -> tuple[int, Bools | None]:
-    """Trials with the copies of a cell counted once; and one row a cell, if every cell repeats itself
-    exactly.
-    """
+def _without_copies(rows: Choices, a_first: Bools, a_won: Bools) -> Bools:
+    """One row a cell, if every cell repeats itself exactly; else all rows."""
     n = a_won.size
-    if not n or not rows.clusters:
-        return n, None
+    keep = np.ones(n, dtype=np.bool_)
+    if not n:
+        return keep
     cell = cross([rows.block, a_first.astype(np.intp), *rows.clusters], n)
     size, won = np.bincount(cell), np.bincount(cell, a_won)
-    alike = (won == 0) | (won == size)
-    counted = int(np.where(alike, 1, size).sum())
-    if not np.all(alike) or counted == n:
-        return counted, None
-    keep = np.zeros(n, dtype=np.bool_)
-    keep[np.unique(cell, return_index=True)[1]] = True
-    return counted, keep
+    if np.all((won == 0) | (won == size)):
+        keep[:] = False
+        keep[np.unique(cell, return_index=True)[1]] = True
+    return keep
 
 
 def _on_d(rate: float, error: float, df: float, n: int) -> tuple[float, float, float]:

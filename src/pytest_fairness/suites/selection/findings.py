@@ -17,7 +17,6 @@ from pytest_fairness.suites.selection.results import (
     ScrubberQuality,
     SelectionResults,
 )
-from pytest_fairness.verdict import as_spec
 from pytest_fairness.wording import p_words
 
 if TYPE_CHECKING:
@@ -53,7 +52,6 @@ def order_finding(result: ArmResult, frame: pd.DataFrame) -> Finding | None:
         Finding(
             assertion="order_effect",
             verdict=Verdict.FLAG,
-            spec_verdict=Verdict.FLAG,
             sentence=(
                 f"FLAG: in arm {result.arm} the candidate listed {where} is chosen in {100 * share:.1f} % of "
                 f"{order.share.n} trials, whoever it is, so that little is left to see a preference by."
@@ -91,7 +89,6 @@ def interaction_finding(result: ArmResult, frame: pd.DataFrame) -> Finding | Non
         Finding(
             assertion="interaction",
             verdict=Verdict.FLAG,
-            spec_verdict=Verdict.FLAG,
             sentence=(
                 f"FLAG: in arm {result.arm} who is chosen depends on {worst.axis}: {group} is chosen in "
                 f"{low[1]:.1f} % of its trials for {low[0]!r} and in {high[1]:.1f} % for {high[0]!r} "
@@ -134,7 +131,6 @@ def _pair(found: Interaction, corrected: float) -> PairResult:
         group_2=f"{group}, {high[0]}",
         metric=f"chosen by {found.axis}",
         verdict=Verdict.FLAG,
-        spec_verdict=Verdict.FLAG,
         p_value=float(found.p_value or 0.0),
         corrected_p_value=corrected,
         difference=-spread,
@@ -159,7 +155,6 @@ def _of_shares(arm: str, found: GroupsCompared) -> Finding:
         assertion="scrubber_quality",
         verdict=verdict,
         reason=found.reason,
-        spec_verdict=as_spec(verdict),
         sentence=found.sentence or f"{verdict}: {found.what} by {found.by} in arm {arm}.",
         protected_class=found.by,
         outcome=found.what,

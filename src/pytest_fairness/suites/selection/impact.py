@@ -9,8 +9,8 @@ from pytest_fairness.model import PairResult, Reason, Verdict
 from pytest_fairness.statistics.choices import NEITHER, Choices
 from pytest_fairness.statistics.clusters import all_pairs
 from pytest_fairness.statistics.corrections import correct
-from pytest_fairness.statistics.four_fifths import ImpactRatio, impact_ratio, reference_group
-from pytest_fairness.statistics.selection import Units, equal_selection
+from pytest_fairness.statistics.four_fifths import ImpactRatio, deviations, impact_ratio, reference_group
+from pytest_fairness.statistics.selection import Difference, Units, equal_selection
 from pytest_fairness.suites.selection.results import FourFifths, ImpactPair
 from pytest_fairness.verdict import MAX_UNSCORED, Decision, assertion_verdict, deciding_pair
 from pytest_fairness.wording import four_fifths_sentence
@@ -33,16 +33,20 @@ def four_fifths_of(choices: Choices, units: Units, *, by: str, alpha: float, cor
         return FourFifths(reference=None, pairs=(), verdict=Verdict.INCONCLUSIVE, reason=Reason.N, sentence=sentence)
     every = all_pairs(len(labels))
     pairs = list(zip(every.first.tolist(), every.second.tolist(), strict=True))
-    p_values = [equal_selection(choices, units, a, b).p_value for a, b in pairs]
+    differences = [equal_selection(choices, units, a, b) for a, b in pairs]
+    p_values = [one.p_value for one in differences]
     corrected = correct(p_values, correction).tolist()
     rows: list[PairResult] = []
     told: list[ImpactPair] = []
-    for (a, b), p, q in zip(pairs, p_values, corrected, strict=True):
+    for (a, b), difference, q in zip(pairs, differences, corrected, strict=True):
         group = b if a == reference else a
         if reference not in (a, b) or not shown[group]:
             continue
-        ratio = impact_ratio(wins[group], shown[group], wins[reference], shown[reference])
-        decision = _decision(choices, units, ratio, group, p, q, alpha)
+        p = difference.p_value
+        ratio = impact_ratio(
+            wins[group], shown[group], wins[reference], shown[reference], design_effect=_inflation(difference)
+        )
+        decision = _decision(choices, units, ratio, group, q, alpha)
         below = ratio.x_low == wins[group] and ratio.n_low == shown[group]
         z = ratio.z if below else -ratio.z
         told.append(
@@ -63,30 +67,37 @@ def four_fifths_of(choices: Choices, units: Units, *, by: str, alpha: float, cor
                 reason=decision.reason,
             )
         )
-        rows.append(_pair(told[-1], decision, (wins[group], shown[group]), (wins[reference], shown[reference])))
+        rows.append(_pair(told[-1], decision, ratio, (wins[group], shown[group]), (wins[reference], shown[reference])))
     verdict, reason = assertion_verdict(rows)
     sentence = four_fifths_sentence(verdict, reason, deciding_pair(rows), by=by, clusters="names")
     return FourFifths(reference=labels[reference], pairs=tuple(told), verdict=verdict, reason=reason, sentence=sentence)
 
 
-def _decision(
-    choices: Choices, units: Units, ratio: ImpactRatio, group: int, p: float, q: float, alpha: float
-) -> Decision:
+def _inflation(difference: Difference) -> float:
+    """How much more the rates spread than independent trials would: what turns the trials' p into that of the names."""
+    wide, narrow = abs(difference.z), deviations(difference.p_value)
+    return max(1.0, (wide / narrow) ** 2) if narrow > 0 else 1.0
+
+
+def _decision(choices: Choices, units: Units, ratio: ImpactRatio, group: int, q: float, alpha: float) -> Decision:
     here = (choices.first == group) | (choices.second == group)
     asked = choices.outcome[here]
     unread = float(((asked < 0) & (asked != NEITHER)).mean())
     if unread > MAX_UNSCORED:
         needs = f"read more replies: {unread:.0%} of a group's trials have no choice, at most 5 % may"
         return Decision(verdict=Verdict.INCONCLUSIVE, reason=Reason.UNSCORED, needs=needs)
-    decision = decide(ratio, p, q, alpha=alpha, bare=False)
+    decision = decide(ratio, q, alpha=alpha, bare=False)
     if decision.verdict is Verdict.FAIL and units.count < 2:
         note = "a single name a group: the result is about those, so FAIL is capped at FLAG"
         return replace(decision, verdict=Verdict.FLAG, notes=(*decision.notes, note))
     return decision
 
 
-def _pair(told: ImpactPair, decision: Decision, group: tuple[int, int], reference: tuple[int, int]) -> PairResult:
+def _pair(
+    told: ImpactPair, decision: Decision, ratio: ImpactRatio, group: tuple[int, int], reference: tuple[int, int]
+) -> PairResult:
     """What the sentence is made from."""
+    low_90, high_90 = ratio.low_90, ratio.high_90
     rates = (group[0] / group[1], reference[0] / reference[1])
     return PairResult(
         group_1=told.group,
@@ -103,6 +114,8 @@ def _pair(told: ImpactPair, decision: Decision, group: tuple[int, int], referenc
             "impact_ratio": told.ratio,
             "impact_ratio_low": told.low,
             "impact_ratio_high": told.high,
+            "impact_ratio_90_low": low_90,
+            "impact_ratio_90_high": high_90,
             "favourable_1": group[0],
             "n_1": group[1],
             "rate_1": rates[0],

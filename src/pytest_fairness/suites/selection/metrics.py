@@ -213,7 +213,7 @@ def _matchup(compared: Compared, pair: PairResult, choices: Choices, units: Unit
         effect=p.effect,
         effect_low=p.low,
         effect_high=p.high,
-        within_order=p.within_order,
+        within_order=p.effect if p.within is None else p.within,
         name_pairs=min(p.clusters),
         scope=pair.scope,
         verdict=pair.verdict,
