@@ -141,15 +141,18 @@ def assert_baseline(
     persona: str | None = None,
     categories: Sequence[str] | None = None,
     threshold: float | None = None,
+    warnings: str | None = None,
     **options: Any,
 ) -> Finding:
     """Assert that *score* has not dropped since its baseline was approved.
 
     ``score`` is a column, the name of a scorer, or a callable on the reply. Scores are compared persona by persona:
     ``persona`` is the column that names them, by default ``persona`` or, in a grid without personas, ``name``.
-    ``categories`` are the columns whose groups are gated beside the overall score, by default the protected classes
-    of the grid. ``threshold`` is the score from which a persona passes, kept with the baseline. For the other
-    options (``alpha``, ``margin_overall``, ``margin_category``, …) see :func:`pytest_fairness.compare_baseline`.
+    ``categories`` are the columns whose groups are gated beside the overall score, by default the protected classes of
+    the grid. ``threshold`` is the score from which a persona passes, kept with the baseline; passes lost are tested
+    too. ``warnings`` is the column that holds each trial's warnings: kinds that the baseline lacks are flagged,
+    critical ones fail. For the other options (``alpha``, ``margin_overall``, ``margin_category``, …) see
+    :func:`pytest_fairness.compare_baseline`.
 
     With ``--fairness-approve`` the scores of this run are written instead, under the rules of approval. Returns the
     finding; raises FairnessFailure for a regression, and BaselineError where there is no baseline, or none that can
@@ -172,6 +175,7 @@ def assert_baseline(
         outcome.values,
         persona=persona or design.persona_column(frame),
         categories=list(design.protected_classes if categories is None else categories),
+        warnings=warnings,
     )
     try:
         finding: Finding = test.baseline().check(
@@ -180,6 +184,9 @@ def assert_baseline(
             lambda approved: compare_baseline(
                 approved,
                 summary,
+                threshold=threshold,
+                low=outcome.low,
+                high=outcome.high,
                 lower_is_worse=outcome.lower_is_worse,
                 outcome=outcome.name,
                 unit=outcome.unit or "points",

@@ -38,7 +38,9 @@ class ScoreSummary:
     ``gender=female`` to the ids of its personas, unscored ones included; ``overall`` is the mean of the
     persona means (0 where there is none). ``repetitions`` is the median number of scored trials a persona
     and block, ``run_sd`` the SD between repetitions of the same cell, pooled, in the score's own unit (None
-    where nothing was repeated). ``trials`` = scored + ``refused`` + ``unscored``.
+    where nothing was repeated). ``trials`` = scored + ``refused`` + ``unscored``. ``scale`` says what the scores were
+    measured on: ``yes_no``, ``percent`` (0 to 100) or ``other``. ``warnings`` counts the warnings of each severity and
+    kind (``critical: age``), where the trials carry any.
     """
 
     personas: Mapping[str, PersonaScore]
@@ -49,6 +51,8 @@ class ScoreSummary:
     trials: int = 0
     refused: int = 0
     unscored: int = 0
+    scale: str = ""
+    warnings: Mapping[str, int] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, JSON]:
         """The summary as plain JSON; numbers unrounded."""
@@ -73,6 +77,7 @@ def summarise_scores(
     persona: str | None = None,
     categories: Sequence[str] = (),
     block: str | Sequence[str] | None = None,
+    warnings: str | None = None,
 ) -> ScoreSummary:
     """Summarise one score a trial into one a persona.
 
@@ -81,6 +86,9 @@ def summarise_scores(
     are the columns whose values become categories. ``block`` are the columns that, with persona and
     repetition, tell two trials apart; by default ``template`` where the frame has it. Blocks weigh the same
     in a persona's mean.
+
+    ``warnings`` is the column that holds each trial's warnings: a list of texts, of (severity, kind), or of mappings
+    with ``severity`` and ``kind`` (or ``category``).
 
     A row that is ``refused`` or ``undetermined`` (boolean columns, optional) has no score whatever is given.
 
@@ -118,7 +126,55 @@ def summarise_scores(
         trials=len(frame),
         refused=int(refused.sum()),
         unscored=int((~scored & ~refused).sum()),
+        scale=scale_of(scores[scored]),
+        warnings=_warnings(frame, warnings),
     )
+
+
+SCALES = ("yes_no", "percent", "other")
+_PERCENT = 10.0
+"""Scores from 0 to 100 reach beyond this, ratings of 1 to 10 do not."""
+
+
+def scale_of(scores: npt.NDArray[np.float64]) -> str:
+    """What *scores* (without NaN) are measured on, by their values; empty without any."""
+    if not scores.size:
+        return ""
+    if bool(np.all((scores == 0) | (scores == 1))):
+        return "yes_no"
+    return "percent" if scores.min() >= 0 and _PERCENT < scores.max() <= 100 else "other"
+
+
+def wider_scale(first: str, second: str) -> str:
+    """The scale that holds the scores of both: only zeros are no yes/no of a score that was 80 before."""
+    known = [scale for scale in (first, second) if scale]
+    return max(known, key=SCALES.index, default="other")
+
+
+def _warnings(frame: pd.DataFrame, column: str | None) -> dict[str, int]:
+    if column is None:
+        return {}
+    found: dict[str, int] = {}
+    for position, held in enumerate(require_column(frame, column, "warnings").tolist()):
+        if held is None or (isinstance(held, float) and math.isnan(held)):
+            continue
+        if isinstance(held, (str, bytes)) or not isinstance(held, Sequence):
+            raise FrameError(f"column {column!r}, {row_name(frame, position)}: {held!r} is no list of warnings")
+        for one in held:
+            name = _warning(one)
+            found[name] = found.get(name, 0) + 1
+    return dict(sorted(found.items()))
+
+
+def _warning(one: Any) -> str:
+    """``severity: kind`` of one warning."""
+    if isinstance(one, Mapping):
+        one = (one.get("severity", ""), one.get("kind", one.get("category", "")))
+    if isinstance(one, str):
+        return one
+    if isinstance(one, Sequence) and len(one) == 2:
+        return ": ".join(str(part) for part in one if part)
+    raise FrameError(f"{one!r} is no warning: give a text, (severity, kind), or a mapping with both")
 
 
 def _persona_column(frame: pd.DataFrame) -> str:
