@@ -38,10 +38,9 @@ class Asking:
         """The whole design of *item* as a table, one row a trial."""
         planned = self._session.grids[collecting.grid_key(item)]
 
-        def ask(planned: Planned, *, anew: bool = False) -> pd.DataFrame:
+        def ask(planned: Planned) -> pd.DataFrame:
             entries = planned.entries(tier, self._session.usable(planned.scorer))
-            chosen = repeating.anew(entries, planned.repetitions) if anew else entries
-            return planned.table(self._table(planned, system, tier, temperature, chosen))
+            return planned.table(self._table(planned, system, tier, temperature, entries))
 
         table = ask(planned)
         if self._session.settings.confirm:

@@ -13,6 +13,7 @@ from pytest_fairness.concluding import conclude, examine
 from pytest_fairness.current import current_test
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Finding
+from pytest_fairness.verdict import ALPHA
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,7 +34,7 @@ def assert_no_disparity(
 
     finding = examine(
         frame,
-        lambda table: analyze_disparity(table, outcome, by, **options),
+        lambda table, share: analyze_disparity(table, outcome, by, **_at(options, share)),
         sensitivity=lambda: trying.disparity(frame, outcome, by, options),
     )
     return conclude(finding)
@@ -51,16 +52,9 @@ def assert_four_fifths(
     from pytest_fairness.analysis import trying
     from pytest_fairness.analysis.four_fifths import analyze_four_fifths
 
-    def again(table: pd.DataFrame, first: Finding) -> Finding:
-        # The reference that the first sample chose is declared beforehand for the second.
-        references = first.details["reference"]
-        chosen = references.get(by) if isinstance(references, dict) and isinstance(by, str) else None
-        return analyze_four_fifths(table, outcome, by, **options | ({} if chosen is None else {"reference": chosen}))
-
     finding = examine(
         frame,
-        lambda table: analyze_four_fifths(table, outcome, by, **options),
-        again=again,
+        lambda table, share: analyze_four_fifths(table, outcome, by, **_at(options, share)),
         sensitivity=lambda: trying.four_fifths(frame, outcome, by, options),
     )
     return conclude(finding)
@@ -79,7 +73,7 @@ def assert_no_preference(frame: pd.DataFrame, by: str = "group", **options: Any)
 
     finding = examine(
         frame,
-        lambda table: analyze_preference(table, by, **options),
+        lambda table, share: analyze_preference(table, by, **_at(options, share)),
         sensitivity=lambda: trying.preference(frame, by, options),
     )
     return conclude(finding)
@@ -106,7 +100,7 @@ def assert_equivalent(
     settings = {**options, "margin": margin, "unit": unit}
     finding = examine(
         frame,
-        lambda table: analyze_equivalence(table, outcome, by, **settings),
+        lambda table, share: analyze_equivalence(table, outcome, by, **settings, alarm_share=share),
         sensitivity=lambda: trying.equivalence(frame, outcome, by, settings),
     )
     return conclude(finding)
@@ -131,7 +125,17 @@ def assert_arm_reduces_disparity(
     from pytest_fairness.analysis.arms import analyze_arms
 
     settings = {**options, "treated": treated, "control": control, "by": by}
-    return conclude(examine(frame, lambda table: analyze_arms(table, outcome, **settings), sensitivity=lambda: None))
+    finding = examine(
+        frame,
+        lambda table, share: analyze_arms(table, outcome, **_at(settings, share)),
+        sensitivity=lambda: None,
+    )
+    return conclude(finding)
+
+
+def _at(options: dict[str, Any], share: float) -> dict[str, Any]:
+    """*options* with the alarm raised at a *share* of its level."""
+    return options if share == 1 else {**options, "alpha": options.get("alpha", ALPHA) * share}
 
 
 def assert_baseline(

@@ -118,7 +118,7 @@ def _plan_pairs(marker: pytest.Mark, folder: Path, root: Path) -> Planned:
     arguments = _arguments(marker, folder, root)
     temperatures = _temperatures(arguments)
     _bind(marker, expand_pairs, arguments)
-    return PlannedPairs(expand_pairs(**arguments), is_refusal, temperatures)
+    return PlannedPairs(expand_pairs(**arguments), is_refusal, temperatures, arguments=arguments)
 
 
 def _arguments(marker: pytest.Mark, folder: Path, root: Path) -> dict[str, Any]:

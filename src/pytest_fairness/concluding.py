@@ -7,10 +7,18 @@ import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from pytest_fairness.confirming import ALARMS, confirmed, unrepeated
+from pytest_fairness.confirming import ALARMS, confirmed, together, unconfirmed
 from pytest_fairness.current import Policy, TestContext, current_test
-from pytest_fairness.errors import BudgetError, EndpointError, FairnessFailure, InconclusiveWarning, UsageError
-from pytest_fairness.model import Finding, Reason, Verdict
+from pytest_fairness.errors import (
+    BudgetError,
+    EndpointError,
+    FairnessFailure,
+    InconclusiveWarning,
+    StoreError,
+    UsageError,
+)
+from pytest_fairness.model import Finding, Verdict
+from pytest_fairness.verdict import CONFIRMED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,23 +28,22 @@ if TYPE_CHECKING:
 
 def examine(
     frame: pd.DataFrame,
-    analyze: Callable[[pd.DataFrame], Finding],
+    analyze: Callable[[pd.DataFrame, float], Finding],
     *,
-    again: Callable[[pd.DataFrame, Finding], Finding] | None = None,
     sensitivity: Callable[[], Sensitivity | None] | None = None,
 ) -> Finding:
     """The finding of *analyze* on *frame*, after what the running test's policy asks for.
 
-    Under ``confirm`` a FLAG or FAIL that nothing justifies is repeated on a second sample, with *again* (given the
-    second table and the first finding) where plain *analyze* would not compare the same pairs. Under ``sensitivity`` a
-    PASS is tried with planted disparities.
+    *analyze* is given a table and the share of the assertion's alpha at which it is to raise the alarm. Under
+    ``confirm`` a FLAG or FAIL that nothing justifies is looked at again on this sample and a fresh one together. Under
+    ``sensitivity`` a PASS is tried with planted disparities.
     """
     test = current_test()
-    finding = analyze(frame)
+    finding = analyze(frame, 1.0)
     if test is None:
         return finding
     if test.policy.confirm and finding.verdict in ALARMS:
-        finding = _repeated(finding, frame, again or (lambda table, _first: analyze(table)), test)
+        finding = _looked_at_again(finding, frame, analyze, test)
     if test.policy.sensitivity and finding.verdict is Verdict.PASS and sensitivity is not None:
         from pytest_fairness.analysis.trying import beside
 
@@ -44,26 +51,29 @@ def examine(
     return finding
 
 
-def _repeated(
-    finding: Finding, frame: pd.DataFrame, again: Callable[[pd.DataFrame, Finding], Finding], test: TestContext
+def _looked_at_again(
+    finding: Finding, frame: pd.DataFrame, analyze: Callable[[pd.DataFrame, float], Finding], test: TestContext
 ) -> Finding:
     if finding.verdict is Verdict.FLAG and test.justification(finding) is not None:
         return finding  # it will not fail the test, so there is nothing to pay for
     if test.fresh_sample is None:
-        return unrepeated(finding, "only a test that asks for the trials of a grid can be")
+        return unconfirmed(
+            finding, "a table is judged as it is; only a test that asks for the trials of a grid can ask more"
+        )
     try:
         sample = test.fresh_sample(frame)
-        return confirmed(finding, again(sample.frame, finding), sample)
-    except (UsageError, EndpointError, BudgetError) as error:
-        return unrepeated(finding, str(error))
+        both = analyze(together(frame, sample), CONFIRMED)
+    except (UsageError, EndpointError, BudgetError, StoreError) as error:
+        return unconfirmed(finding, str(error))
+    return confirmed(finding, both, sample)
 
 
 def conclude(finding: Finding) -> Finding:
     """Do with *finding* what its verdict asks for, under the policy of the running test.
 
-    PASS returns. FAIL raises. FLAG raises unless a documented justification stands behind it. INCONCLUSIVE(N)
-    raises, or under ``--fairness-smoke`` leaves it to the plugin to skip the test; any other INCONCLUSIVE warns,
-    and raises under ``--fairness-require-conclusive``.
+    PASS returns. FAIL raises. FLAG raises unless a documented justification stands behind it. INCONCLUSIVE because the
+    data cannot be used (too few, unscored, ragged, incomplete) raises, or under ``--fairness-smoke`` leaves it to the
+    plugin to skip the test; any other INCONCLUSIVE warns, and raises under ``--fairness-require-conclusive``.
     """
     __tracebackhide__ = True
     test = current_test()
@@ -74,7 +84,7 @@ def conclude(finding: Finding) -> Finding:
         test.emit(finding)
     if _fails(finding, policy):
         raise FairnessFailure(_message(finding), finding)
-    if finding.verdict is Verdict.INCONCLUSIVE and finding.reason is not Reason.N:
+    if finding.verdict is Verdict.INCONCLUSIVE and not _unusable(finding):
         warnings.warn(finding.sentence, InconclusiveWarning, stacklevel=3)
     return finding
 
@@ -88,9 +98,12 @@ def _fails(finding: Finding, policy: Policy) -> bool:
         case Verdict.FLAG:
             return finding.justification is None
         case Verdict.INCONCLUSIVE:
-            if finding.reason is Reason.N:
-                return not policy.smoke
-            return policy.require_conclusive
+            return not policy.smoke if _unusable(finding) else policy.require_conclusive
+
+
+def _unusable(finding: Finding) -> bool:
+    """Whether the data cannot be used, or there was nothing to compare."""
+    return finding.reason is None or finding.reason.unusable
 
 
 def _message(finding: Finding) -> str:

@@ -17,28 +17,25 @@ from pytest_fairness.model import JSON, Finding
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """What a verdict does to the test. ``smoke``: INCONCLUSIVE(N) skips; ``require_conclusive``: any other fails.
+    """What a verdict does to the test. ``smoke``: INCONCLUSIVE for want of usable data skips; ``require_conclusive``:
+    any other fails.
 
-    ``confirm``: a FLAG or FAIL is repeated on a second sample before it may fail the test. ``sensitivity``: a PASS is
-    tried on copies of its own data with a planted disparity.
+    ``confirm``: a FLAG or FAIL is looked at again, on this sample and a fresh one together, before it may fail the
+    test. ``sensitivity``: a PASS is tried on copies of its own data with a planted disparity.
     """
 
     smoke: bool = False
     require_conclusive: bool = False
-    confirm: bool = False
+    confirm: bool = True
     sensitivity: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FreshSample:
-    """A second, independent sample: its table of trials, and in words what is new about it.
-
-    ``same_names``: the names are those of the first sample, asked again, so what is due to them is not tested anew.
-    """
+    """A second, independent sample: its table of trials, and in words what is new about it."""
 
     frame: Any
     about: str
-    same_names: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

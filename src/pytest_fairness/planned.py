@@ -144,6 +144,9 @@ class PlannedPairs(_FromGrid):
     temperatures: tuple[float | None, ...] = ()
     scorer: Any = None
     resolve: Resolve | None = None
+    arguments: Mapping[str, Any] | None = None
+    beyond: int = 0
+    """What the numbers of repetitions start from: texts that scrubbing makes equal must not share their replies."""
 
     def asking(self, resolve: Resolve) -> Self:
         return replace(self, resolve=resolve)
@@ -161,8 +164,13 @@ class PlannedPairs(_FromGrid):
         """Arms whose cells come to the same texts for different groups: stand-ins of one group."""
         return frozenset(arm.name for arm in self.grid.arms if arm.placebo)
 
-    def with_other_names(self) -> None:
-        """None: the candidates are those that the test gives."""
+    def with_other_names(self) -> PlannedPairs | None:
+        """The same with candidates that it has not used, for a second sample; None where there are none."""
+        from pytest_fairness.design.fresh import other_candidates
+
+        grid = None if self.arguments is None else other_candidates(self.grid, self.arguments)
+        beyond = self.grid.full_size * self.grid.repetitions
+        return None if grid is None else replace(self, grid=grid, beyond=beyond)
 
     def cells(self, tier: int, indices: Sequence[int] | None = None) -> list[Cell]:  # noqa: ARG002 - arms have their own
         chosen = range(len(self.grid)) if indices is None else indices
@@ -186,7 +194,7 @@ class PlannedPairs(_FromGrid):
                     endpoints=tuple(None if one is None else self._endpoint(one) for one in steps.endpoints),
                 )
             own_numbers = steps is not None or made.cell.arm in self._alike
-            first = made.number * self.grid.repetitions if own_numbers else 0
+            first = self.beyond + (made.number * self.grid.repetitions if own_numbers else 0)
             entries.append(Entry(made.cell, script, self._systems.get(made.cell.arm), first))
         return entries
 

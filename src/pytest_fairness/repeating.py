@@ -1,8 +1,8 @@
-"""A second sample for a test: its design asked once more, and of that what corresponds to the table it asserted on."""
+"""A second sample for a test: its design with other names, and of that what corresponds to the table it asserted on."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -14,7 +14,7 @@ from pytest_fairness.errors import EndpointError, UsageError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from pytest_fairness.planned import Entry, Planned
+    from pytest_fairness.planned import Planned
 
 #: More trials than this without an answer, and the second sample says nothing about the first.
 MOST_UNFINISHED = 0.05
@@ -23,9 +23,9 @@ _OFFERED = pytest.StashKey["Repeatable"]()
 
 
 class Ask(Protocol):
-    """Asks a design for its table; ``anew`` asks repetitions that have not been asked before."""
+    """Asks a design for its table."""
 
-    def __call__(self, planned: Planned, *, anew: bool = False) -> pd.DataFrame: ...
+    def __call__(self, planned: Planned) -> pd.DataFrame: ...
 
 
 def offer(item: pytest.Item, table: pd.DataFrame, planned: Planned, ask: Ask) -> None:
@@ -40,23 +40,15 @@ def of(item: pytest.Item) -> Callable[[pd.DataFrame], FreshSample] | None:
     return None if offered is None else offered.like
 
 
-def anew(entries: Sequence[Entry], repetitions: int) -> list[Entry]:
-    """*entries* with their repetitions numbered from where the first ones ended."""
-    beyond = max((entry.first for entry in entries), default=0) + repetitions
-    return [replace(entry, first=entry.first + beyond) for entry in entries]
-
-
 def _second(planned: Planned, ask: Ask) -> FreshSample:
-    """Other names where there are as many as a sample needs, else the same ones asked anew."""
+    """An equal sample on other names. Raises UsageError where there are none."""
     from pytest_fairness.design.fresh import fewest_names
 
     other = planned.with_other_names()
-    if other is not None:
-        names = fewest_names(other.grid.units)
-        return FreshSample(frame=ask(other), about=f"{names} other name{'s' * (names != 1)} a group")
-    times = planned.repetitions
-    about = f"{times} fresh repetition{'s' * (times != 1)} of each cell"
-    return FreshSample(frame=ask(planned, anew=True), about=about, same_names=True)
+    if other is None:
+        raise UsageError("there are no fresh names to ask about: personas, words and given names are used up")
+    names = fewest_names(other.grid)
+    return FreshSample(frame=ask(other), about=f"{names} other name{'s' * (names != 1)} a group")
 
 
 class Repeatable:

@@ -16,7 +16,7 @@ import pytest
 from pytest_fairness import collecting, earlier, elsewhere, guest, ledger, repeating, telling, transport
 from pytest_fairness.asking import Asking
 from pytest_fairness.errors import FairnessError, StoreError
-from pytest_fairness.model import Reason, Verdict
+from pytest_fairness.model import Verdict
 from pytest_fairness.settings import Settings, resolve
 
 if TYPE_CHECKING:
@@ -228,9 +228,11 @@ class FairnessSession:
         findings.clear()  # a rerun starts afresh
         with running_test(self._context(item, findings)):
             yield
-        too_small = [f for f in findings if f.verdict is Verdict.INCONCLUSIVE and f.reason is Reason.N]
-        if too_small:
-            pytest.skip(f"smoke: {too_small[0].sentence}")
+        unusable = [
+            f for f in findings if f.verdict is Verdict.INCONCLUSIVE and (f.reason is None or f.reason.unusable)
+        ]
+        if unusable:
+            pytest.skip(f"smoke: {unusable[0].sentence}")
 
     def _context(self, item: pytest.Item, findings: list[Finding]) -> TestContext:
         from pytest_fairness.current import Policy, TestContext

@@ -65,6 +65,7 @@ def analyze_equivalence(
     correction: str = "bonferroni",
     lower_is_worse: bool | None = None,
     scorers: Mapping[str, Any] | None = None,
+    alarm_share: float = 1.0,
 ) -> Finding:
     """Test that every two groups of *by* differ by less than *margin* on *outcome*.
 
@@ -78,6 +79,8 @@ def analyze_equivalence(
     otherwise. That *all* pairs are equivalent needs every one of them to show it, so these p-values are not
     corrected (intersection–union test, Berger 1982); those of the differences are.
 
+    *alarm_share*: the differences are significant below so large a share of *alpha*, as a second look asks for.
+
     Raises FrameError for a table of the wrong shape and UsageError for an argument out of range or a
     categorical outcome.
     """
@@ -87,7 +90,9 @@ def analyze_equivalence(
     if reading.values.kind is OutcomeKind.CATEGORICAL:
         raise UsageError(f"outcome {reading.name!r} is categorical: a margin needs numbers or yes and no")
     design = read_design(frame, columns, cluster=cluster, block=block)
-    data = _Data(design, reading, scored_rows(design, reading), _Margin(margin, unit == "d", alpha))
+    data = _Data(
+        design, reading, scored_rows(design, reading), _Margin(margin, unit == "d", alpha, alarm_share * alpha)
+    )
     metric = measure(design, reading.values.values, data.used, reading.values.kind)
     tests = data.test(metric)
     labels = design.group.labels
@@ -106,7 +111,7 @@ def analyze_equivalence(
         )
     ]
     if missing is not None:
-        thresholds = Thresholds(alpha=alpha, correction=correction)
+        thresholds = Thresholds(alpha=alarm_share * alpha, correction=correction)
         pairs += alarm_results(missing, corrected[1], thresholds, size=size, cluster_noun=noun, case_noun=cases)
     decider = deciding_pair(pairs)
     verdict, reason = verdict_by(decider)
@@ -158,6 +163,7 @@ class _Margin:
     value: float
     on_d: bool
     alpha: float
+    alarm: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,6 +269,7 @@ def _pair(
         p_value=float(tests.p_difference[place]),
         corrected=corrected,
         alpha=data.margin.alpha,
+        alarm=data.margin.alarm,
         n=int(comparison.rows[place].min()) if single else min(n),
         units=min(n) if single or data.design.cluster_name is None else min(clusters),
         minimum=MINIMUM_N[metric.kind],
@@ -339,6 +346,7 @@ class _Evidence:
     p_value: float
     corrected: float
     alpha: float
+    alarm: float
     n: int
     units: int
     minimum: int
@@ -357,7 +365,7 @@ def _judge(e: _Evidence) -> Decision:
             reason=Reason.RAGGED,
             needs=f"every group in every block: {e.ragged:.0%} of the rows stand in blocks that lack a group",
         )
-    significant = e.corrected < e.alpha
+    significant = e.corrected < e.alarm
     beyond = abs(e.difference) > e.margin
     if e.n < e.minimum:
         verdict = Verdict.FLAG if significant and beyond and e.n >= 2 else Verdict.INCONCLUSIVE

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from pytest_fairness.design.grid import FEW_NAMES, Grid, expand_grid
+from pytest_fairness.design.pairs import PairGrid, expand_pairs
 from pytest_fairness.design.units import Unit
 from pytest_fairness.errors import UsageError
 
@@ -39,12 +40,46 @@ def other_names(grid: Grid, arguments: Mapping[str, Any]) -> Grid | None:
     return None
 
 
-def fewest_names(units: Sequence[Unit]) -> int:
+def fewest_names(grid: Grid | PairGrid) -> int:
     """How many different names the group with the fewest has."""
+    if isinstance(grid, PairGrid):
+        return min(roster.distinct for roster in grid.rosters)
     names: dict[tuple[tuple[str, str], ...], set[str | None]] = {}
-    for unit in units:
+    for unit in grid.units:
         names.setdefault(tuple(sorted(unit.swapped.items())), set()).add(unit.cluster)
     return min(map(len, names.values()), default=0)
+
+
+def other_candidates(grid: PairGrid, arguments: Mapping[str, Any]) -> PairGrid | None:
+    """*grid*, made by ``expand_pairs(**arguments)``, with candidates that it has not used, as many of each group.
+
+    None where the candidates were given in the test, or the banks have not as many names again; and where an arm draws
+    its stand-ins from the same names.
+    """
+    if any(arm.placebo for arm in grid.arms):
+        return None
+    used = {
+        (label, candidate.name)
+        for roster in grid.rosters
+        for label, candidates in roster.groups.items()
+        for candidate in candidates[: grid.tuples]
+    }
+    try:
+        wider = expand_pairs(**{**arguments, "names": 2 * grid.tuples, "repetitions": 2 * grid.tuples, "sample": None})
+    except UsageError:
+        return None
+    rosters = []
+    for roster in wider.rosters:
+        left = {
+            label: tuple(one for one in candidates if (label, one.name) not in used)[: grid.tuples]
+            for label, candidates in roster.groups.items()
+        }
+        if any(
+            len(candidates) < grid.tuples or any(one.name is None for one in candidates) for candidates in left.values()
+        ):
+            return None
+        rosters.append(replace(roster, groups=left))
+    return replace(grid, rosters=tuple(rosters))
 
 
 def _sizes(units: Sequence[Unit]) -> Counter[tuple[tuple[str, str], ...]]:

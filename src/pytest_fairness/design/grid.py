@@ -7,10 +7,11 @@ each cell is made when it is asked for.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from math import prod
+from math import ceil, prod
 from pathlib import Path
 from typing import overload
 
@@ -29,6 +30,9 @@ from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON, Cell
 
 FEW_NAMES = 10
+FEWEST_REPETITIONS = 2
+RECOMMENDED_TRIALS = 100
+"""Trials a group from which most comparisons can be judged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +164,7 @@ def expand_grid(
     names: int | None = None,
     context: Mapping[str, object] | None = None,
     signal: str | Sequence[str] = "name",
-    repetitions: int = 2,
+    repetitions: int | None = None,
     system: str | None = None,
     parameters: Mapping[str, JSON] | None = None,
     name_slot: str = "name",
@@ -187,7 +191,8 @@ def expand_grid(
       (``graduation_year``), or a list of them, which is one more axis. Words go into the slot of the class's
       name, else into ``{label}``, else behind the first ``{name}`` in brackets. A class that names do not
       signal is conveyed by its label wherever its slot is.
-    - ``repetitions``: fresh conversations for each cell.
+    - ``repetitions``: fresh conversations for each cell. If not given, as many as bring every group to 100 trials,
+      at least 2.
     - ``sample``: ask a balanced part of at most so many cells (:mod:`pytest_fairness.design.sampling`).
     - ``seed``: chooses the names, and the sample.
     - ``system``: a system prompt, with the same slots; such a grid is of tier 1.
@@ -223,14 +228,28 @@ def expand_grid(
         units=tuple(units),
         system=system_template,
         name_slot=name_slot,
-        repetitions=repetitions,
+        repetitions=repetitions or FEWEST_REPETITIONS,
         parameters=dict(parameters or {}),
     )
     check_grid(grid)
-    if sample is None or sample >= grid.size:
-        return grid
-    radices = [len(parsed), *(len(each.texts) for each in context_axes)]
-    return replace(grid, positions=positions(radices, len(units), group_size, sample, seed))
+    if sample is not None and sample < grid.size:
+        radices = [len(parsed), *(len(each.texts) for each in context_axes)]
+        grid = replace(grid, positions=positions(radices, len(units), group_size, sample, seed))
+    return grid if repetitions is not None else replace(grid, repetitions=enough_repetitions(grid))
+
+
+def enough_repetitions(grid: Grid) -> int:
+    """As many as bring every group that the grid swaps to the recommended number of trials, at least 2.
+
+    Personas without swapped groups differ in everything, and their groups are as large as the matrix makes them.
+    """
+    units: Counter[tuple[str, str]] = Counter()
+    for unit in grid.units:
+        units.update(unit.swapped.items())
+    if not units:
+        return FEWEST_REPETITIONS
+    cells = min(units.values()) * grid.size / len(grid.units)
+    return max(FEWEST_REPETITIONS, ceil(RECOMMENDED_TRIALS / max(cells, 1)))
 
 
 def _context(context: Mapping[str, object] | None, keywords: Mapping[str, object]) -> dict[str, object]:
