@@ -23,7 +23,7 @@ from pytest_fairness.analysis.reading import (
     unscored_rows,
 )
 from pytest_fairness.errors import UsageError
-from pytest_fairness.model import JSON, Finding, GroupResult, OutcomeKind, PairResult, Verdict, to_json
+from pytest_fairness.model import JSON, Finding, GroupResult, OutcomeKind, PairResult, Verdict
 from pytest_fairness.statistics.corrections import METHODS
 from pytest_fairness.statistics.frames import Bools, Design, read_design, row_name
 from pytest_fairness.statistics.groups import describe_groups
@@ -423,7 +423,7 @@ def _details(
             if len(blocks) > MOST_BLOCK_EFFECTS
             else blocks
         )
-        details["by_block"] = [to_json(one) for one in shown]
+        details["by_block"] = [one.to_json() for one in shown]
         details["by_block_left_out"] = len(blocks) - len(shown)
     return details
 

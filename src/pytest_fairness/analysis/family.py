@@ -96,6 +96,10 @@ class BlockEffect:
     effect_high: float | None
     alarm: bool
 
+    def to_json(self) -> dict[str, JSON]:
+        """The fields; all of them are plain."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
@@ -441,7 +445,7 @@ def _templates(
     for one in np.unique(strata.pair).tolist():
         own = strata.pair == one
         within[own] = correct(strata.p_value[own], "holm", int(live[one]))
-    large = np.abs(np.nan_to_num(value)) > MARGIN
+    large = (np.abs(np.nan_to_num(value)) > MARGIN) & ~_too_small(strata.means, thresholds)
     alarm, doubt = large & (over_all < level), large & (within < level)
     alarms: dict[int, str] = {}
     doubts: dict[int, str] = {}
@@ -478,6 +482,18 @@ def _templates(
         )
     ]
     return effects, alarms, doubts
+
+
+def _too_small(means: Floats, thresholds: Thresholds) -> Bools:
+    """Whether two means are less apart than the caller declared (T)."""
+    small = np.zeros(len(means), dtype=np.bool_)
+    if thresholds.min_raw_diff is not None:
+        small |= np.abs(means[:, 0] - means[:, 1]) < thresholds.min_raw_diff
+    if thresholds.min_raw_ratio is not None:
+        smaller, larger = means.min(axis=1), means.max(axis=1)
+        positive = (larger > 0) & (smaller >= 0)
+        small |= positive & (smaller >= thresholds.min_raw_ratio * larger)
+    return small
 
 
 def _with_templates(decision: Decision, alarm: str | None, doubt: str | None, noun: str) -> Decision:

@@ -108,7 +108,7 @@ def unscored_rows(design: Design, reading: Reading, used: Bools) -> Bools:
 
 def case_noun(frame: pd.DataFrame) -> str:
     """What a row is called in a sentence: trials were asked for, other tables hold cases."""
-    return "trials" if {"reply", "cell"} & set(map(str, frame.columns)) else "cases"
+    return "trials" if {"reply", "cell", "repetition"} & set(map(str, frame.columns)) else "cases"
 
 
 def every_grouping(columns: tuple[str, ...]) -> list[tuple[str, ...]]:

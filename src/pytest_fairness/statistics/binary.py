@@ -139,10 +139,12 @@ def _each_block(cells: PairCells, layout: Layout, parts: NameParts | None) -> St
         return None
     found = _compare(inner, parts)
     effect = found.odds.effect
+    yes = inner.one_row(layout.by_cell(layout.values) + layout.cell_size * layout.reference)
     return Strata(
         pair=cells.stratum_comparison[kept],
         block=cells.stratum_block[kept],
         rows=inner.side_rows,
+        means=inner.by_stratum_side(yes * inner.multiplicity) / inner.rows,
         p_value=combine(found.p_row, found.rates.p_value),
         effects=(estimate(effect.name, effect.value, effect.error, found.rates.df),),
     )

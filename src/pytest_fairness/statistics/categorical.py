@@ -156,7 +156,8 @@ def _each_block(layout: Layout, pairs: Pairs, codes: Ints, width: int, seed: int
     pair, blocks, rows, p_value, effect = (np.concatenate(column) for column in zip(*found, strict=True))
     unknown = np.full(pair.size, np.nan)
     estimate = Estimate(name="d from Cramér's V", value=effect, low=unknown, high=unknown)
-    return Strata(pair=pair, block=blocks, rows=rows, p_value=p_value, effects=(estimate,))
+    means = np.full(rows.shape, np.nan)
+    return Strata(pair=pair, block=blocks, rows=rows, means=means, p_value=p_value, effects=(estimate,))
 
 
 def chi_square(tables: Floats) -> tuple[Floats, Floats]:

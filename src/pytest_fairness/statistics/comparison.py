@@ -26,17 +26,20 @@ class Estimate:
 def estimate(name: str, value: Floats, error: Floats, df: Floats) -> Estimate:
     """θ ± t·SE; from −∞ to ∞ where there is no error to be had."""
     half = reach(error, df)
+    # An infinite effect (two constants) has nothing on either side of it.
+    half = np.where(np.isinf(value), 0.0, half)
     return Estimate(name=name, value=value, low=value - half, high=value + half)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strata:
-    """Each block by itself, T entries: the ``pair`` (its place), the ``block``, rows of both groups (T × 2), p and the
-    effects within it."""
+    """Each block by itself, T entries: the ``pair`` (its place), the ``block``, rows and means of both groups (T × 2),
+    p and the effects within it."""
 
     pair: Ints
     block: Ints
     rows: Floats
+    means: Floats
     p_value: Floats
     effects: tuple[Estimate, ...]
 
@@ -158,6 +161,7 @@ def _labelled_strata(names: Strata, rows: Strata, labels: Bools) -> Strata:
         pair=np.concatenate([names.pair[one], rows.pair[other]]),
         block=np.concatenate([names.block[one], rows.block[other]]),
         rows=join(names.rows, rows.rows),
+        means=join(names.means, rows.means),
         p_value=join(names.p_value, rows.p_value),
         effects=tuple(
             Estimate(name=a.name, value=join(a.value, b.value), low=join(a.low, b.low), high=join(a.high, b.high))

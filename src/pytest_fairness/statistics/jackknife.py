@@ -81,10 +81,10 @@ def jackknife_error(cells: PairCells, without: Floats, parts: NameParts | None =
     Infinite where an estimate without a unit is not to be had; NaN where a side has one unit.
     """
     second = cells.paired[cells.unit_comparison] & (cells.unit_side == 1)
-    without = np.where(second, 0.0, without)
-    lost = ~np.isfinite(without)
+    lost = ~np.isfinite(without) & ~second
+    without = np.where(second | lost, 0.0, without)
     units = cells.units
-    mean = cells.units_by_side(np.where(lost, 0.0, without)) / np.maximum(units, 1.0)
+    mean = cells.units_by_side(without) / np.maximum(units, 1.0)
     influence = (units.ravel()[cells.unit_place] - 1) * (mean.ravel()[cells.unit_place] - without)
     influence[lost] = 0.0
     error = np.sqrt(variance(cells, influence, parts))

@@ -68,7 +68,8 @@ def compare_scores(
     scale = max(float(np.max(np.abs(layout.values))), 1e-300)
     moments = read_moments(layout, scale)
     test = _Scores(layout, blocked, moments, kind, scale, parts)
-    whole = test.compare(cells, _van_elteren_variance(layout, pairs, blocked).ravel())
+    stratum_variance = _van_elteren_variance(layout, pairs, blocked).ravel()
+    whole = test.compare(cells, stratum_variance)
 
     least, most = extremes(layout)
     still = least == most
@@ -124,7 +125,7 @@ def compare_scores(
             "design_effect": 1 + (per_cluster.mean(axis=1) - 1) * np.maximum(np.nan_to_num(icc_both), 0.0),
         },
         omnibus=omnibus,
-        strata=test.each_block(cells, _van_elteren_variance(layout, pairs, blocked).ravel()),
+        strata=test.each_block(cells, stratum_variance),
     )
 
 
@@ -169,6 +170,7 @@ class _Scores:
             pair=cells.stratum_comparison[kept],
             block=cells.stratum_block[kept],
             rows=inner.side_rows,
+            means=block_means(inner, self.moments.mean, self.layout.reference),
             p_value=combine(found.p_row, found.ranks.p_value),
             effects=found.effects,
         )
@@ -197,6 +199,11 @@ class _Scores:
         sums = rank_sums(inner, ascending(inner), blocked=True)
         # The cells of both layouts are the same, in the same order: group, cluster, block.
         return sums.below[cells.partner, cells.cell]
+
+
+def block_means(cells: PairCells, means: Floats, reference: float) -> Floats:
+    """The means of both groups of each comparison within its block (Q × 2), from those of all (G × H)."""
+    return np.stack([means[group, cells.stratum_block] for group in (cells.first, cells.second)], axis=1) + reference
 
 
 def stratified_z(cells: PairCells, aligned: Floats, stratum_variance: Floats) -> tuple[Floats, Floats]:
