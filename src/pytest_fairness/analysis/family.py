@@ -610,7 +610,9 @@ def _statistics(member: Member, table: PairTable) -> list[dict[str, JSON]]:
             "difference_low": comparison.difference_low,
             "difference_high": comparison.difference_high,
             "rows_lost_to_ragged_blocks": comparison.ragged,
-            "effective_name_parts": comparison.part_clusters,
+            "effective_name_parts": np.where(
+                comparison.part_clusters < comparison.clusters.min(axis=1) - 1e-9, comparison.part_clusters, np.nan
+            ),
         }
         if len(comparison.effects) > 1:
             for key, effect in zip(("hedges_g", "d_from_cliffs_delta"), comparison.effects, strict=True):

@@ -19,6 +19,7 @@ from pytest_fairness.reports.examples import Examples, collect_examples
 from pytest_fairness.reports.pages import environment
 from pytest_fairness.reports.pictures import (
     baseline_picture,
+    block_picture,
     effect_picture,
     group_picture,
     share_picture,
@@ -42,6 +43,8 @@ class Section:
     marks: Sequence[str]
     groups_picture: Picture | None
     pairs_picture: Picture | None
+    blocks: Sequence[Mapping[str, Any]]
+    blocks_picture: Picture | None
     method: Sequence[str]
     examples: Examples | None
     examples_at: int | None
@@ -96,6 +99,8 @@ def _sections(results: RunResults, run_dir: Path) -> list[Section]:
                 or baseline_picture(finding, f"{identity}-scopes")
                 or share_picture(finding, f"{identity}-shares"),
                 pairs_picture=effect_picture(finding, f"{identity}-pairs"),
+                blocks=figures.by_block(finding),
+                blocks_picture=block_picture(finding, f"{identity}-blocks"),
                 method=finding.explain().split("\n\n")[1:],
                 examples=_in_order(examples.get(key), finding) if earlier == index + 1 else None,
                 examples_at=earlier if earlier != index + 1 and key in examples else None,

@@ -32,8 +32,8 @@ def finding_text(finding: Finding) -> str:
     if finding.pairs:
         parts.append(_pairs(finding))
     closing = [figures.family_line(finding), *(f"note: {note}" for note in finding.notes)]
-    if finding.spec_verdict is not finding.verdict:
-        closing.append(f"by the literal specification: {finding.spec_verdict}")
+    if literal := figures.literal(finding):
+        closing.append(f"by the literal specification: {literal}")
     if finding.justification is not None:
         closing.append(f"justified: {figures.justification_line(finding.justification)}")
     parts.append("\n".join(_wrapped(text, "  ") for text in closing if text))
@@ -121,6 +121,8 @@ def _groups(finding: Finding) -> str:
     for label in figures.categories(finding)[:5]:
         columns.append(_Column(label, [figures.percent(group.shares.get(label)) for group in shown], False, True))
     columns.append(_Column("refused", [figures.refused(group) for group in shown]))
+    if figures.unanswered(finding):
+        columns.append(_Column("no answer", [figures.no_answer(group) for group in shown]))
     return _table(columns) + _more(len(finding.group_results) - len(shown), "group")
 
 
