@@ -387,7 +387,7 @@ def test_f28_a_call_that_never_returns(project: Project) -> None:
     project.write(HUNG)
     case = Background(project, "--fairness-attempt-timeout", "1").end(deadline=5)
     assert case.code == 1, case.output
-    assert "none of 2 trials was answered" in case.output
+    assert "none of 2 trials has a usable answer" in case.output
     check(case, oracles="4567")
 
 
