@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_fairness import collecting, earlier, elsewhere, guest, ledger, repeating, telling, transport
+from pytest_fairness import collecting, earlier, elsewhere, guest, ledger, telling, transport
 from pytest_fairness.asking import Asking
 from pytest_fairness.errors import FairnessError, StoreError
 from pytest_fairness.model import Reason, Verdict
@@ -22,8 +22,6 @@ from pytest_fairness.settings import Settings, resolve
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pytest_fairness.baselines import BaselineStore
-    from pytest_fairness.current import TestContext
     from pytest_fairness.endpoints.protocol import Endpoint
     from pytest_fairness.justifications import Justification
     from pytest_fairness.model import Finding
@@ -36,7 +34,7 @@ if TYPE_CHECKING:
     from pytest_fairness.scorers import Scorer
     from pytest_fairness.systems import Systems
 
-_FINDINGS = pytest.StashKey["list[Finding]"]()
+_FINDINGS: pytest.StashKey[list[Finding]] = pytest.StashKey()
 
 
 class FairnessSession:
@@ -102,11 +100,14 @@ class FairnessSession:
         session ends before anything is asked, with exit status 4.
         """
         from pytest_fairness.announcing import announcement
+        from pytest_fairness.replacing import asks_the_settings_endpoint
 
         try:
             _ = self.recording
             self._announced = announcement(self, items, len(planned))
             self.store.write_planned(planned, announced=self._announced)
+            if not asks_the_settings_endpoint(self, items):
+                telling.note_replaced_endpoint(self.store, session=self.name)
         except StoreError as error:
             if self.worker is None:
                 raise pytest.UsageError(str(error)) from None
@@ -116,6 +117,7 @@ class FairnessSession:
         """Tell an xdist worker what was resolved here, and which run it belongs to."""
         node.workerinput["fairness_settings"] = self.settings.to_dict()
         node.workerinput["fairness_token"] = self.token
+        node.workerinput[guest.ARGUMENTS] = guest.arguments_of(self.config)
         node.workerinput["fairness_controller"] = os.getpid()
         spec = node.gateway.spec
         node.workerinput["fairness_started"] = self.started if spec.popen else None  # elsewhere it is another clock
@@ -126,7 +128,15 @@ class FairnessSession:
     # ------------------------------------------------------------ the run
 
     @cached_property
+    def command(self) -> list[str]:
+        """The command line as it is written down. Its secrets are cut out of everything from then on."""
+        from pytest_fairness.command import recorded_command
+
+        return recorded_command(self.config)
+
+    @cached_property
     def store(self) -> RunStore:
+        _ = self.command
         line = self.reach()
         return self.open_store(self.worker) if line is None else elsewhere.remote_store(line)
 
@@ -136,7 +146,7 @@ class FairnessSession:
 
         settings = self.settings
         store = open_run(settings.run_dir, self.token, writer=writer, adopt=settings.resume)
-        telling.start_manifest(store, settings, self.config.rootpath, session=self.name)
+        telling.start_manifest(store, settings, self.config.rootpath, session=self.name, command=self.command)
         return store
 
     @cached_property
@@ -222,65 +232,23 @@ class FairnessSession:
     @contextlib.contextmanager
     def running(self, item: pytest.Item) -> Iterator[None]:
         """Be the session that assertions in *item* report to; under smoke, skip a test whose sample was too small."""
+        from pytest_fairness.contexts import context_of
         from pytest_fairness.current import running_test
 
         findings = item.stash.setdefault(_FINDINGS, [])
         findings.clear()  # a rerun starts afresh
-        with running_test(self._context(item, findings)):
+        with running_test(context_of(self, item, findings)):
             yield
         too_small = [f for f in findings if f.verdict is Verdict.INCONCLUSIVE and f.reason is Reason.N]
         if too_small:
             pytest.skip(f"smoke: {too_small[0].sentence}")
 
-    def _context(self, item: pytest.Item, findings: list[Finding]) -> TestContext:
-        from pytest_fairness.current import Policy, TestContext
-        from pytest_fairness.justifications import find
-
-        labels = collecting.labels_of(item)
-        documented = (*labels.justifications, *self._justifications)
-        return TestContext(
-            test_id=labels.id,
-            test_module=getattr(getattr(item, "module", None), "__name__", ""),
-            description=labels.description,
-            emit=findings.append,
-            policy=Policy(
-                smoke=self.settings.smoke,
-                require_conclusive=self.settings.require_conclusive,
-                confirm=self.settings.confirm,
-                sensitivity=self.settings.sensitivity,
-            ),
-            justification=lambda finding: find(documented, finding, collecting.nodeid_of(item)),
-            baseline=lambda: self._baselines(item),
-            fresh_sample=repeating.of(item),
-            scorers=self.scorers,
-            seed=self.settings.seed,
-        )
-
     @cached_property
-    def _justifications(self) -> tuple[Justification, ...]:
+    def justifications(self) -> tuple[Justification, ...]:
+        """Those of the project's ``justifications.yaml``."""
         from pytest_fairness.justifications import read_file
 
         return read_file(self.config.rootpath / "justifications.yaml")
-
-    def _baselines(self, item: pytest.Item) -> BaselineStore:
-        from pytest_fairness.baselines import ApprovalPolicy, BaselineStore
-
-        # The one way to a fixture from inside a test's call; pytest offers no public one.
-        snapshot = item._request.getfixturevalue("snapshot")  # type: ignore[attr-defined]
-        settings = self.settings
-        return BaselineStore(
-            snapshot=snapshot,
-            test_id=collecting.nodeid_of(item),
-            rootdir=self.config.rootpath,
-            root=settings.baseline_dir,
-            policy=ApprovalPolicy(
-                approve=settings.approve,
-                allow_regression=settings.approve_regression,
-                allow_in_ci=settings.approve_in_ci,
-                justification=settings.justification,
-            ),
-            run_id=self.store.directory.name,
-        )
 
     def attach_findings(self, item: pytest.Item, report: pytest.TestReport) -> None:
         """Let *report* carry the item's findings to the controller, and its verdicts to JUnit."""
@@ -365,7 +333,7 @@ class FairnessSession:
         try:
             if self.worker is None:
                 self._take_stock()
-                self.told = telling.write_reports(self.store, self.ledger)
+                self.told = telling.write_reports(self.store, self.ledger, self.config.rootpath)
             self.store.close()
         except FairnessError as error:
             # The tests have been judged and their replies are on disk; say what is missing, and do not end green.

@@ -9,13 +9,12 @@ import itertools
 import platform
 import shutil
 import subprocess
-import sys
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from pytest_fairness.model import JSON
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     import pytest
@@ -108,16 +107,17 @@ def now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
-def start_manifest(store: RunStore, settings: Settings, root: Path, *, session: str) -> None:
+def start_manifest(store: RunStore, settings: Settings, root: Path, *, session: str, command: Sequence[str]) -> None:
     """Write what is known at the start: who asks, with what, and since when. Once a session, whichever process is
     first; a session that goes on with an earlier run is added to what is there.
     """
     if session in store.manifest().get("sessions", ()):
         return
     facts = {
+        "session": session,
         "started": now(),
-        "command": ["pytest", *sys.argv[1:]],
-        "settings": settings.to_dict(),
+        "command": list(command),
+        "settings": recorded_settings(settings, root),
         "versions": versions(),
         "git_commit": git_commit(root),
     }
@@ -140,6 +140,28 @@ def start_manifest(store: RunStore, settings: Settings, root: Path, *, session: 
     store.amend_manifest(add)
 
 
+def recorded_settings(settings: Settings, root: Path) -> dict[str, JSON]:
+    """*settings* for the manifest: no secret, and paths from *root* on."""
+    from pytest_fairness.command import recorded_path, recorded_text
+
+    return {
+        **settings.to_dict(),
+        **{name: recorded_path(path, root) for name, path in settings.paths().items()},
+        "justification": recorded_text(settings.justification, root),
+    }
+
+
+def note_replaced_endpoint(store: RunStore, *, session: str) -> None:
+    """Take the endpoint out of the recorded settings of *session*: no test of it asks that one."""
+
+    def change(manifest: dict[str, Any]) -> None:
+        for facts in (manifest, *(manifest.get("resumed") or ())):
+            if facts.get("session") == session:
+                facts["settings"]["endpoint"] = None
+
+    store.amend_manifest(change)
+
+
 def note_endpoint(store: RunStore, endpoint: Endpoint) -> None:
     """Add *endpoint* to the manifest, once."""
     entry = {"name": endpoint.name, "simulated": endpoint.simulated, "identity": endpoint.identity()}
@@ -152,8 +174,11 @@ def note_endpoint(store: RunStore, endpoint: Endpoint) -> None:
     store.amend_manifest(add)
 
 
-def write_reports(store: RunStore, book: Ledger) -> Path:
-    """findings.json and report.html of the run, from the ledger, then from the files alone; the run's folder."""
+def write_reports(store: RunStore, book: Ledger, root: Path) -> Path:
+    """findings.json and report.html of the run, from the ledger, then from the files alone; the run's folder. Messages
+    of tests are written without secrets and without the way to the project's folder *root*.
+    """
+    from pytest_fairness.command import recorded_text
     from pytest_fairness.continued import notes_on
     from pytest_fairness.reports.html import write_html
     from pytest_fairness.reports.results import write_results
@@ -162,7 +187,10 @@ def write_reports(store: RunStore, book: Ledger) -> Path:
     notes = [*notes_on(store.directory, store.manifest()), *still_open(store.batch_records())]
     store.update_manifest(finished=now(), notes=notes)
     _keep_earlier(store.directory)
-    write_results(store.directory, store.manifest(), book.to_dict())
+    for item in book.items.values():
+        item.message = recorded_text(item.message, root)
+    results = write_results(store.directory, store.manifest(), book.to_dict())
+    store.update_manifest(models=results.run["models"])
     write_html(store.directory)
     if (store.directory / "selection.json").exists():
         from pytest_fairness.suites.selection.page import write_selection_page

@@ -37,7 +37,7 @@ class ItemResult:
 class RunResults:
     """A run's findings with the tests that made them.
 
-    ``run`` describes the run (id, started, finished, command, seed, endpoints, simulated, replayed, versions,
+    ``run`` describes the run (id, started, finished, command, seed, endpoints, models, simulated, replayed, versions,
     git_commit, parameters, trials, cost); ``missing`` names collected tests that never finished.
     """
 
@@ -179,13 +179,14 @@ def save_results(results: RunResults, run_dir: Path) -> Path:
 
 def _run(run_dir: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
     endpoints = [entry for entry in manifest.get("endpoints", []) if isinstance(entry, Mapping)]
-    trials, cost, sources, others = _count(run_dir)
+    trials, cost, sources, others, models = _count(run_dir)
     notes = [*(manifest.get("notes") or ()), *_unknown(trials), *_answered_by_others(others, endpoints)]
     return {
         **{key: manifest.get(key) for key in _RUN},
         **({"notes": notes} if notes else {}),
         "id": manifest.get("id") or run_dir.name,
         "endpoints": [str(entry.get("name", "")) for entry in endpoints],
+        "models": _models(models, endpoints),
         "simulated": "simulated" in sources or any(entry.get("simulated") for entry in endpoints),
         "replayed": "replay" in sources,
         "parameters": manifest.get("settings") or manifest.get("parameters") or {},
@@ -194,20 +195,25 @@ def _run(run_dir: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _count(run_dir: Path) -> tuple[dict[str, int], float, set[str], Counter[tuple[str, str]]]:
-    """Trials by status, US dollars, the sources of replies, and trials by endpoint and the model that answered in the
-    place of the one that was asked.
+def _count(
+    run_dir: Path,
+) -> tuple[dict[str, int], float, set[str], Counter[tuple[str, str]], Counter[tuple[str, str]]]:
+    """Trials by status, US dollars, the sources of replies, and trials by endpoint and the model that answered: where
+    another one was asked, and of all.
 
     A trial that came to nothing and was asked again has a record of each: the last one counts, whose cost is of both.
     """
     trials: dict[str, int] = {"total": 0, **{status.value: 0 for status in Status}}
-    cost, sources, others = 0.0, set(), Counter[tuple[str, str]]()
+    cost, sources = 0.0, set()
+    others, models = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     nothing: dict[str, list[TrialView]] = {}
     for trial in each_trial(run_dir):
         trials["total"] += 1
         trials[trial.status] = trials.get(trial.status, 0) + 1
         cost += trial.cost or 0.0
         sources.add(trial.source)
+        if trial.model:
+            models[trial.endpoint, trial.model] += 1
         if "model_differs" in trial.flags:
             others[trial.endpoint, trial.model] += 1
         if trial.status in _AGAIN:
@@ -219,7 +225,18 @@ def _count(run_dir: Path) -> tuple[dict[str, int], float, set[str], Counter[tupl
                 trials["total"] -= 1
                 trials[trial.status] -= 1
                 cost -= trial.cost or 0.0
-    return trials, cost, sources, others
+    return trials, cost, sources, others, models
+
+
+def _models(answered: Counter[tuple[str, str]], endpoints: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """For each endpoint the model that was asked for, and in how many trials which model said that it answered."""
+    asked = {str(entry.get("name", "")): (entry.get("identity") or {}).get("model") for entry in endpoints}
+    found = []
+    for name in dict.fromkeys([*asked, *sorted(name for name, _ in answered)]):
+        by = {model: count for (endpoint, model), count in sorted(answered.items()) if endpoint == name}
+        if by or asked.get(name):
+            found.append({"endpoint": name, "asked": asked.get(name), "answered": by})
+    return found
 
 
 def _answered_by_others(others: Counter[tuple[str, str]], endpoints: list[Mapping[str, Any]]) -> list[str]:
