@@ -190,7 +190,7 @@ def write_reports(store: RunStore, book: Ledger, root: Path) -> Path:
     for item in book.items.values():
         item.message = recorded_text(item.message, root)
     results = write_results(store.directory, store.manifest(), book.to_dict())
-    store.update_manifest(models=results.run["models"])
+    store.update_manifest(**{key: results.run[key] for key in ("models", "cost", "unpriced", "charged_at_worst_case")})
     write_html(store.directory)
     if (store.directory / "selection.json").exists():
         from pytest_fairness.suites.selection.page import write_selection_page

@@ -149,7 +149,7 @@ def _facts(run: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Endpoints", ", ".join(map(str, run.get("endpoints") or []))),
         ("Models", _models(run.get("models"))),
         ("Trials", ", ".join(counted)),
-        ("Cost", f"$ {run['cost']:,.4f}" if run.get("cost") else None),
+        ("Cost", figures.cost_line(run)),
         ("Seed", run.get("seed")),
         ("Git commit", run.get("git_commit")),
         ("Command", _command(run.get("command"))),
