@@ -5,15 +5,18 @@ are made to be slow, whose package is slow to import, and that are not there at 
 from __future__ import annotations
 
 import json
+import time
 import zlib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.servers import Fault
+from pytest_fairness.endpoints import Endpoint, EndpointConfig, create_endpoint
+from pytest_fairness.endpoints.json_paths import JSONPath
+from tests.support.servers import Fault, ModelServer
 
-from .conftest import SUITE, TRIALS, Project
+from .conftest import ROUTES, SUITE, TRIALS, Ask, Project, need
 from .oracles import Called, check
 
 # ---------------------------------------------------------------- F51: not one usable answer
@@ -138,4 +141,101 @@ def test_f51_one_usable_answer_leaves_the_verdict_to_the_test(project: Project, 
     for status, error in rows:
         assert (error is None) == (status == "answered")
     assert {error for _, error in rows if error} == {"the body is not JSON: <html><body>Please log in</body></html>"}
+    check(case)
+
+
+# ---------------------------------------------------------------- F54: bodies and numbers that are made to be slow
+
+#: More values under a wildcard than any letter has parts.
+MANY_PARTS = Fault(body={"letter": {"parts": [{"text": "x"}] * 150_000}})
+
+
+def application(server: ModelServer, reply: Any = "$.letter.parts[*].text") -> Endpoint:
+    """An application behind *server*, whose reply stands at *reply*."""
+    options = {"request": {"messages": "{messages}"}, "reply": reply}
+    return create_endpoint(
+        EndpointConfig(name="letters", type="http", base_url=f"{server.url}/letters/write", options=options)
+    )
+
+
+@pytest.mark.parametrize("path", ["$.letter.parts[*].text", "$..text", "$.letter.parts[?@..text].text"])
+def test_f54_a_wildcard_over_a_huge_body_harms_no_neighbour(ask: Ask, server: ModelServer, path: str) -> None:
+    """The body counts as malformed, is paid for and logged; what is asked meanwhile keeps its deadline."""
+    server.meet = lambda body: MANY_PARTS if " 0 of" in body or " 4 of" in body or " 8 of" in body else None
+    asked = ask(
+        "direct", endpoint=application(server, path), count=16, concurrency=8, attempt_timeout=4, case={"price": None}
+    )
+    assert asked.statuses == ["malformed" if number in (0, 4, 8) else "answered" for number in range(16)]
+    assert asked.trials[0].error == "its JSON paths lead to more than 50,000 values of the body"
+    check(asked.case)
+
+
+def test_f54_what_is_read_when_the_deadline_comes_is_logged(
+    ask: Ask, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The body has come, and was paid for: its bytes are kept, though nobody waits for what is read off it."""
+    looked = JSONPath.all
+
+    def slowly(path: JSONPath, data: Any) -> list[Any]:
+        time.sleep(2)
+        return looked(path, data)
+
+    monkeypatch.setattr(JSONPath, "all", slowly)
+    asked = ask("direct", endpoint=application(server), attempt_timeout=0.5, case={"price": None})
+    assert asked.statuses == ["malformed"]
+    (attempt,) = asked.case.of("attempt")
+    assert attempt["flags"] == ["deadline", "unpriced"]
+    assert attempt["wire"]["response_body"].encode() == server.requests[0].answer
+    check(asked.case)
+
+
+LONG = "9" * 4000
+
+
+def test_f54_a_number_of_4000_digits_at_the_place_of_the_text(ask: Ask, server: ModelServer) -> None:
+    """Is that text; at the place of a cost or a count it is none."""
+    places = {"text": "$.text", "input_tokens": "$.in", "output_tokens": "$.in", "cost": "$.in", "model": "$.in"}
+    server.always = Fault(body=f'{{"text": {LONG}, "in": -{LONG}}}')
+    asked = ask("direct", endpoint=application(server, places), case={"price": None})
+    assert asked.statuses == ["answered"]
+    assert asked.trials[0].reply == LONG
+    assert asked.trials[0].cost is None
+    check(asked.case)
+
+
+@pytest.mark.parametrize("digits", [4000, 5000])
+@pytest.mark.parametrize("route", ROUTES)
+def test_f54_counts_of_4000_digits_end_the_run(ask: Ask, route: str, digits: int) -> None:
+    """As any count that no model reaches; beyond what Python reads as a number the body is malformed. Logged, paid."""
+    need(route)
+    counts = f'"usage": {{"prompt_tokens": {"9" * digits}, "completion_tokens": 1, "total_tokens": 1, "input_tokens": '
+    counts += f'{"9" * digits}, "output_tokens": 1}}, "prompt_eval_count": {"9" * digits}, "eval_count": 1'
+    known = {**message(content="Yes."), "content": [{"type": "text", "text": "Yes."}], "message": {"content": "Yes."}}
+    body = json.dumps({key: value for key, value in known.items() if key != "usage"})[:-1] + f", {counts}}}"
+    asked = ask(route, Fault(body=body), None)
+    (attempt,) = asked.case.of("attempt")
+    assert (attempt["status"], asked.error is None) == (("answered", False) if digits == 4000 else ("malformed", True))
+    assert "usage_invalid" in attempt["flags"]
+    assert attempt["cost"] > 0
+    check(asked.case)
+
+
+SCORED = SUITE.replace(
+    'assert_no_disparity(trials, outcome="word_count", by="race_ethnicity")',
+    """for outcome in BUILT_IN:
+        values = outcome_of(trials, outcome).values
+        assert len(values) == len(trials) and not values.isin([float("inf"), float("-inf")]).any(), outcome""",
+).replace("import pytest\n", "import pytest\nfrom pytest_fairness.scorers import BUILT_IN, outcome_of\n", 1)
+
+
+@pytest.mark.parametrize("digits", [4000, 5000])
+def test_f54_scorers_read_numbers_of_any_length(project: Project, digits: int) -> None:
+    """As no outcome, or as one that is a number; none of them ends the test."""
+    number = "9" * digits
+    project.write(SCORED)
+    project.server.always = Fault(
+        body=message(content=f"{number}. I rate it {number}/10, at ${number} a year, {number} to {number} %: yes.")
+    )
+    case = project.run()
+    assert case.code == 0, case.output
     check(case)
