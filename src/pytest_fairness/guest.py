@@ -102,6 +102,10 @@ class XdistBridge:
     def pytest_configure_node(self, node: object) -> None:
         session_of(self._config).introduce(node)
 
+    def pytest_keyboard_interrupt(self) -> None:
+        # Before anything else is done about it: workers go on asking until they are told.
+        session_of(self._config).end_workers()
+
     @pytest.hookimpl
     def pytest_xdist_node_collection_finished(self) -> None:
         session_of(self._config).show_workers()

@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 _FINDINGS: pytest.StashKey[list[Finding]] = pytest.StashKey()
 
 
+#: Exit statuses of sessions that came to their end.
+_WHOLE = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
+
+
 class FairnessSession:
     """Lives as long as the pytest session in one process: plain, xdist's controller, or one of its workers."""
 
@@ -320,11 +324,28 @@ class FairnessSession:
                 self._watching = None if run is None else Watching(run / "state", progress)
                 telling.announce(self.config, self.store.manifest().get("announced", ()))
 
+    def end_workers(self) -> None:
+        """In xdist's controller, when its session ends early: have no worker send anything more."""
+        from pytest_fairness.running.runs import end_session
+
+        with contextlib.suppress(StoreError):  # they see the controller's own end too, if later
+            end_session(self.settings.run_dir, self.token)
+        if self._reception is not None:
+            self._reception.halt()
+
+    def has_ended(self) -> bool:
+        """In a worker: whether its controller's session has ended."""
+        from pytest_fairness.running.runs import has_ended
+
+        return has_ended(self.settings.run_dir, self.token)
+
     def finish(self, exitstatus: int) -> None:
         """Close what is open; in the controller, write findings.json and the HTML report."""
         if self._watching is not None:
             self._watching.stop()
         self.interrupted = exitstatus == pytest.ExitCode.INTERRUPTED
+        if exitstatus not in _WHOLE and self.config.pluginmanager.hasplugin("dsession"):
+            self.end_workers()
         self.asking.close()
         if self._reception is not None:
             self.trouble = self._reception.close()
