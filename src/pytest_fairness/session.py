@@ -61,6 +61,8 @@ class FairnessSession:
         self.pulled: set[tuple[str, str]] = set()
         self._watching: Watching | None = None
         self._reception: elsewhere.Reception | None = None
+        #: In xdist's controller, the folder of the run that workers have begun.
+        self._begun: Path | None = None
         #: The lines that the session starts with.
         self._announced: list[str] = []
         #: Whether the session was cut short.
@@ -279,7 +281,9 @@ class FairnessSession:
         """Whether a worker has begun the run, though not one report of a fairness test has reached the controller."""
         from pytest_fairness.running.runs import find_run
 
-        return find_run(self.settings.run_dir, self.token) is not None
+        with contextlib.suppress(StoreError):  # the folder has gone, which is no reason to forget it
+            self._begun = self._begun or find_run(self.settings.run_dir, self.token)
+        return self._begun is not None
 
     def headline(self) -> list[str]:
         """The lines that a session with fairness tests starts with; none in any other."""
@@ -315,13 +319,11 @@ class FairnessSession:
         """In xdist's controller, once workers have begun a run: show how far they all are, in one line."""
         if self._watching is None and self._workers_have_one:
             from pytest_fairness.running.progress import Progress
-            from pytest_fairness.running.runs import find_run
             from pytest_fairness.running.shared_progress import Watching
 
             progress = telling.progress(self.config, self.settings.progress)
-            if isinstance(progress, Progress):
-                run = find_run(self.settings.run_dir, self.token)
-                self._watching = None if run is None else Watching(run / "state", progress)
+            if isinstance(progress, Progress) and self._begun is not None:
+                self._watching = Watching(self._begun / "state", progress)
                 telling.announce(self.config, self.store.manifest().get("announced", ()))
 
     def end_workers(self) -> None:
@@ -341,22 +343,26 @@ class FairnessSession:
 
     def finish(self, exitstatus: int) -> None:
         """Close what is open; in the controller, write findings.json and the HTML report."""
+        from pytest_fairness.running.files import removed
+
         if self._watching is not None:
             self._watching.stop()
         self.interrupted = exitstatus == pytest.ExitCode.INTERRUPTED
         if exitstatus not in _WHOLE and self.config.pluginmanager.hasplugin("dsession"):
             self.end_workers()
-        self.asking.close()
-        if self._reception is not None:
-            self.trouble = self._reception.close()
-        if not self.has_run:
-            return
         try:
+            self.asking.close()
+            if self._reception is not None:
+                self.trouble = self._reception.close()
+            if not self.has_run:
+                return
+            if self._begun is not None and not self._begun.exists():
+                raise removed(self._begun)  # it must not be made anew, empty
             if self.worker is None:
                 self._take_stock()
                 self.told = telling.write_reports(self.store, self.ledger, self.config.rootpath)
             self.store.close()
-        except FairnessError as error:
+        except (FairnessError, OSError) as error:
             # The tests have been judged and their replies are on disk; say what is missing, and do not end green.
             self.trouble = str(error)
 
@@ -370,7 +376,7 @@ class FairnessSession:
         if self.complete and not terminal.stats.get("deselected") and not terminal.stats.get("error"):
             for line in telling.orphans(self.settings.baseline_dir, self.config.rootpath, self.ledger):
                 terminal.write_line(line, yellow=True)
-        if self.interrupted and self.settings.replay is None:
+        if self.interrupted and self.settings.replay is None and self.trouble is None:
             terminal.write_line(f"  to go on: the same command with --fairness-resume {self.store.directory.name}")
         if self.trouble is not None:
             terminal.write_line(f"fairness: the reports are not whole: {self.trouble}", red=True)

@@ -71,7 +71,10 @@ class Index:
     def refresh(self) -> bool:
         """Take in what the other writers have written since; whether there was anything."""
         news = False
-        listed = self.directory.stat().st_mtime_ns
+        try:
+            listed = self.directory.stat().st_mtime_ns
+        except FileNotFoundError:
+            raise files.removed(self.directory) from None
         if listed != self._listed:
             self._open_new()
             self._listed = listed
