@@ -13,6 +13,7 @@ from pytest_fairness import collecting
 from pytest_fairness.command import recorded_path
 from pytest_fairness.estimating import brings_its_own, endpoint_fixtures
 from pytest_fairness.reports.escaping import line
+from pytest_fairness.running.manifest import read_manifest
 
 if TYPE_CHECKING:
     import pytest
@@ -36,7 +37,7 @@ def replacements(session: FairnessSession, items: Sequence[pytest.Item]) -> list
         f"fairness: the scorer {name!r} is the project's own ({_place(scorer.score, root)}), not the built-in one"
         for name, scorer in _own_scorers(session).items()
     ]
-    named = _named_endpoint(session.config)
+    named = _named_endpoint(session)
     if named is not None:
         by_fixture: dict[str, list[str]] = {}
         for item in items:
@@ -53,7 +54,7 @@ def notes_on(session: FairnessSession, item: pytest.Item, finding: Finding, scor
     own = _own_scorers(session).get(finding.outcome)
     if own is not None and finding.outcome in scored_by:
         notes.append(f"the scorer {own.name!r} is the project's own ({_place(own.score, root)}), not the built-in one")
-    named = _named_endpoint(session.config)
+    named = _named_endpoint(session)
     if named is not None and finding.model_endpoint is not None and brings_its_own(item):
         notes.append(f"{_fixture(item, root)} was asked instead of --fairness-endpoint {named}")
     return notes
@@ -66,10 +67,17 @@ def _own_scorers(session: FairnessSession) -> dict[str, Any]:
     return {name: scorer for name, scorer in session.scorers.items() if scorer is not BUILT_IN.get(name, scorer)}
 
 
-def _named_endpoint(config: pytest.Config) -> str | None:
-    """What the command line names as the endpoint; a name in the ini file is a default, and meant to be replaced."""
-    named: str | None = config.getoption("--fairness-endpoint")
-    return named
+def _named_endpoint(session: FairnessSession) -> str | None:
+    """What the command line names as the endpoint, on replay the recorded one; a name in the ini file is a default, and
+    meant to be replaced.
+    """
+    replayed = session.settings.replay
+    command: Sequence[str] = session.command if replayed is None else read_manifest(replayed).get("command") or ()
+    for argument, following in zip(command, [*command[1:], None], strict=True):
+        name, between, value = str(argument).partition("=")
+        if name == "--fairness-endpoint":
+            return value if between else following
+    return None
 
 
 def _fixture(item: pytest.Item, root: Path) -> str:

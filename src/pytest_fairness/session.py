@@ -348,7 +348,8 @@ class FairnessSession:
         if self._watching is not None:
             self._watching.stop()
         self.interrupted = exitstatus == pytest.ExitCode.INTERRUPTED
-        if exitstatus not in _WHOLE and self.config.pluginmanager.hasplugin("dsession"):
+        whole = exitstatus in _WHOLE or not self.config.pluginmanager.hasplugin("dsession")
+        if not whole:
             self.end_workers()
         try:
             self.asking.close()
@@ -360,7 +361,7 @@ class FairnessSession:
                 raise removed(self._begun)  # it must not be made anew, empty
             if self.worker is None:
                 self._take_stock()
-                self.told = telling.write_reports(self.store, self.ledger, self.config.rootpath)
+                self.told = telling.write_reports(self.store, self.ledger, self.config.rootpath, whole=whole)
             self.store.close()
         except (FairnessError, OSError) as error:
             # The tests have been judged and their replies are on disk; say what is missing, and do not end green.

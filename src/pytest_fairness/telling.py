@@ -111,6 +111,8 @@ def start_manifest(store: RunStore, settings: Settings, root: Path, *, session: 
     """Write what is known at the start: who asks, with what, and since when. Once a session, whichever process is
     first; a session that goes on with an earlier run is added to what is there.
     """
+    from pytest_fairness.running.manifest import FINISHED, read_manifest
+
     if session in store.manifest().get("sessions", ()):
         return
     facts = {
@@ -127,13 +129,14 @@ def start_manifest(store: RunStore, settings: Settings, root: Path, *, session: 
         if session in sessions:
             return
         sessions.append(session)
-        manifest.pop("finished", None)
+        manifest.pop(FINISHED, None)
         if "started" in manifest:
             manifest.setdefault("resumed", []).append(facts)
             return
         manifest |= {"id": store.directory.name, "seed": settings.seed, **facts}
         if settings.replay is not None:
             manifest["replay_of"] = settings.replay.name
+            manifest["replay_of_finished"] = FINISHED in read_manifest(settings.replay)
         if settings.shard:
             manifest["shard"] = settings.shard
 
@@ -174,24 +177,31 @@ def note_endpoint(store: RunStore, endpoint: Endpoint) -> None:
     store.amend_manifest(add)
 
 
-def write_reports(store: RunStore, book: Ledger, root: Path) -> Path:
+def write_reports(store: RunStore, book: Ledger, root: Path, *, whole: bool) -> Path:
     """findings.json and report.html of the run, from the ledger, then from the files alone; the run's folder. Messages
-    of tests are written without secrets and without the way to the project's folder *root*.
+    of tests are written without secrets and without the way to the project's folder *root*. *whole*: nobody writes to
+    the run any more, so that its logs can be sealed.
     """
     from pytest_fairness.command import recorded_text
     from pytest_fairness.continued import notes_on
     from pytest_fairness.reports.html import write_html
     from pytest_fairness.reports.results import write_results
+    from pytest_fairness.running.manifest import FINISHED
     from pytest_fairness.running.provider_batch_records import still_open
 
     notes = [*notes_on(store.directory, store.manifest()), *still_open(store.batch_records())]
-    store.update_manifest(finished=now(), notes=notes)
+    end = now()
+    store.update_manifest(notes=notes)
     _keep_earlier(store.directory)
     for item in book.items.values():
         item.message = recorded_text(item.message, root)
-    results = write_results(store.directory, store.manifest(), book.to_dict())
-    store.update_manifest(**{key: results.run[key] for key in ("models", "cost", "unpriced", "charged_at_worst_case")})
+    results = write_results(store.directory, {**store.manifest(), FINISHED: end}, book.to_dict())
+    facts = {key: results.run[key] for key in ("models", "cost", "unpriced", "charged_at_worst_case")}
     write_html(store.directory)
+    if whole:  # after the results: who is killed before leaves a run that has not come to its end
+        store.finish(**facts, **{FINISHED: end})
+    else:
+        store.update_manifest(**facts)
     if (store.directory / "selection.json").exists():
         from pytest_fairness.suites.selection.page import write_selection_page
 
