@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pytest_fairness import estimating, telling
 from pytest_fairness.errors import FairnessError, UsageError
 from pytest_fairness.remarks import remarks
+from pytest_fairness.replacing import replacements
 
 if TYPE_CHECKING:
     import pytest
@@ -35,7 +36,7 @@ def announcement(session: FairnessSession, items: Sequence[pytest.Item], tests: 
     lines = [_size(settings, tests, expected, telling.shown(session.store.directory, session.config.rootpath))]
     if endpoint is not None and not endpoint.simulated and settings.replay is None and expected.configured.requests:
         lines.append(_price(settings, expected, endpoint))
-    return lines + remarks(session.grids, items)
+    return [*lines, *replacements(session, items), *remarks(session.grids, items)]
 
 
 def _refuse_unpriced(settings: Settings, endpoint: Endpoint) -> None:

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from pytest_fairness.session import FairnessSession
 
 
+_ENDED = "the session that this worker belongs to has ended; nothing more is sent"
+
+
 class Asking:
     """The engines of one process, one for each system under test, and the replies already handed out."""
 
@@ -153,23 +156,29 @@ class Asking:
         return self._loop
 
     def _watch_controller(self, engine: Engine) -> None:
-        """In a worker: stop asking when the controller that started it is gone, as nobody is left to judge."""
+        """In a worker: stop asking when the session of the controller that started it has ended, or the controller
+        itself, as nobody is left to judge.
+        """
         line = self._session.reach()
         if line is not None:
             line.when_over(engine.halt)
             return
         controller = getattr(self._session.config, "workerinput", {}).get("fairness_controller")
-        if self._parent is None and controller is not None and controller == os.getppid():
+        if controller is None or controller != os.getppid():
+            return
+        if self._session.has_ended():  # before this engine was there to be halted
+            engine.halt(_ENDED)
+        if self._parent is None:
             from pytest_fairness.running.endings import ParentWatch
 
-            self._parent = ParentWatch(controller, self._halt)
+            self._parent = ParentWatch(controller, self._halt, ended=self._session.has_ended)
 
     def _halt(self) -> None:
         from pytest_fairness.running.engine import Engine
 
         for _, engine in list(self._engines.values()):
             if isinstance(engine, Engine):
-                engine.halt("the session that this worker belongs to has ended; nothing more is sent")
+                engine.halt(_ENDED)
 
     def close(self) -> None:
         if self._parent is not None:

@@ -81,6 +81,7 @@ def conclude(finding: Finding) -> Finding:
     if test is not None:
         if finding.verdict is Verdict.FLAG and finding.justification is None:
             finding = dataclasses.replace(finding, justification=test.justification(finding))
+        finding = dataclasses.replace(finding, notes=(*finding.notes, *test.notes(finding)))
         test.emit(finding)
     if _fails(finding, policy):
         raise FairnessFailure(_message(finding), finding)

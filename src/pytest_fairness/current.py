@@ -6,7 +6,7 @@ fall back to the strict policy. Standard library only, below everything that use
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -45,7 +45,8 @@ class TestContext:
     ``emit`` takes each finding, judged and justified, before the assertion raises. ``justification`` looks up the
     documented reason for a FLAG, if there is one. ``baseline`` gives the store of approved snapshots. ``fresh_sample``,
     where the test has one grid, asks it again with other names and gives what corresponds to the table it is handed;
-    it raises UsageError, EndpointError or BudgetError where there can be no such sample.
+    it raises UsageError, EndpointError or BudgetError where there can be no such sample. ``notes`` gives what a reader
+    of a finding has to know of the session; ``scored_by`` takes the names of scorers that were looked up.
     """
 
     __test__ = False  # not a test class, whatever its name says to pytest
@@ -59,6 +60,8 @@ class TestContext:
     baseline: Callable[[], Any] | None = None
     fresh_sample: Callable[[Any], FreshSample] | None = None
     scorers: Mapping[str, Any] = field(default_factory=dict)
+    scored_by: set[str] = field(default_factory=set)
+    notes: Callable[[Finding], Sequence[str]] = lambda _finding: ()
     seed: int = 0
 
 

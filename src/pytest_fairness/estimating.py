@@ -108,15 +108,16 @@ def most_cost(price: Price, asked: Requests, longest: int) -> float:
 
 def brings_its_own(item: pytest.Item) -> bool:
     """Whether the project overrides the ``endpoint`` fixture: then only the test knows what is asked."""
-    return any(fixture.func.__module__ != _OUR_FIXTURES for fixture in _endpoint_fixtures(item)[-1:])
+    return any(fixture.func.__module__ != _OUR_FIXTURES for fixture in endpoint_fixtures(item)[-1:])
 
 
 def system_of(item: pytest.Item) -> str:
     """What tells the system under test of one test from that of another: the ``endpoint`` fixture that it gets."""
-    return " ".join(f"{fixture.baseid} {fixture.func.__module__}" for fixture in _endpoint_fixtures(item))
+    return " ".join(f"{fixture.baseid} {fixture.func.__module__}" for fixture in endpoint_fixtures(item))
 
 
-def _endpoint_fixtures(item: pytest.Item) -> Sequence[Any]:
+def endpoint_fixtures(item: pytest.Item) -> Sequence[Any]:
+    """The definitions of the fixture ``endpoint`` that *item* sees, the one that it gets last."""
     fixtures = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
     return fixtures.get("endpoint") or ()
 

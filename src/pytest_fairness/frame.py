@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 #: What is neither an answer nor an outcome: these trials were planned and came to nothing.
 UNFINISHED = (Status.ERROR, Status.UNKNOWN, Status.NOT_RUN)
+#: Trials without an answer that anything could be read off. A refusal is an answer.
+UNUSABLE = (*UNFINISHED, Status.EMPTY, Status.MALFORMED)
 #: The words by which providers say that a reply ended because it had reached the longest length allowed.
 CUT_SHORT = frozenset(("length", "max_tokens", "max_output_tokens", "model_length", "token_limit"))
 _DESIGN = "pytest_fairness"
@@ -115,8 +118,9 @@ def trials_frame(
 
     Columns: ``cell``, ``template``, ``name``, ``persona``, one for each protected class, one for each context axis
     and persona attribute, ``arm``, ``tier``, ``signal``, ``repetition``, ``prompt``, ``reply`` (None where there is
-    none), ``status``, ``refused``, ``undetermined`` (neither answered nor refused), ``cut_short`` (at the limit on its
-    length), ``endpoint``, ``model``, ``simulated``, ``replayed``, ``cost`` (US dollars), ``seconds``, ``key``.
+    none), ``status``, ``error`` (why there is no usable answer; None where there is one), ``refused``, ``undetermined``
+    (neither answered nor refused), ``cut_short`` (at the limit on its length), ``endpoint``, ``model``, ``simulated``,
+    ``replayed``, ``cost`` (US dollars), ``seconds``, ``key``.
     """
     import pandas as pd
 
@@ -139,6 +143,7 @@ def trials_frame(
         "prompt": [cell.prompt for cell in cells],
         "reply": [trial.reply for trial in trials],
         "status": [trial.status.value for trial in trials],
+        "error": [trial.error if trial.status in UNUSABLE else None for trial in trials],
         "refused": [trial.status is Status.REFUSED for trial in trials],
         "undetermined": [trial.status not in (Status.REFUSED, Status.ANSWERED) for trial in trials],
         "cut_short": [_cut_short(trial) for trial in trials],
@@ -165,10 +170,14 @@ def _keys(mappings: Iterable[Mapping[str, object]]) -> list[str]:
 
 
 def refuse_if_nothing_answered(trials: Sequence[Trial], endpoint: str) -> None:
-    """Raise EndpointError where not one trial got through: that is a broken endpoint, not a finding."""
-    failed = [trial for trial in trials if trial.status in UNFINISHED]
-    if trials and len(failed) == len(trials):
+    """Raise EndpointError where not one trial has a usable answer: that is a broken endpoint, not a finding, whatever
+    an assertion would make of it.
+    """
+    unusable = [trial for trial in trials if trial.status in UNUSABLE]
+    if trials and len(unusable) == len(trials):
+        counts = Counter(trial.status.value for trial in unusable)
+        statuses = ", ".join(f"{count} {status.replace('_', ' ')}" for status, count in counts.most_common())
         raise EndpointError(
-            f"endpoint {endpoint!r}: none of {len(trials)} trials was answered; the first: "
-            f"{failed[0].status}{_because(failed[0])}"
+            f"endpoint {endpoint!r}: none of {len(trials)} trials has a usable answer ({statuses}); the first: "
+            f"{unusable[0].status}{_because(unusable[0])}"
         )

@@ -47,8 +47,13 @@ class Settings:
     shard: str = ""
     progress: str = "auto"
 
+    def paths(self) -> dict[str, Path]:
+        """Those settings that are paths, by their names."""
+        found = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {name: value for name, value in found.items() if isinstance(value, Path)}
+
     def to_dict(self) -> dict[str, Any]:
-        """JSON-able, for the manifest and for the workers."""
+        """JSON-able, for the workers."""
         return {
             key: str(value) if isinstance(value, Path) else value for key, value in dataclasses.asdict(self).items()
         }

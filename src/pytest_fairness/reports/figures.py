@@ -15,6 +15,26 @@ RATIO_ASSERTIONS = ("four_fifths",)
 SPECIFIED = ("no_disparity", "four_fifths", "no_preference", "baseline")
 
 
+def cost_line(run: Mapping[str, Any]) -> str:
+    """What *run* cost, and what that sum leaves out or guesses; empty where nothing was to be paid."""
+    cost, unpriced = run.get("cost") or 0.0, run.get("unpriced") or 0
+    at_worst = run.get("charged_at_worst_case") or 0
+    if not (cost or unpriced):
+        return ""
+    priced = ((run.get("trials") or {}).get("total") or 0) - unpriced
+    parts = [f"${cost:,.4f} for {_trials(priced)}"] if cost or priced else []
+    if unpriced:
+        parts.append(f"{unpriced:,} of unknown price" if parts else f"{_trials(unpriced)} of unknown price")
+    if at_worst:
+        which = "its token counts are" if at_worst == 1 else "their token counts are"
+        parts.append(f"{at_worst:,} charged at worst case because {which} missing or cannot be true")
+    return "; ".join(parts)
+
+
+def _trials(count: int) -> str:
+    return f"{count:,} trial{'s' * (count != 1)}"
+
+
 def is_rate(finding: Finding) -> bool:
     """Whether the groups' values are shares of yes."""
     return finding.kind in RATES or finding.assertion in RATIO_ASSERTIONS

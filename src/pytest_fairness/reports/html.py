@@ -152,8 +152,9 @@ def _facts(run: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Started", run.get("started")),
         ("Finished", run.get("finished")),
         ("Endpoints", ", ".join(map(str, run.get("endpoints") or []))),
+        ("Models", _models(run.get("models"))),
         ("Trials", ", ".join(counted)),
-        ("Cost", f"$ {run['cost']:,.4f}" if run.get("cost") else None),
+        ("Cost", figures.cost_line(run)),
         ("Seed", run.get("seed")),
         ("Git commit", run.get("git_commit")),
         ("Command", _command(run.get("command"))),
@@ -161,6 +162,18 @@ def _facts(run: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Settings", _listed(run.get("parameters"))),
     ]
     return [(name, str(value)) for name, value in facts if value not in (None, "")]
+
+
+def _models(models: Any) -> str:
+    """Who was asked for at each endpoint, and who answered."""
+    told = []
+    for entry in models if isinstance(models, list) else []:
+        asked, answered = entry.get("asked"), entry.get("answered") or {}
+        who = ", ".join(f"{model} ({count:,} trials)" for model, count in answered.items())
+        parts = [f"asked for {asked}"] if asked else []
+        parts += [f"answered by {who}"] if who else ["no answer names its model"]
+        told.append(f"{entry.get('endpoint')}: {', '.join(parts)}")
+    return "; ".join(told)
 
 
 def _command(command: Any) -> str:

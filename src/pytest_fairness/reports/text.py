@@ -60,6 +60,8 @@ def summary_lines(run: RunResults, report: Path | str | None = None) -> list[str
         lines.append("  The findings above leave out what these tests would have found.")
     for note in run.run.get("notes") or ():
         lines += wrapped(f"note: {line(str(note))}", WIDTH, "  ", "    ")
+    if cost := figures.cost_line(run.run):
+        lines += wrapped(f"cost: {cost}", WIDTH, "", "  ")
     if report is not None:
         lines.append(f"report: {line(str(report))}")
     return [commandless(text) for text in lines]

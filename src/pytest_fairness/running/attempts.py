@@ -11,7 +11,7 @@ from pytest_fairness.endpoints.protocol import AttemptError, CutOff, Endpoint, E
 from pytest_fairness.errors import StoreError
 from pytest_fairness.model import JSON, Status, Usage
 from pytest_fairness.running.budget import Budget, dollars, used, worst_case
-from pytest_fairness.running.charges import MODEL_DIFFERS, USAGE_ABSURD, Tariff, absurd
+from pytest_fairness.running.charges import MODEL_DIFFERS, UNPRICED, USAGE_ABSURD, USAGE_INVALID, Tariff, absurd
 from pytest_fairness.running.conversation import FREE, SIMULATED, Conversation, Waiting
 from pytest_fairness.running.records import Attempt, attempt_record, sent_record
 from pytest_fairness.running.store import RunStore
@@ -127,7 +127,12 @@ class Asker:
             seconds=seconds,
             evidence=ended.evidence,
             error=ended.error,
-            flags=(*self._made_up, *ended.flags, *(() if credible else ("usage_invalid",))),
+            flags=(
+                *self._made_up,
+                *ended.flags,
+                *(() if credible else (USAGE_INVALID,)),
+                *((UNPRICED,) if cost is None else ()),
+            ),
         )
         record = attempt_record(conversation.key, attempt, ended.wire, ended.retry_after, finished)
         if self._step is not None:

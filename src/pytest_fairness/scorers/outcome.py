@@ -123,8 +123,8 @@ def _scorer_of(
                 f"outcome= is {outcome!r}: give a column, the name of a scorer, or a function of the reply"
             )
         return Scorer(name=_name(outcome), score=outcome)
+    test = current_test()
     if scorers is None:
-        test = current_test()
         scorers = test.scorers if test is not None else {}
     known = {**BUILT_IN, **scorers}
     if outcome not in known:
@@ -132,6 +132,8 @@ def _scorer_of(
             f"outcome={outcome!r} is neither a column nor a scorer. Columns: {_listed(columns)}. Scorers: "
             f"{_listed(known)}. Give one of these, or a function that reads the reply"
         )
+    if test is not None:
+        test.scored_by.add(outcome)
     return known[outcome]
 
 
