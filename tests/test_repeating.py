@@ -80,7 +80,7 @@ def test_a_sampled_grid_is_sampled_at_the_same_places():
 
 
 def test_a_grid_planned_without_its_arguments_has_no_other_names():
-    assert PlannedGrid(expand_grid(template=TEMPLATE, groups=RACE)).with_other_names() is None
+    assert PlannedGrid(expand_grid(template=TEMPLATE, groups=RACE)).on_other_names is None
 
 
 # ---------------------------------------------------------------- a part of a table

@@ -59,6 +59,7 @@ class TestContext:
     justification: Callable[[Finding], Mapping[str, JSON] | None] = lambda _finding: None
     baseline: Callable[[], Any] | None = None
     fresh_sample: Callable[[Any], FreshSample] | None = None
+    confirmable: Callable[[], bool] = lambda: False
     scorers: Mapping[str, Any] = field(default_factory=dict)
     scored_by: set[str] = field(default_factory=set)
     notes: Callable[[Finding], Sequence[str]] = lambda _finding: ()

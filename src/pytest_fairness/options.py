@@ -83,7 +83,8 @@ class Option:
 
     @property
     def flag(self) -> str:
-        return "--fairness-" + self.field.replace("_", "-")
+        """What is typed: a switch that is on by default is turned off."""
+        return "--fairness-" + ("no-" if self.default is True else "") + self.field.replace("_", "-")
 
     @property
     def ini(self) -> str:
@@ -108,7 +109,9 @@ OPTIONS = (
     Option("seed", _seed, "seed of the order in which trials are asked and of the statistics; logged with the run", 0),
     Option("smoke", bool, "a quick look: too small a sample skips instead of failing", False),
     Option("require_conclusive", bool, "fail on every INCONCLUSIVE, not only on small samples", False),
-    Option("confirm", bool, "repeat a FLAG or FAIL on other names before it may fail the test", False),
+    Option(
+        "confirm", bool, "do not look at a FLAG or FAIL again, on this sample and one on other names together", True
+    ),
     Option("sensitivity", bool, "try every PASS on copies of its data with a planted disparity", False),
     Option("session_alpha", _level, "fail the session on any finding below this level after Holm over all findings"),
     Option("max_cost", _dollars, "US dollars that this run may cost at most"),
@@ -136,7 +139,8 @@ def add_options(parser: pytest.Parser) -> None:
     for option in OPTIONS:
         text = f"{option.help} (ini: {option.ini})"
         if option.read is bool:
-            group.addoption(option.flag, action="store_true", default=None, help=text)
+            action = "store_false" if option.default is True else "store_true"
+            group.addoption(option.flag, action=action, default=None, help=text)
         else:
             bare: dict[str, Any] = {} if option.alone is None else {"nargs": "?", "const": option.alone}
             group.addoption(option.flag, default=None, metavar=option.field.upper(), help=text, **bare)

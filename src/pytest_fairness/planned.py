@@ -85,7 +85,8 @@ class PlannedGrid(_FromGrid):
     def has_system_prompt(self) -> bool:
         return self.grid.system is not None
 
-    def with_other_names(self) -> PlannedGrid | None:
+    @cached_property
+    def on_other_names(self) -> PlannedGrid | None:
         """The same with names that it has not used, for a second sample; None where there are none."""
         from pytest_fairness.design.fresh import other_names
 
@@ -164,7 +165,8 @@ class PlannedPairs(_FromGrid):
         """Arms whose cells come to the same texts for different groups: stand-ins of one group."""
         return frozenset(arm.name for arm in self.grid.arms if arm.placebo)
 
-    def with_other_names(self) -> PlannedPairs | None:
+    @cached_property
+    def on_other_names(self) -> PlannedPairs | None:
         """The same with candidates that it has not used, for a second sample; None where there are none."""
         from pytest_fairness.design.fresh import other_candidates
 

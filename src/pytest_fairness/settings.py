@@ -33,7 +33,7 @@ class Settings:
     seed: int = 0
     smoke: bool = False
     require_conclusive: bool = False
-    confirm: bool = False
+    confirm: bool = True
     sensitivity: bool = False
     session_alpha: float | None = None
     max_cost: float | None = None

@@ -128,7 +128,7 @@ def analyze_four_fifths(
         kind=OutcomeKind.BINARY,
         cluster=design.cluster_name,
         block=design.block_name,
-        family={"size": judged.size, "method": correction, "alpha": alpha},
+        family={"size": judged.size, "method": correction, "alpha": None if bare_ratio else alpha},
         details=_details(tables, declared, bare_ratio),
     )
 
