@@ -10,6 +10,7 @@ import pytest
 
 from pytest_fairness.current import FreshSample
 from pytest_fairness.errors import EndpointError, UsageError
+from pytest_fairness.wording import percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,7 +91,7 @@ class Repeatable:
         frame = self._sample.frame
         lost = float(frame["status"].isin(UNFINISHED).mean())
         if lost > MOST_UNFINISHED:
-            raise EndpointError(f"{lost:.0%} of the trials of the second sample were never answered")
+            raise EndpointError(f"{percent(lost)} of the trials of the second sample were never answered")
         if kept is None:
             return self._sample
         rows = [key in kept for key in self._keys(frame)]

@@ -20,7 +20,7 @@ from pytest_fairness.statistics.baseline_gate import (
 from pytest_fairness.statistics.one_sample import one_sample_t
 from pytest_fairness.statistics.score_summary import ScoreSummary, summarise_scores, wider_scale
 from pytest_fairness.verdict import MAX_REFUSAL_DIFFERENCE, MAX_UNSCORED, deciding_pair
-from pytest_fairness.wording import amount, listed, p_words, signed
+from pytest_fairness.wording import amount, listed, p_words, percent, signed
 
 __all__ = ["ScoreSummary", "compare_baseline", "summarise_scores"]
 
@@ -333,8 +333,8 @@ def _sentence(
         )
     if reason is Reason.DIFFERENTIAL_REFUSAL:
         return (
-            f"the scores held, but refusals rose from {_share(approved.refused, approved):.0%} to "
-            f"{_share(current.refused, current):.0%} since the baseline was approved: what is no longer "
+            f"the scores held, but refusals rose from {percent(_share(approved.refused, approved))} to "
+            f"{percent(_share(current.refused, current))} since the baseline was approved: what is no longer "
             "answered is no longer scored."
         )
     if reason is Reason.PRECISION:

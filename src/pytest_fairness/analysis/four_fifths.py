@@ -38,7 +38,7 @@ from pytest_fairness.verdict import (
     spec_verdict,
     verdict_by,
 )
-from pytest_fairness.wording import four_fifths_sentence
+from pytest_fairness.wording import four_fifths_sentence, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -390,8 +390,8 @@ def _with_missing(pair: _Pair, decision: Decision, *, alpha: float, bare: bool, 
     lost = Decision(
         verdict=Verdict.INCONCLUSIVE,
         reason=Reason.UNSCORED,
-        needs=f"a decision for more {cases}: {many:.0%} of a group's have none, and what is missing could turn the "
-        "verdict",
+        needs=f"a decision for more {cases}: {percent(many)} of a group's have none, and what is missing could turn "
+        "the verdict",
     )
     if decision.verdict is Verdict.INCONCLUSIVE:
         return lost if over else decision

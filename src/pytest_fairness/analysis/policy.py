@@ -17,6 +17,7 @@ from pytest_fairness.model import Reason, Verdict
 from pytest_fairness.statistics.comparison import Estimate
 from pytest_fairness.statistics.frames import Bools, Floats, Ints
 from pytest_fairness.verdict import ALPHA, MARGIN, MAX_RAGGED, RECOMMENDED_CLUSTERS, TRIVIAL, Decision
+from pytest_fairness.wording import percent
 
 _PASS, _FLAG, _FAIL = (Decision(verdict=verdict) for verdict in (Verdict.PASS, Verdict.FLAG, Verdict.FAIL))
 
@@ -103,7 +104,8 @@ def _judge_one(table: PairTable, at: int) -> Decision:
         return Decision(
             verdict=Verdict.INCONCLUSIVE,
             reason=Reason.RAGGED,
-            needs=f"every group in every block: {table.ragged[at]:.0%} of the rows are in blocks that lack a group",
+            needs=f"every group in every block: {percent(table.ragged[at])} of the rows are in blocks that lack "
+            "a group",
         )
     significant, size = bool(table.significant[at]), float(table.size[at])
     if table.trials[at].min() < max(table.minimum, 2):
