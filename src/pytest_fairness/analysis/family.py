@@ -346,9 +346,12 @@ def _with_missing(context: _Context, at: int, place: int, decision: Decision, fa
     if significant and value in (sign, 0.0) and least.verdict in _ALARMS:
         return replace(
             milder(decision, least),
-            notes=(*decision.notes, f"stands although {percent(many)} of a group's {context.case_noun} have no outcome: "
-                   "at their worst for it the difference remains"),
-        )  # fmt: skip
+            notes=(
+                *decision.notes,
+                f"stands although {percent(many)} of a group's {context.case_noun} have no outcome: at their worst for "
+                "it the difference remains",
+            ),
+        )
     return lost
 
 
