@@ -417,7 +417,7 @@ def four_fifths_sentence(
         because = {
             Reason.SMALL_NUMBERS: "; ".join(decider.notes).removeprefix("below four fifths, but ")
             or "the numbers are too small to tell",
-            Reason.PRECISION: "the interval reaches below two thirds",
+            Reason.PRECISION: "; ".join(decider.notes),
             Reason.UNSCORED: f"too many {cases} have no decision",
         }.get(reason or Reason.N, "")
         needs = f"it would take {decider.needs}" if decider.needs else ""

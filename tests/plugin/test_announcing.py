@@ -94,7 +94,8 @@ class TestWhatIsCounted:
             def endpoint():
                 return lambda text: "fine"
 
-            @pytest.mark.fairness_grid(template="{name}?", groups={"gender": ["female", "male"]}, names=2)
+            @pytest.mark.fairness_grid(template="{name}?", groups={"gender": ["female", "male"]},
+                                       names=2, repetitions=2)
             def test_own(trials):
                 assert len(trials) == 8
             """

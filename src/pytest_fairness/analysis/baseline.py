@@ -202,9 +202,9 @@ def _pair(scope: ScopeTest, alpha: float, lower_is_worse: bool, scale: _Scale) -
     elif scope.slip:
         verdict = Verdict.FLAG
         notes.append(f"worse beyond chance, but by less than the margin of {shares.margin(scope.margin)}")
-    elif scope.outliers and scope.label != OVERALL:
+    elif scope.label != OVERALL and any(abs(change) > scope.margin for change in scope.outliers.values()):
         verdict, reason = Verdict.INCONCLUSIVE, Reason.PRECISION
-        notes.append(f"a change far from all others is among {scope.label}: {listed(scope.outliers)}")
+        notes.append(f"a change far from all others is among {scope.label}: {listed(list(scope.outliers))}")
     else:
         verdict = Verdict.PASS
         if worsening >= scope.margin > 0 and scope.corrected_p is not None and scope.corrected_p >= alpha:
@@ -366,7 +366,7 @@ def _fall(scope: ScopeTest, scale: _Scale) -> str:
         return f"passes {before} → {after} of {scope.n} personas ({scope.lost} lost, {scope.gained} gained, {sure})"
     moved = f"{scale.change(scope.test.mean)} over {scope.n} personas"
     if scope.outliers:
-        moved = f"{scale.change(scope.clipped)} over {scope.n} personas with {listed(scope.outliers)} clipped"
+        moved = f"{scale.change(scope.clipped)} over {scope.n} personas with {listed(list(scope.outliers))} clipped"
     return (
         f"{scope.label} {scale.value(scope.approved)} → {scale.value(scope.now)} ({moved}, {sure}, margin "
         f"{scale.margin(scope.margin)})"

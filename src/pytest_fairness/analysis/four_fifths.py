@@ -371,6 +371,7 @@ def decide(ratio: ImpactRatio, q: float, *, alpha: float, bare: bool, cases: str
         verdict=Verdict.INCONCLUSIVE,
         reason=Reason.PRECISION,
         needs=f"more {cases}, until the interval of the ratio stays above two thirds",
+        notes=("the interval reaches below two thirds",),
     )
 
 
