@@ -28,6 +28,7 @@ class DirectEndpoint:
     type: ClassVar[str]
     path: ClassVar[str]
     simulated = False
+    announces_leaving = True
 
     def __init__(
         self,
@@ -84,9 +85,12 @@ class DirectEndpoint:
         key = read_key(self._api_key_env, self.name)
         if key is not None:
             headers["Authorization"] = f"Bearer {key}"
-        exchange = Exchange(self.base_url + self.path, headers, await self.body(request))
+        exchange = Exchange(self.base_url + self.path, headers, await self.body(request), leaving=request.leaving)
         await self._sender.send(exchange)
         return exchange.failure(self.name) or self.read(exchange.received.data).reply(exchange.wire())
+
+    async def prepare(self) -> None:
+        await self._sender.prepare()
 
     async def aclose(self) -> None:
         await self._sender.aclose()

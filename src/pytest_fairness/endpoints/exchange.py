@@ -8,8 +8,10 @@ environment, keeps no cookies, retries nothing and keeps no more of a response t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import importlib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from pytest_fairness.endpoints.evidence import evidence_of, policy_refusal, retry_after, what_was_said
@@ -38,9 +40,30 @@ class Exchange:
     response_headers: Mapping[str, str] = field(default_factory=dict)
     received: BoundedBody = field(default_factory=lambda: BoundedBody(None))
     error: str | None = None
-    sent: bool = True
+    #: Whether there was a connection for it, so that bytes may have left.
+    sent: bool = False
+    #: Called before the first byte leaves; what it raises keeps the request from leaving.
+    leaving: Callable[[], None] | None = None
+    refused: Exception | None = None
     #: What a GET sends, behind the question mark; the log holds it in the place of the body.
     query: str = ""
+
+    def leave(self) -> None:
+        """There is a connection, and the request is about to leave on it. ``refused`` says why it may not."""
+        if self.sent:
+            self.refused = ConnectionAbortedError("a second request of one attempt")
+            return
+        try:
+            if self.leaving is not None:
+                self.leaving()
+            self.sent = True
+        except Exception as error:  # noqa: BLE001 - raised where the connection is closed because of it
+            self.refused = error
+
+    def check(self) -> None:
+        """Raise why the request may not leave."""
+        if self.refused is not None:
+            raise self.refused
 
     def wire(self) -> Wire:
         """The record of it, without secrets."""
@@ -134,7 +157,12 @@ class Sender:
         try:
             url = URL(f"{exchange.url}?{exchange.query}", encoded=True) if exchange.query else exchange.url
             async with session.request(
-                method, url, data=exchange.body or None, headers=exchange.headers, allow_redirects=False
+                method,
+                url,
+                data=exchange.body or None,
+                headers=exchange.headers,
+                allow_redirects=False,
+                trace_request_ctx=exchange,
             ) as response:
                 exchange.response_headers = dict(response.headers)
                 exchange.received = BoundedBody(response.headers.get("Content-Encoding"), self._max_response_bytes)
@@ -149,8 +177,12 @@ class Sender:
         # A ValueError comes from an address or a header that cannot be sent.
         except (aiohttp.ClientError, OSError, ValueError) as error:
             unsent = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL, ValueError)
-            exchange.sent = not isinstance(error, unsent)
+            exchange.sent = exchange.sent and not isinstance(error, unsent)
             exchange.error = redact(f"{type(error).__name__}: {error}")
+
+    async def prepare(self) -> None:
+        """Import what sending takes, which may be seconds where much is going on."""
+        await asyncio.to_thread(importlib.import_module, "aiohttp")
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -172,5 +204,30 @@ class Sender:
                 cookie_jar=aiohttp.DummyCookieJar(),
                 trust_env=False,
                 auto_decompress=False,
+                trace_configs=[_telling_when_it_leaves()],
             )
         return self._session
+
+
+def _telling_when_it_leaves() -> aiohttp.TraceConfig:
+    """Has each exchange told when there is a connection for it, a new one or one that is used again; one that may not
+    leave is stopped before its headers do.
+    """
+    import aiohttp
+
+    async def begin(_session: aiohttp.ClientSession, context: SimpleNamespace, _parameters: object) -> None:
+        if context.trace_request_ctx.sent:  # by itself aiohttp asks again, where it takes a request to be harmless
+            raise ConnectionAbortedError("a second request of one attempt")
+
+    async def leave(_session: aiohttp.ClientSession, context: SimpleNamespace, _parameters: object) -> None:
+        context.trace_request_ctx.leave()
+
+    async def check(_session: aiohttp.ClientSession, context: SimpleNamespace, _parameters: object) -> None:
+        context.trace_request_ctx.check()
+
+    trace = aiohttp.TraceConfig()
+    trace.on_connection_create_start.append(begin)
+    trace.on_connection_create_end.append(leave)
+    trace.on_connection_reuseconn.append(leave)
+    trace.on_request_headers_sent.append(check)  # which are not sent yet
+    return trace

@@ -30,6 +30,7 @@ class Watch:
     usable: Callable[[bytes], bool]
     exchanges: list[Exchange] = field(default_factory=list)
     rehearsal: bool = False
+    leaving: Callable[[], None] | None = None
 
 
 #: The call under way in this task and those that it starts.
@@ -51,7 +52,7 @@ def _transport_class(library: Any) -> type[Any]:
                 raise library.ReadError("refused: not the one request of this attempt", request=request)
             headers = {n: v for n, v in request.headers.items() if n.lower() not in _OWN_HEADERS}
             headers["Accept-Encoding"] = "identity"
-            exchange = Exchange(str(request.url), headers, await request.aread())
+            exchange = Exchange(str(request.url), headers, await request.aread(), leaving=watched.leaving)
             watched.exchanges.append(exchange)
             if watched.rehearsal:
                 raise library.ReadError("rehearsal", request=request)

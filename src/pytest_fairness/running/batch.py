@@ -246,6 +246,8 @@ class Batch:
 
     async def _attempt(self, conversation: Conversation, lane: Lane) -> Ended | None:
         """One attempt, when there is room, time and money for it; None where nothing is to be sent any more."""
+        if not await self._prepared(lane):
+            return None
         number = await lane.pace.enter(self._stopped)
         if number is None:
             return None
@@ -262,6 +264,25 @@ class Batch:
             return ended
         finally:
             lane.pace.leave(number, throttled=throttled)
+
+    async def _prepared(self, lane: Lane) -> bool:
+        """Wait until the lane's endpoint is ready to send; False if a stop, or the end of the run, comes first."""
+        ready = lane.preparing()
+        if ready is None:
+            return True
+        if not ready.done():
+            stopped = asyncio.ensure_future(self._stopped.wait())
+            until = self._policy.until
+            left = None if until is None else max(0.0, until - time.monotonic())
+            try:
+                await asyncio.wait((ready, stopped), timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                stopped.cancel()
+            if not ready.done():
+                self.late = self.late or not self._stopped.is_set()
+                return False
+        ready.result()
+        return True
 
     async def _await_turn(self, conversation: Conversation, lane: Lane) -> int | None:
         """Wait for a turn under the limits per minute: the tokens that were taken for it, None where none comes."""
