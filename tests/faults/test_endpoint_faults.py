@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import threading
 import time
 import zlib
 from pathlib import Path
@@ -317,10 +318,7 @@ def test_f59_an_endpoint_that_cannot_be_made_ready_is_not_asked(ask: Ask) -> Non
 def test_f59_only_what_leaves_is_logged_as_sent(ask: Ask, route: str) -> None:
     """Nobody listens: the attempts are logged, and none of them as sent."""
     need(route)
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    nobody = ModelServer(port=port)
-    asked = ask(route, endpoint=endpoint_of(route, nobody), max_attempts=2)
+    asked = ask(route, endpoint=endpoint_of(route, nobody()), max_attempts=2)
     assert asked.statuses == ["error"]
     assert [attempt["evidence"] for attempt in asked.case.of("attempt")] == ["not_sent"] * 2
     assert asked.case.of("sent") == []
@@ -342,3 +340,87 @@ def test_f59_what_cannot_be_logged_as_sent_does_not_leave(
     asked = ask("direct")
     assert "no space left" in str(asked.error)
     assert server.requests == []
+
+
+# ---------------------------------------------------------------- F60: nobody there
+
+
+def nobody() -> ModelServer:
+    """A server that is not started, at a port that was free a moment ago."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return ModelServer(port=taken.getsockname()[1])
+
+
+def test_f60_a_session_with_a_dead_server_ends_soon(project: Project, mode: list[str]) -> None:
+    """After a few dozen attempts, not after three for each trial, with the address and what to look at."""
+    project.server = nobody()
+    project.write(SUITE.replace("repetitions=1", "repetitions=5"))
+    case = project.run(*mode)
+    assert case.code == 1
+    output = " ".join(case.output.split())
+    assert f"{project.server.url} refuses connections: is the server running?" in output
+    assert "in a row got no connection, so nothing more is sent to this endpoint" in output
+    assert 12 <= len(case.of("attempt")) <= 3 * 8
+    assert case.of("sent") == []
+    check(case)
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_f60_over_each_route(ask: Ask, route: str) -> None:
+    """The same, whoever builds the request; what was not asked by then is not logged as anything."""
+    need(route)
+    server = nobody()
+    asked = ask(route, endpoint=endpoint_of(route, server), count=100, concurrency=16)
+    assert f"{server.url} refuses connections: is the server running?" in str(asked.error)
+    assert len(asked.case.of("attempt")) <= 3 * 16
+    assert len(asked.case.of("trial")) < 16
+    check(asked.case)
+
+
+def test_f60_a_host_that_is_not_known(ask: Ask) -> None:
+    server = nobody()
+    server._host = "no-such-host.invalid"
+    asked = ask("direct", endpoint=endpoint_of("direct", server), count=30, concurrency=16)
+    assert f"the host of http://no-such-host.invalid:{server.port} is not known" in str(asked.error)
+
+
+def test_f60_a_server_that_is_there_again_soon(ask: Ask) -> None:
+    """A restart of a second costs nothing, however many are asking meanwhile."""
+    server = nobody()
+    starting = threading.Timer(0.8, server.__enter__)
+    starting.start()
+    try:
+        asked = ask("direct", endpoint=endpoint_of("direct", server), count=40, concurrency=16)
+    finally:
+        starting.join()
+        server.__exit__()
+    assert asked.statuses == ["answered"] * 40
+    assert any(attempt["evidence"] == "not_sent" for attempt in asked.case.of("attempt"))
+
+
+def test_f60_a_base_url_without_v1(project: Project, mode: list[str]) -> None:
+    """A 404 for every request: the address is named, and what is missing."""
+    project.write(base_url=f"{project.server.url}/api")
+    case = project.run(*mode)
+    assert case.code == 1
+    output = " ".join(case.output.split())
+    assert f"HTTP 404 at {project.server.url}/api/chat/completions" in output
+    assert "base_url usually ends in /v1" in output
+    assert "mend its address" in output
+    assert len(case.ledger) <= 2 * 8
+    check(case)
+
+
+@pytest.mark.parametrize(
+    ("route", "more", "said"),
+    [
+        ("direct", {}, "is the model's name right?"),
+        ("ollama", {}, "is the model there? ollama pull gpt-4o-mini"),
+        ("litellm", {}, "is base_url right, and the name of the model or deployment?"),
+        ("anthropic", {}, "is base_url right, and the name of the model or deployment?"),
+    ],
+)
+def test_f60_a_404_says_what_to_look_at(ask: Ask, route: str, more: dict[str, Any], said: str) -> None:
+    """By the kind of endpoint; the address stands before it."""
+    asked = ask(route, Fault(status=404), more=more)
+    assert f" at {asked.case.of('attempt')[0]['wire']['url']}: scripted 404; {said}" in str(asked.error)

@@ -13,10 +13,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from pytest_fairness.endpoints.evidence import evidence_of, policy_refusal, retry_after, what_was_said
 from pytest_fairness.endpoints.protocol import AttemptError, CutOff, Evidence, Reply, Wire
-from pytest_fairness.endpoints.redaction import redact
+from pytest_fairness.endpoints.redaction import redact, safe_url
 from pytest_fairness.endpoints.wire import MAX_RESPONSE_BYTES, BoundedBody, make_wire
 from pytest_fairness.model import Status
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 #: request that was never answered, so ours are dropped first.
 _KEEP_ALIVE_SECONDS = 4.0
 _CONNECT_SECONDS = 20.0
+_NOTHING_THERE = (404, 405)
 
 
 @dataclass(slots=True)
@@ -45,6 +47,10 @@ class Exchange:
     #: Called before the first byte leaves; what it raises keeps the request from leaving.
     leaving: Callable[[], None] | None = None
     refused: Exception | None = None
+    #: Why there was no connection, in words.
+    unreachable: str = ""
+    #: What to look at where there is nothing at the address.
+    hint: str = ""
     #: What a GET sends, behind the question mark; the log holds it in the place of the body.
     query: str = ""
 
@@ -115,7 +121,7 @@ class Exchange:
 
     def _broken(self, name: str, wire: Wire) -> AttemptError:
         if self.status is None:
-            what = "sent, and no response came" if self.sent else "no connection"
+            what = "sent, and no response came" if self.sent else self.unreachable or "no connection"
             return AttemptError(f"endpoint {name!r}: {what} ({self.error})", evidence=self.evidence, wire=wire)
         return AttemptError(
             f"endpoint {name!r}: HTTP {self.status}, and the response broke off ({self.error})",
@@ -131,6 +137,9 @@ class Exchange:
             return Reply(text=None, status=Status.REFUSED, finish_reason=policy, wire=wire, error=said)
         if 300 <= status < 400:
             said = f"HTTP {status}: a redirect, which is not followed; set base_url to where the server really is"
+        elif status in _NOTHING_THERE:
+            hint = f"; {self.hint}" if self.hint else ""
+            said = f"HTTP {status} at {wire.url}{said.removeprefix(f'HTTP {status}')}{hint}"
         raise AttemptError(
             f"endpoint {name!r}: {said}",
             evidence=evidence_of(status, wire.response_body),
@@ -179,6 +188,7 @@ class Sender:
             unsent = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL, ValueError)
             exchange.sent = exchange.sent and not isinstance(error, unsent)
             exchange.error = redact(f"{type(error).__name__}: {error}")
+            exchange.unreachable = "" if exchange.sent else why_unreachable(exchange.url, error)
 
     async def prepare(self) -> None:
         """Import what sending takes, which may be seconds where much is going on."""
@@ -207,6 +217,25 @@ class Sender:
                 trace_configs=[_telling_when_it_leaves()],
             )
         return self._session
+
+
+def why_unreachable(url: str, error: Exception) -> str:
+    """What keeps a connection to *url* from being made, and what to look at; empty where *error* does not tell."""
+    import aiohttp
+
+    parts = urlsplit(safe_url(url))
+    address = f"{parts.scheme}://{parts.netloc}"
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return f"the host of {address} is not known: is base_url right, and is there a network?"
+    if isinstance(error, (aiohttp.ClientConnectorCertificateError, aiohttp.ClientConnectorSSLError)):
+        return f"no secure connection to {address}: is it http:// there, or a certificate that is not trusted here?"
+    if isinstance(error, aiohttp.ConnectionTimeoutError):
+        return f"{address} answers no connection within {_CONNECT_SECONDS:g} s: is base_url right, and reachable?"
+    if isinstance(error, aiohttp.ClientConnectorError):
+        if isinstance(error.os_error, ConnectionRefusedError):
+            return f"{address} refuses connections: is the server running?"
+        return f"no connection to {address}: is base_url right, and reachable?"
+    return ""
 
 
 def _telling_when_it_leaves() -> aiohttp.TraceConfig:

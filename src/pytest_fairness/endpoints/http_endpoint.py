@@ -26,6 +26,7 @@ from pytest_fairness.endpoints.wire import MAX_RESPONSE_BYTES, encode_json
 from pytest_fairness.model import JSON, Status, Usage
 
 _CONCURRENCY = 16
+_HINT = "is url right, and the method?"
 
 
 class HttpEndpoint:
@@ -71,9 +72,11 @@ class HttpEndpoint:
     async def ask(self, request: Request) -> Reply:
         sent = self._options.request.fill(self._values(request))
         if self._options.method == "GET":
-            exchange = Exchange(self._url, self._headers(), b"", query=_query(sent), leaving=request.leaving)
+            exchange = Exchange(
+                self._url, self._headers(), b"", query=_query(sent), leaving=request.leaving, hint=_HINT
+            )
         else:
-            exchange = Exchange(self._url, self._headers(), encode_json(sent), leaving=request.leaving)
+            exchange = Exchange(self._url, self._headers(), encode_json(sent), leaving=request.leaving, hint=_HINT)
         await self._sender.send(exchange, method=self._options.method)
         # In a thread: what a wildcard finds in megabytes takes seconds, and other attempts have deadlines to keep.
         self._readers = self._readers or DaemonThreads(self._concurrency, name="fairness-reading")

@@ -15,13 +15,16 @@ from pytest_fairness.running.pace import Limiter, Pace
 
 @dataclass(slots=True)
 class Lane:
-    """One system. ``paused_until`` is on the monotonic clock."""
+    """One system. ``paused_until`` is on the monotonic clock, ``unreached`` how many attempts in a row got no
+    connection.
+    """
 
     endpoint: Endpoint
     asker: Asker
     pace: Pace
     limiter: Limiter | None = None
     paused_until: float = 0.0
+    unreached: int = 0
     _ready: asyncio.Task[None] | None = None
 
     def preparing(self) -> asyncio.Task[None] | None:
