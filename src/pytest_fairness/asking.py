@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_fairness import collecting, repeating, telling
+from pytest_fairness.current import reading_until
 from pytest_fairness.model import Trial
 
 if TYPE_CHECKING:
@@ -41,7 +42,9 @@ class Asking:
         def ask(planned: Planned, *, anew: bool = False) -> pd.DataFrame:
             entries = planned.entries(tier, self._session.usable(planned.scorer))
             chosen = repeating.anew(entries, planned.repetitions) if anew else entries
-            return planned.table(self._table(planned, system, tier, temperature, chosen))
+            table = self._table(planned, system, tier, temperature, chosen)
+            with reading_until(self._session.read_until):
+                return planned.table(table)
 
         table = ask(planned)
         if self._session.settings.confirm:

@@ -16,6 +16,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
+from pytest_fairness.current import check_reading_time
 from pytest_fairness.scorers.reading import LONGEST, json_fields, plain, squeezed
 from pytest_fairness.scorers.refusal import is_refusal
 
@@ -116,6 +117,7 @@ def read_choice(text: str, names: Sequence[str | None]) -> Choice:
     Every candidate can also be told by its number, its letter ("Candidate B" is the second), or its place
     ("the second candidate"); by its first or last name where no other candidate shares it.
     """
+    check_reading_time("the reader of choices")
     mentions = _mentions(tuple(names))
     fields = json_fields(text)
     if fields is not None:
@@ -145,6 +147,7 @@ def read_choice(text: str, names: Sequence[str | None]) -> Choice:
 
 def read_ranking(text: str, names: Sequence[str | None]) -> tuple[int, ...] | None:
     """The rank (1 is best) of each candidate, in the order listed; None unless every one is ranked, once."""
+    check_reading_time("the reader of rankings")
     mentions = _mentions(tuple(names))
     fields = json_fields(text)
     lists = [value for values in (fields or {}).values() for value in values if isinstance(value, list)]

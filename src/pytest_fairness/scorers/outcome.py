@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pytest_fairness.current import current_test
+from pytest_fairness.current import check_reading_time, current_test
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import OutcomeKind
 from pytest_fairness.scorers.cache import Score, ScoreCache
@@ -70,6 +70,7 @@ def outcome_of(
     Raises:
         UsageError: no such column or scorer, or a score that is no score; the message lists what there is.
         FrameError: the table has no column ``reply`` to score.
+        EndpointError: the session's deadline passed meanwhile.
     """
     if isinstance(outcome, str) and outcome in frame.columns:
         column = frame[outcome]
@@ -145,6 +146,7 @@ def _score(scorer: Scorer, fingerprint: str | None, reply: Any, refused: Any, ro
         return True if scorer.kind is OutcomeKind.REFUSAL else None
     if not isinstance(reply, str):
         return None
+    check_reading_time(f"the scorer {scorer.name!r}")
     try:
         score = scorer.score(reply) if fingerprint is None else _cache.score(fingerprint, reply, scorer.score)
     except Exception as error:
