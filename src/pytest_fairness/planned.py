@@ -94,6 +94,11 @@ class PlannedGrid(_FromGrid):
         return None if grid is None else replace(self, grid=grid)
 
     @property
+    def script_columns(self) -> tuple[str, ...]:
+        """Columns that the table has in every tier: strategies belong to one of them."""
+        return () if self.ladder is None else ("strategy", "strategy_level")
+
+    @property
     def scorer(self) -> Any:
         """What says whether a reply can be used: the name of a scorer, a callable, or None."""
         return None if self.ladder is None else self.ladder.scorer
@@ -139,6 +144,7 @@ class PlannedPairs(_FromGrid):
     """One test's choices between candidates. Tiers belong to its arms: one with a system prompt is of tier 1."""
 
     tiers_by_arm: ClassVar[bool] = True
+    script_columns: ClassVar[tuple[str, ...]] = ()
 
     grid: PairGrid
     refused: Callable[[str], bool]

@@ -41,9 +41,9 @@ class ScopeTest:
     ``test`` is on new − old as it is (negative: worse), ``clipped`` the mean change with outliers clipped. ``p_raw``
     and ``p_clipped`` are corrected within their families, None where the scope does not belong to that family.
     ``regression``: significant in either family, and worse by the margin; ``slip``: significant, and within it.
-    ``outliers`` are the personas whose change was clipped, with that change. ``repetitions_needed`` is the R with which a drop of the
-    margin shows in 80 % of runs, None where no number of repetitions would do (more personas would). ``lost`` and
-    ``gained`` count the passes.
+    ``outliers`` are the personas whose change was clipped, with that change. ``repetitions_needed`` is the R with which
+    a drop of the margin shows in 80 % of runs, None where no number of repetitions would do (more personas would).
+    ``lost`` and ``gained`` count the passes.
     """
 
     label: str
