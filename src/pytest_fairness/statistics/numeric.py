@@ -16,6 +16,7 @@ from pytest_fairness.statistics.comparison import (
     Estimate,
     Strata,
     combine,
+    combine_in_block,
     estimate,
     extremes,
     ragged_share,
@@ -171,7 +172,7 @@ class _Scores:
             block=cells.stratum_block[kept],
             rows=inner.side_rows,
             means=block_means(inner, self.moments.mean, self.layout.reference),
-            p_value=combine(found.p_row, found.ranks.p_value),
+            p_value=combine_in_block(found.p_row, found.ranks.p_value),
             effects=found.effects,
         )
 
