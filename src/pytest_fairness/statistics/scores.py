@@ -6,6 +6,7 @@ many ties moves few ranks. Both are on the d scale, and the verdict reads the la
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -116,10 +117,7 @@ def standardise(
     group_deviation, group_square = (
         cells.one_row(values) for values in (moments.group_deviation, moments.group_deviation_square)
     )
-    plain_squares = _about_mean(
-        *(cells.strata_by_comparison(cells.by_stratum_side(values * cells.multiplicity)[:, side])
-          for side in (0, 1) for values in (group_square, group_deviation)), n1, n2,
-    )  # fmt: skip
+    plain_squares = _about_mean(cells.by_side(group_square).T, cells.by_side(group_deviation).T, cells.side_rows.T)
     df = np.where(within, df, n1 + n2 - 2)
     sd = _root(np.where(within, squares, plain_squares), df, scale)
     g = _ratio(hedges_correction(df) * found.difference, sd)
@@ -131,8 +129,9 @@ def standardise(
     kept = leaving.rows_left[0] + leaving.rows_left[1]
     inner_df = kept - 2 * (strata[here] - leaving.total(leaving.gone.astype(np.float64)))
     plain = _about_mean(
-        *(leaving.kept(side, values) for side in (0, 1) for values in (group_square, group_deviation)),
-        *leaving.rows_left,
+        [leaving.kept(side, group_square) for side in (0, 1)],
+        [leaving.kept(side, group_deviation) for side in (0, 1)],
+        leaving.rows_left,
     )
     chosen = within[here]
     # What rounding leaves of a sum of squares is no spread.
@@ -167,13 +166,11 @@ def _within_lost(leaving: Removals, deviation: Floats, square: Floats) -> Floats
     return lost
 
 
-def _about_mean(
-    square1: Floats, deviation1: Floats, square2: Floats, deviation2: Floats, n1: Floats, n2: Floats
-) -> Floats:
-    """The sum of squares of two sides, each about its own mean, from sums of squares and of deviations about another
-    value."""
-    lost = deviation1**2 / np.maximum(n1, 1.0) + deviation2**2 / np.maximum(n2, 1.0)
-    return np.asarray(square1 + square2 - lost)
+def _about_mean(squares: Iterable[Floats], deviations: Iterable[Floats], rows: Iterable[Floats]) -> Floats:
+    """The sum of squares of both sides, each about its own mean, from those about another value and the sums of the
+    deviations from that."""
+    own = (s - d**2 / np.maximum(n, 1.0) for s, d, n in zip(squares, deviations, rows, strict=True))
+    return np.asarray(sum(own))
 
 
 def _difference_without(
