@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import chdtrc
 
 from pytest_fairness.statistics import proportions
-from pytest_fairness.statistics.clusters import Contrast, NameParts, contrast, intraclass, recurrence, t_quantile
+from pytest_fairness.statistics.clusters import Contrast, NameParts, contrast, intraclass, recurrence
 from pytest_fairness.statistics.comparison import (
     Comparison,
     Strata,
@@ -67,7 +67,7 @@ def compare_rates(layout: Layout, pairs: Pairs, parts: NameParts | None = None, 
     difference = whole.rates.difference
     inflation = design_effect(whole.rates, row_error)
     log_odds, log_error = whole.odds.log_odds, effect.error / LOGIT_TO_D
-    ends = t_quantile(df, 0.975) * np.where(np.isnan(log_error), np.inf, log_error)
+    ends = reach(log_error, df, 0.95)
     known = recurrence(cells, parts) if parts is not None else None
     strata = _each_block(cells, layout, parts)
     with np.errstate(over="ignore"):

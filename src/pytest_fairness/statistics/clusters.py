@@ -237,7 +237,8 @@ def contrast(cells: PairCells, values: Floats, scale: float, parts: NameParts | 
     square = np.where(square < (TINY * scale) ** 2, 0.0, square)  # NaN stays
     spread = cells.units_by_side(deviation**2) / np.maximum(units - 1, 1.0)
     spread = np.where(spread < (TINY * scale) ** 2, 0.0, spread)
-    df = degrees_of_freedom(cells, spread / np.maximum(units, 1.0)) * kept
+    df = degrees_of_freedom(cells, spread / np.maximum(units, 1.0))
+    df = np.maximum(df * kept, np.minimum(df, 1.0))
     if parts is not None:
         least = recurrence(cells, parts).least
         df = np.minimum(df, np.where(cells.paired, least - 1, 2 * least - 2))
