@@ -171,7 +171,7 @@ def check(drawn: Drawn, kind: OutcomeKind) -> None:
     parts = drawn.recurring
     alone = fewest_names(rows) < 2
     if alone:
-        rows, parts = without_copies(drawn.rows), False
+        rows, parts = rows if drawn.own_rows else without_copies(rows), False
     z, p_row = slow.row_test(rows, yes_no=yes_no)
     same(float(found.beside["z"][0]), z, "z")
     if not found.test[0].startswith("Fisher"):
