@@ -73,7 +73,7 @@ class PairTable:
         """Pairs in which one effect says that the one group is higher, and the other effect the other."""
         if len(self.effects) < 2:
             return np.zeros(self.p_value.size, dtype=np.bool_)
-        one, other = (np.nan_to_num(effect.value) for effect in self.effects)
+        one, other = (np.sign(np.nan_to_num(effect.value)) for effect in self.effects)
         return np.asarray(one * other < 0)
 
     @property
@@ -234,5 +234,6 @@ def needed_size(table: PairTable, at: int) -> str | None:
 
 def _to_pass(effect: Estimate, at: int, margin: float) -> float | None:
     """By what factor the sample has to grow for the interval to fit; None where it never does."""
-    half, room = float(effect.high[at] - effect.low[at]) / 2, margin - abs(float(effect.value[at]))
-    return (half / room) ** 2 if math.isfinite(half) and room > 0 else None
+    low, high, room = float(effect.low[at]), float(effect.high[at]), margin - abs(float(effect.value[at]))
+    half = high - low if math.isfinite(low) and math.isfinite(high) else math.inf
+    return (half / 2 / room) ** 2 if math.isfinite(half) and room > 0 else None
