@@ -1,16 +1,19 @@
 """How often the verdicts are wrong, measured on simulated audits whose truth is known.
 
-Run: python benchmarks/calibration.py [--audits 1000] [--write]
+Run: python benchmarks/calibration.py [--audits 1000] [--write] [--figures FILE]
 
-Each target (G1–G12) is simulated with a fixed seed through the public ``analyze_…`` functions. Beside it stands what
-the plain recipe makes of the same data: Mann-Whitney or chi-square on all calls with Bonferroni over pairs and d ≥ .2,
-"fail if below the baseline", chi-square over round-robin wins, or averaging over both orders. ``--write`` puts the
-table into ``docs/calibration.md``.
+Each target is simulated with a fixed seed through the public ``analyze_…`` functions: G1–G12 here, G13–G26 in
+``destruction.py``. Beside G1–G12 stands what the plain recipe makes of the same data: Mann-Whitney or chi-square on
+all calls with Bonferroni over pairs and d ≥ .2, "fail if below the baseline", chi-square over round-robin wins, or
+averaging over both orders. ``--write`` puts the table into ``docs/calibration.md``, beside the figures of the first
+version, which ``--figures first_version.json`` wrote when its package was installed.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -28,6 +31,7 @@ from pytest_fairness.statistics.baseline_gate import summarise_scores
 ALARM = (Verdict.FLAG, Verdict.FAIL)
 LOGIT = np.pi / np.sqrt(3)  # log odds to one d
 SEED = 20261121
+FIRST_VERSION = Path(__file__).with_name("first_version.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,29 +315,34 @@ def order(row: Row) -> int:
 
 
 def rate(value: float | None) -> str:
-    if value is None:
+    if value is None or math.isnan(value):
         return "–"
     return f"{value:.3f}".removeprefix("0") if value < 1 else "1.000"
 
 
-def markdown(rows: list[Row], count: int) -> str:
+def key(row: Row) -> str:
+    return f"{row.id} {row.what}"
+
+
+def markdown(rows: list[Row], count: int, first: dict[str, float]) -> str:
     """The table with a heading, as it stands in the docs."""
     lines = [
         "# Calibration",
         "",
         "How often the verdicts are wrong, measured on simulated audits whose truth is known. Every line is the",
-        "public function on fresh data with a fixed seed; *plain recipe* is what the literal specification makes of",
-        "the same data: Mann-Whitney or chi-square on all calls with Bonferroni over pairs and an effect of at least",
-        ".2, *fail if below the baseline*, chi-square over round-robin wins, or a binomial test over both orders.",
+        "public function on fresh data with a fixed seed. *First version* is what the rules of that version made of",
+        "such data; *plain recipe* is what the literal specification makes of them: Mann-Whitney or chi-square on",
+        "all calls with Bonferroni over pairs and an effect of at least .2, *fail if below the baseline*, chi-square",
+        "over round-robin wins, or a binomial test over both orders.",
         "",
         f"Rerun with `python benchmarks/calibration.py --audits {count} --write`.",
         "",
-        "| | what | target | measured | plain recipe | runs |",
-        "|---|---|---|---|---|---|",
+        "| | what | target | first version | measured | plain recipe | runs |",
+        "|---|---|---|---|---|---|---|",
     ]
     lines += [
-        f"| {row.id} | {row.what} | {row.target} | {'' if row.met else '**missed** '}{rate(row.measured)} | "
-        f"{rate(row.plain)} | {row.runs:,} |"
+        f"| {row.id} | {row.what} | {row.target} | {rate(first.get(key(row)))} | "
+        f"{'' if row.met else '**missed** '}{rate(row.measured)} | {rate(row.plain)} | {row.runs:,} |"
         for row in sorted(rows, key=order)
     ]
     return "\n".join(lines) + "\n"
@@ -354,23 +363,39 @@ A measured rate near .05 over 1,000 runs is uncertain by about ±.014, over 4,00
   drop of 10 points is then seen in under nine runs of ten; the finding reports how many repetitions it would take.
 - **G12.** Where the position decides most choices, averaging over both orders loses the preference in the noise.
 
+- **G13–G15.** p and both effects agree on what they measure: no single reply makes or unmakes a verdict, and a rating
+  at its ceiling is judged as the yes/no outcome it nearly is.
+- **G17.** Names made of a few first and last names are fewer names than they look; the parts are judged, too.
+- **G19, G24.** Missing answers are set against and for each group before PASS; where 2 % of all answers are missing
+  at random, this costs a third of the PASS that complete data get ([decision 18](decisions/0018-missing-answers.md)).
+- **G25.** An alarm is looked at again on other names, both samples together.
+
 Not attainable, and so not promised: FAIL with 80 % power at d = .5; PASS at 30 trials a group; PASS on an event of
 5 % with fewer than about 800 trials a group.
 """
 
 
 def main(arguments: list[str]) -> int:
+    import destruction
+
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--audits", type=int, default=1000, help="simulated audits a line (default 1000)")
     parser.add_argument("--write", action="store_true", help="write docs/calibration.md")
+    parser.add_argument("--figures", type=Path, help="write what was measured as JSON, to be compared with")
     options = parser.parse_args(arguments)
     rows: list[Row] = []
-    for goal in GOALS:
+    for goal in (*GOALS, *destruction.GOALS):
         started = time.perf_counter()
-        rows += goal(options.audits)
+        rows += [
+            Row(row.id, row.what, row.target, row.measured, row.runs, getattr(row, "plain", None), row.met)
+            for row in goal(options.audits)
+        ]
         print(f"{goal.__name__}: {time.perf_counter() - started:.1f} s", file=sys.stderr)
-    text = markdown(rows, options.audits)
+    first = json.loads(FIRST_VERSION.read_text(encoding="utf-8")) if FIRST_VERSION.exists() else {}
+    text = markdown(rows, options.audits, first)
     print(text)
+    if options.figures:
+        options.figures.write_text(json.dumps({key(row): row.measured for row in rows}, indent=1), encoding="utf-8")
     if options.write:
         (Path(__file__).parents[1] / "docs" / "calibration.md").write_text(text + AFTER, encoding="utf-8")
     return 0 if all(row.met for row in rows) else 1

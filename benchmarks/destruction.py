@@ -12,7 +12,7 @@ from functools import cache
 
 import numpy as np
 import pandas as pd
-from scipy.special import expit, logit, ndtri
+from scipy.special import expit, logit
 
 from pytest_fairness import (
     Finding,
@@ -188,9 +188,7 @@ def heavy_tails(count: int) -> list[Row]:
             return y
 
         fair = list(findings(design, make, count, 14, at, kind="numeric"))
-        biased = list(
-            findings(design, lambda rng, m=make, s=shift: m(rng, s), fewer(count), 14, at, 1, kind="numeric")
-        )
+        biased = list(findings(design, lambda rng, m=make, s=shift: m(rng, s), fewer(count), 14, at, 1, kind="numeric"))
         held = [
             _number(p, "d_from_cliffs_delta_low") < -0.5 < _number(p, "d_from_cliffs_delta_high")
             for f in biased
@@ -291,7 +289,9 @@ def paired(count: int) -> list[Row]:
     """The same personas in both groups, differing among themselves by 1.5 SD."""
     rows = []
     for people in (6, 20):
-        side, person, template, repetition = (axis.ravel() for axis in np.indices((2, people, 5, 4 if people == 6 else 2)))
+        side, person, template, repetition = (
+            axis.ravel() for axis in np.indices((2, people, 5, 4 if people == 6 else 2))
+        )
         frame = pd.DataFrame(
             {
                 "group": np.array(["A", "B"])[side],
@@ -300,14 +300,13 @@ def paired(count: int) -> list[Row]:
                 "repetition": repetition,
             }
         )
-        spread = float(np.sqrt(1 + 1.5**2))
 
         def run(runs: int, d: float, seed: int, people=people, frame=frame, side=side, person=person) -> list[Finding]:
             rng, found = rng_of(16, 100 + people, seed), []
             for _ in range(runs):
                 personas, own = rng.normal(0, 1.5, people), rng.normal(0, 0.2, (2, people))
                 y = personas[person] + own[side, person] + rng.normal(size=side.size)
-                frame["y"] = y - d * spread * (side == 0)
+                frame["y"] = y - d * np.sqrt(1 + 1.5**2) * (side == 0)
                 found.append(analyze_disparity(frame, "y", "group", kind="numeric"))
             return found
 
@@ -333,7 +332,12 @@ def paired(count: int) -> list[Row]:
 def parts(count: int) -> list[Row]:
     rows = []
     for at, (what, firsts, lasts) in enumerate(
-        (("first × last 4 × 5", 4, 5), ("first × last 10 × 2", 10, 2), ("own bank, 20 names", 20, 0), ("own bank, 40", 40, 0))
+        (
+            ("first × last 4 × 5", 4, 5),
+            ("first × last 10 × 2", 10, 2),
+            ("own bank, 20 names", 20, 0),
+            ("own bank, 40", 40, 0),
+        )
     ):
         labels = _combined(firsts, lasts) if lasts else _bank(firsts)
         frame, first, last = _parts_frame(labels)
@@ -359,7 +363,11 @@ def parts(count: int) -> list[Row]:
 
 def _combined(firsts: int, lasts: int) -> dict[str, list[tuple[str, str]]]:
     return {
-        letter: [(f"{letter}f{a}x".translate(_WORDS), f"{letter}l{b}y".translate(_WORDS)) for a in range(firsts) for b in range(lasts)]
+        letter: [
+            (f"{letter}f{a}x".translate(_WORDS), f"{letter}l{b}y".translate(_WORDS))
+            for a in range(firsts)
+            for b in range(lasts)
+        ]
         for letter in "ABCD"
     }
 
@@ -415,7 +423,9 @@ def one_template(count: int) -> list[Row]:
         passed = [finding.verdict is Verdict.PASS for finding in biased]
         rows.append(at_most("G18", f"{what}: audit passes", limit, passed))
         if at == 1:
-            named = ["template '2'" in " ".join(n for p in f.pairs for n in p.notes) for f in biased if f.verdict in ALARM]
+            named = [
+                "template '2'" in " ".join(n for p in f.pairs for n in p.notes) for f in biased if f.verdict in ALARM
+            ]
             rows.append(at_least("G18", f"{what}: the template is named", 0.95, named))
     return rows
 
@@ -453,7 +463,9 @@ def missing(count: int) -> list[Row]:
                 at_most("G19", f"{what}: d = .5 passes, a pair", 0.06, green(half)),
             ]
             if lost == 0.06:
-                large = findings(design, lambda r, z=lost, w=lowest: make(r, 0.8, z, w), fewer(count), *seed, 2, kind="numeric")
+                large = findings(
+                    design, lambda r, z=lost, w=lowest: make(r, 0.8, z, w), fewer(count), *seed, 2, kind="numeric"
+                )
                 rows.append(at_least("G19", f"{what}: d = .8 found", 0.90, alarmed(large)))
     return rows
 
@@ -496,11 +508,15 @@ def four_fifths(count: int) -> list[Row]:
     for groups in (2, 4, 8):
         for n in (100, 200, 1000):
             fair = _selected(count, groups, n, [0.4] * groups, 21, groups, n)
-            rows.append(at_most("G21", f"four-fifths, {groups} groups of {n}, rate .4: fair audit alarms", 0.065, alarmed(fair)))
+            rows.append(
+                at_most("G21", f"four-fifths, {groups} groups of {n}, rate .4: fair audit alarms", 0.065, alarmed(fair))
+            )
     biased = _selected(fewer(count), 4, 200, [0.24, 0.4, 0.4, 0.4], 21, 1)
     rows += [
         at_least("G21", "four-fifths, ratio .6, 4 groups of 200: found", 0.80, alarmed(biased)),
-        at_most("G21", "four-fifths, ratio .6, 4 groups of 200: passes", 0.05, [f.verdict is Verdict.PASS for f in biased]),
+        at_most(
+            "G21", "four-fifths, ratio .6, 4 groups of 200: passes", 0.05, [f.verdict is Verdict.PASS for f in biased]
+        ),
     ]
     return rows
 
@@ -523,7 +539,13 @@ def choices(count: int) -> list[Row]:
     pair, context, order, repetition = (axis.ravel() for axis in np.indices((20, 5, 2, 2)))
     first = np.where(order == 0, "A", "B")
     table = pd.DataFrame(
-        {"first": first, "second": np.where(order == 0, "B", "A"), "name": pair, "template": context, "repetition": repetition}
+        {
+            "first": first,
+            "second": np.where(order == 0, "B", "A"),
+            "name": pair,
+            "template": context,
+            "repetition": repetition,
+        }
     )
     sign = np.where(order == 0, 1.0, -1.0)
 
@@ -544,7 +566,9 @@ def choices(count: int) -> list[Row]:
             at_most("G22", f"{what}: d = .5 passes", 0.07, [f.verdict is Verdict.PASS for f in half]),
         ]
     lean = _lean(0.57, 2.0)
-    rows.append(at_least("G22", "choice, win rate .57 at 2 logits: found", 0.80, alarmed(run(fewer(count), 2, lean, 9))))
+    rows.append(
+        at_least("G22", "choice, win rate .57 at 2 logits: found", 0.80, alarmed(run(fewer(count), 2, lean, 9)))
+    )
     return rows
 
 
@@ -585,7 +609,9 @@ def _gate(rng: np.random.Generator, plan: dict[str, float]) -> Finding:
     index = np.repeat(np.arange(people), times)
     small = np.arange(people) < 5
     category = np.where(small, 0, 1 + np.arange(people) % 7)
-    frame = pd.DataFrame({"persona": index, "category": category[index], "repetition": np.tile(np.arange(times), people)})
+    frame = pd.DataFrame(
+        {"persona": index, "category": category[index], "repetition": np.tile(np.arange(times), people)}
+    )
     level = rng.normal(80, 6, people)[index]
     noise = np.where(category[index] == 1, plan.get("noisy", 1), 1) * 6
     scores = [level + rng.normal(0, noise), level + rng.normal(0, noise)]
@@ -622,7 +648,9 @@ def refused(count: int) -> list[Row]:
                 at_least("G24", f"{what}: fair audit passes", 0.85, [f.verdict is Verdict.PASS for f in fair]),
             ]
         rows += [
-            at_least("G24", f"2 % against 15 % {how}: found", 0.95, alarmed(run(fewer(count), how, 0.15, 0.02, kind, 5))),
+            at_least(
+                "G24", f"2 % against 15 % {how}: found", 0.95, alarmed(run(fewer(count), how, 0.15, 0.02, kind, 5))
+            ),
             at_least("G24", f"0 against 100 % {how}: found", 1.0, alarmed(run(fewer(count), how, 1.0, 0.0, kind, 6))),
         ]
     return rows
@@ -634,7 +662,6 @@ def refused(count: int) -> list[Row]:
 def confirmation(count: int) -> list[Row]:
     """An alarm is looked at again with 20 other names a group, both samples together, at half of alpha."""
     design = Design()
-    rows = []
 
     def look(rng: np.random.Generator, d: float) -> tuple[Finding, bool]:
         frames = []
@@ -645,7 +672,9 @@ def confirmation(count: int) -> list[Row]:
             y[0] -= d * design.unit
             frame["y"] = y.ravel()
             frames.append(frame)
-            found = analyze_disparity(pd.concat(frames), "y", "group", kind="numeric", alpha=0.05 if part == 0 else 0.025)
+            found = analyze_disparity(
+                pd.concat(frames), "y", "group", kind="numeric", alpha=0.05 if part == 0 else 0.025
+            )
             if part == 0 and found.verdict not in ALARM:
                 return found, False
         return found, True
@@ -655,14 +684,13 @@ def confirmation(count: int) -> list[Row]:
         return [look(rng, d) for _ in range(runs)]
 
     fair, half, third = run(2 * count, 0.0, 0), run(fewer(count), 0.5, 1), run(fewer(count), 0.35, 2)
-    rows = [
+    return [
         at_most("G25", "confirmation: fair audit alarms", 0.015, alarmed([f for f, _ in fair])),
         at_most("G25", "confirmation: d = .5 passes, a pair", 0.03, green([f for f, _ in half])),
         at_least("G25", "confirmation: d = .5 found", 0.95, alarmed([f for f, _ in half])),
         at_least("G25", "confirmation: d = .35 found", 0.70, alarmed([f for f, _ in third])),
         at_most("G25", "confirmation: more calls on a fair system", 0.06, [again for _, again in fair]),
     ]
-    return rows
 
 
 GOALS: tuple[Callable[[int], list[Row]], ...] = (
@@ -693,6 +721,8 @@ if __name__ == "__main__":
             continue
         started = time.perf_counter()
         for row in goal(runs):
-            print(f"{'  ' if row.met else '✗ '}{row.id} {row.what}: {row.measured:.3f} ({row.target}, {row.runs})", flush=True)
+            print(
+                f"{'  ' if row.met else '✗ '}{row.id} {row.what}: {row.measured:.3f} ({row.target}, {row.runs})",
+                flush=True,
+            )
         print(f"    {goal.__name__}: {time.perf_counter() - started:.0f} s", flush=True)
-    del ndtri

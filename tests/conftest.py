@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 import threading
 
 import numpy as np  # noqa: F401 - numpy cannot be imported twice in one process, which in-process pytester would do
 import pytest
 
 pytest_plugins = ["pytester"]
+
+# Containers often forbid bytecode. The hundreds of sessions that are tested would each compile the plugin anew, which
+# takes longer than what they test.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # A job in the background inherits that interrupts and hang-ups are ignored, and hands that on to what it starts: the
 # sessions that are tested for how they end would never hear of it.

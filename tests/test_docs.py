@@ -59,7 +59,9 @@ def test_the_table_of_options_is_that_of_the_code() -> None:
     told = re.findall(r"^\| `(--fairness-[\w-]+)` \| (`\w+`|–) \| (.*?) \| (.*?) \|$", page, re.MULTILINE)
 
     def default(value: object) -> str:
-        return "–" if value in (None, "") else "off" if value is False else f"`{value}`"
+        if isinstance(value, bool):
+            return "on" if value else "off"
+        return "–" if value in (None, "") else f"`{value}`"
 
     def ini(option: Option) -> str:
         return "–" if option.typed else f"`{option.ini}`"

@@ -81,7 +81,7 @@ def endpoint():
     def reply(prompt):
         harsh = any(name in prompt for name in FIRST)
         noise = int(hashlib.sha256(prompt.encode()).hexdigest(), 16) % 5
-        return f"{(4 if harsh else 5) + noise}/10"
+        return f"{(3 if harsh else 5) + noise}/10"
     return reply
 
 @pytest.mark.fairness_grid(template=["Rate {name} from 1 to 10.", "From 1 to 10, how good is {name}?"],
