@@ -87,10 +87,10 @@ def test_a_billion_laughs_is_refused_at_its_first_anchor() -> None:
 
 def test_deep_nesting_is_refused_quickly() -> None:
     """A hundred thousand brackets end at the limit, not at the recursion limit."""
-    start = time.perf_counter()
+    start = time.thread_time()
     with pytest.raises(UsageError, match="nested deeper than 40 levels"):
         safe_yaml.load("[" * 100_000, "deep")
-    assert time.perf_counter() - start < 5
+    assert time.thread_time() - start < 5
 
 
 def test_the_greatest_depth_that_is_read() -> None:

@@ -75,7 +75,7 @@ def test_scrubbing_twice_changes_nothing_more(scrub: RuleScrubber) -> None:
 
 
 def test_hostile_text_takes_no_time(scrub: RuleScrubber) -> None:
-    start = time.perf_counter()
+    start = time.thread_time()
     for text in ("Greg " * 20_000, "x " * 50_000, "aged " * 20_000, "A. " * 20_000):
         scrub(text)
-    assert time.perf_counter() - start < 5
+    assert time.thread_time() - start < 5

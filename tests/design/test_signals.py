@@ -48,6 +48,8 @@ def test_every_kind_makes_a_grid(signals: Signals, protected_class: str) -> None
     for kind in signals.kinds_of(protected_class):
         groups = [*signals.groups(protected_class, kind), CONTROL]
         slot = f"{{{protected_class}}}"
+        if signals.kinds[protected_class, kind].by_gender:  # see the test of words that depend on the gender
+            continue
         grid = expand_grid(
             template=f"{{name}} ({slot}) applies." if kind == LABEL else f"{{name}}, who {slot}, applies.",
             groups={protected_class: groups},
@@ -92,6 +94,24 @@ def test_several_phrases_of_one_group_are_dealt_over_the_names(signals: Signals)
         "S. Wilson finished high school in 2017.",
     ]
     assert signals.phrases("age", "older", "graduation_year")[1] == "finished high school in 1983"
+
+
+def test_words_that_depend_on_the_gender_are_crossed_with_it(signals: Signals) -> None:
+    """A wife says one thing of a man and another of a woman: each combination has its own words."""
+    groups = {"gender": ["female", "male"], "sexual_orientation": ["gay", "heterosexual"]}
+    grid = expand_grid(template="Rate {name}, who {sexual_orientation}.", groups=groups, signal="name+partner", names=4)
+    assert len(grid) == 16
+    for cell in grid:
+        gender, orientation = cell.groups["gender"], cell.groups["sexual_orientation"]
+        partner = "wife" if (gender == "male") == (orientation == "heterosexual") else "husband"
+        assert f"who lives with a {partner} and two dogs." in cell.prompt
+    with pytest.raises(UsageError, match=r"depend on the gender, which is not known: cross the two, groups=\{'gender'"):
+        signals.phrases("sexual_orientation", "gay", "partner")
+
+
+def test_a_group_without_words_of_one_kind_is_told_the_kinds_that_have_some(signals: Signals) -> None:
+    with pytest.raises(UsageError, match=r"group 'heterosexual' .*; it has words of the kind label, partner_of_a_man"):
+        signals.phrases("sexual_orientation", "heterosexual", "community_marker")
 
 
 def test_unknown_things_come_with_a_suggestion(signals: Signals) -> None:

@@ -131,10 +131,10 @@ def test_rankings(text: str, expected: tuple[int, ...] | None) -> None:
 )
 def test_hostile_replies_are_read_in_time(text: str) -> None:
     """Model output is hostile input: no reply takes long, or raises."""
-    start = time.perf_counter()
+    start = time.thread_time()
     assert isinstance(read_choice(text, NAMES).said, Said)
     read_ranking(text, NAMES)
-    assert time.perf_counter() - start < 2
+    assert time.thread_time() - start < 2
 
 
 def test_names_are_text_not_patterns() -> None:

@@ -94,6 +94,6 @@ def test_odd_text_is_answered_without_an_error(text):
 )
 def test_megabytes_are_read_in_bounded_time(text):
     """No pattern goes quadratic on a long hostile reply."""
-    started = time.perf_counter()
+    started = time.thread_time()
     is_refusal(text)
-    assert time.perf_counter() - started < 2
+    assert time.thread_time() - started < 2

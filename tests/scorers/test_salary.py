@@ -80,6 +80,6 @@ def test_no_text_is_too_odd(text: str) -> None:
 )
 def test_hostile_replies_are_read_in_time(text: str) -> None:
     """Model output is hostile input: no reply takes long, or raises."""
-    start = time.perf_counter()
+    start = time.thread_time()
     read_salary(text)
-    assert time.perf_counter() - start < 5
+    assert time.thread_time() - start < 5

@@ -119,6 +119,6 @@ def test_the_reference_analyser_is_read_once():
 
 def test_a_reply_of_megabytes_is_scored():
     """A long hostile reply takes linear time: VADER itself would take minutes on this "but"."""
-    started = time.perf_counter()
+    started = time.thread_time()
     assert sentiment("good but bad " * 80_000) == -1.0
-    assert time.perf_counter() - started < 8
+    assert time.thread_time() - started < 8

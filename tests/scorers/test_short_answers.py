@@ -209,10 +209,10 @@ def test_hostile_answers_have_no_rating_and_no_decision(text):
 )
 def test_megabytes_are_read_in_bounded_time(text):
     """Only the first part of an endless reply is read, so no pattern can be made to run for long."""
-    started = time.perf_counter()
+    started = time.thread_time()
     rating(text)
     decision(text)
-    assert time.perf_counter() - started < 2
+    assert time.thread_time() - started < 2
 
 
 def test_what_stands_behind_the_longest_prose_is_not_read():

@@ -142,8 +142,14 @@ class Sources:
             return condition.by_name and axis.name not in self.slots
         return condition.by_name and axis.name in self.banks.protected_classes
 
-    def phrases(self, axis: GroupAxis, group: str, condition: Condition) -> tuple[str, ...]:
-        """The words that convey *group*; none where the name, or the pronoun, does it alone."""
+    def phrases(
+        self, axis: GroupAxis, groups: Mapping[str, str], condition: Condition, axes: Sequence[GroupAxis] = ()
+    ) -> tuple[str, ...]:
+        """The words that convey the axis's own of *groups*; none where the name, or the pronoun, does it alone.
+
+        Of several *axes* the name conveys those that have no words of the condition's kind.
+        """
+        group = groups[axis.name]
         if axis.values:
             return () if self.named(axis, condition) else tuple(map(str, axis.values[group]))
         named, has_slot = self.named(axis, condition), axis.name in self.slots
@@ -167,7 +173,10 @@ class Sources:
                 "words "
                 "belong in the template, say signal='label', or give names of your own"
             )
-        phrases = self.signals.phrases(axis.name, group, kind)
+        with_words = [other.name for other in axes if kind in self.signals.kinds_of(other.name)]
+        if named and with_words and axis.name not in with_words:
+            return ()
+        phrases = self.signals.phrases(axis.name, group, kind, groups.get(GENDER))
         if kind == LABEL and axis.name in self.after_who:
             raise UsageError(
                 f"the label of {axis.name} names the group ({phrases[0]!r}), so it does not go on after 'who': write "

@@ -225,11 +225,14 @@ def _kind_problems(kind: SignalKind) -> Iterator[Problem]:
         yield Problem(where, "has no control: a phrase of the same form that names no group")
     if len(kind.groups.keys() - {CONTROL}) < 2:
         yield Problem(where, "has fewer than two groups to compare")
-    owner: dict[str, str] = {}
+    owner: dict[tuple[str, str], str] = {}
     for group, phrases in kind.groups.items():
+        genders = {gender: found for (of, gender), found in kind.by_gender.items() if of == group} or {"": phrases}
+        for gender, found in genders.items():
+            for phrase in found:
+                if owner.setdefault((phrase, gender), group) != group:
+                    yield Problem(where, f"{phrase!r} stands for {owner[phrase, gender]} and for {group}")
         for phrase in phrases:
-            if owner.setdefault(phrase, group) != group:
-                yield Problem(where, f"{phrase!r} stands for {owner[phrase]} and for {group}")
             if re.search(r"[{}\n]", phrase):
                 yield Problem(where, f"{phrase!r} holds a brace or a line break; phrases are inserted as they are")
             for term in _DISPREFERRED:

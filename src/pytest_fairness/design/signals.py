@@ -8,7 +8,7 @@ no group.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pytest_fairness.design.resources import layers, shipped_folder
@@ -22,13 +22,16 @@ CONTROL = "control"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignalKind:
-    """One way to convey the groups of a class. ``groups`` maps each, and ``control``, to its phrases."""
+    """One way to convey the groups of a class. ``groups`` maps each, and ``control``, to its phrases; ``by_gender`` has
+    those that say something only of one gender, by group and gender.
+    """
 
     protected_class: str
     kind: str
     groups: Mapping[str, tuple[str, ...]]
     source: str
     note: str = ""
+    by_gender: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +70,35 @@ class Signals:
         """The groups, without the control. Raises UsageError for an unknown class or kind."""
         return tuple(group for group in self._kind(protected_class, kind).groups if group != CONTROL)
 
-    def phrases(self, protected_class: str, group: str, kind: str = LABEL) -> tuple[str, ...]:
-        """The phrases that convey *group*, one or more. Raises UsageError for what is unknown."""
-        groups = self._kind(protected_class, kind).groups
-        if group not in groups:
+    def phrases(
+        self, protected_class: str, group: str, kind: str = LABEL, gender: str | None = None
+    ) -> tuple[str, ...]:
+        """The phrases that convey *group*, one or more. Raises UsageError for what is unknown, and where the words
+        depend on a *gender* that is not given.
+        """
+        known = self._kind(protected_class, kind)
+        if group not in known.groups:
+            elsewhere = [
+                other for other in self.kinds_of(protected_class) if group in self.groups(protected_class, other)
+            ]
             raise UsageError(
-                f"no {kind} is known for the {protected_class} group {group!r} (known: {listed(groups)})"
-                f"{did_you_mean(group, groups)}"
+                f"no {kind} is known for the {protected_class} group {group!r} (known: {listed(known.groups)})"
+                + (
+                    f"; it has words of the kind {listed(elsewhere)}"
+                    if elsewhere
+                    else did_you_mean(group, known.groups)
+                )
             )
-        return groups[group]
+        genders = [one for of, one in known.by_gender if of == group]
+        if not genders:
+            return known.groups[group]
+        if gender not in genders:
+            raise UsageError(
+                f"the words of {kind} for the {protected_class} group {group!r} depend on the gender, which "
+                f"{f'is {gender}' if gender else 'is not known'}: cross the two, groups={{'gender': {sorted(genders)}, "
+                f"{protected_class!r}: …}}, with signal='name+{kind}'"
+            )
+        return known.by_gender[group, gender]
 
     def _kind(self, protected_class: str, kind: str) -> SignalKind:
         if (protected_class, kind) in self.kinds:
@@ -109,6 +132,10 @@ def _merged(ours: SignalKind | None, theirs: SignalKind) -> SignalKind:
         groups={**ours.groups, **theirs.groups},
         source=f"{ours.source}; {theirs.source}",
         note=theirs.note or ours.note,
+        by_gender={
+            **{key: of for key, of in ours.by_gender.items() if key[0] not in theirs.groups},
+            **theirs.by_gender,
+        },
     )
 
 
@@ -117,10 +144,15 @@ def _kind(protected_class: str, kind: str, body: Plain, where: str) -> SignalKin
     unknown = sorted(set(fields) - {"source", "note", CONTROL, "groups"})
     if unknown:
         raise UsageError(f"{where}: unknown key {unknown[0]!r} (known: source, note, control, groups)")
-    groups = {
-        group: _phrases(value, f"{where}: {group}")
-        for group, value in _mapping(fields.get("groups"), f"{where}: groups").items()
-    }
+    groups: dict[str, tuple[str, ...]] = {}
+    by_gender: dict[tuple[str, str], tuple[str, ...]] = {}
+    for group, value in _mapping(fields.get("groups"), f"{where}: groups").items():
+        if isinstance(value, dict):
+            own = {gender: _phrases(words, f"{where}: {group}: {gender}") for gender, words in value.items()}
+            by_gender |= {(group, gender): words for gender, words in own.items()}
+            groups[group] = tuple(dict.fromkeys(phrase for words in own.values() for phrase in words))
+        else:
+            groups[group] = _phrases(value, f"{where}: {group}")
     if CONTROL in fields:
         groups[CONTROL] = _phrases(fields[CONTROL], f"{where}: control")
     return SignalKind(
@@ -129,6 +161,7 @@ def _kind(protected_class: str, kind: str, body: Plain, where: str) -> SignalKin
         groups=groups,
         source=_text(fields.get("source"), f"{where}: source"),
         note=_text(fields.get("note", ""), f"{where}: note", empty=True),
+        by_gender=by_gender,
     )
 
 

@@ -147,7 +147,7 @@ def _combination(
     parts: tuple[str, ...],
 ) -> list[Unit]:
     """The units of one combination of groups under one condition."""
-    phrases = {axis.name: sources.phrases(axis, groups[axis.name], condition) for axis in axes}
+    phrases = {axis.name: sources.phrases(axis, groups, condition, axes) for axis in axes}
     phrases = {name: found for name, found in phrases.items() if found}
     names = sources.people(groups, axes, condition)
     named = any(sources.named(axis, condition) for axis in axes)
