@@ -13,7 +13,8 @@ PACKAGE = Path(__file__).parents[1] / "src" / "pytest_fairness"
 FLOORS = [
     {"model", "errors", "current", "safe_yaml", "steps"},
     {"design", "endpoints", "scorers", "statistics"},
-    {"running", "verdict", "wording", "explaining"},
+    {"running", "verdict", "wording"},
+    {"explaining", "false_alarms"},
     {"baselines", "analysis", "frame", "justifications", "confirming", "across"},
     {"reports"},
     {"concluding"},
