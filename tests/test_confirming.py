@@ -20,7 +20,7 @@ from pytest_fairness import (
 )
 from pytest_fairness.confirming import confirmed, together, unconfirmed
 from pytest_fairness.current import FreshSample, Policy, TestContext, running_test
-from pytest_fairness.errors import BudgetError, FairnessFailure, InconclusiveWarning, UsageError
+from pytest_fairness.errors import BudgetError, FairnessFailure, UsageError
 from pytest_fairness.model import Finding, Reason, Verdict
 from pytest_fairness.reports.figures import marks
 

@@ -33,7 +33,7 @@ def names(grid):
 )
 def test_as_many_names_as_before_and_none_of_them_again(arguments):
     grid, fresh = other(**arguments)
-    assert fresh.size == grid.size
+    assert (fresh.size, fresh.repetitions) == (grid.size, grid.repetitions)
     assert not names(grid) & names(fresh)
     (varied,) = arguments.get("groups", RACE)
     assert [cell.groups[varied] for cell in fresh] == [cell.groups[varied] for cell in grid]
@@ -80,7 +80,7 @@ def test_a_sampled_grid_is_sampled_at_the_same_places():
 
 
 def test_a_grid_planned_without_its_arguments_has_no_other_names():
-    assert PlannedGrid(expand_grid(template=TEMPLATE, groups=RACE)).with_other_names() is None
+    assert PlannedGrid(expand_grid(template=TEMPLATE, groups=RACE)).on_other_names is None
 
 
 # ---------------------------------------------------------------- a part of a table
@@ -160,7 +160,7 @@ def test_a_part_that_another_sample_has_no_counterpart_of_is_refused_before_anyt
 
 def test_a_second_sample_without_answers_is_no_evidence():
     made, _ = repeatable(table("-new", status="error"))
-    with pytest.raises(EndpointError, match="100% of the trials of the second sample were never answered"):
+    with pytest.raises(EndpointError, match="100 % of the trials of the second sample were never answered"):
         made.like(table())
 
 

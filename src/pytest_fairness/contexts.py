@@ -23,6 +23,7 @@ def context_of(session: FairnessSession, item: pytest.Item, findings: list[Findi
     labels, settings = collecting.labels_of(item), session.settings
     documented = (*labels.justifications, *session.justifications)
     scored_by: set[str] = set()
+    offered = repeating.of(item)
     return TestContext(
         test_id=labels.id,
         test_module=getattr(getattr(item, "module", None), "__name__", ""),
@@ -36,7 +37,8 @@ def context_of(session: FairnessSession, item: pytest.Item, findings: list[Findi
         ),
         justification=lambda finding: find(documented, finding, collecting.nodeid_of(item)),
         baseline=lambda: _baselines(session, item),
-        fresh_sample=repeating.of(item),
+        fresh_sample=None if offered is None else offered.like,
+        confirmable=lambda: offered is not None and offered.possible(),
         scorers=session.scorers,
         scored_by=scored_by,
         notes=lambda finding: notes_on(session, item, finding, scored_by),

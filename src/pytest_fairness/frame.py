@@ -19,6 +19,7 @@ UNFINISHED = (Status.ERROR, Status.UNKNOWN, Status.NOT_RUN)
 UNUSABLE = (*UNFINISHED, Status.EMPTY, Status.MALFORMED)
 #: The words by which providers say that a reply ended because it had reached the longest length allowed.
 CUT_SHORT = frozenset(("length", "max_tokens", "max_output_tokens", "model_length", "token_limit"))
+NAME_PARTS = ("first_name", "last_name")
 _DESIGN = "pytest_fairness"
 
 
@@ -116,11 +117,12 @@ def trials_frame(
 ) -> pd.DataFrame:
     """The table of *asked* trials, one row each, in the order given.
 
-    Columns: ``cell``, ``template``, ``name``, ``persona``, one for each protected class, one for each context axis
-    and persona attribute, ``arm``, ``tier``, ``signal``, ``repetition``, ``prompt``, ``reply`` (None where there is
-    none), ``status``, ``error`` (why there is no usable answer; None where there is one), ``refused``, ``undetermined``
-    (neither answered nor refused), ``cut_short`` (at the limit on its length), ``endpoint``, ``model``, ``simulated``,
-    ``replayed``, ``cost`` (US dollars), ``seconds``, ``key``.
+    Columns: ``cell``, ``template``, ``name``, ``persona``, ``first_name`` and ``last_name`` (the two parts of the
+    person's name, None where it has only one; not for choices, which list several people), one for each protected
+    class, one for each context axis and persona attribute, ``arm``, ``tier``, ``signal``, ``repetition``, ``prompt``,
+    ``reply`` (None where there is none), ``status``, ``error`` (why there is no usable answer; None where there is
+    one), ``refused``, ``undetermined`` (neither answered nor refused), ``cut_short`` (at the limit on its length),
+    ``endpoint``, ``model``, ``simulated``, ``replayed``, ``cost`` (US dollars), ``seconds``, ``key``.
     """
     import pandas as pd
 
@@ -131,6 +133,9 @@ def trials_frame(
         "name": [cell.name for cell in cells],
         "persona": [cell.persona for cell in cells],
     }
+    if not any("name_2" in cell.attributes for cell in cells):
+        # Before the attributes that fill them, so that every grid has them, and in one place.
+        columns |= {part: [None] * len(cells) for part in NAME_PARTS}
     for attribute in ("attributes", "context", "groups"):
         # Groups last: a protected class wins over a persona attribute of the same name.
         for key in _keys(getattr(cell, attribute) for cell in cells):

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from pytest_fairness.systems import Systems
 
 _FINDINGS: pytest.StashKey[list[Finding]] = pytest.StashKey()
-
-
+#: Seconds beyond the deadline in which replies that were asked by then are still read and judged.
+_READING_GRACE = 5.0
 #: Exit statuses of sessions that came to their end.
 _WHOLE = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
 
@@ -183,6 +183,12 @@ class FairnessSession:
         return None if deadline is None else max(1e-3, self.started + deadline - time.monotonic())
 
     @property
+    def read_until(self) -> float | None:
+        """When the reading of replies ends, by the monotonic clock; None without a deadline."""
+        deadline = self.settings.deadline
+        return None if deadline is None else self.started + deadline + _READING_GRACE
+
+    @property
     def name(self) -> str:
         """What tells this session from others that wrote into the same run."""
         return hashlib.sha256(self.token.encode()).hexdigest()[:12]
@@ -239,11 +245,11 @@ class FairnessSession:
     def running(self, item: pytest.Item) -> Iterator[None]:
         """Be the session that assertions in *item* report to; under smoke, skip a test whose sample was too small."""
         from pytest_fairness.contexts import context_of
-        from pytest_fairness.current import running_test
+        from pytest_fairness.current import reading_until, running_test
 
         findings = item.stash.setdefault(_FINDINGS, [])
         findings.clear()  # a rerun starts afresh
-        with running_test(context_of(self, item, findings)):
+        with running_test(context_of(self, item, findings)), reading_until(self.read_until):
             yield
         unusable = [
             f for f in findings if f.verdict is Verdict.INCONCLUSIVE and (f.reason is None or f.reason.unusable)

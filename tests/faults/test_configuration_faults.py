@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from .conftest import SUITE, Project
 from .oracles import check
 
@@ -76,3 +78,68 @@ def test_f52_nobody_learns_where_the_project_lies(project: Project, mode: list[s
         assert str(project.path) not in (case.run / name).read_text(encoding="utf-8"), name
     settings = json.loads((case.run / "manifest.json").read_text(encoding="utf-8"))["settings"]
     assert (settings["run_dir"], settings["baseline_dir"]) == (".fairness/runs", "approved")
+
+
+# ---------------------------------------------------------------- F58: settings that approve
+
+BASELINE = SUITE.replace(
+    'assert_no_disparity(trials, outcome="word_count", by="race_ethnicity")',
+    'assert_baseline(trials, score="word_count")',
+).replace("assert_no_disparity", "assert_baseline")
+
+
+def baselines(project: Project) -> list[str]:
+    """The approved baselines of the project."""
+    return sorted(str(path.relative_to(project.path)) for path in project.path.glob("baselines/**/*.json"))
+
+
+@pytest.mark.parametrize(
+    ("ini", "key"),
+    [
+        ("fairness_approve = true", "fairness_approve is set in pytest.ini"),
+        ("fairness_approve_regression = true", "fairness_approve_regression is set in pytest.ini"),
+        ("fairness_approve_in_ci = true", "fairness_approve_in_ci is set in pytest.ini"),
+        ("fairness_justification = trust me", "fairness_justification is set in pytest.ini"),
+        ("addopts = --fairness-approve --fairness-justification=trust", "--fairness-approve comes from addopts"),
+        ("addopts = --fairness-approve-regression", "--fairness-approve-regression comes from addopts"),
+    ],
+)
+def test_f58_the_ini_file_approves_nothing(project: Project, mode: list[str], ini: str, key: str) -> None:
+    """Refused before a test runs, with where it belongs; nothing is asked, nothing is approved."""
+    project.write(BASELINE)
+    path = project.path / "pytest.ini"
+    path.write_text(path.read_text(encoding="utf-8") + ini + "\n", encoding="utf-8")
+    case = project.run(*mode)
+    assert case.code == pytest.ExitCode.USAGE_ERROR
+    output = " ".join(case.output.split())
+    assert key in output
+    assert "read from the command line alone" in output
+    assert case.ledger == []
+    assert baselines(project) == []
+
+
+@pytest.mark.parametrize("flag", ["--fairness-approve", "--fairness-approve-in-ci"])
+def test_f58_the_environment_approves_nothing(
+    project: Project, mode: list[str], monkeypatch: pytest.MonkeyPatch, flag: str
+) -> None:
+    """Nor does an ini value that is given with ``-o``."""
+    project.write(BASELINE)
+    monkeypatch.setenv("PYTEST_ADDOPTS", flag)
+    case = project.run(*mode)
+    assert case.code == pytest.ExitCode.USAGE_ERROR
+    assert f"{flag} comes from addopts, PYTEST_ADDOPTS" in " ".join(case.output.split())
+    monkeypatch.delenv("PYTEST_ADDOPTS")
+    case = project.run(*mode, "-o", "fairness_approve=true")
+    assert case.code == pytest.ExitCode.USAGE_ERROR
+    assert "type --fairness-approve in the session that approves" in " ".join(case.output.split())
+    assert case.ledger == []
+    assert baselines(project) == []
+
+
+def test_f58_who_types_it_approves(project: Project, mode: list[str]) -> None:
+    """The same options on the command line, in either spelling."""
+    project.write(BASELINE)
+    case = project.run(*mode, "--fairness-approve", "--fairness-justification=read 20 letters")
+    assert case.code == 0, case.output
+    assert len(baselines(project)) == 1
+    assert project.run(*mode, price=None).code == 0

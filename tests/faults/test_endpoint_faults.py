@@ -4,7 +4,10 @@ are made to be slow, whose package is slow to import, and that are not there at 
 
 from __future__ import annotations
 
+import asyncio
 import json
+import socket
+import threading
 import time
 import zlib
 from pathlib import Path
@@ -12,11 +15,16 @@ from typing import Any
 
 import pytest
 
-from pytest_fairness.endpoints import Endpoint, EndpointConfig, create_endpoint
+from pytest_fairness.endpoints import Endpoint, EndpointConfig
+from pytest_fairness.endpoints.http_endpoint import HttpEndpoint
 from pytest_fairness.endpoints.json_paths import JSONPath
+from pytest_fairness.endpoints.protocol import AttemptError, Evidence
+from pytest_fairness.errors import StoreError
+from pytest_fairness.running.store import RunStore
+from tests.running.doubles import Scripted
 from tests.support.servers import Fault, ModelServer
 
-from .conftest import ROUTES, SUITE, TRIALS, Ask, Project, need
+from .conftest import ROUTES, SUITE, TRIALS, Ask, Project, endpoint_of, need
 from .oracles import Called, check
 
 # ---------------------------------------------------------------- F51: not one usable answer
@@ -153,7 +161,7 @@ MANY_PARTS = Fault(body={"letter": {"parts": [{"text": "x"}] * 150_000}})
 def application(server: ModelServer, reply: Any = "$.letter.parts[*].text") -> Endpoint:
     """An application behind *server*, whose reply stands at *reply*."""
     options = {"request": {"messages": "{messages}"}, "reply": reply}
-    return create_endpoint(
+    return HttpEndpoint(
         EndpointConfig(name="letters", type="http", base_url=f"{server.url}/letters/write", options=options)
     )
 
@@ -239,3 +247,180 @@ def test_f54_scorers_read_numbers_of_any_length(project: Project, digits: int) -
     case = project.run()
     assert case.code == 0, case.output
     check(case)
+
+
+# ---------------------------------------------------------------- F59: a package that is slow to import
+
+SLOW = """
+import importlib.abc, sys, time
+
+class Slow(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name == "litellm":
+            sys.meta_path.remove(self)
+            time.sleep(7)
+
+sys.meta_path.insert(0, Slow())
+"""
+
+
+def test_f59_a_first_import_that_takes_longer_than_an_attempt(project: Project, mode: list[str]) -> None:
+    """No trial is lost to it, and each request is logged as sent once, as it arrived."""
+    project.write(SUITE.replace("repetitions=1", "repetitions=1, names=3"), route="litellm")
+    project.path.joinpath("conftest.py").write_text(SLOW, encoding="utf-8")
+    case = project.run(*mode, "--fairness-attempt-timeout=6", apart=True, deadline=120)
+    assert [record["status"] for record in case.of("trial")] == ["answered"] * 12, case.output
+    assert len(case.of("sent")) == len(case.of("attempt")) == len(case.ledger) == 12
+    check(case)
+
+
+class Unready(Scripted):
+    """Needs *seconds* before it can be asked, or fails to get ready with *error*."""
+
+    def __init__(self, seconds: float = 0.0, error: AttemptError | None = None) -> None:
+        super().__init__()
+        self.prepared = 0
+        self._seconds, self._error = seconds, error
+
+    async def prepare(self) -> None:
+        self.prepared += 1
+        await asyncio.sleep(self._seconds)
+        if self._error is not None:
+            raise self._error
+
+
+def test_f59_the_clock_of_an_attempt_starts_when_the_endpoint_is_ready(ask: Ask) -> None:
+    """Once for all that wait for it."""
+    endpoint = Unready(1.0)
+    asked = ask("direct", endpoint=endpoint, count=8, attempt_timeout=0.5)
+    assert asked.statuses == ["answered"] * 8
+    assert endpoint.prepared == 1
+
+
+def test_f59_the_end_of_the_run_does_not_wait_for_it(ask: Ask) -> None:
+    """What is not asked by then is not run, and nothing is logged of it."""
+    asked = ask("direct", endpoint=Unready(30.0), count=4, deadline=0.5)
+    assert asked.statuses == ["not_run"] * 4
+    assert asked.case.of("sent") == asked.case.of("attempt") == []
+    assert asked.case.seconds < 10
+
+
+def test_f59_an_endpoint_that_cannot_be_made_ready_is_not_asked(ask: Ask) -> None:
+    """Its error ends the asking; no attempt was made."""
+    endpoint = Unready(error=AttemptError("its package is broken", evidence=Evidence.AUTH))
+    asked = ask("direct", endpoint=endpoint, count=4)
+    assert "its package is broken" in str(asked.error)
+    assert asked.case.of("sent") == asked.case.of("attempt") == []
+    assert endpoint.asked == []
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_f59_only_what_leaves_is_logged_as_sent(ask: Ask, route: str) -> None:
+    """Nobody listens: the attempts are logged, and none of them as sent."""
+    need(route)
+    asked = ask(route, endpoint=endpoint_of(route, nobody()), max_attempts=2)
+    assert asked.statuses == ["error"]
+    assert [attempt["evidence"] for attempt in asked.case.of("attempt")] == ["not_sent"] * 2
+    assert asked.case.of("sent") == []
+    check(asked.case)
+
+
+def test_f59_what_cannot_be_logged_as_sent_does_not_leave(
+    ask: Ask, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is a connection, and the disk is full: not a byte of the request reaches the other side."""
+    append = RunStore.append
+
+    def full(store: RunStore, record: dict[str, Any]) -> None:
+        if record["type"] == "sent":
+            raise StoreError("no space left on the device")
+        append(store, record)
+
+    monkeypatch.setattr(RunStore, "append", full)
+    asked = ask("direct")
+    assert "no space left" in str(asked.error)
+    assert server.requests == []
+
+
+# ---------------------------------------------------------------- F60: nobody there
+
+
+def nobody() -> ModelServer:
+    """A server that is not started, at a port that was free a moment ago."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return ModelServer(port=taken.getsockname()[1])
+
+
+def test_f60_a_session_with_a_dead_server_ends_soon(project: Project, mode: list[str]) -> None:
+    """After a few dozen attempts, not after three for each trial, with the address and what to look at."""
+    project.server = nobody()
+    project.write(SUITE.replace("repetitions=1", "repetitions=5"))
+    case = project.run(*mode)
+    assert case.code == 1
+    output = " ".join(case.output.split())
+    assert f"{project.server.url} refuses connections: is the server running?" in output
+    assert "in a row got no connection, so nothing more is sent to this endpoint" in output
+    assert 12 <= len(case.of("attempt")) <= 3 * 8
+    assert case.of("sent") == []
+    check(case)
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_f60_over_each_route(ask: Ask, route: str) -> None:
+    """The same, whoever builds the request; what was not asked by then is not logged as anything."""
+    need(route)
+    server = nobody()
+    asked = ask(route, endpoint=endpoint_of(route, server), count=100, concurrency=16)
+    assert f"{server.url} refuses connections: is the server running?" in str(asked.error)
+    assert len(asked.case.of("attempt")) <= 3 * 16
+    assert len(asked.case.of("trial")) < 16
+    check(asked.case)
+
+
+def test_f60_a_host_that_is_not_known(ask: Ask) -> None:
+    server = nobody()
+    server._host = "no-such-host.invalid"
+    asked = ask("direct", endpoint=endpoint_of("direct", server), count=30, concurrency=16)
+    assert f"the host of http://no-such-host.invalid:{server.port} is not known" in str(asked.error)
+
+
+def test_f60_a_server_that_is_there_again_soon(ask: Ask) -> None:
+    """A restart of a second costs nothing, however many are asking meanwhile."""
+    server = nobody()
+    starting = threading.Timer(0.8, server.__enter__)
+    starting.start()
+    try:
+        asked = ask("direct", endpoint=endpoint_of("direct", server), count=40, concurrency=16)
+    finally:
+        starting.join()
+        server.__exit__()
+    assert asked.statuses == ["answered"] * 40
+    assert any(attempt["evidence"] == "not_sent" for attempt in asked.case.of("attempt"))
+
+
+def test_f60_a_base_url_without_v1(project: Project, mode: list[str]) -> None:
+    """A 404 for every request: the address is named, and what is missing."""
+    project.write(base_url=f"{project.server.url}/api")
+    case = project.run(*mode)
+    assert case.code == 1
+    output = " ".join(case.output.split())
+    assert f"HTTP 404 at {project.server.url}/api/chat/completions" in output
+    assert "base_url usually ends in /v1" in output
+    assert "mend its address" in output
+    assert len(case.ledger) <= 2 * 8
+    check(case)
+
+
+@pytest.mark.parametrize(
+    ("route", "more", "said"),
+    [
+        ("direct", {}, "is the model's name right?"),
+        ("ollama", {}, "is the model there? ollama pull gpt-4o-mini"),
+        ("litellm", {}, "is base_url right, and the name of the model or deployment?"),
+        ("anthropic", {}, "is base_url right, and the name of the model or deployment?"),
+    ],
+)
+def test_f60_a_404_says_what_to_look_at(ask: Ask, route: str, more: dict[str, Any], said: str) -> None:
+    """By the kind of endpoint; the address stands before it."""
+    asked = ask(route, Fault(status=404), more=more)
+    assert f" at {asked.case.of('attempt')[0]['wire']['url']}: scripted 404; {said}" in str(asked.error)

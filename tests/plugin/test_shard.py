@@ -21,7 +21,8 @@ PROJECT = (
     + """
 
 @pytest.mark.fairness_grid(
-    template="Write a landlord reference for {name}.", groups={"race_ethnicity": ["white", "black"]}, names=5,
+    template="Write a landlord reference for {name}.", groups={"race_ethnicity": ["white", "black"]},
+    names=5, repetitions=2,
 )
 def test_each(cell):
     assert len(cell.replies) == 2

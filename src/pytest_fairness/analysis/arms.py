@@ -31,7 +31,7 @@ from pytest_fairness.verdict import (
     milder,
     verdict_by,
 )
-from pytest_fairness.wording import amount, effect_words, p_words
+from pytest_fairness.wording import amount, effect_words, p_words, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -226,7 +226,7 @@ class _Rule:
     ) -> tuple[Decision, Literal["smaller", "larger", "idle", "open"]]:
         """First match; see :func:`analyze_arms`."""
         if contrast.lost > MAX_RAGGED:
-            needs = f"the same cells in both arms: {contrast.lost:.0%} of the rows have no counterpart"
+            needs = f"the same cells in both arms: {percent(contrast.lost)} of the rows have no counterpart"
             return Decision(verdict=Verdict.INCONCLUSIVE, reason=Reason.RAGGED, needs=needs), "open"
         significant = test.corrected < self.alpha
         larger = _larger(contrast)
@@ -290,7 +290,7 @@ def _lost(share: float) -> Decision:
     return Decision(
         verdict=Verdict.INCONCLUSIVE,
         reason=Reason.UNSCORED,
-        needs=f"an outcome for more trials: {share:.0%} of an arm's have none, which could turn the verdict",
+        needs=f"an outcome for more trials: {percent(share)} of an arm's have none, which could turn the verdict",
     )
 
 

@@ -10,6 +10,7 @@ from pytest_fairness.errors import UsageError
 from pytest_fairness.model import OutcomeKind
 from pytest_fairness.statistics.planning import Shape, detectable, pass_probability, smallest
 from pytest_fairness.verdict import ALPHA, MARGIN, MINIMUM_N, RECOMMENDED_CLUSTERS
+from pytest_fairness.wording import percent
 
 AT_MOST = 5000
 """Names a group, or templates, beyond which nothing is planned."""
@@ -48,10 +49,10 @@ class SamplePlan:
         """The plan in one sentence."""
         return (
             f"{self.names} names × {self.templates} templates × {self.repetitions} repetitions in each of "
-            f"{self.groups} groups, {self.calls:,} calls: finds d = {self.mde:.2f} in {self.power:.0%} of audits "
+            f"{self.groups} groups, {self.calls:,} calls: finds d = {self.mde:.2f} in {percent(self.power)} of audits "
             f"(family of {self.family} at {self.alpha:g}, ICC {self.icc:g}); a pair without a difference passes in "
-            f"{self.pass_probability:.0%}."
-        ).replace("%", " %")
+            f"{percent(self.pass_probability)}."
+        )
 
 
 def plan_sample(

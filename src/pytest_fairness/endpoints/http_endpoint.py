@@ -26,6 +26,7 @@ from pytest_fairness.endpoints.wire import MAX_RESPONSE_BYTES, encode_json
 from pytest_fairness.model import JSON, Status, Usage
 
 _CONCURRENCY = 16
+_HINT = "is url right, and the method?"
 
 
 class HttpEndpoint:
@@ -36,6 +37,7 @@ class HttpEndpoint:
 
     type = "http"
     simulated = False
+    announces_leaving = True
 
     def __init__(self, config: EndpointConfig, *, max_response_bytes: int = MAX_RESPONSE_BYTES) -> None:
         self._options = read_http(config.options)
@@ -70,9 +72,11 @@ class HttpEndpoint:
     async def ask(self, request: Request) -> Reply:
         sent = self._options.request.fill(self._values(request))
         if self._options.method == "GET":
-            exchange = Exchange(self._url, self._headers(), b"", query=_query(sent))
+            exchange = Exchange(
+                self._url, self._headers(), b"", query=_query(sent), leaving=request.leaving, hint=_HINT
+            )
         else:
-            exchange = Exchange(self._url, self._headers(), encode_json(sent))
+            exchange = Exchange(self._url, self._headers(), encode_json(sent), leaving=request.leaving, hint=_HINT)
         await self._sender.send(exchange, method=self._options.method)
         # In a thread: what a wildcard finds in megabytes takes seconds, and other attempts have deadlines to keep.
         self._readers = self._readers or DaemonThreads(self._concurrency, name="fairness-reading")
@@ -80,6 +84,9 @@ class HttpEndpoint:
             return await asyncio.wrap_future(self._readers.submit(lambda: self._read(exchange)))
         except asyncio.CancelledError:
             raise CutOff(evidence=exchange.evidence, wire=exchange.wire()) from None
+
+    async def prepare(self) -> None:
+        await self._sender.prepare()
 
     async def aclose(self) -> None:
         await self._sender.aclose()

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pytest_fairness import false_alarms
 from pytest_fairness.model import Finding, Verdict
 from pytest_fairness.reports import figures
 from pytest_fairness.reports.chapters import without_verdict
@@ -75,6 +76,7 @@ def render(results: RunResults, run_dir: Path) -> str:
             loose=[item for item in results.items if not item.findings and item.outcome in ("failed", "error")],
             facts=_facts(results.run),
             pages=[(name, page) for source, name, page in _PAGES if (run_dir / source).exists()],
+            chance_words=false_alarms.words,
             across=any(figures.session_p(finding) for finding in results.findings),
         )
     )

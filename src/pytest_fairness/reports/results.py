@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
-from pytest_fairness import across
+from pytest_fairness import across, false_alarms
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import JSON, Finding, Status, Verdict, to_json
 from pytest_fairness.reports.trials import TrialView, each_trial
@@ -163,9 +163,12 @@ def write_results(run_dir: Path, manifest: Mapping[str, Any], book: Mapping[str,
 
 
 def _across(results: RunResults, alpha: Any) -> RunResults:
-    """*results* with every finding's p-value adjusted across the session, and what the session's alpha makes of it."""
+    """*results* with every finding's p-value adjusted across the session, what the session's alpha makes of it, and how
+    likely a fair system had turned it red."""
     outcomes = [results.outcome_of(at) for at in range(len(results.findings))]
+    chances = [one for finding in results.findings if (one := false_alarms.of_finding(finding)) is not None]
     told: dict[str, Any] = {"method": "holm", "findings": len(results.findings), "alpha": alpha, "alarms": []}
+    told["false_alarm"] = false_alarms.of_session(chances) if chances else None
     if isinstance(alpha, float):
         told["alarms"] = across.alarms(results.findings, outcomes, alpha)
     return replace(results, run={**results.run, "session": told}, findings=across.adjusted(results.findings))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pytest_fairness import false_alarms
 from pytest_fairness.model import Finding, GroupResult, Verdict
 from pytest_fairness.reports import figures
 from pytest_fairness.reports.columns import clipped, columns_of, padded, wrapped
@@ -56,6 +57,7 @@ def summary_lines(run: RunResults, report: Path | str | None = None) -> list[str
     if len(run.missing) > MOST_MISSING:
         lines.append(f"  … and {len(run.missing) - MOST_MISSING} more")
     lines += _session_alarms(run)
+    lines += _false_alarm(run)
     if run.missing:
         lines.append("  The findings above leave out what these tests would have found.")
     for note in run.run.get("notes") or ():
@@ -65,6 +67,13 @@ def summary_lines(run: RunResults, report: Path | str | None = None) -> list[str
     if report is not None:
         lines.append(f"report: {line(str(report))}")
     return [commandless(text) for text in lines]
+
+
+def _false_alarm(run: RunResults) -> list[str]:
+    share = run.session.get("false_alarm")
+    if not isinstance(share, (int, float)):
+        return []
+    return [f"  A fair system would have turned this session red with a chance of at most {false_alarms.words(share)}."]
 
 
 def _session_alarms(run: RunResults) -> list[str]:

@@ -82,10 +82,8 @@ def contrast_arms(rows: ArmRows) -> ArmContrast | None:
         cluster = rows.cluster[shared]
         estimates = _over_clusters(aligned, second, treated, cluster)
         if estimates is not None:
-            before, after, change, total = estimates
-            return ArmContrast(
-                control=before, treated=after, change=change, total=total, unit="cluster", sd=sd, lost=lost
-            )
+            one, other, change, total = estimates
+            return ArmContrast(control=one, treated=other, change=change, total=total, unit="cluster", sd=sd, lost=lost)
     blocks = _codes(block)
     means = [
         [_cell_means(y[at], blocks[at], int(blocks.max()) + 1)[0] for at in (arm & ~second, arm & second)]
@@ -182,20 +180,20 @@ def _over_clusters(
     in_second = (counts[True, False] > 0) & (counts[True, True] > 0)
     both = in_first & in_second
     if both.sum() >= 2 and not np.any(in_first ^ in_second):
-        before, after = (values[False, arm][both] - values[True, arm][both] for arm in (False, True))
-        return _one(before), _one(after), _one(after - before), _one(after + before)
+        gap, left = (values[False, arm][both] - values[True, arm][both] for arm in (False, True))
+        return _one(gap), _one(left), _one(left - gap), _one(left + gap)
     if min(in_first.sum(), in_second.sum()) < 2 or both.any():
         return None
-    first, second = ([values[group, arm] for arm in (False, True)] for group in (False, True))
+    of_first, of_second = ([values[group, arm] for arm in (False, True)] for group in (False, True))
 
     def compared(one: Floats, other: Floats) -> Estimate:
         return _two(one[in_first], other[in_second])
 
     return (
-        compared(first[0], second[0]),
-        compared(first[1], second[1]),
-        compared(first[1] - first[0], second[1] - second[0]),
-        compared(first[1] + first[0], second[1] + second[0]),
+        compared(of_first[0], of_second[0]),
+        compared(of_first[1], of_second[1]),
+        compared(of_first[1] - of_first[0], of_second[1] - of_second[0]),
+        compared(of_first[1] + of_first[0], of_second[1] + of_second[0]),
     )
 
 
