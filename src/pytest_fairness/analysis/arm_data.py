@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from pytest_fairness.analysis.reading import Reading, cluster_noun, read, scored_rows
+from pytest_fairness.analysis.reading import Reading, cluster_noun, read, scored_rows, several
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import GroupResult, OutcomeKind
 from pytest_fairness.statistics.arms import ArmContrast, ArmRows, contrast_arms, contrast_choices
@@ -96,6 +96,8 @@ def arms_of_choices(arm: Coded, choices: Choices) -> ArmData:
         )
 
     pairs = sorted({(int(a), int(b)) for a, b in zip(low.tolist(), high.tolist(), strict=True)})
+    named = len(choices.clusters) == 2 or choices.cluster_name == "name"
+    noun = "name pairs" if named else several(choices.cluster_name or "row")
     single = clusters is not None and any(np.unique(clusters[known & between(a, b)]).size < 2 for a, b in pairs)
     return ArmData(
         arms=arm.labels,
@@ -109,7 +111,7 @@ def arms_of_choices(arm: Coded, choices: Choices) -> ArmData:
         kind=OutcomeKind.BINARY,
         unit="",
         one_cluster=single,
-        noun="name pairs" if len(choices.clusters) == 2 or choices.cluster_name == "name" else "clusters",
+        noun=noun,
         choices=True,
     )
 

@@ -423,14 +423,17 @@ def _conclude(judged: Sequence[_Judged], detail: Sequence[_Judged]) -> tuple[Ver
         return *verdict_by(decider), decider
     unusable = [pair for pair in pairs if pair.reason is not None and pair.reason.unusable]
     smaller = [one.pair for one in judged if one.became == "smaller"]
-    if unusable or not smaller:
-        decider = unusable[0] if unusable else decider
-        return Verdict.INCONCLUSIVE, decider.reason or Reason.PRECISION, decider
     loose = [one.pair for one in judged if one.became == "open" and not one.bounded]
-    if loose:
-        decider = min(loose, key=lambda pair: pair.corrected_p_value)
-        return Verdict.INCONCLUSIVE, Reason.PRECISION, decider
+    if unusable or loose or not smaller:
+        # The pair with most to reduce: the one that a reader asks about first.
+        decider = max(unusable or loose or pairs, key=_in_control)
+        return Verdict.INCONCLUSIVE, decider.reason or Reason.PRECISION, decider
     return Verdict.PASS, None, min(smaller, key=lambda pair: (pair.corrected_p_value, -abs(pair.effect)))
+
+
+def _in_control(pair: PairResult) -> float:
+    """The size of the disparity in the control arm; rounded, as the order of rows must not choose among equals."""
+    return round(abs(float(str(pair.statistics.get("control", 0.0)))), 9)
 
 
 def _disparities(judged: Sequence[_Judged], arm: str, rule: _Rule) -> dict[str, JSON]:
