@@ -24,6 +24,11 @@ def arm_words(arm: str) -> str:
     return _ARMS.get(arm, "")
 
 
+def about_class(by: str) -> str:
+    """``, by race ethnicity``; empty where the groups themselves are compared."""
+    return "" if by == "group" else f", by {by.replace('_', ' ')}"
+
+
 def share_words(share: Share) -> str:
     """``62.5 %``; a dash where there is nothing."""
     return percent(share.value)
