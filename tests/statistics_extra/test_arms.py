@@ -209,6 +209,39 @@ def test_a_pair_of_groups_raises_the_alarm_of_its_class():
     assert "turns round" in finding.sentence
 
 
+def test_a_class_is_no_pass_while_a_pair_of_its_groups_grows_by_itself():
+    """What the correction over pairs would hide keeps the class from passing, and is what the sentence is about."""
+    raw = dict.fromkeys((("wm", "bm"), ("wm", "bf"), ("wf", "bf")), (40, 0)) | {("wf", "bm"): (10, 5)}
+    finding = analyze_arms(four_groups(raw, {("wf", "bm"): (28, 7)}), by="race", classes=RACE, **ARMS)
+    (grown,) = (one for one in finding.pairs if (one.group_1, one.group_2) == ("bm", "wf"))
+    assert grown.p_value < 0.05 < grown.corrected_p_value
+    assert finding.pairs[0].verdict is Verdict.PASS
+    assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.PRECISION)
+    assert "by itself the preference grows here, although it shrinks as a whole: wf is chosen" in finding.sentence
+
+
+def test_scores_by_class():
+    """With an outcome, too: the classes are compared, the groups of different classes are their detail."""
+    rng = np.random.default_rng(21)
+    both = [(sex, scored(rng, {"raw": 3.0, "scrubbed": 0.0})) for sex in "mf"]
+    parts = [
+        one.assign(group=one["group"].map({"A": f"w{sex}", "B": f"b{sex}"}), name=one["name"] + sex)
+        for sex, one in both
+    ]
+    frame = pd.concat(parts, ignore_index=True)
+    finding = analyze_arms(frame, "score", by="race", classes=RACE, **ARMS)
+    assert finding.verdict is Verdict.PASS
+    assert [one.group for one in finding.group_results] == ["black", "white"]
+    assert [one.alarm_only for one in finding.pairs] == [False, True, True, True, True]
+    assert "white is ahead of black on score" in finding.sentence
+
+
+def test_a_group_without_a_class_is_refused():
+    """The mapping is named with the group that it lacks."""
+    with pytest.raises(FrameError, match="which class the group 'wf' is of"):
+        analyze_arms(clear_but_for_one(), by="race", classes={"wm": "white", "bm": "black", "bf": "black"}, **ARMS)
+
+
 def test_one_name_a_group_and_three_contexts_are_no_pass():
     """34 points at p = .105 are neither shown to shrink nor shown to be nothing."""
     rows = [

@@ -55,11 +55,15 @@ class _Tested:
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """A pair with what became of its disparity, and whether it can have grown by more than the margin."""
+    """A pair with what became of its disparity, and whether it can have grown by more than the margin.
+
+    ``grown``: by itself, without the correction over pairs, it grew beyond chance.
+    """
 
     pair: PairResult
     became: Literal["smaller", "larger", "idle", "open"]
     bounded: bool = False
+    grown: bool = False
     idle_control: bool = False
 
 
@@ -100,8 +104,9 @@ def analyze_arms(
     Per pair: PASS where the disparity shrinks significantly and what is left is smaller, or where there is nothing to
     reduce (the 90 % intervals of both arms inside ±.2 SD); FAIL where it grows or turns round significantly, by .2 SD
     or more; INCONCLUSIVE otherwise. The finding is about *by*: FAIL where any pair grows; PASS where at least one
-    shrinks and no other can have grown by .5 SD (90 % intervals); INCONCLUSIVE otherwise, also where there is nothing
-    to reduce. Trials without an outcome are set to the extremes that speak against the verdict.
+    shrinks, no other can have grown by .5 SD (90 % intervals), and no pair of groups grows significantly by itself,
+    uncorrected; INCONCLUSIVE otherwise, also where there is nothing to reduce. Trials without an outcome are set to
+    the extremes that speak against the verdict.
 
     ``placebo`` names an arm whose change should do nothing: every other arm is contrasted with it (Holm),
     and the finding says which of them differ.
@@ -219,7 +224,9 @@ class _Rule:
             decision = self._with_missing(data, test, contrast, decision, share)
         pair = _result(data, test, contrast, decision, share, names, detail)
         settled = became if decision.verdict is not Verdict.INCONCLUSIVE else "open"
-        return _Judged(pair, settled, _bounded(contrast), _trivial(contrast.control, contrast.sd))
+        usable = decision.reason is None or not decision.reason.unusable
+        grown = usable and contrast.change.p < self.alpha and _larger(contrast) and not _small(contrast)
+        return _Judged(pair, settled, _bounded(contrast), grown, _trivial(contrast.control, contrast.sd))
 
     def _decide(
         self, data: ArmData, test: _Tested, contrast: ArmContrast
@@ -230,7 +237,7 @@ class _Rule:
             return Decision(verdict=Verdict.INCONCLUSIVE, reason=Reason.RAGGED, needs=needs), "open"
         significant = test.corrected < self.alpha
         larger = _larger(contrast)
-        small = abs(_on_sd(contrast.change.mean, contrast.sd)) < TRIVIAL
+        small = _small(contrast)
         minimum = MINIMUM_N[data.kind]
         if test.n < minimum:
             needs = f"at least {minimum} trials a group and arm (now {test.n})"
@@ -383,6 +390,10 @@ def _bounded(contrast: ArmContrast) -> bool:
     return max(_on_sd(own, contrast.sd), _on_sd(-other, contrast.sd)) < MARGIN
 
 
+def _small(contrast: ArmContrast) -> bool:
+    return abs(_on_sd(contrast.change.mean, contrast.sd)) < TRIVIAL
+
+
 def _trivial(arm: Estimate, sd: float) -> bool:
     """Whether the whole 90 % interval of a disparity is trivial."""
     return max(abs(_on_sd(end, sd)) for end in _interval(arm)) < TRIVIAL
@@ -423,11 +434,14 @@ def _conclude(judged: Sequence[_Judged], detail: Sequence[_Judged]) -> tuple[Ver
         return *verdict_by(decider), decider
     unusable = [pair for pair in pairs if pair.reason is not None and pair.reason.unusable]
     smaller = [one.pair for one in judged if one.became == "smaller"]
-    loose = [one.pair for one in judged if one.became == "open" and not one.bounded]
-    if unusable or loose or not smaller:
-        # The pair with most to reduce: the one that a reader asks about first.
-        decider = max(unusable or loose or pairs, key=_in_control)
+    # Of several the pair with most to reduce: the one that a reader asks about first.
+    if unusable or not smaller:
+        decider = max(unusable or pairs, key=_in_control)
         return Verdict.INCONCLUSIVE, decider.reason or Reason.PRECISION, decider
+    loose = [one.pair for one in judged if one.became == "open" and not one.bounded]
+    # A class may shrink as a whole while one pair of its groups grows; the correction over pairs would hide it.
+    if loose := loose or [one.pair for one in detail if one.grown]:
+        return Verdict.INCONCLUSIVE, Reason.PRECISION, max(loose, key=_in_control)
     return Verdict.PASS, None, min(smaller, key=lambda pair: (pair.corrected_p_value, -abs(pair.effect)))
 
 
@@ -510,6 +524,8 @@ def _sentence(verdict: Verdict, pair: PairResult | None, judged: Sequence[_Judge
         where = "" if len(judged) == 1 else f" between any two of {len(data.labels)} groups"
         return f"INCONCLUSIVE: there is no {what} to reduce{where} in {rule.control}: {gap} ({sure})."
     needs = f"; it would take {pair.needs}" if pair.needs else ""
+    if pair.alarm_only:
+        return f"INCONCLUSIVE: by itself the {what} grows here, although it shrinks as a whole: {gap} ({sure})."
     if any(one.became == "smaller" for one in judged):
         return (
             f"INCONCLUSIVE: {gap}; it cannot be told that this {what} has not grown by more than half a standard "
