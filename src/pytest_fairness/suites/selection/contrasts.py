@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 Contrast = tuple[str, str, str]
 """The treated arm, the control, and what the difference between them isolates."""
+_UNITS = {"cluster": "name pair", "block": "context"}
 
 
 def contrasts_of(
@@ -90,7 +91,7 @@ def _pair(pair: PairResult) -> ContrastPair:
         reduction_high=-change.low if up else change.high,
         corrected_p_value=pair.corrected_p_value,
         units=int(_of(s["units"])),
-        unit=str(s["unit"]),
+        unit=_UNITS[str(s["unit"])],
         verdict=pair.verdict,
         reason=pair.reason,
     )
