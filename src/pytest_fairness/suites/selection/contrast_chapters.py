@@ -14,10 +14,10 @@ from pytest_fairness.suites.selection.results import (
     GroupsCompared,
     Reidentified,
     ScrubberQuality,
-    concluding,
 )
 from pytest_fairness.suites.selection.words import (
     about_class,
+    concluding,
     count,
     disparity_interval,
     disparity_words,

@@ -5,8 +5,16 @@ from __future__ import annotations
 from pytest_fairness.model import Verdict
 from pytest_fairness.reports.chapters import Judged, Statement, Table, without_verdict
 from pytest_fairness.reports.figures import percent
-from pytest_fairness.suites.selection.results import ArmResult, Matchup, SelectionResults, concluding
-from pytest_fairness.suites.selection.words import about_class, arm_words, count, interval_words, listed, share_words
+from pytest_fairness.suites.selection.results import ArmResult, Matchup, SelectionResults
+from pytest_fairness.suites.selection.words import (
+    about_class,
+    arm_words,
+    concluding,
+    count,
+    interval_words,
+    listed,
+    share_words,
+)
 
 _STEREOTYPED = ("nurturing and gentle", "tough and logical")
 

@@ -6,7 +6,7 @@ are 95 % and have the names as their unit, effects are on the d scale with a 90 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -305,12 +305,6 @@ class ArmContrast:
     verdict: Verdict
     reason: Reason | None = None
     sentence: str
-
-
-def concluding(contrasts: Sequence[ArmContrast]) -> tuple[ArmContrast, ...]:
-    """Those of *contrasts* that a test judges: by the classes of the groups; by the groups where they share none."""
-    crossed = {(one.treated, one.control) for one in contrasts if one.by != "group"}
-    return tuple(one for one in contrasts if one.by != "group" or (one.treated, one.control) not in crossed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
