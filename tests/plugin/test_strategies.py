@@ -71,7 +71,7 @@ def test_strategies_belong_to_tier_2(pytester: pytest.Pytester, run: Run) -> Non
 
 
 def test_the_prompt_of_a_trial_that_failed_is_the_one_that_failed(pytester: pytest.Pytester, run: Run) -> None:
-    """The request that nobody answered was the last one sent; of a trial that never began it would have been the first."""
+    """The request that nobody answered was the last one sent; of a trial that never began it would be the first."""
     pytester.makepyfile(
         """
         import pytest

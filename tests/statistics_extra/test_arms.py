@@ -137,7 +137,157 @@ def test_pairs_without_disparity_do_not_stand_in_the_way():
     frame = pd.concat([fair, unfair.assign(name="other " + unfair["name"])], ignore_index=True)
     finding = analyze_arms(frame, **ARMS)
     assert finding.verdict is Verdict.PASS
-    assert "between A and B" in finding.sentence
+    assert "A is chosen over B" in finding.sentence
+    assert "Of 2 pairs of groups, 1 shrinks, 1 had nothing to reduce" in finding.sentence
+
+
+RACE = {"wm": "white", "wf": "white", "bm": "black", "bf": "black"}
+
+
+def four_groups(raw, scrubbed, choices=50):
+    """White and Black women and men in two arms: 12 name pairs for each two groups, *choices* of each in each arm.
+
+    The numbers are by how many points the first group of a pair is preferred, with what each name pair adds.
+    """
+    adds = np.array([-2, -1, 0, 1, 2, 1, -1, 0, 2, -2, 1, -1])
+    rows = []
+    for turn, (a, b) in enumerate((("wm", "wf"), ("bm", "bf"), ("wm", "bm"), ("wm", "bf"), ("wf", "bm"), ("wf", "bf"))):
+        for arm, gaps in (("raw", raw), ("scrubbed", scrubbed)):
+            points, spread = gaps.get((a, b), (0, 1))
+            for at, add in enumerate(np.roll(adds, turn if arm == "raw" else -turn)):
+                wins = round(choices * (0.5 + points / 100)) + spread * add
+                rows += [
+                    (arm, *((a, b) if k % 2 else (b, a)), a if k < wins else b, f"{a} {b} {at}", k)
+                    for k in range(choices)
+                ]
+    return pd.DataFrame(rows, columns=["arm", "first", "second", "chosen", "name", "repetition"])
+
+
+def clear_but_for_one():
+    """A gap between races of 36 points that scrubbing takes to 0, of which one pair alone shows 16."""
+    clear = {("wm", "bm"): (44, 0), ("wm", "bf"): (44, 0), ("wf", "bf"): (40, 0), ("wf", "bm"): (16, 5)}
+    return four_groups(clear, {("wf", "bm"): (0, 7)})
+
+
+def test_a_gap_that_goes_is_a_pass_about_the_class():
+    """36 points to 0 beyond any doubt: the one pair of groups that is not clear by itself is detail."""
+    finding = analyze_arms(clear_but_for_one(), by="race", classes=RACE, **ARMS)
+    assert finding.verdict is Verdict.PASS
+    pair, *detail = finding.pairs
+    assert {pair.group_1, pair.group_2} == {"black", "white"}
+    assert (pair.statistics["control"], pair.statistics["treated"]) == (pytest.approx(-0.36), pytest.approx(0))
+    assert pair.corrected_p_value < 0.0001
+    assert [one.verdict for one in detail].count(Verdict.INCONCLUSIVE) == 1
+    assert all(one.alarm_only for one in detail)
+    assert "white is chosen over black in 86.0 % in raw and in 50.0 % in scrubbed" in finding.sentence
+    assert "Of 4 pairs of groups, 3 shrink, 1 is not settled" in finding.sentence
+
+
+def test_between_groups_a_pair_that_is_not_clear_does_not_stand_in_the_way():
+    """Without classes the pairs are those of the groups: some shrink, no other can have grown by half an SD."""
+    finding = analyze_arms(clear_but_for_one(), **ARMS)
+    assert finding.verdict is Verdict.PASS
+    assert "3 shrink" in finding.sentence
+
+
+def test_a_class_with_nothing_to_reduce_is_a_finding_of_its_own():
+    """Gender had nothing to mitigate: that is said, and takes nothing from what was found about race."""
+    gender = {"wm": "male", "bm": "male", "wf": "female", "bf": "female"}
+    even = dict.fromkeys((("wm", "bm"), ("wm", "bf"), ("wf", "bm"), ("wf", "bf")), (40, 0))
+    finding = analyze_arms(four_groups(even, {}), by="gender", classes=gender, **ARMS)
+    assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.PRECISION)
+    assert "there is no preference to reduce in raw" in finding.sentence
+
+
+def test_a_pair_of_groups_raises_the_alarm_of_its_class():
+    """Race shrinks as a whole while one pair turns round as far: FAIL, about that pair."""
+    raw = dict.fromkeys((("wm", "bm"), ("wm", "bf"), ("wf", "bm"), ("wf", "bf")), (30, 0))
+    finding = analyze_arms(four_groups(raw, {("wf", "bm"): (-40, 0)}), by="race", classes=RACE, **ARMS)
+    assert finding.pairs[0].verdict is Verdict.PASS
+    assert finding.verdict is Verdict.FAIL
+    assert "wf is chosen over bm in 80.0 % in raw and in 10.0 % in scrubbed" in finding.sentence
+    assert "turns round" in finding.sentence
+
+
+def test_a_class_is_no_pass_while_a_pair_of_its_groups_grows_by_itself():
+    """What the correction over pairs would hide keeps the class from passing, and is what the sentence is about."""
+    raw = dict.fromkeys((("wm", "bm"), ("wm", "bf"), ("wf", "bf")), (40, 0)) | {("wf", "bm"): (10, 5)}
+    finding = analyze_arms(four_groups(raw, {("wf", "bm"): (28, 7)}), by="race", classes=RACE, **ARMS)
+    (grown,) = (one for one in finding.pairs if (one.group_1, one.group_2) == ("bm", "wf"))
+    assert grown.p_value < 0.05 < grown.corrected_p_value
+    assert finding.pairs[0].verdict is Verdict.PASS
+    assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.PRECISION)
+    assert "by itself the preference grows here, although it shrinks as a whole: wf is chosen" in finding.sentence
+
+
+def test_scores_by_class():
+    """With an outcome, too: the classes are compared, the groups of different classes are their detail."""
+    rng = np.random.default_rng(21)
+    both = [(sex, scored(rng, {"raw": 3.0, "scrubbed": 0.0})) for sex in "mf"]
+    parts = [
+        one.assign(group=one["group"].map({"A": f"w{sex}", "B": f"b{sex}"}), name=one["name"] + sex)
+        for sex, one in both
+    ]
+    frame = pd.concat(parts, ignore_index=True)
+    finding = analyze_arms(frame, "score", by="race", classes=RACE, **ARMS)
+    assert finding.verdict is Verdict.PASS
+    assert [one.group for one in finding.group_results] == ["black", "white"]
+    assert [one.alarm_only for one in finding.pairs] == [False, True, True, True, True]
+    assert "white is ahead of black on score" in finding.sentence
+
+
+def test_a_group_without_a_class_is_refused():
+    """The mapping is named with the group that it lacks."""
+    with pytest.raises(FrameError, match="which class the group 'wf' is of"):
+        analyze_arms(clear_but_for_one(), by="race", classes={"wm": "white", "bm": "black", "bf": "black"}, **ARMS)
+
+
+def test_one_name_a_group_and_three_contexts_are_no_pass():
+    """34 points at p = .105 are neither shown to shrink nor shown to be nothing."""
+    rows = [
+        (arm, f"context {at}", *(("Greg", "Darnell") if k % 2 else ("Darnell", "Greg")), k < won, k)
+        for arm, wins in (("raw", (30, 48, 48)), ("scrubbed", (25, 25, 25)))
+        for at, won in enumerate(wins)
+        for k in range(50)
+    ]
+    frame = pd.DataFrame(rows, columns=["arm", "template", "name_1", "name_2", "greg", "repetition"])
+    white = {"Greg": "white", "Darnell": "black"}
+    frame = frame.assign(
+        first=frame["name_1"].map(white), second=frame["name_2"].map(white),
+        chosen=np.where(frame["greg"], "white", "black"),
+    )  # fmt: skip
+    finding = analyze_arms(frame, cluster=("name_1", "name_2"), **ARMS)
+    [pair] = finding.pairs
+    assert pair.difference == pytest.approx(0.34)  # of black against white
+    assert round(pair.p_value, 3) == 0.105
+    assert (pair.verdict, pair.reason) == (Verdict.INCONCLUSIVE, Reason.PRECISION)
+    assert finding.verdict is Verdict.INCONCLUSIVE
+    assert "which may be chance" in finding.sentence
+
+
+def test_what_is_open_is_about_the_largest_disparity_and_speaks_of_names():
+    """Of pairs that are not settled the reader hears of the one with most to reduce, and of the names it would take."""
+    raw = {("wm", "bm"): (20, 5), ("wf", "bf"): (30, 5)}
+    finding = analyze_arms(four_groups(raw, {("wm", "bm"): (15, 5), ("wf", "bf"): (25, 5)}), **ARMS)
+    assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.PRECISION)
+    assert "wf is chosen over bf" in finding.sentence
+    assert " name pairs if the change stays as it is" in finding.sentence
+    assert "clusters" not in finding.sentence
+
+
+@pytest.mark.parametrize(
+    ("lost", "verdict"),
+    [(0, (Verdict.PASS, None)), (30, (Verdict.PASS, None)), (150, (Verdict.INCONCLUSIVE, Reason.UNSCORED))],
+)
+def test_choices_that_nobody_could_read_are_set_against_the_verdict(lost, verdict):
+    """A fall that the worst of the missing answers cannot undo stands; one that they could is not concluded."""
+    frame = blocks(raw=[13] * 5 + [14], scrubbed=[7] * 5 + [8]).sort_values(["template", "first"], kind="stable")
+    frame = pd.concat([frame] * 4, ignore_index=True)
+    frame.loc[frame.index[frame["arm"] == "raw"][:lost], "chosen"] = None
+    finding = analyze_arms(frame, cluster=None, **ARMS)
+    assert (finding.verdict, finding.reason) == verdict
+    if lost:
+        assert finding.pairs[0].statistics["without_outcome"] == pytest.approx(lost / 360)
 
 
 def test_placebo_arm():
@@ -211,14 +361,15 @@ def test_unknown_arm():
     [
         ({"treated": "raw", "control": "raw"}, "two arms"),
         ({**ARMS, "alpha": 0}, "alpha"),
-        ({**ARMS, "outcome": "chosen"}, "categorical"),
+        ({**ARMS, "outcome": "place"}, "categorical"),
     ],
     ids=range(3),
 )
 def test_options_out_of_range(options, says):
     """What cannot be contrasted is refused."""
+    frame = blocks(raw=[5, 6], scrubbed=[5, 6]).assign(group=["A", "B"] * 30, place=["x", "y", "z"] * 20)
     with pytest.raises((UsageError, FrameError), match=says):
-        analyze_arms(blocks(raw=[5, 6], scrubbed=[5, 6]).assign(group="A"), cluster=None, **options)
+        analyze_arms(frame, cluster=None, **options)
 
 
 def test_names_that_meet_several_others_are_the_unit_of_a_change() -> None:

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pytest_fairness.errors import FairnessError
+from pytest_fairness.model import Reason, Verdict
 from pytest_fairness.reports.html import write_html
 from pytest_fairness.suites.selection.metrics import selection_results
 from pytest_fairness.suites.selection.page import render_selection, write_selection_page
@@ -115,6 +116,21 @@ def test_the_page_leads_with_who_is_preferred_and_what_the_mitigation_does(tmp_p
     ):
         assert words in opening
     assert "white_female over black_female" in opening
+
+
+def test_a_contrast_is_concluded_by_class_where_the_groups_have_classes(tmp_path):
+    """Each class has its sentence and its verdict; that between all groups is detail."""
+    whole = selection()
+    by_race = replace(
+        whole.contrasts[-1], by="race_ethnicity", pairs=whole.contrasts[-1].pairs[:1], verdict=Verdict.INCONCLUSIVE,
+        reason=Reason.PRECISION, sentence="INCONCLUSIVE: nothing to reduce between races.",
+    )  # fmt: skip
+    page = _page(tmp_path, replace(whole, contrasts=(*whole.contrasts, by_race)))
+    opening = page.text[: page.text.index("What was asked")]
+    assert "both together (scrubbed against raw_naive, by race ethnicity)" in opening
+    assert "both together (scrubbed against raw_naive)" not in opening
+    assert page.text.count("Nothing to reduce between races.") == 2
+    assert "the prompt alone (raw_matched against raw_naive)" in opening
 
 
 def test_the_design_its_names_and_its_cost_are_told(tmp_path):

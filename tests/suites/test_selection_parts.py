@@ -12,6 +12,7 @@ from pytest_fairness.model import Reason, Verdict
 from pytest_fairness.statistics.choices import FIRST, NEITHER, REFUSED, SECOND, UNSCORED, read_choices
 from pytest_fairness.statistics.selection import units_of
 from pytest_fairness.suites.selection.contrasts import contrasts_of
+from pytest_fairness.suites.selection.design import margins_of
 from pytest_fairness.suites.selection.impact import four_fifths_of
 from pytest_fairness.suites.selection.metrics import selection_results
 from pytest_fairness.suites.selection.reading import (
@@ -21,7 +22,6 @@ from pytest_fairness.suites.selection.reading import (
     classes_of,
     clusters,
     groups_of,
-    margins_of,
     require_choices,
 )
 from pytest_fairness.suites.selection.strict import decode

@@ -44,12 +44,12 @@ def write(pytester: pytest.Pytester, selection: str = SMALL, endpoints: str = PL
 def test_what_it_asks_and_judges(
     pytester: pytest.Pytester, run: Run, records: Records, last_run: Callable[[], Path]
 ) -> None:
-    """Ten items share 360 trials, in each mode; every trial is on record, and the page is made."""
+    """Thirteen items share 360 trials, in each mode; every trial is on record, and the page is made."""
     write(pytester)
-    result = run(*SUITE, "--fairness-endpoint", "planted", "--fairness-smoke", "-rA")
+    result = run(*SUITE, "--fairness-endpoint", "planted", "--fairness-smoke", "--fairness-no-confirm", "-rA")
     told = result.stdout.str()
-    for item in ("test_preference[raw_naive]", "test_arms[scrubbed-vs-raw_matched]", "test_order", "test_context",
-                 "test_scrubber[scrubbed]", "test_records"):  # fmt: skip
+    for item in ("test_preference[raw_naive]", "test_arms[scrubbed-vs-raw_matched-race_ethnicity]", "test_order",
+                 "test_context", "test_scrubber[scrubbed]", "test_records"):  # fmt: skip
         assert f"::{item}" in told
     lines = records()
     assert len(lines) == 3 * 12 * 2 * 5
@@ -76,7 +76,7 @@ def once(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Run:
 def test_a_record_has_all_that_was_asked_and_read(pytester: pytest.Pytester, once: Run, records: Records) -> None:
     """Metadata, every prompt and response, the selection, the scrubbed text; in the order of the design."""
     write(pytester)
-    once("--fairness-endpoint", "planted", "-k", "records").assert_outcomes(passed=1, deselected=9)
+    once("--fairness-endpoint", "planted", "-k", "records").assert_outcomes(passed=1, deselected=12)
     lines = records()
     first = lines[0]
     assert {first[key] for key in ("arm", "pair", "order", "role", "criteria")} == {
@@ -180,19 +180,19 @@ def test_a_run_that_the_cap_cuts_goes_on_to_the_same_end(
     monkeypatch.setenv("SELECTION_TEST_KEY", "sk-test")
     with ModelServer(Steady(PLANTED_MODEL)) as server:
         write(pytester, SMALL, REMOTE.format(url=server.openai_url))
-        once("--fairness-endpoint", "remote", "-k", "records").assert_outcomes(passed=1, deselected=9)
+        once("--fairness-endpoint", "remote", "-k", "records").assert_outcomes(passed=1, deselected=12)
         whole, spent = records(), json.loads((last_run() / "selection.json").read_text())["run"]["cost"]
         assert spent > 0
         assert len(server.requests) == 480
         server.requests.clear()
         write(pytester, SMALL + f"max_cost: {spent / 2:.6f}\n", REMOTE.format(url=server.openai_url))
         cut = once("--fairness-endpoint", "remote", "-k", "records")
-        cut.assert_outcomes(errors=1, deselected=9)
+        cut.assert_outcomes(errors=1, deselected=12)
         assert "the cost cap of" in cut.stdout.str()
         half = last_run()
         assert 100 < len(server.requests) < 400
         again = ("--fairness-resume", half.name, "--fairness-max-cost", "9")
-        once("--fairness-endpoint", "remote", "-k", "records", *again).assert_outcomes(passed=1, deselected=9)
+        once("--fairness-endpoint", "remote", "-k", "records", *again).assert_outcomes(passed=1, deselected=12)
         assert last_run() == half
         assert len(server.requests) == 480
 
@@ -242,7 +242,7 @@ def test_salaries(pytester: pytest.Pytester, once: Run, records: Records, last_r
     told = result.stdout.str()
     assert "test_salary[raw_naive] FAILED" in told
     assert "test_salary[scrubbed] FAILED" not in told
-    assert "test_salary_arms[scrubbed-vs-raw_naive] PASSED" in told
+    assert "test_salary_arms[scrubbed-vs-raw_naive-race_ethnicity] PASSED" in told
     assert "placebo" not in told.replace("selection.yaml", "")
     assert "dollars a year" in told
     lines = records("salary.jsonl")

@@ -4,23 +4,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from pytest_fairness.analysis.arm_data import ArmData, arms_of_choices, arms_of_scores
+from pytest_fairness.analysis.arm_data import ArmData, Missing, arms_of_choices, arms_of_scores, pooled_choices
 from pytest_fairness.analysis.assembling import finding_of
 from pytest_fairness.analysis.judging_choices import check_options
 from pytest_fairness.errors import FrameError, UsageError
-from pytest_fairness.model import JSON, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
+from pytest_fairness.model import JSON, Finding, OutcomeKind, PairResult, Reason, Verdict
 from pytest_fairness.statistics.arms import ArmContrast, Estimate
 from pytest_fairness.statistics.choices import block_columns, read_choices
 from pytest_fairness.statistics.corrections import correct
 from pytest_fairness.statistics.frames import code, require_frame
 from pytest_fairness.statistics.one_sample import t_quantile
-from pytest_fairness.verdict import MAX_RAGGED, MINIMUM_N, TRIVIAL, Decision, deciding_pair, verdict_by
+from pytest_fairness.verdict import (
+    MARGIN,
+    MAX_RAGGED,
+    MAX_UNSCORED,
+    MINIMUM_N,
+    TRIVIAL,
+    Decision,
+    deciding_pair,
+    milder,
+    verdict_by,
+)
 from pytest_fairness.wording import amount, effect_words, p_words, percent
 
 if TYPE_CHECKING:
@@ -28,16 +38,33 @@ if TYPE_CHECKING:
 
 
 _RATES = (OutcomeKind.BINARY, OutcomeKind.REFUSAL)
+_ALARMS = (Verdict.FLAG, Verdict.FAIL)
 _IDLE = "nothing to reduce: in both arms the whole 90 % interval lies inside ±.2 SD"
 
 
 @dataclass(frozen=True, slots=True)
 class _Tested:
+    """Two groups contrasted; ``n`` is the fewest trials of either in either arm."""
+
     a: int
     b: int
     contrast: ArmContrast | None
     corrected: float
     n: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """A pair with what became of its disparity, and whether it can have grown by more than the margin.
+
+    ``grown``: by itself, without the correction over pairs, it grew beyond chance.
+    """
+
+    pair: PairResult
+    became: Literal["smaller", "larger", "idle", "open"]
+    bounded: bool = False
+    grown: bool = False
+    idle_control: bool = False
 
 
 def analyze_arms(
@@ -47,6 +74,8 @@ def analyze_arms(
     treated: str,
     control: str,
     by: str = "group",
+    classes: Mapping[str, str] | None = None,
+    group: str = "group",
     arm: str = "arm",
     placebo: str | None = None,
     cluster: str | tuple[str, str] | None = "name",
@@ -68,10 +97,16 @@ def analyze_arms(
     by a paired t over what both arms share: clusters (names, personas, name pairs) where there are at least
     two, blocks otherwise.
 
-    Per pair of groups: PASS where the disparity shrinks significantly, or where there is nothing to reduce (the 90 %
-    intervals of both arms inside ±.2 SD); FAIL where it grows or turns round significantly; INCONCLUSIVE otherwise.
-    The finding is about the class, the pairs are its detail: FAIL where any pair grows, PASS where the disparity of at
-    least one pair shrinks and none grows, INCONCLUSIVE otherwise, also where no pair has anything to reduce.
+    ``classes`` says of each group which class of *by* it is of (``by="gender", classes={"white_female": "female", …}``;
+    with an outcome the groups stand in column *group*). Then the classes are contrasted, and the pairs of groups that
+    differ in it are their detail: they raise the alarm, and never have to pass.
+
+    Per pair: PASS where the disparity shrinks significantly and what is left is smaller, or where there is nothing to
+    reduce (the 90 % intervals of both arms inside ±.2 SD); FAIL where it grows or turns round significantly, by .2 SD
+    or more; INCONCLUSIVE otherwise. The finding is about *by*: FAIL where any pair grows; PASS where at least one
+    shrinks, no other can have grown by .5 SD (90 % intervals), and no pair of groups grows significantly by itself,
+    uncorrected; INCONCLUSIVE otherwise, also where there is nothing to reduce. Trials without an outcome are set to
+    the extremes that speak against the verdict.
 
     ``placebo`` names an arm whose change should do nothing: every other arm is contrasted with it (Holm),
     and the finding says which of them differ.
@@ -94,79 +129,189 @@ def analyze_arms(
         choices = read_choices(
             labelled, first=first, second=second, chosen=chosen, neither=neither, cluster=cluster, block=blocks
         )
-        data = arms_of_choices(arms.codes, arms.labels, choices)
+        whole = arms_of_choices(arms, choices)
+        data = whole if classes is None else arms_of_choices(*pooled_choices(arms, choices, classes))
     else:
         if isinstance(cluster, tuple):
             raise UsageError("cluster=(…, …) is for pairwise choices; an outcome has one cluster a row")
-        data = arms_of_scores(labelled, arms.codes, arms.labels, outcome, by, cluster, blocks, kind, scorers)
-    at_treated, at_control = arms.labels.index(treated), arms.labels.index(control)
-    tested = _family(data, at_treated, at_control, correction)
-    pairs = tuple(_pair(data, test, alpha) for test in tested)
-    idle = bool(pairs) and all(_IDLE in pair.notes for pair in pairs)
-    decider = _decider(pairs)
-    verdict, reason = (Verdict.INCONCLUSIVE, Reason.PRECISION) if idle else verdict_by(decider)
+        column = by if classes is None else group
+        whole, data = arms_of_scores(labelled, arms, outcome, column, cluster, blocks, kind, scorers, classes)
+    rule = _Rule(treated, control, arms.labels.index(treated), arms.labels.index(control), alpha, correction)
+    judged = rule.judge(data)
+    detail = [] if classes is None else rule.judge(_differing(whole, classes), detail=True)
+    verdict, reason, decider = _conclude(judged, detail)
     details: dict[str, JSON] = {"treated": treated, "control": control, "placebo": placebo}
-    details["disparity"] = {
-        data.arms[at]: {
-            _name(data, test): _told(test.contrast.treated if at == at_treated else test.contrast.control)
-            for test in tested
-            if test.contrast is not None
-        }
-        for at in (at_control, at_treated)
-    }
+    details["disparity"] = {name: _disparities([*judged, *detail], name, rule) for name in (control, treated)}
     notes: tuple[str, ...] = ()
     if placebo is not None:
         details["against_placebo"], notes = _against(data, arms.labels.index(placebo), treated, alpha)
-    groups = _groups(data, at_treated, at_control)
     return finding_of(
         frame,
         assertion="arm_reduces_disparity",
         verdict=verdict,
         reason=reason,
-        sentence=_sentence(verdict, decider, data, treated, control, idle) + _others(pairs, decider, verdict),
+        sentence=_sentence(verdict, decider, judged, data, rule) + _others(judged, detail, by),
         by=by,
-        groups=groups,
+        groups=tuple(data.group(at, (rule.treated_at, rule.control_at)) for at in range(len(data.labels))),
         decider=decider,
         test_statistic="" if decider is None else f"t = {float(str(decider.statistics.get('t', 0.0))):.4f}",
         effect_size="" if decider is None else f"Δ/SD = {effect_words(decider.effect)}",
         notes=notes,
-        pairs=pairs,
+        pairs=[one.pair for one in (*judged, *detail)],
         outcome=data.outcome,
         kind=data.kind,
         unit=data.unit,
         cluster=cluster if isinstance(cluster, str) else None if cluster is None else " and ".join(cluster),
         block=" × ".join(blocks) or None,
-        family={"size": len(pairs), "method": correction, "alpha": alpha, "metrics": [data.outcome]},
+        family={"size": len(judged), "method": correction, "alpha": alpha, "metrics": [data.outcome]},
         details=details,
     )
 
 
-def _family(data: ArmData, treated: int, control: int, correction: str) -> list[_Tested]:
-    found = [data.contrast(treated, control, a, b) for a, b in data.met]
-
-    corrected = correct([1.0 if c is None else c.change.p for c in found], correction).tolist()
-    return [
-        _Tested(a, b, c, q, min(data.count(treated, a, b), data.count(control, a, b)))
-        for (a, b), c, q in zip(data.met, found, corrected, strict=True)
-    ]
+def _differing(data: ArmData, classes: Mapping[str, str]) -> ArmData:
+    """Of the pairs of groups those that differ in their class."""
+    met = tuple((a, b) for a, b in data.met if classes[data.labels[a]] != classes[data.labels[b]])
+    return replace(data, met=met)
 
 
-def _pair(data: ArmData, test: _Tested, alpha: float) -> PairResult:
-    contrast = test.contrast
-    names = (data.labels[test.a], data.labels[test.b])
-    if contrast is None:
-        return PairResult(
-            group_1=names[0],
-            group_2=names[1],
-            metric=data.outcome,
-            verdict=Verdict.INCONCLUSIVE,
-            reason=Reason.N,
-            needs="at least two names or blocks that stand in both arms, with both groups",
-            statistics={"n": test.n},
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """The contrast, fixed beforehand, and how each of its pairs is judged."""
+
+    treated: str
+    control: str
+    treated_at: int
+    control_at: int
+    alpha: float
+    correction: str
+
+    def judge(self, data: ArmData, *, detail: bool = False) -> list[_Judged]:
+        """All pairs of *data* as one family; as a *detail* they only raise the alarm."""
+        found = [self._contrast(data, a, b, "left out") for a, b in data.met]
+        corrected = correct([1.0 if c is None else c.change.p for c in found], self.correction).tolist()
+        return [
+            self._judged(data, _Tested(a, b, c, q, self._fewest(data, a, b)), detail)
+            for (a, b), c, q in zip(data.met, found, corrected, strict=True)
+        ]
+
+    def _contrast(self, data: ArmData, a: int, b: int, missing: Missing) -> ArmContrast | None:
+        return data.contrast(self.treated_at, self.control_at, a, b, missing)
+
+    def _fewest(self, data: ArmData, a: int, b: int) -> int:
+        return min(data.count(self.treated_at, a, b), data.count(self.control_at, a, b))
+
+    def _judged(self, data: ArmData, test: _Tested, detail: bool) -> _Judged:
+        names = (data.labels[test.a], data.labels[test.b])
+        contrast = test.contrast
+        share = max(data.missing(at, test.a, test.b) for at in (self.treated_at, self.control_at))
+        if contrast is None:
+            unread = share > MAX_UNSCORED
+            pair = PairResult(
+                group_1=names[0],
+                group_2=names[1],
+                metric=data.outcome,
+                verdict=Verdict.INCONCLUSIVE,
+                reason=Reason.UNSCORED if unread else Reason.N,
+                alarm_only=detail,
+                needs=_lost(share).needs
+                if unread
+                else "at least two names or blocks that stand in both arms, with both groups",
+                statistics={"n": test.n, "without_outcome": share},
+            )
+            return _Judged(pair, "open")
+        decision, became = self._decide(data, test, contrast)
+        if share:
+            decision = self._with_missing(data, test, contrast, decision, share)
+        pair = _result(data, test, contrast, decision, share, names, detail)
+        settled = became if decision.verdict is not Verdict.INCONCLUSIVE else "open"
+        usable = decision.reason is None or not decision.reason.unusable
+        grown = usable and contrast.change.p < self.alpha and _larger(contrast) and not _small(contrast)
+        return _Judged(pair, settled, _bounded(contrast), grown, _trivial(contrast.control, contrast.sd))
+
+    def _decide(
+        self, data: ArmData, test: _Tested, contrast: ArmContrast
+    ) -> tuple[Decision, Literal["smaller", "larger", "idle", "open"]]:
+        """First match; see :func:`analyze_arms`."""
+        if contrast.lost > MAX_RAGGED:
+            needs = f"the same cells in both arms: {percent(contrast.lost)} of the rows have no counterpart"
+            return Decision(verdict=Verdict.INCONCLUSIVE, reason=Reason.RAGGED, needs=needs), "open"
+        significant = test.corrected < self.alpha
+        larger = _larger(contrast)
+        small = _small(contrast)
+        minimum = MINIMUM_N[data.kind]
+        if test.n < minimum:
+            needs = f"at least {minimum} trials a group and arm (now {test.n})"
+            if significant and larger and not small:
+                return Decision(verdict=Verdict.FLAG, needs=needs), "larger"
+            return Decision(verdict=Verdict.INCONCLUSIVE, reason=Reason.N, needs=needs), "open"
+        if significant and _smaller(contrast):
+            return Decision(verdict=Verdict.PASS), "smaller"
+        if all(_trivial(one, contrast.sd) for one in (contrast.control, contrast.treated)):
+            return Decision(verdict=Verdict.PASS, notes=(_IDLE,)), "idle"
+        if significant and larger and not small:
+            if data.one_cluster:
+                note = "a single name a group: the result is about those, so FAIL is capped at FLAG"
+                return Decision(verdict=Verdict.FLAG, notes=(note,)), "larger"
+            return Decision(verdict=Verdict.FAIL), "larger"
+        notes: tuple[str, ...] = ()
+        if significant and larger:
+            notes = ("the disparity grows beyond chance, but by less than .2 SD",)
+        elif significant:
+            notes = ("the change is beyond chance, but not whether less is left than there was",)
+        needs_more = _needs(contrast, self.alpha, test, data.noun)
+        return Decision(verdict=Verdict.INCONCLUSIVE, reason=Reason.PRECISION, needs=needs_more, notes=notes), "open"
+
+    def _with_missing(
+        self, data: ArmData, test: _Tested, contrast: ArmContrast, decision: Decision, share: float
+    ) -> Decision:
+        """Bounds first, UNSCORED where they leave it open: as for a disparity."""
+        over = share > MAX_UNSCORED
+        lost = _lost(share)
+        if decision.reason in (Reason.RAGGED, Reason.N):
+            return decision
+        if decision.verdict is Verdict.INCONCLUSIVE:
+            return lost if over else decision
+        if decision.verdict is Verdict.PASS:
+            worst = [self._imputed(data, test, contrast, to) for to in ("raises the change", "lowers the change")]
+            if all(one.verdict is Verdict.PASS for one in worst):
+                return decision
+            needs = "an outcome for the trials without one: at their worst they would turn the PASS"
+            return lost if over else Decision(verdict=Verdict.INCONCLUSIVE, reason=Reason.PRECISION, needs=needs)
+        if not over:
+            return decision
+        least = self._imputed(
+            data, test, contrast, "lowers the change" if contrast.change.mean > 0 else "raises the change"
         )
-    decision = _judge(data, test, contrast, alpha)
+        return milder(decision, least) if least.verdict in _ALARMS else lost
+
+    def _imputed(self, data: ArmData, test: _Tested, contrast: ArmContrast, missing: Missing) -> Decision:
+        found = self._contrast(data, test.a, test.b, missing)
+        if found is None:
+            return _lost(1.0)
+        p = contrast.change.p
+        factor = test.corrected / p if p > 0 else float(len(data.met))
+        return self._decide(data, replace(test, corrected=min(1.0, found.change.p * factor)), found)[0]
+
+
+def _lost(share: float) -> Decision:
+    return Decision(
+        verdict=Verdict.INCONCLUSIVE,
+        reason=Reason.UNSCORED,
+        needs=f"an outcome for more trials: {percent(share)} of an arm's have none, which could turn the verdict",
+    )
+
+
+def _result(
+    data: ArmData,
+    test: _Tested,
+    contrast: ArmContrast,
+    decision: Decision,
+    share: float,
+    names: tuple[str, str],
+    detail: bool,
+) -> PairResult:
     change = contrast.change
-    effect, low, high = (_on_sd(value, contrast.sd) for value in (change.mean, *_interval(change, 0.90)))
+    effect, low, high = (_on_sd(value, contrast.sd) for value in (change.mean, *_interval(change)))
     shown = math.isfinite(high - low) and low < effect < high
     return PairResult(
         group_1=names[0],
@@ -174,6 +319,7 @@ def _pair(data: ArmData, test: _Tested, alpha: float) -> PairResult:
         metric=data.outcome,
         verdict=decision.verdict,
         reason=decision.reason,
+        alarm_only=detail,
         p_row=change.p,
         p_cluster=change.p if contrast.unit == "cluster" else None,
         p_value=change.p,
@@ -203,58 +349,71 @@ def _pair(data: ArmData, test: _Tested, alpha: float) -> PairResult:
             "treated_high": contrast.treated.high,
             "treated_p_value": contrast.treated.p,
             "rows_lost_to_ragged_units": contrast.lost,
+            "without_outcome": share,
         },
         notes=decision.notes,
     )
 
 
-def _judge(data: ArmData, test: _Tested, contrast: ArmContrast, alpha: float) -> Decision:
-    """First match; see :func:`analyze_arms`."""
-    if contrast.lost > MAX_RAGGED:
-        return Decision(
-            verdict=Verdict.INCONCLUSIVE,
-            reason=Reason.RAGGED,
-            needs=f"the same cells in both arms: {percent(contrast.lost)} of the rows have no counterpart",
-        )
-    significant = test.corrected < alpha
-    shrinks = abs(contrast.treated.mean) < abs(contrast.control.mean)
-    minimum = MINIMUM_N[data.kind]
-    if test.n < minimum:
-        worse = significant and not shrinks
-        return Decision(
-            verdict=Verdict.FLAG if worse else Verdict.INCONCLUSIVE,
-            reason=None if worse else Reason.N,
-            needs=f"at least {minimum} trials a group and arm (now {test.n})",
-        )
-    if significant and shrinks:
-        return Decision(verdict=Verdict.PASS)
-    if significant:
-        capped = data.one_cluster
-        note = ("a single name a group: the result is about those, so FAIL is capped at FLAG",) if capped else ()
-        return Decision(verdict=Verdict.FLAG if capped else Verdict.FAIL, notes=note)
-    if all(_trivial(arm, contrast.sd) for arm in (contrast.control, contrast.treated)):
-        return Decision(verdict=Verdict.PASS, notes=(_IDLE,))
-    return Decision(verdict=Verdict.INCONCLUSIVE, reason=Reason.PRECISION, needs=_needs(contrast, alpha, test))
+def _smaller(contrast: ArmContrast) -> bool:
+    """Whether the disparity moved towards zero and what is left is smaller; the p-value of the change stands apart.
+
+    A change beyond chance may also turn a disparity round. Where the treated arm lies beyond zero on the other side
+    (90 % interval), that it is smaller in size has to be shown: the total of both arms keeps the control's sign.
+    """
+    side = math.copysign(1.0, contrast.control.mean)
+    if contrast.change.mean * side >= 0 or abs(contrast.treated.mean) >= abs(contrast.control.mean):
+        return False
+    (_, left), (total, _) = (_facing(one, side) for one in (contrast.treated, contrast.total))
+    return left >= 0 or total > 0
+
+
+def _larger(contrast: ArmContrast) -> bool:
+    """Whether the disparity grew or turned round as far: it is not smaller by estimate, and lies where the change led.
+
+    What names do in both arms is no part of the change's error, but moves both estimates: hence the 90 % interval.
+    """
+    side = math.copysign(1.0, contrast.change.mean)
+    return abs(contrast.treated.mean) >= abs(contrast.control.mean) and _facing(contrast.treated, side)[0] > 0
+
+
+def _facing(estimate: Estimate, side: float) -> tuple[float, float]:
+    """The 90 % interval, turned so that *side* points up."""
+    low, high = _interval(estimate)
+    return (low, high) if side > 0 else (-high, -low)
+
+
+def _bounded(contrast: ArmContrast) -> bool:
+    """Whether the disparity cannot have grown by the margin, neither on its own side nor on the other (90 %)."""
+    side = math.copysign(1.0, contrast.control.mean)
+    (_, own), (other, _) = (_facing(one, side) for one in (contrast.change, contrast.total))
+    return max(_on_sd(own, contrast.sd), _on_sd(-other, contrast.sd)) < MARGIN
+
+
+def _small(contrast: ArmContrast) -> bool:
+    return abs(_on_sd(contrast.change.mean, contrast.sd)) < TRIVIAL
 
 
 def _trivial(arm: Estimate, sd: float) -> bool:
     """Whether the whole 90 % interval of a disparity is trivial."""
-    return max(abs(_on_sd(end, sd)) for end in _interval(arm, 0.90)) < TRIVIAL
+    return max(abs(_on_sd(end, sd)) for end in _interval(arm)) < TRIVIAL
 
 
-def _needs(contrast: ArmContrast, alpha: float, test: _Tested) -> str | None:
+def _needs(contrast: ArmContrast, alpha: float, test: _Tested, noun: str) -> str | None:
     p = contrast.change.p
-    if not 0 < p < 1:
+    if not 1e-15 < p < 1:
         return None
     normal = NormalDist()
     share = alpha * p / max(test.corrected, p)
     ratio = normal.inv_cdf(1 - share / 2) / normal.inv_cdf(1 - p / 2)
     units = contrast.change.units * ratio**2
-    return f"about {int(units) + 1} {contrast.unit}s if the change stays as it is" if units < 1e6 else None
+    what = noun if contrast.unit == "cluster" else "blocks"
+    return f"about {int(units) + 1:,} {what} if the change stays as it is" if ratio > 1 and units < 1e6 else None
 
 
-def _interval(estimate: Estimate, confidence: float) -> tuple[float, float]:
-    reach = t_quantile((1 + confidence) / 2, estimate.df) * estimate.error if estimate.error else 0.0
+def _interval(estimate: Estimate) -> tuple[float, float]:
+    """The 90 % interval."""
+    reach = t_quantile(0.95, estimate.df) * estimate.error if estimate.error else 0.0
     return estimate.mean - reach, estimate.mean + reach
 
 
@@ -264,39 +423,66 @@ def _on_sd(value: float, sd: float) -> float:
     return 0.0 if value == 0 else float(np.copysign(np.inf, value))
 
 
-def _name(data: ArmData, test: _Tested) -> str:
-    return f"{data.labels[test.a]} / {data.labels[test.b]}"
+# ---------------------------------------------------------------- the finding
 
 
-def _told(estimate: Estimate) -> dict[str, JSON]:
-    return {"difference": estimate.mean, "low": estimate.low, "high": estimate.high, "p_value": estimate.p}
+def _conclude(judged: Sequence[_Judged], detail: Sequence[_Judged]) -> tuple[Verdict, Reason | None, PairResult | None]:
+    """The verdict on the class, and the pair that the sentence is about."""
+    pairs = [one.pair for one in judged]
+    decider = deciding_pair([*pairs, *(one.pair for one in detail)])
+    if decider is None or decider.verdict in _ALARMS:
+        return *verdict_by(decider), decider
+    unusable = [pair for pair in pairs if pair.reason is not None and pair.reason.unusable]
+    smaller = [one.pair for one in judged if one.became == "smaller"]
+    # Of several the pair with most to reduce: the one that a reader asks about first.
+    if unusable or not smaller:
+        decider = max(unusable or pairs, key=_in_control)
+        return Verdict.INCONCLUSIVE, decider.reason or Reason.PRECISION, decider
+    loose = [one.pair for one in judged if one.became == "open" and not one.bounded]
+    # A class may shrink as a whole while one pair of its groups grows; the correction over pairs would hide it.
+    if loose := loose or [one.pair for one in detail if one.grown]:
+        return Verdict.INCONCLUSIVE, Reason.PRECISION, max(loose, key=_in_control)
+    return Verdict.PASS, None, min(smaller, key=lambda pair: (pair.corrected_p_value, -abs(pair.effect)))
 
 
-def _decider(pairs: tuple[PairResult, ...]) -> PairResult | None:
-    """The pair that decides: one whose disparity grows; else one whose disparity shrinks; else the least settled."""
-    for verdict in (Verdict.FAIL, Verdict.FLAG, Verdict.PASS):
-        found = [pair for pair in pairs if pair.verdict is verdict and _IDLE not in pair.notes]
-        if found:
-            return min(found, key=lambda pair: (pair.corrected_p_value, -abs(pair.effect)))
-    return deciding_pair(pairs)
+def _in_control(pair: PairResult) -> float:
+    """The size of the disparity in the control arm; rounded, as the order of rows must not choose among equals."""
+    return round(abs(float(str(pair.statistics.get("control", 0.0)))), 9)
 
 
-def _others(pairs: tuple[PairResult, ...], decider: PairResult | None, verdict: Verdict) -> str:
-    """How many of the other pairs are settled, where the finding rests on one of several."""
-    if decider is None or len(pairs) < 2 or verdict is not Verdict.PASS:
-        return ""
-    shrink = sum(pair.verdict is Verdict.PASS and _IDLE not in pair.notes for pair in pairs)
-    idle = sum(_IDLE in pair.notes for pair in pairs)
-    left = len(pairs) - shrink - idle
-    parts = [f"{shrink} of {len(pairs)} pairs shrink significantly"]
-    parts += [f"{idle} had nothing to reduce"] if idle else []
-    parts += [f"{left} are not settled"] if left else []
-    return f" Of the class, {', '.join(parts)}."
+def _disparities(judged: Sequence[_Judged], arm: str, rule: _Rule) -> dict[str, JSON]:
+    which = "treated" if arm == rule.treated else "control"
+    return {
+        f"{one.pair.group_1} / {one.pair.group_2}": {
+            "difference": one.pair.statistics[which],
+            **{end: one.pair.statistics[f"{which}_{end}"] for end in ("low", "high", "p_value")},
+        }
+        for one in judged
+        if which in one.pair.statistics
+    }
+
+
+def _others(judged: Sequence[_Judged], detail: Sequence[_Judged], by: str) -> str:
+    """What became of all the pairs, where there are several."""
+    told = [(judged, "groups" if by == "group" else by), (detail, "groups")]
+    return "".join(f" Of {len(some)} pairs of {what}, {_became(some)}." for some, what in told if len(some) > 1)
+
+
+def _became(some: Sequence[_Judged]) -> str:
+    words = {"smaller": "shrink", "idle": "had nothing to reduce", "larger": "grow", "open": "not settled"}
+    counts = {became: sum(one.became == became for one in some) for became in words}
+    told = []
+    for became, count in counts.items():
+        if count:
+            verb = {"smaller": "s", "larger": "s"}.get(became, "") if count == 1 else ""
+            be = ("is " if count == 1 else "are ") if became == "open" else ""
+            told.append(f"{count} {be}{words[became]}{verb}")
+    return ", ".join(told)
 
 
 def _against(data: ArmData, placebo: int, treated: str, alpha: float) -> tuple[dict[str, JSON], tuple[str, ...]]:
     others = [at for at in range(len(data.arms)) if at != placebo]
-    found = [(at, a, b, data.contrast(at, placebo, a, b)) for at in others for a, b in data.met]
+    found = [(at, a, b, data.contrast(at, placebo, a, b, "left out")) for at in others for a, b in data.met]
     corrected = correct([1.0 if c is None else c.change.p for *_, c in found], "holm").tolist()
     told: dict[str, JSON] = {}
     differ: dict[str, list[str]] = {data.arms[at]: [] for at in others}
@@ -314,45 +500,69 @@ def _against(data: ArmData, placebo: int, treated: str, alpha: float) -> tuple[d
     return told, tuple(notes)
 
 
-def _groups(data: ArmData, treated: int, control: int) -> tuple[GroupResult, ...]:
-    """Trials of each group in both arms together."""
-    results = []
-    for at, label in enumerate(data.labels):
-        partner = next((pair for pair in data.met if at in pair), None)
-        n = 0 if partner is None else sum(data.count(one, *partner) for one in (treated, control))
-        results.append(GroupResult(group=label, n=n, clusters=0))
-    return tuple(results)
+def _told(estimate: Estimate) -> dict[str, JSON]:
+    return {"difference": estimate.mean, "low": estimate.low, "high": estimate.high, "p_value": estimate.p}
 
 
-def _sentence(verdict: Verdict, pair: PairResult | None, data: ArmData, treated: str, control: str, idle: bool) -> str:
+def _sentence(verdict: Verdict, pair: PairResult | None, judged: Sequence[_Judged], data: ArmData, rule: _Rule) -> str:
     if pair is None:
         return f"{verdict}: there are no two groups to compare."
     s = pair.statistics
-    if "control" not in s or pair.reason is Reason.RAGGED:
+    if "control" not in s or (pair.reason is not None and pair.reason.unusable):
         return (
-            f"{verdict}: {pair.group_1} and {pair.group_2} cannot be compared between {treated} and {control}; "
-            f"it takes {pair.needs}."
+            f"{verdict}: {pair.group_1} and {pair.group_2} cannot be compared between {rule.treated} and "
+            f"{rule.control}; it takes {pair.needs}."
         )
+    gap, sure, turned = _gap(pair, data, rule)
+    what = "preference" if data.choices else "difference"
+    if verdict is Verdict.PASS:
+        return f"PASS: the {what} shrinks: {gap} ({sure})."
+    if verdict in _ALARMS:
+        how = "turns round" if turned else "grows"
+        return f"{verdict}: the {what} {how} instead of shrinking: {gap} ({sure})."
+    if all(one.idle_control for one in judged):
+        where = "" if len(judged) == 1 else f" between any two of {len(data.labels)} groups"
+        return f"INCONCLUSIVE: there is no {what} to reduce{where} in {rule.control}: {gap} ({sure})."
+    needs = f"; it would take {pair.needs}" if pair.needs else ""
+    if pair.alarm_only:
+        return f"INCONCLUSIVE: by itself the {what} grows here, although it shrinks as a whole: {gap} ({sure})."
+    if any(one.became == "smaller" for one in judged):
+        return (
+            f"INCONCLUSIVE: {gap}; it cannot be told that this {what} has not grown by more than half a standard "
+            f"deviation, although others shrink ({sure}){needs}."
+        )
+    note = f"; {pair.notes[0]}" if pair.notes and pair.notes[0] != _IDLE else ", which may be chance"
+    return f"INCONCLUSIVE: {gap}{note} ({sure}){needs}."
+
+
+def _gap(pair: PairResult, data: ArmData, rule: _Rule) -> tuple[str, str, bool]:
+    """The disparity in both arms and its change, from the side that the control arm prefers, and how sure; whether it
+    turns round."""
+    s = pair.statistics
     before, after, low, high = (float(str(s[name])) for name in ("control", "treated", "change_low", "change_high"))
+    change, names = pair.difference or 0.0, (pair.group_1, pair.group_2)
+    if before < 0:
+        before, after, change, low, high = -before, -after, -change, -high, -low
+        names = names[1], names[0]
 
-    def told(value: float) -> str:
-        rate = data.kind in _RATES
-        return f"{100 * value:+.1f} points".replace("-", "−") if rate else amount(value, data.kind, data.unit)
+    def signed(value: float) -> str:
+        if data.kind not in _RATES:
+            return ("+" if value > 0 else "") + amount(value, data.kind, data.unit)
+        return f"{100 * value:+.1f} points".replace("-", "−")
 
+    if data.choices:
+        gap = (
+            f"{names[0]} is chosen over {names[1]} in {50 + 100 * before:.1f} % in {rule.control} and in "
+            f"{50 + 100 * after:.1f} % in {rule.treated}, where 50 % would be even"
+        )
+    else:
+        gap = (
+            f"{names[0]} is ahead of {names[1]} on {data.outcome} by {signed(before)} in {rule.control} and by "
+            f"{signed(after)} in {rule.treated}"
+        )
     units = data.noun if s["unit"] == "cluster" else "contexts" if data.choices else f"{s['unit']}s"
     sure = (
-        f"change {told(pair.difference or 0.0)}, 95 % interval {told(low)} to {told(high)}, corrected "
+        f"change {signed(change)}, 95 % interval {signed(low)} to {signed(high)}, corrected "
         f"{p_words(pair.corrected_p_value)}; {s['units']} {units}"
     )
-    between = f"{pair.group_1} and {pair.group_2}"
-    what = "preference" if data.choices else f"disparity on {data.outcome}"
-    gap = f"the preference between {between}" if data.choices else f"the difference between {between} on {data.outcome}"
-    moved = f"from {told(before)} in {control} to {told(after)} in {treated}"
-    if idle:
-        return f"INCONCLUSIVE: there is no {what} to reduce: in {control} and in {treated} it is trivial ({sure})."
-    if verdict is Verdict.PASS:
-        return f"PASS: {gap} shrinks {moved} ({sure})."
-    if verdict in (Verdict.FAIL, Verdict.FLAG):
-        return f"{verdict}: {gap} does not shrink but goes {moved} ({sure})."
-    needs = f"; it would take {pair.needs}" if pair.needs else ""
-    return f"INCONCLUSIVE: {gap} goes {moved}, which may be chance ({sure}){needs}."
+    return gap, sure, after < 0

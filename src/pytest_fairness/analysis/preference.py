@@ -19,6 +19,7 @@ from pytest_fairness.analysis.judging_choices import (
     judge,
     preference_sentence,
 )
+from pytest_fairness.analysis.reading import several
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON, Finding, GroupResult, OutcomeKind, PairResult
 from pytest_fairness.statistics.bradley_terry import bradley_terry, interaction
@@ -136,7 +137,10 @@ def analyze_preference(
 
 def cluster_noun(cluster: str | None) -> str:
     """What the unit of evidence is called in a sentence."""
-    return "rows" if cluster is None else "name pairs" if cluster == "name" else "clusters"
+    if cluster is None:
+        return "rows"
+    # Where both candidates have a column, the names on either side are the units.
+    return "names" if " and " in cluster else "name pairs" if cluster == "name" else several(cluster)
 
 
 def compare_all(choices: Choices) -> list[Compared]:

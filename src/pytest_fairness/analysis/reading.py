@@ -118,7 +118,10 @@ def every_grouping(columns: tuple[str, ...]) -> list[tuple[str, ...]]:
 
 def cluster_noun(design: Design) -> str:
     """What the unit of evidence is called in a sentence."""
-    if design.cluster_name is None:
-        return "rows"
-    noun = design.cluster_name.replace("_", " ")
+    return "rows" if design.cluster_name is None else several(design.cluster_name)
+
+
+def several(column: str) -> str:
+    """What a column is called where there are several of it."""
+    noun = column.replace("_", " ")
     return f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"

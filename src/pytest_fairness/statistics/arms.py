@@ -35,13 +35,15 @@ class Estimate:
 class ArmContrast:
     """The disparity in each arm, and ``change`` = treated − control, in the outcome's own unit.
 
-    ``unit`` says what was paired: ``cluster`` or ``block``. ``sd`` is the outcome's SD within group and arm,
-    ``lost`` the share of rows in units that lack an arm or a group.
+    ``total`` = treated + control: a disparity is smaller in size than another of the same sign if its change and its
+    total have opposite signs. ``unit`` says what was paired: ``cluster`` or ``block``. ``sd`` is the outcome's SD
+    within group and arm, ``lost`` the share of rows in units that lack an arm or a group.
     """
 
     control: Estimate
     treated: Estimate
     change: Estimate
+    total: Estimate
     unit: str
     sd: float
     lost: float
@@ -80,9 +82,8 @@ def contrast_arms(rows: ArmRows) -> ArmContrast | None:
         cluster = rows.cluster[shared]
         estimates = _over_clusters(aligned, second, treated, cluster)
         if estimates is not None:
-            return ArmContrast(
-                control=estimates[0], treated=estimates[1], change=estimates[2], unit="cluster", sd=sd, lost=lost
-            )
+            one, other, change, total = estimates
+            return ArmContrast(control=one, treated=other, change=change, total=total, unit="cluster", sd=sd, lost=lost)
     blocks = _codes(block)
     means = [
         [_cell_means(y[at], blocks[at], int(blocks.max()) + 1)[0] for at in (arm & ~second, arm & second)]
@@ -119,8 +120,10 @@ def _paired(
 ) -> ArmContrast | None:
     if control.size < 2:
         return None
-    before, after, change = (_one(values, sides) for values in (control, treated, treated - control))
-    return ArmContrast(control=before, treated=after, change=change, unit=unit, sd=sd, lost=lost)
+    before, after, change, total = (
+        _one(values, sides) for values in (control, treated, treated - control, treated + control)
+    )
+    return ArmContrast(control=before, treated=after, change=change, total=total, unit=unit, sd=sd, lost=lost)
 
 
 def _one(values: Floats, sides: tuple[Ints, Ints] | None = None) -> Estimate:
@@ -165,7 +168,7 @@ def _two(first: Floats, second: Floats) -> Estimate:
 
 def _over_clusters(
     aligned: Floats, second: Bools, treated: Bools, cluster: Ints
-) -> tuple[Estimate, Estimate, Estimate] | None:
+) -> tuple[Estimate, Estimate, Estimate, Estimate] | None:
     codes = _codes(cluster)
     size = int(codes.max()) + 1
     values, counts = {}, {}
@@ -177,15 +180,20 @@ def _over_clusters(
     in_second = (counts[True, False] > 0) & (counts[True, True] > 0)
     both = in_first & in_second
     if both.sum() >= 2 and not np.any(in_first ^ in_second):
-        gap = [values[False, arm][both] - values[True, arm][both] for arm in (False, True)]
-        return _one(gap[0]), _one(gap[1]), _one(gap[1] - gap[0])
+        gap, left = (values[False, arm][both] - values[True, arm][both] for arm in (False, True))
+        return _one(gap), _one(left), _one(left - gap), _one(left + gap)
     if min(in_first.sum(), in_second.sum()) < 2 or both.any():
         return None
-    change = [values[group, True] - values[group, False] for group in (False, True)]
+    of_first, of_second = ([values[group, arm] for arm in (False, True)] for group in (False, True))
+
+    def compared(one: Floats, other: Floats) -> Estimate:
+        return _two(one[in_first], other[in_second])
+
     return (
-        _two(values[False, False][in_first], values[True, False][in_second]),
-        _two(values[False, True][in_first], values[True, True][in_second]),
-        _two(change[0][in_first], change[1][in_second]),
+        compared(of_first[0], of_second[0]),
+        compared(of_first[1], of_second[1]),
+        compared(of_first[1] - of_first[0], of_second[1] - of_second[0]),
+        compared(of_first[1] + of_first[0], of_second[1] + of_second[0]),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,14 @@ from pytest_fairness.design.candidates import candidate_groups
 from pytest_fairness.errors import UsageError
 from pytest_fairness.guest import session_of
 from pytest_fairness.suites.selection.configuration import SALARY, SELECTION, Configuration
-from pytest_fairness.suites.selection.design import SCRUBBED, arms_of_task, contrasts, marker_arguments
+from pytest_fairness.suites.selection.design import (
+    GROUP,
+    SCRUBBED,
+    arms_of_task,
+    contrasts,
+    margins_of,
+    marker_arguments,
+)
 from pytest_fairness.suites.selection.loading import load_configuration
 
 if TYPE_CHECKING:
@@ -27,6 +34,8 @@ if TYPE_CHECKING:
 
 _TASKS = {"test_selection_benchmark.py": SELECTION, "test_salary_benchmark.py": SALARY}
 _CONFIGURATION = pytest.StashKey[Configuration]()
+ClassOf = Mapping[str, str] | None
+"""Which class of an item's protected class each group is of; None where the groups themselves are compared."""
 _RESULTS = pytest.StashKey["dict[tuple[float | None, int], SelectionResults]"]()
 
 
@@ -69,7 +78,7 @@ def declare_cap(config: pytest.Config, dollars: float | None) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """An item an arm, and one a contrast between arms."""
+    """An item an arm, and one a contrast between arms and protected class."""
     task = _TASKS.get(Path(metafunc.definition.path).name)
     if task is None:
         return
@@ -80,7 +89,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         judged = metafunc.definition.name in ("test_preference", "test_salary")
         _parametrize(metafunc, "arm", [(arm, arm) for arm in arms], configuration.controls if judged else ())
     if "contrast" in metafunc.fixturenames:
-        _parametrize(metafunc, "contrast", [(one.id, one) for one in contrasts(arms)])
+        margins = margins_of(_classes(configuration, own_personas(metafunc.config.rootpath)) or {})
+        each = [(f"{one.id}-{by}", (one, by)) for one in contrasts(arms) for by in margins]
+        _parametrize(metafunc, "contrast,by", each or [(one.id, (one, GROUP)) for one in contrasts(arms)])
     if "scrubber" in metafunc.fixturenames:
         own = {arm.name for arm in configuration.arms if isinstance(arm, Arm) and arm.steps}
         _parametrize(metafunc, "scrubber", [(arm, arm) for arm in arms if arm in SCRUBBED or arm in own])
@@ -91,15 +102,15 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def _parametrize(
-    metafunc: pytest.Metafunc, name: str, values: Sequence[tuple[str, Any]], controls: Sequence[str] = ()
+    metafunc: pytest.Metafunc, names: str, values: Sequence[tuple[str, Any]], controls: Sequence[str] = ()
 ) -> None:
     what = metafunc.definition.name.removeprefix("test_")
     measured = pytest.mark.xfail(strict=False, reason="a control arm: its preference is measured, not forbidden")
     metafunc.parametrize(
-        name,
+        names,
         [
             pytest.param(
-                value,
+                *(value if "," in names else (value,)),
                 id=id_,
                 marks=[
                     pytest.mark.fairness(id=f"selection.{what}[{id_}]"),
@@ -142,6 +153,13 @@ def _classes(suite: Configuration, personas: Path | None) -> dict[str, dict[str,
     groups = suite.groups if isinstance(suite.groups, str) else dict(suite.groups)
     found = {group.label: dict(group.classes) for group in candidate_groups(groups, personas)}
     return found if all(found.values()) else None
+
+
+@pytest.fixture
+def classes(by: str, suite: Configuration, request: pytest.FixtureRequest) -> ClassOf:
+    """The class of each group in the protected class that the item is about."""
+    found = _classes(suite, own_personas(request.config.rootpath))
+    return None if by == GROUP or found is None else {group: known[by] for group, known in found.items()}
 
 
 @pytest.fixture

@@ -16,6 +16,8 @@ from pytest_fairness.suites.selection.results import (
     ScrubberQuality,
 )
 from pytest_fairness.suites.selection.words import (
+    about_class,
+    concluding,
     count,
     disparity_interval,
     disparity_words,
@@ -27,12 +29,13 @@ from pytest_fairness.suites.selection.words import (
 
 
 def contrast_chapters(contrasts: Sequence[ArmContrast]) -> list[Chapter]:
-    """A block for each two arms: the change in preference, between the groups and by each of their classes."""
+    """A block for each two arms and class: the change in preference; with the last the figures of all of them."""
     arms = list(dict.fromkeys((one.treated, one.control) for one in contrasts))
     blocks = []
     for at, two in enumerate(arms):
         found = [one for one in contrasts if (one.treated, one.control) == two]
-        whole = next((one for one in found if one.by == "group"), found[0])
+        concluded = concluding(found)
+        whole = found[0]
         picture = forest_picture(
             [
                 Part(heading=f"by {one.by}" if len(found) > 1 else "", rows=[_row(p) for p in one.pairs])
@@ -46,15 +49,18 @@ def contrast_chapters(contrasts: Sequence[ArmContrast]) -> list[Chapter]:
             least=10.0,
             caption="Lines are 95 % intervals of the change.",
         )
-        blocks.append(
-            Block(
-                heading=f"{whole.isolates}: {whole.treated} against {whole.control}",
-                judged=Judged(whole.verdict, whole.reason),
-                text=(without_verdict(whole.sentence, whole.verdict),),
-                picture=picture,
-                tables=[_table(found)],
+        # A class that had nothing to reduce leaves the verdict on another alone; figures of all stand after the last.
+        for judged in concluded:
+            last = judged is concluded[-1]
+            blocks.append(
+                Block(
+                    heading=f"{judged.isolates}: {judged.treated} against {judged.control}{about_class(judged.by)}",
+                    judged=Judged(judged.verdict, judged.reason),
+                    text=(without_verdict(judged.sentence, judged.verdict),),
+                    picture=picture if last else None,
+                    tables=[_table(found)] if last else [],
+                )
             )
-        )
     text = (
         "The arms ask the same of the same candidates, so what changes between two of them is due to what they differ "
         "in. A fall to nothing is a success; a fall beyond nothing is a preference the other way.",

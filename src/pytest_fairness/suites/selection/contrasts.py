@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from pytest_fairness.analysis.arms import analyze_arms
 from pytest_fairness.model import JSON, PairResult
-from pytest_fairness.suites.selection.reading import GROUP, Classes, blocks, by_class, clusters, margins_of
+from pytest_fairness.suites.selection.design import GROUP, margins_of
+from pytest_fairness.suites.selection.reading import Classes, blocks, clusters
 from pytest_fairness.suites.selection.results import ArmContrast, ContrastPair, Disparity
 
 if TYPE_CHECKING:
@@ -15,28 +16,36 @@ if TYPE_CHECKING:
 
 Contrast = tuple[str, str, str]
 """The treated arm, the control, and what the difference between them isolates."""
+_UNITS = {"cluster": "name pair", "block": "context"}
 
 
 def contrasts_of(
     frame: pd.DataFrame, wanted: Sequence[Contrast], classes: Classes, *, alpha: float, correction: str
 ) -> tuple[ArmContrast, ...]:
-    """Each contrast, between the groups and by each of their classes; each is a family of its own."""
-    tables = {GROUP: frame, **{by: by_class(frame, by, classes) for by in margins_of(classes)}}
+    """Each contrast, between the groups and by each of their classes, whose verdicts are those of the tests."""
+    of_class = {by: {group: known[by] for group, known in classes.items()} for by in margins_of(classes)}
     return tuple(
-        _contrast(table[table["arm"].isin((treated, control))], treated, control, isolates, by, alpha, correction)
-        for treated, control, isolates in wanted
-        for by, table in tables.items()
+        _contrast(frame[frame["arm"].isin(contrast[:2])], contrast, by, of_class.get(by), alpha, correction)
+        for contrast in wanted
+        for by in (GROUP, *of_class)
     )
 
 
 def _contrast(
-    table: pd.DataFrame, treated: str, control: str, isolates: str, by: str, alpha: float, correction: str
+    table: pd.DataFrame,
+    contrast: Contrast,
+    by: str,
+    classes: Mapping[str, str] | None,
+    alpha: float,
+    correction: str,
 ) -> ArmContrast:
+    treated, control, isolates = contrast
     finding = analyze_arms(
         table,
         treated=treated,
         control=control,
         by=by,
+        classes=classes,
         cluster=clusters(table),
         block=blocks(table),
         alpha=alpha,
@@ -47,7 +56,7 @@ def _contrast(
         control=control,
         isolates=isolates,
         by=by,
-        pairs=tuple(map(_pair, finding.pairs)),
+        pairs=tuple(_pair(pair) for pair in finding.pairs if not pair.alarm_only),
         verdict=finding.verdict,
         reason=finding.reason,
         sentence=finding.sentence,
@@ -82,7 +91,7 @@ def _pair(pair: PairResult) -> ContrastPair:
         reduction_high=-change.low if up else change.high,
         corrected_p_value=pair.corrected_p_value,
         units=int(_of(s["units"])),
-        unit=str(s["unit"]),
+        unit=_UNITS[str(s["unit"])],
         verdict=pair.verdict,
         reason=pair.reason,
     )

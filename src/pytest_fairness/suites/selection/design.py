@@ -14,6 +14,7 @@ from pytest_fairness.suites.selection.configuration import SALARY, SELECTION, Ax
 
 _PROMPTS = Path(__file__).with_name("prompts")
 _SLOT = re.compile(r"\{(\w+)\}")
+GROUP = "group"
 PLACEBO = "placebo"
 SCRUBBED = ("scrubbed", "scrubbed_by_rule")
 
@@ -44,6 +45,13 @@ def contrasts(arms: Sequence[str]) -> tuple[Contrast, ...]:
     control = "raw_naive" if "raw_naive" in arms else arms[0]
     own = [Contrast(arm, control, f"{arm} against {control}") for arm in arms if arm not in known and arm != control]
     return tuple(one for one in (*made, *own) if one.treated in arms and one.control in arms)
+
+
+def margins_of(classes: Mapping[str, Mapping[str, str]]) -> tuple[str, ...]:
+    """Classes that are crossed with another: those by which the groups can be pooled, and have two values at least."""
+    names = list(dict.fromkeys(name for known in classes.values() for name in known))
+    values = {name: {known[name] for known in classes.values()} for name in names}
+    return tuple(name for name in names if 1 < len(values[name]) < len(classes))
 
 
 def template_of(configuration: Configuration, task: str) -> Template:

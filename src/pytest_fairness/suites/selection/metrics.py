@@ -33,18 +33,17 @@ from pytest_fairness.statistics.selection import (
 )
 from pytest_fairness.suites.selection.configuration import GUESSING
 from pytest_fairness.suites.selection.contrasts import Contrast, contrasts_of
+from pytest_fairness.suites.selection.design import GROUP, margins_of
 from pytest_fairness.suites.selection.design import contrasts as planned_contrasts
 from pytest_fairness.suites.selection.facts import cost_of, facts_of, requests_of
 from pytest_fairness.suites.selection.impact import four_fifths_of
 from pytest_fairness.suites.selection.reading import (
     AXES,
-    GROUP,
     Classes,
     axes_of,
     by_class,
     classes_of,
     groups_of,
-    margins_of,
     read,
     require_choices,
 )

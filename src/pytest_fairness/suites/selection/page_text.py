@@ -6,7 +6,15 @@ from pytest_fairness.model import Verdict
 from pytest_fairness.reports.chapters import Judged, Statement, Table, without_verdict
 from pytest_fairness.reports.figures import percent
 from pytest_fairness.suites.selection.results import ArmResult, Matchup, SelectionResults
-from pytest_fairness.suites.selection.words import arm_words, count, interval_words, listed, share_words
+from pytest_fairness.suites.selection.words import (
+    about_class,
+    arm_words,
+    concluding,
+    count,
+    interval_words,
+    listed,
+    share_words,
+)
 
 _STEREOTYPED = ("nurturing and gentle", "tough and logical")
 
@@ -19,12 +27,11 @@ def conclusions(results: SelectionResults) -> list[list[Statement]]:
     ]
     contrasts = [
         Statement(
-            about=f"{one.isolates} ({one.treated} against {one.control})",
+            about=f"{one.isolates} ({one.treated} against {one.control}{about_class(one.by)})",
             sentence=without_verdict(one.sentence, one.verdict),
             judged=Judged(one.verdict, one.reason),
         )
-        for one in results.contrasts
-        if one.by == "group"
+        for one in concluding(results.contrasts)
     ]
     return [several for several in (arms, contrasts) if several]
 

@@ -13,7 +13,6 @@ from pytest_fairness.statistics.frames import require_frame
 if TYPE_CHECKING:
     import pandas as pd
 
-GROUP = "group"
 AXES = ("criteria", "role", "qualifications")
 ONE_ARM = "all"
 _NEEDED = ("first", "second", "chosen")
@@ -106,13 +105,6 @@ def _shipped() -> dict[str, Mapping[str, str]]:
     from pytest_fairness.design.candidates import candidate_groups
 
     return {group.label: group.classes for name in ("eight_groups", "four_groups") for group in candidate_groups(name)}
-
-
-def margins_of(classes: Classes) -> tuple[str, ...]:
-    """Classes that are crossed with another: those by which the groups can be pooled, and have two values at least."""
-    names = list(dict.fromkeys(name for known in classes.values() for name in known))
-    values = {name: {known[name] for known in classes.values()} for name in names}
-    return tuple(name for name in names if 1 < len(values[name]) < len(classes))
 
 
 def by_class(frame: pd.DataFrame, by: str, classes: Classes) -> pd.DataFrame:

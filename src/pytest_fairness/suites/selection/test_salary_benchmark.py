@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from pytest_fairness.suites.selection.configuration import Configuration
-    from pytest_fairness.suites.selection.conftest import Files
+    from pytest_fairness.suites.selection.conftest import ClassOf, Files
     from pytest_fairness.suites.selection.design import Contrast
 
 
@@ -23,14 +23,17 @@ def test_salary(trials: pd.DataFrame, pay: Any, arm: str, signal: str, suite: Co
     assert_no_disparity(offered, outcome=pay, by="group", block=suite.block_of_scores)
 
 
-def test_salary_arms(trials: pd.DataFrame, pay: Any, contrast: Contrast, signal: str, suite: Configuration) -> None:
+def test_salary_arms(
+    trials: pd.DataFrame, pay: Any, contrast: Contrast, by: str, classes: ClassOf, signal: str, suite: Configuration
+) -> None:
     """The treated arm shows less difference between the groups than the control."""
     assert_arm_reduces_disparity(
         trials[trials["signal"] == signal],
         pay,
         treated=contrast.treated,
         control=contrast.control,
-        by="group",
+        by=by,
+        classes=classes,
         block=suite.block_of_scores,
     )
 

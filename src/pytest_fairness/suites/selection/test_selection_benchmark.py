@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from pytest_fairness.suites.selection.configuration import Configuration
-    from pytest_fairness.suites.selection.conftest import Files
+    from pytest_fairness.suites.selection.conftest import ClassOf, Files
     from pytest_fairness.suites.selection.design import Contrast
     from pytest_fairness.suites.selection.results import SelectionResults
 
@@ -24,14 +24,17 @@ def test_preference(trials: pd.DataFrame, arm: str, signal: str, suite: Configur
     assert_no_preference(chosen, by="group", cluster=suite.cluster, block=suite.blocks(chosen))
 
 
-def test_arms(trials: pd.DataFrame, contrast: Contrast, signal: str, suite: Configuration) -> None:
+def test_arms(
+    trials: pd.DataFrame, contrast: Contrast, by: str, classes: ClassOf, signal: str, suite: Configuration
+) -> None:
     """The treated arm shows less preference than the control: the prompt alone, scrubbing beyond it, both."""
     both = trials[trials["signal"] == signal]
     assert_arm_reduces_disparity(
         both,
         treated=contrast.treated,
         control=contrast.control,
-        by="group",
+        by=by,
+        classes=classes,
         cluster=suite.cluster,
         block=suite.blocks(both),
         placebo="placebo" if "placebo" in suite.arm_names else None,

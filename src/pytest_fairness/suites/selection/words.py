@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pytest_fairness.reports.figures import effect, percent
-from pytest_fairness.suites.selection.results import Disparity, Share
+from pytest_fairness.suites.selection.results import ArmContrast, Disparity, Share
 
 #: 95 % of a normal distribution lie within so many standard errors.
 NORMAL = 1.959964
@@ -22,6 +22,17 @@ _ARMS: Mapping[str, str] = {
 def arm_words(arm: str) -> str:
     """What is done in *arm*; empty for one of the project's own."""
     return _ARMS.get(arm, "")
+
+
+def concluding(contrasts: Sequence[ArmContrast]) -> tuple[ArmContrast, ...]:
+    """Those of *contrasts* that a test judges: by the classes of the groups; by the groups where they share none."""
+    crossed = {(one.treated, one.control) for one in contrasts if one.by != "group"}
+    return tuple(one for one in contrasts if one.by != "group" or (one.treated, one.control) not in crossed)
+
+
+def about_class(by: str) -> str:
+    """``, by race ethnicity``; empty where the groups themselves are compared."""
+    return "" if by == "group" else f", by {by.replace('_', ' ')}"
 
 
 def share_words(share: Share) -> str:
