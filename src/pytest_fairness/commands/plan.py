@@ -35,7 +35,8 @@ def add(subparsers: Any) -> None:
         default="bonferroni",
         help="planned for Bonferroni, whatever is chosen: the others never need more",
     )
-    parser.add_argument("--rate", type=float, default=0.5, help="expected rate of a yes/no outcome (0.5)")
+    parser.add_argument("--rate", type=float, help="expected rate of favourable answers, or of refusals (0.5)")
+    parser.add_argument("--levels", type=int, metavar="N", help="levels of a rating (5), or so many labels (3)")
     parser.add_argument("--names", type=int, metavar="N", help="names a group, if they are given")
     parser.add_argument("--templates", type=int, default=5, metavar="N", help="templates (5)")
     parser.add_argument("--repetitions", type=int, default=2, metavar="N", help="repetitions (2)")
@@ -77,6 +78,7 @@ def _sample(arguments: argparse.Namespace) -> Told:
         templates=arguments.templates,
         repetitions=arguments.repetitions,
         rate=arguments.rate,
+        levels=arguments.levels,
     )
     notes = list(plan.notes)
     if arguments.correction != "bonferroni":
@@ -88,11 +90,11 @@ def _sample(arguments: argparse.Namespace) -> Told:
         ("templates", str(plan.templates)),
         ("repetitions", str(plan.repetitions)),
         ("calls", f"{plan.calls:,} ({plan.calls_per_group:,} a group)"),
-        ("finds", f"d = {plan.mde:.2f} in {percent(plan.power)} of audits (asked for: d = {plan.effect:g})"),
+        ("finds", f"d = {plan.effect:g} in {percent(plan.power)} of pairs that differ so (FLAG or FAIL)"),
         ("passes", f"{percent(plan.pass_probability)} of pairs without a difference"),
         (
             "assumes",
-            f"{plan.kind} outcome, {plan.groups} groups, ICC {plan.icc:g}, {plan.family} tests at {plan.alpha:g}",
+            f"{plan.outcome}, {plan.groups} groups, ICC {plan.icc:g}, {plan.family} tests at {plan.alpha:g}",
         ),
     ]
     lines = [f"{name:<14} {value}" for name, value in rows]
@@ -120,10 +122,11 @@ def _suite(arguments: argparse.Namespace) -> Told:
         latency=arguments.latency,
         concurrency=arguments.concurrency,
         kind=arguments.kind,
-        power=arguments.power,
+        effect=arguments.effect,
         icc=arguments.icc,
         alpha=arguments.alpha,
         rate=arguments.rate,
+        levels=arguments.levels,
     )
     facts = collect(arguments.suite, arguments.endpoint)
     suite = price_suite(facts, assumed, asked_for=arguments.endpoint is not None)

@@ -20,6 +20,7 @@ from pytest_fairness.model import JSON, to_json
 from pytest_fairness.running.budget import output_limit
 
 if TYPE_CHECKING:
+    from pytest_fairness.model import Cell
     from pytest_fairness.planned import Entry, Planned
     from pytest_fairness.session import FairnessSession
 
@@ -121,21 +122,22 @@ def _facts(
 
 
 def _classes(entries: list[Entry], repetitions: int) -> dict[str, JSON]:
-    """For each protected class and group: cells, trials and names (or personas; 0 where there are none)."""
-    cells: dict[str, dict[str, int]] = {}
-    names: dict[tuple[str, str], set[str]] = {}
+    """For each protected class and group: cells, trials, templates and names (or personas; 0 where there are none)."""
+    cells: dict[str, dict[str, list[Cell]]] = {}
     for entry in entries:
         for protected, group in entry.cell.groups.items():
-            counts = cells.setdefault(protected, {})
-            counts[group] = counts.get(group, 0) + 1
-            known = names.setdefault((protected, group), set())
-            name = entry.cell.name if entry.cell.name is not None else entry.cell.persona
-            if name is not None:
-                known.add(name)
+            cells.setdefault(protected, {}).setdefault(group, []).append(entry.cell)
     return {
-        protected: {
-            group: {"cells": count, "trials": count * repetitions, "names": len(names[protected, group])}
-            for group, count in counts.items()
-        }
-        for protected, counts in cells.items()
+        protected: {group: _group(own, repetitions) for group, own in groups.items()}
+        for protected, groups in cells.items()
+    }
+
+
+def _group(cells: list[Cell], repetitions: int) -> dict[str, JSON]:
+    names = {cell.name if cell.name is not None else cell.persona for cell in cells} - {None}
+    return {
+        "cells": len(cells),
+        "trials": len(cells) * repetitions,
+        "templates": len({cell.template for cell in cells}),
+        "names": len(names),
     }

@@ -29,10 +29,11 @@ class Assumptions:
     latency: float = LATENCY
     concurrency: int | None = None
     kind: str = "numeric"
-    power: float = 0.8
+    effect: float = 0.5
     icc: float = 0.04
     alpha: float = 0.05
-    rate: float = 0.5
+    rate: float | None = None
+    levels: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,16 +175,18 @@ def _priced(
 
 
 def _assess(groups: Mapping[str, Mapping[str, int]], test: Mapping[str, Any], assumed: Assumptions) -> DesignPower:
-    fewest = min(group["trials"] for group in groups.values())
-    cells = min(group["cells"] for group in groups.values())
+    fewest = {what: min(group[what] for group in groups.values()) for what in ("names", "trials", "templates")}
     return assess_design(
         assumed.kind,
         groups=len(groups),
-        names=min(group["names"] for group in groups.values()),
-        trials=fewest,
-        distinct=cells if test["temperature"] == 0 else fewest,
-        power=assumed.power,
+        names=fewest["names"],
+        trials=fewest["trials"],
+        templates=fewest["templates"],
+        repetitions=test["repetitions"],
+        repeats=test["temperature"] == 0,
+        effect=assumed.effect,
         icc=assumed.icc,
         alpha=assumed.alpha,
         rate=assumed.rate,
+        levels=assumed.levels,
     )

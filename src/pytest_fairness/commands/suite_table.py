@@ -29,7 +29,9 @@ def suite_table(suite: PricedSuite, assumed: Assumptions) -> str:
     for test, cells in zip(suite.tests, body, strict=True):
         heat = "" if test.temperature is None else f" at temperature {test.temperature:g}"
         lines += [f"{line(test.test)}{heat}", row(cells)]
-        lines += [f"    {line(name)}: {_design(*test.shapes[name], design)}" for name, design in test.classes.items()]
+        for name, design in test.classes.items():
+            first, *more = _design(*test.shapes[name], design)
+            lines += [f"    {line(name)}: {first}", *(f"      {each}" for each in more)]
         if test.asked_before:
             lines.append(f"    {test.asked_before:,} of its trials are asked by tests above, and not priced again")
         if test.choices:
@@ -37,7 +39,7 @@ def suite_table(suite: PricedSuite, assumed: Assumptions) -> str:
     lines += ["whole suite", row(total), ""]
     lines += wrapped(
         f"Assumed: replies of {assumed.reply_tokens} tokens, {assumed.latency:g} s a request, {suite.concurrency} in "
-        f"flight; {assumed.kind} outcome, ICC {assumed.icc:g}, power {assumed.power:g}, each class a family by itself. "
+        f"flight; {assumed.kind} outcome, ICC {assumed.icc:g}, each class a family by itself. "
         "Tokens are estimated from the length of the texts. At most: replies as long as they may get, every strategy "
         "tried.",
         WIDTH,
@@ -83,16 +85,18 @@ def _cells_of_total(suite: PricedSuite) -> tuple[str, ...]:
     )
 
 
-def _design(groups: int, names: int, design: DesignPower) -> str:
+def _design(groups: int, names: int, design: DesignPower) -> list[str]:
     people = f"{names} names" if names > 1 else "one name or label"
-    reach = f"finds d = {design.mde:.2f}, passes {percent(design.pass_probability)} of equal pairs"
+    found, passed = percent(design.power), percent(design.pass_probability)
+    reach = f"finds d = {design.effect:g} in {found} of pairs, passes {passed} of equal pairs"
     limits = []
     if not design.can_pass:
         limits.append("can never PASS")
     if not design.can_fail:
         limits.append("can never FAIL")
     told = f"; {' and '.join(limits)}: {design.why}" if limits else ""
-    return f"{groups} groups of {people}, {reach}{told}"
+    needs = [f"to pass 80 % of equal pairs: {design.needs}"] if design.needs else []
+    return [f"{groups} groups of {people}, {reach}{told}", *needs, *design.notes]
 
 
 def percent(share: float) -> str:
