@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import pytest_fairness
-from pytest_fairness.options import OPTIONS
+from pytest_fairness.options import OPTIONS, Option
 from tests.support.markdown import ROOT, Page, anchors, blocks, links
 
 DOCS = ROOT / "docs"
@@ -56,12 +56,15 @@ def test_links_lead_somewhere(path: Path) -> None:
 def test_the_table_of_options_is_that_of_the_code() -> None:
     """Flag, ini name, default and help of every option, in the order of ``--help``."""
     page = (DOCS / "runs.md").read_text(encoding="utf-8")
-    told = re.findall(r"^\| `(--fairness-[\w-]+)` \| `(\w+)` \| (.*?) \| (.*?) \|$", page, re.MULTILINE)
+    told = re.findall(r"^\| `(--fairness-[\w-]+)` \| (`\w+`|–) \| (.*?) \| (.*?) \|$", page, re.MULTILINE)
 
     def default(value: object) -> str:
         return "–" if value in (None, "") else "off" if value is False else f"`{value}`"
 
-    assert told == [(option.flag, option.ini, default(option.default), option.help) for option in OPTIONS]
+    def ini(option: Option) -> str:
+        return "–" if option.typed else f"`{option.ini}`"
+
+    assert told == [(option.flag, ini(option), default(option.default), option.help) for option in OPTIONS]
 
 
 def test_every_option_that_is_named_exists() -> None:

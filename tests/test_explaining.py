@@ -85,8 +85,9 @@ def test_a_disparity_is_explained_by_blocks_clusters_correction_and_interval() -
     ("frame", "outcome", "said", "unsaid"),
     [
         (decided(a=(60, 100), b=(50, 100)), "hired", "Mantel & Haenszel 1959", "van Elteren"),
-        (scored().assign(label=lambda f: np.where(f.score > 0, "x", "y")), "label", "Cramér's V", "van Elteren"),
-        (scored().assign(stars=lambda f: f.score.round().clip(-2, 2)), "stars", "Cliff 1993", "Hasselblad"),
+        (scored().assign(label=lambda f: np.where(f.score > 0, "x", "y")), "label", "Mantel & Haenszel", "Cramér"),
+        (scored().assign(label=lambda f: f.score.round().clip(-1, 1).map(str)), "label", "Cramér's V", "van Elteren"),
+        (scored().assign(stars=lambda f: f.score.round().clip(-2, 2)), "stars", "Liu & Agresti 1996", "Cliff"),
     ],
 )
 def test_the_tests_named_are_those_of_the_kind_of_outcome(
@@ -125,6 +126,42 @@ def test_refusals_in_the_family_are_explained() -> None:
     frame.loc[frame.refused, "score"] = None
     assert "every refusal ranked worst" in method(analyze_disparity(frame, "score", "group"))
     assert "ranked worst" not in method(analyze_disparity(scored(), "score", "group"))
+
+
+def test_missing_answers_in_the_family_are_explained() -> None:
+    frame = scored()
+    frame.loc[(frame.index % 40 == 0) & (frame.group == "b"), "score"] = None
+    assert "without a usable answer" in method(analyze_disparity(frame, "score", "group"))
+    assert "without a usable answer" not in method(analyze_disparity(scored(), "score", "group"))
+
+
+def test_templates_and_recurring_name_parts_are_explained_where_there_are_any() -> None:
+    frame = scored().assign(first_name=lambda f: f.name.str[:-1], last_name=lambda f: "x" + f.name.str[-1])
+    whole, bare = (method(analyze_disparity(one, "score", "group")) for one in (frame, scored()))
+    assert "The verdict is about these templates." in bare
+    assert "recur" in whole
+    assert "recur" not in bare
+    assert "about these" not in method(analyze_disparity(scored(), "score", "group", block=None))
+
+
+def test_practically_equal_rates_are_explained_where_they_decide() -> None:
+    frame = decided(a=(197, 200), b=(197, 200))
+    assert "±5 points" in method(analyze_disparity(frame, "hired", "group", cluster=None))
+    assert "±5 points" not in method(
+        analyze_disparity(decided(a=(60, 100), b=(50, 100)), "hired", "group", cluster=None)
+    )
+
+
+@pytest.mark.parametrize(("looked", "said"), [(True, True), (False, True), (None, False)])
+def test_a_second_sample_is_explained_if_there_was_one(looked: bool | None, said: bool) -> None:
+    finding = Finding(
+        assertion="no_disparity",
+        verdict=Verdict.FLAG,
+        sentence="x",
+        kind=OutcomeKind.NUMERIC,
+        details={"confirmation": {"confirmed": looked}},
+    )
+    assert ("Pocock 1977" in explain(finding)) is said
 
 
 def test_four_fifths_are_explained_by_the_regulation_and_by_who_chose_the_reference() -> None:

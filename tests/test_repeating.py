@@ -9,8 +9,8 @@ from pytest_fairness.current import FreshSample
 from pytest_fairness.design.fresh import fewest_names, other_names
 from pytest_fairness.design.grid import expand_grid
 from pytest_fairness.errors import EndpointError, UsageError
-from pytest_fairness.planned import Entry, PlannedGrid
-from pytest_fairness.repeating import Repeatable, anew
+from pytest_fairness.planned import PlannedGrid
+from pytest_fairness.repeating import Repeatable
 
 TEMPLATE = "Write a reference for {name}."
 RACE = {"race_ethnicity": ["white", "black", "hispanic", "asian"]}
@@ -33,7 +33,7 @@ def names(grid):
 )
 def test_as_many_names_as_before_and_none_of_them_again(arguments):
     grid, fresh = other(**arguments)
-    assert fresh.size == grid.size
+    assert (fresh.size, fresh.repetitions) == (grid.size, grid.repetitions)
     assert not names(grid) & names(fresh)
     (varied,) = arguments.get("groups", RACE)
     assert [cell.groups[varied] for cell in fresh] == [cell.groups[varied] for cell in grid]
@@ -46,8 +46,8 @@ def test_where_the_bank_has_fewer_left_every_group_gets_those():
     grid, fresh = other(
         template="Write a reference for {name}, who is {religion}.", groups={"religion": ["muslim", "jewish"]}
     )
-    assert fewest_names(grid.units) == 20
-    assert fewest_names(fresh.units) == 16
+    assert fewest_names(grid) == 20
+    assert fewest_names(fresh) == 16
     assert not names(grid) & names(fresh)
 
 
@@ -80,14 +80,7 @@ def test_a_sampled_grid_is_sampled_at_the_same_places():
 
 
 def test_a_grid_planned_without_its_arguments_has_no_other_names():
-    assert PlannedGrid(expand_grid(template=TEMPLATE, groups=RACE)).with_other_names() is None
-
-
-def test_repetitions_asked_anew_go_on_where_the_first_ended():
-    """Beyond those of every cell, so that no content key meets an old one."""
-    cells = list(expand_grid(template=TEMPLATE, groups=RACE, names=2))[:2]
-    entries = [Entry(cells[0]), Entry(cells[1], first=6)]
-    assert [entry.first for entry in anew(entries, 3)] == [9, 15]
+    assert PlannedGrid(expand_grid(template=TEMPLATE, groups=RACE)).on_other_names is None
 
 
 # ---------------------------------------------------------------- a part of a table
@@ -167,7 +160,7 @@ def test_a_part_that_another_sample_has_no_counterpart_of_is_refused_before_anyt
 
 def test_a_second_sample_without_answers_is_no_evidence():
     made, _ = repeatable(table("-new", status="error"))
-    with pytest.raises(EndpointError, match="100% of the trials of the second sample were never answered"):
+    with pytest.raises(EndpointError, match="100 % of the trials of the second sample were never answered"):
         made.like(table())
 
 

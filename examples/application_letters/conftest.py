@@ -7,6 +7,6 @@ from pytest_fairness import Scorer
 
 def pytest_fairness_scorers():
     return [
-        Scorer(name="letter_score", score=letter_score, unit="points"),
-        Scorer(name="passed", score=lambda letter: letter_score(letter) >= PASS_THRESHOLD),
+        Scorer(name="letter_score", score=letter_score, kind="numeric", unit="points"),
+        Scorer(name="passed", score=lambda letter: letter_score(letter) >= PASS_THRESHOLD, kind="binary"),
     ]

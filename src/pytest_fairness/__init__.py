@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from pytest_fairness.errors import FairnessError, FairnessFailure, InconclusiveWarning, UsageError
     from pytest_fairness.model import Finding, Verdict
     from pytest_fairness.scorers import Scorer
+    from pytest_fairness.scorers.scorer import scorer
 
 __version__: str
 
@@ -59,6 +60,7 @@ __all__ = [
     "assert_no_preference",
     "compare_baseline",
     "plan_sample",
+    "scorer",
 ]
 
 _HOME = {
@@ -80,6 +82,7 @@ _HOME = {
     "Finding": "model",
     "Verdict": "model",
     "Scorer": "scorers",
+    "scorer": "scorers.scorer",
 }
 
 

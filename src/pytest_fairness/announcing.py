@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from pytest_fairness import estimating, telling
 from pytest_fairness.errors import FairnessError, UsageError
+from pytest_fairness.false_alarms import words
 from pytest_fairness.remarks import remarks
+from pytest_fairness.replacing import replacements
 
 if TYPE_CHECKING:
     import pytest
@@ -33,9 +35,10 @@ def announcement(session: FairnessSession, items: Sequence[pytest.Item], tests: 
     if endpoint is not None and expected.configured.requests and session.worker is None:
         _refuse_unpriced(settings, endpoint)
     lines = [_size(settings, tests, expected, telling.shown(session.store.directory, session.config.rootpath))]
+    lines += _false_alarm(expected)
     if endpoint is not None and not endpoint.simulated and settings.replay is None and expected.configured.requests:
         lines.append(_price(settings, expected, endpoint))
-    return lines + remarks(session.grids, items)
+    return [*lines, *replacements(session, items), *remarks(session.grids, items)]
 
 
 def _refuse_unpriced(settings: Settings, endpoint: Endpoint) -> None:
@@ -81,6 +84,15 @@ def _size(settings: Settings, tests: int, expected: Estimate, run: str) -> str:
         f"fairness: {tests} test{'s' * (tests != 1)}, {part}up to {trials:,} trials, {source}, "
         f"seed {settings.seed}, run {run}"
     )
+
+
+def _false_alarm(expected: Estimate) -> list[str]:
+    if not expected.false_alarm:
+        return []
+    told = f"fairness: chance of a false red at most {words(expected.false_alarm)}, if each test asserts once"
+    if expected.again:
+        told += f"; an alarm is first asked about again, with up to {expected.again:,} trials more"
+    return [told]
 
 
 def _price(settings: Settings, expected: Estimate, endpoint: Endpoint) -> str:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_fairness import collecting, repeating, telling
-from pytest_fairness.model import Trial
+from pytest_fairness.current import reading_until
+from pytest_fairness.model import JSON, Status, Trial
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from pytest_fairness.running.loop import LoopThread
     from pytest_fairness.running.replaying import Replayer
     from pytest_fairness.session import FairnessSession
+
+
+_ENDED = "the session that this worker belongs to has ended; nothing more is sent"
 
 
 class Asking:
@@ -40,7 +44,9 @@ class Asking:
 
         def ask(planned: Planned) -> pd.DataFrame:
             entries = planned.entries(tier, self._session.usable(planned.scorer))
-            return planned.table(self._table(planned, system, tier, temperature, entries))
+            table = self._table(planned, system, tier, temperature, entries)
+            with reading_until(self._session.read_until):
+                return planned.table(table)
 
         table = ask(planned)
         if self._session.settings.confirm:
@@ -63,7 +69,7 @@ class Asking:
             facts = EndpointFacts(name=endpoint.name, simulated=endpoint.simulated, replayed=replayed)
             design = planned.design(endpoint.name, endpoint.identity(), [entry.cell for entry in some])
             frame = trials_frame([(entry.cell, trial) for entry, trial in rows], facts, design)
-            _add_columns(frame, rows)
+            _add_columns(frame, rows, planned.script_columns)
             if planned.temperatures:
                 frame["temperature"] = "default" if temperature is None else f"{temperature:g}"
             frames.append(frame)
@@ -153,23 +159,29 @@ class Asking:
         return self._loop
 
     def _watch_controller(self, engine: Engine) -> None:
-        """In a worker: stop asking when the controller that started it is gone, as nobody is left to judge."""
+        """In a worker: stop asking when the session of the controller that started it has ended, or the controller
+        itself, as nobody is left to judge.
+        """
         line = self._session.reach()
         if line is not None:
             line.when_over(engine.halt)
             return
         controller = getattr(self._session.config, "workerinput", {}).get("fairness_controller")
-        if self._parent is None and controller is not None and controller == os.getppid():
+        if controller is None or controller != os.getppid():
+            return
+        if self._session.has_ended():  # before this engine was there to be halted
+            engine.halt(_ENDED)
+        if self._parent is None:
             from pytest_fairness.running.endings import ParentWatch
 
-            self._parent = ParentWatch(controller, self._halt)
+            self._parent = ParentWatch(controller, self._halt, ended=self._session.has_ended)
 
     def _halt(self) -> None:
         from pytest_fairness.running.engine import Engine
 
         for _, engine in list(self._engines.values()):
             if isinstance(engine, Engine):
-                engine.halt("the session that this worker belongs to has ended; nothing more is sent")
+                engine.halt(_ENDED)
 
     def close(self) -> None:
         if self._parent is not None:
@@ -192,9 +204,31 @@ def _by_system(entries: Sequence[Entry]) -> list[tuple[Any, list[Entry]]]:
     return list(found.values())
 
 
-def _add_columns(frame: pd.DataFrame, rows: Sequence[tuple[Entry, Trial]]) -> None:
-    """What the scripts say of their trials, in columns of the table; missing where a trial has no script."""
-    told = [{} if entry.script is None else dict(entry.script.columns(entry.cell, trial)) for entry, trial in rows]
-    for column in dict.fromkeys(key for row in told for key in row):
+def _add_columns(frame: pd.DataFrame, rows: Sequence[tuple[Entry, Trial]], always: Sequence[str]) -> None:
+    """What the scripts say of their trials, in columns of the table; missing where a trial has no script.
+
+    The columns in *always* are there whether a script fills them or not: which those are depends on the test, not on
+    the tier in which it runs.
+    """
+    told = [_told(entry, trial) for entry, trial in rows]
+    for column in dict.fromkeys([*always, *(key for row in told for key in row)]):
         before = frame[column].tolist() if column in frame else [None] * len(frame)
         frame[column] = [row.get(column, old) for row, old in zip(told, before, strict=True)]
+
+
+def _told(entry: Entry, trial: Trial) -> dict[str, JSON]:
+    from pytest_fairness.running.scripts import Escalation, Pipeline
+
+    row: dict[str, JSON] = {"requests": len(trial.replies) or int(trial.status is not Status.NOT_RUN)}
+    if entry.script is not None:
+        row |= entry.script.columns(entry.cell, trial)
+    # A request that failed was sent, and has no reply among those of the trial.
+    sent = len(trial.replies) + (trial.status in (Status.ERROR, Status.UNKNOWN, Status.MALFORMED))
+    if isinstance(entry.script, Escalation):
+        turns = [turn for rung in entry.script.rungs for turn in rung.turns]
+        row["prompt"] = turns[max(1, min(sent, len(turns))) - 1]
+    elif isinstance(entry.script, Pipeline) and sent < len(entry.cell.turns):
+        # It ended before its last step, whose prompt would hold the place of a text that was never made.
+        messages = entry.script.next(entry.cell, trial.replies[: max(0, sent - 1)], Status.ANSWERED)
+        row["prompt"] = messages[-1].content if messages else entry.cell.turns[0]
+    return row

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_fairness.confirming import ALARMS, confirmed, together, unconfirmed
@@ -17,6 +17,7 @@ from pytest_fairness.errors import (
     StoreError,
     UsageError,
 )
+from pytest_fairness.false_alarms import chance
 from pytest_fairness.model import Finding, Verdict
 from pytest_fairness.verdict import CONFIRMED
 
@@ -42,13 +43,22 @@ def examine(
     finding = analyze(frame, 1.0)
     if test is None:
         return finding
+    false_alarm = _false_alarm(finding, test)
     if test.policy.confirm and finding.verdict in ALARMS:
         finding = _looked_at_again(finding, frame, analyze, test)
     if test.policy.sensitivity and finding.verdict is Verdict.PASS and sensitivity is not None:
         from pytest_fairness.analysis.trying import beside
 
         finding = beside(finding, sensitivity())
-    return finding
+    return finding if false_alarm is None else replace(finding, family={**finding.family, "false_alarm": false_alarm})
+
+
+def _false_alarm(finding: Finding, test: TestContext) -> float | None:
+    """How likely a fair system fails this assertion, at most; None for a bare ratio, which has no bound."""
+    alpha = finding.family.get("alpha")
+    if not isinstance(alpha, float):
+        return None
+    return chance(alpha, confirmed=test.policy.confirm and test.confirmable())
 
 
 def _looked_at_again(
@@ -80,7 +90,8 @@ def conclude(finding: Finding) -> Finding:
     policy = test.policy if test is not None else Policy()
     if test is not None:
         if finding.verdict is Verdict.FLAG and finding.justification is None:
-            finding = dataclasses.replace(finding, justification=test.justification(finding))
+            finding = replace(finding, justification=test.justification(finding))
+        finding = replace(finding, notes=(*finding.notes, *test.notes(finding)))
         test.emit(finding)
     if _fails(finding, policy):
         raise FairnessFailure(_message(finding), finding)

@@ -15,6 +15,8 @@ def notes_on(run: Path, manifest: Mapping[str, Any]) -> list[str]:
     notes = []
     if manifest.get("replay_of"):
         notes.append(f"replayed from run {manifest['replay_of']}: nothing was asked; costs are those of the recording")
+        if manifest.get("replay_of_finished") is False:
+            notes.append("the recorded run never came to its end: nothing shows whether the end of its log is there")
     if manifest.get("shard"):
         notes.append(
             f"shard {manifest['shard']}: its trials are asked and nothing is judged; put the shards together with "

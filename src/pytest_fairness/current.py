@@ -6,12 +6,14 @@ fall back to the strict policy. Standard library only, below everything that use
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
+from pytest_fairness.errors import EndpointError
 from pytest_fairness.model import JSON, Finding
 
 
@@ -45,7 +47,8 @@ class TestContext:
     ``emit`` takes each finding, judged and justified, before the assertion raises. ``justification`` looks up the
     documented reason for a FLAG, if there is one. ``baseline`` gives the store of approved snapshots. ``fresh_sample``,
     where the test has one grid, asks it again with other names and gives what corresponds to the table it is handed;
-    it raises UsageError, EndpointError or BudgetError where there can be no such sample.
+    it raises UsageError, EndpointError or BudgetError where there can be no such sample. ``notes`` gives what a reader
+    of a finding has to know of the session; ``scored_by`` takes the names of scorers that were looked up.
     """
 
     __test__ = False  # not a test class, whatever its name says to pytest
@@ -58,7 +61,10 @@ class TestContext:
     justification: Callable[[Finding], Mapping[str, JSON] | None] = lambda _finding: None
     baseline: Callable[[], Any] | None = None
     fresh_sample: Callable[[Any], FreshSample] | None = None
+    confirmable: Callable[[], bool] = lambda: False
     scorers: Mapping[str, Any] = field(default_factory=dict)
+    scored_by: set[str] = field(default_factory=set)
+    notes: Callable[[Finding], Sequence[str]] = lambda _finding: ()
     seed: int = 0
 
 
@@ -78,3 +84,26 @@ def running_test(context: TestContext) -> Iterator[None]:
         yield
     finally:
         _current.reset(token)
+
+
+_read_until: ContextVar[float | None] = ContextVar("pytest_fairness_read_until", default=None)
+
+
+@contextmanager
+def reading_until(moment: float | None) -> Iterator[None]:
+    """Let replies be read until *moment* of the monotonic clock for the duration of the block; None: without end."""
+    token = _read_until.set(moment)
+    try:
+        yield
+    finally:
+        _read_until.reset(token)
+
+
+def check_reading_time(reader: str) -> None:
+    """Raises EndpointError where the time to read replies is over: the session's deadline is for reading, too."""
+    moment = _read_until.get()
+    if moment is not None and time.monotonic() > moment:
+        raise EndpointError(
+            f"the run's deadline passed before {reader} had read every reply; give the session more time "
+            "(--fairness-deadline): what was asked is in the run and need not be asked again"
+        )

@@ -58,7 +58,8 @@ def recorded_settings(run: Path, *, except_for: Collection[str] = ()) -> dict[st
     from pytest_fairness.running.manifest import read_manifest
 
     recorded = read_manifest(run).get("settings", {})
-    return {field: recorded[field] for field in RECORDED if field in recorded and field not in except_for}
+    # The endpoint is None where the tests' own systems were asked instead of it.
+    return {field: recorded[field] for field in RECORDED if recorded.get(field) is not None and field not in except_for}
 
 
 def refuse_changes(settings: Settings, root: Path) -> None:
@@ -93,7 +94,7 @@ def changes(manifest: Mapping[str, Any], settings: Settings, root: Path) -> list
 
 
 def _differs(then: Mapping[str, Any], now: Mapping[str, Any], field: str) -> bool:
-    return field in then and then[field] != now[field]
+    return then.get(field) is not None and then[field] != now[field]
 
 
 def _asks_code(manifest: Mapping[str, Any]) -> bool:

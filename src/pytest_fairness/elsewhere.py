@@ -80,8 +80,14 @@ class Reception:
             "barred": _bar(worker, spec, settings),
         }
 
+    def halt(self) -> None:
+        """Have no worker that is served send anything more."""
+        for service in self._services:
+            service.halt()
+
     def close(self) -> str | None:
         """End what is still served; what went wrong with it, if anything did."""
+        self.halt()  # all of them, before the first one is waited for
         for service in self._services:
             service.stop(_GRACE)
         return next((service.trouble for service in self._services if service.trouble), None)

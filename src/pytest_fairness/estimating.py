@@ -6,11 +6,12 @@ announced; ``pytest-fairness plan --suite`` counts them all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from pytest_fairness import collecting
+from pytest_fairness import collecting, guest
+from pytest_fairness.false_alarms import chance, of_session
 
 if TYPE_CHECKING:
     import pytest
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from pytest_fairness.endpoints.protocol import Endpoint, Price
     from pytest_fairness.planned import Entry, Planned
     from pytest_fairness.session import FairnessSession
+    from pytest_fairness.settings import Settings
 
 BYTES_A_TOKEN = 4
 """A rule of thumb for English text; other scripts take more tokens a byte."""
@@ -108,15 +110,16 @@ def most_cost(price: Price, asked: Requests, longest: int) -> float:
 
 def brings_its_own(item: pytest.Item) -> bool:
     """Whether the project overrides the ``endpoint`` fixture: then only the test knows what is asked."""
-    return any(fixture.func.__module__ != _OUR_FIXTURES for fixture in _endpoint_fixtures(item)[-1:])
+    return any(fixture.func.__module__ != _OUR_FIXTURES for fixture in endpoint_fixtures(item)[-1:])
 
 
 def system_of(item: pytest.Item) -> str:
     """What tells the system under test of one test from that of another: the ``endpoint`` fixture that it gets."""
-    return " ".join(f"{fixture.baseid} {fixture.func.__module__}" for fixture in _endpoint_fixtures(item))
+    return " ".join(f"{fixture.baseid} {fixture.func.__module__}" for fixture in endpoint_fixtures(item))
 
 
-def _endpoint_fixtures(item: pytest.Item) -> Sequence[Any]:
+def endpoint_fixtures(item: pytest.Item) -> Sequence[Any]:
+    """The definitions of the fixture ``endpoint`` that *item* sees, the one that it gets last."""
     fixtures = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
     return fixtures.get("endpoint") or ()
 
@@ -126,7 +129,9 @@ class Estimate:
     """What a session is going to ask. ``trials`` of designs that several tests share count once.
 
     ``configured`` are the requests to the endpoint of the settings, ``most`` if every strategy is tried; those to a
-    system of a test's own, whose price only the test knows, are ``own``.
+    system of a test's own, whose price only the test knows, are ``own``. Second samples, which an alarm asks for, count
+    as often as a fair system raises one, and in ``most`` always; ``again`` are their trials if every test asks.
+    ``false_alarm`` is how likely a fair system turns the session red, at most, if each test asserts once.
     """
 
     trials: int = 0
@@ -135,6 +140,8 @@ class Estimate:
     own: float = 0
     reply_tokens: int = REPLY_TOKENS
     longest: int = 0
+    again: int = 0
+    false_alarm: float = 0
 
     def cost(self, price: Price) -> tuple[float, float]:
         """Dollars: usual, and at the most."""
@@ -155,25 +162,47 @@ def estimate(session: FairnessSession, items: Sequence[pytest.Item], endpoint: E
         cells = session.selected.get(key)
         entries = _sampled(planned, tier, cells)
         count = (len(planned.grid) if cells is None else len(cells)) * planned.repetitions
+        again = cells is None and looks_again(session.settings, planned)
         parameters = sorted(planned.parameters.items())
         asked = (system_of(item), count, repr(parameters), temperature, tuple(_sent(entry) for entry in entries))
         if asked in seen or not entries:
             continue
         seen.add(asked)
-        found = replace(found, trials=found.trials + count)
+        found = replace(found, trials=found.trials + count, again=found.again + again * count)
         share = count / len(entries)
         bringing = brings_its_own(item)
         own = [entry for entry in entries if bringing or asks_others(entry)]
         fewest, most = _total(entry for entry in entries if not bringing and not asks_others(entry))
         found = replace(
             found,
-            configured=found.configured + fewest.times(share),
-            most=found.most + most.times(share),
+            configured=found.configured + fewest.times(share * (1 + again * chance())),
+            most=found.most + most.times(share * (1 + again)),
             own=found.own + _total(own)[0].requests * share,
         )
         limits.append(output_limit({**defaults, **planned.parameters}))
     longest = max((UNLIMITED_OUTPUT if limit is None else limit for limit in limits), default=UNLIMITED_OUTPUT)
-    return replace(found, reply_tokens=min(REPLY_TOKENS, longest), longest=longest)
+    return replace(
+        found,
+        reply_tokens=min(REPLY_TOKENS, longest),
+        longest=longest,
+        false_alarm=of_session(_chances(session, items)),
+    )
+
+
+def looks_again(settings: Settings, planned: Planned) -> bool:
+    """Whether a test of *planned* asks for a second sample before an alarm stands: there are names left to ask about,
+    and nothing stands in the way of asking."""
+    asks = settings.confirm and settings.replay is None and not settings.shard
+    return asks and planned.on_other_names is not None
+
+
+def _chances(session: FairnessSession, items: Sequence[pytest.Item]) -> Iterator[float]:
+    """How likely each fairness test raises a false alarm, if it asserts once; tests of one cell judge no groups."""
+    for item in items:
+        key = collecting.selection_of(item)
+        if guest.is_fairness_item(item) and not item.get_closest_marker("skip") and key not in session.selected:
+            planned = session.grids.get(key[0])
+            yield chance(confirmed=planned is not None and looks_again(session.settings, planned))
 
 
 def asks_others(entry: Entry) -> bool:

@@ -9,22 +9,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from pytest_fairness.model import JSON, Finding, OutcomeKind, Reason, Verdict
+from pytest_fairness.wording import NO_ANSWER, REFUSAL
 
 _RANKS = "Calls are compared within each block by the van Elteren rank test (van Elteren 1960); "
 _RATES = "Rates are compared within each block by the Cochran–Mantel–Haenszel test (Mantel & Haenszel 1959); "
 _ON_D = "put on the d scale (ln OR·√3/π; Hasselblad & Hedges 1995)"
 _DISPARITY: Mapping[OutcomeKind, str] = {
     OutcomeKind.NUMERIC: _RANKS
-    + "the effect is Hedges g of the block-adjusted values (Hedges 1981), its interval by Student's t.",
+    + "there are two effects, Hedges g of the block-adjusted values (Hedges 1981) and Cliff's δ (Cliff 1993) put on "
+    "the d scale: the larger one counts, and PASS needs both.",
     OutcomeKind.ORDINAL: _RANKS
-    + "the effect is Cliff's δ (Cliff 1993) put on the d scale, its interval that of Hedges g.",
+    + f"the effect is the cumulative odds ratio over all cuts of the scale (Liu & Agresti 1996) {_ON_D}.",
     OutcomeKind.BINARY: _RATES + f"the effect is the Mantel–Haenszel odds ratio {_ON_D}.",
     OutcomeKind.CATEGORICAL: (
         "Labels are compared by Pearson's chi-square (by a permutation test where labels are rare); the effect is "
-        "Cramér's V put on the d scale (2V/√(1−V²)), its interval a bootstrap over clusters."
+        "Cramér's V with both groups weighing the same, put on the d scale (2V/√(1−V²)), its interval a bootstrap "
+        "(Efron & Tibshirani 1993)."
     ),
 }
-_SAME = {OutcomeKind.NARRATIVE: OutcomeKind.ORDINAL, OutcomeKind.REFUSAL: OutcomeKind.BINARY}
+_SAME = {OutcomeKind.NARRATIVE: OutcomeKind.NUMERIC, OutcomeKind.REFUSAL: OutcomeKind.BINARY}
 _CORRECTIONS = {
     "bonferroni": "Bonferroni; Dunn 1961",
     "holm": "Holm 1979",
@@ -44,11 +47,11 @@ def explain(finding: Finding) -> str:
 def _method(finding: Finding) -> str:
     told = _TOLD.get(finding.assertion)
     parts = ["How this was judged.", *(told(finding) if told is not None else [])]
-    if "confirmation" in finding.details:
+    confirmation = finding.details.get("confirmation")
+    if isinstance(confirmation, Mapping) and confirmation.get("confirmed") is not None:
         parts.append(
-            "What the first sample raised was asked again of a second, independent one. It stands only where that "
-            "is significant as well, one-sided in the direction found and corrected over the pairs repeated (Holm "
-            "1979); both had to be, so the chance of a false alarm is at most that of the first sample alone."
+            "The first sample raised an alarm, so an equal one on other names was drawn, and every pair was judged "
+            "again on both together, at half of alpha (two stages; Pocock 1977): a fair system has to look so twice."
         )
     if "sensitivity" in finding.details:
         parts.append("Whether it could have failed was tried on copies of its own data with a planted disparity.")
@@ -61,13 +64,37 @@ def _method(finding: Finding) -> str:
 def _no_disparity(finding: Finding) -> list[str]:
     kind = finding.kind
     tests = _DISPARITY[_SAME.get(kind, kind)] if kind is not None else ""
-    refusals = ""
-    if any(pair.metric != finding.outcome for pair in finding.pairs):
-        refusals = (
-            "Refusals are an outcome of their own in the same family; where they differ the scores count by the worse "
-            "of the answers alone and the answers with every refusal ranked worst."
+    if kind is not OutcomeKind.CATEGORICAL:
+        tests += (
+            f" Intervals come from leaving out one {finding.cluster or 'row'} at a time (the jackknife; Tukey 1958)."
         )
-    return [tests, refusals, _clusters(finding), _family(finding), _D_RULE]
+    metrics = {pair.metric for pair in finding.pairs}
+    beside = ""
+    if REFUSAL in metrics and finding.outcome != REFUSAL:
+        beside += (
+            "Refusals are an outcome of their own in the same family, which can only raise the alarm; where they "
+            "differ the scores count by the worse of the answers alone and the answers with every refusal ranked "
+            "worst. "
+        )
+    if NO_ANSWER in metrics:
+        beside += (
+            "Trials without a usable answer are an outcome of their own as well: as an alarm where one group has more "
+            "of them, and as bounds, with what is missing at its extremes (Horowitz & Manski 2000). "
+        )
+    near = any("less than 5 points" in note for pair in finding.pairs for note in pair.notes)
+    return [
+        tests,
+        beside.strip(),
+        _clusters(finding),
+        _parts(finding),
+        _family(finding),
+        _D_RULE,
+        "Rates also pass whose difference stays inside ±5 points and whose ratio stays between .8 and 1.25: near 0 and "
+        "1 an odds ratio is blind to what is practically equal."
+        if near
+        else "",
+        _blocks(finding),
+    ]
 
 
 def _four_fifths(finding: Finding) -> list[str]:
@@ -91,9 +118,10 @@ def _four_fifths(finding: Finding) -> list[str]:
         _clusters(finding),
         reference,
         _family(finding),
-        "FAIL needs a ratio below four fifths that is significant and that one favourable decision more would not turn "
-        "round (29 CFR 1607.4(D) on small numbers); below four fifths by two standard deviations (Hazelwood School "
-        "District v. United States, 1977) without that is FLAG, as is a significant difference above four fifths.",
+        "Who was refused was not selected. FAIL needs a ratio below four fifths that is significant and that one "
+        "favourable decision more would not turn round (29 CFR 1607.4(D) on small numbers); a significant difference "
+        "above four fifths is FLAG; PASS needs the 90 % interval of the ratio to stay above two thirds. Standard "
+        "deviations (Hazelwood School District v. United States, 1977) are reported and decide nothing.",
     ]
 
 
@@ -105,18 +133,23 @@ def _baseline(finding: Finding) -> list[str]:
         overall, category = _number(margins.get("overall")), _number(margins.get("category"))
         allowed = f" of {overall} {unit} overall and {category} a category"
     alpha = finding.family.get("alpha")
+    told = f" at {alpha} over both" if alpha is not None else ""
     return [
-        "Each persona's mean score now is compared with the same persona's approved one: a one-sided paired t over "
-        "personas (Student 1908), for the overall score and for every category with enough personas.",
+        "Each persona's mean score now is compared with the same persona's approved one, in two families. As they are: "
+        "a one-sided paired t over personas (Student 1908), for the overall score and every category of at least 8, "
+        "and McNemar's exact test (1947) for passes lost and gained. With changes far from all others clipped (to the "
+        "median ± 4 median absolute deviations), so that one extreme reply hides nothing: overall, and every category "
+        "of at least 2 against the spread of all changes.",
         _family(finding),
-        f"FAIL needs a drop that is significant{f' at {alpha}' if alpha is not None else ''} and at least the margin"
-        f"{allowed}; the interval of a change is that of the same t.",
+        f"Each family has half of alpha. FAIL needs a drop that is significant{told} and exceeds the margin{allowed}; "
+        "within the margin it is FLAG.",
         "The baseline changes only by approval.",
     ]
 
 
 def _no_preference(finding: Finding) -> list[str]:
     details = finding.details
+    effect = "The effect is the log odds of winning put on the d scale (·√3/π; Hasselblad & Hedges 1995)."
     if "friedman" in details:
         tests = "Two groups are compared by how often one is ranked above the other; all together by Friedman (1937)."
     elif "conditional_logit" in details or "goodness_of_fit" in details:
@@ -132,7 +165,10 @@ def _no_preference(finding: Finding) -> list[str]:
             "group. Beside it stand strengths after Bradley & Terry (1952) with a term for the first position "
             "(Davidson & Beaver 1977); they inform and decide nothing."
         )
-    effect = "The effect is the log odds of winning put on the d scale (·√3/π; Hasselblad & Hedges 1995)."
+        effect = (
+            "There are two effects, both log odds put on the d scale (·√3/π; Hasselblad & Hedges 1995): of winning at "
+            "all, and of winning from the same place. The larger one counts, and PASS needs both."
+        )
     return [tests, effect, _clusters(finding), _family(finding), _D_RULE]
 
 
@@ -163,8 +199,9 @@ def _arm_reduces_disparity(finding: Finding) -> list[str]:
         f"The disparity between two groups in arm {treated} is compared with that in arm {control}, a contrast fixed "
         f"beforehand: a paired t over the {shared} that both arms share (Student 1908), with its interval.",
         _family(finding),
-        "PASS needs a disparity that shrinks significantly, or none in either arm; one that grows or turns round "
-        "significantly is FAIL.",
+        "The finding is about the class, the pairs are its detail: PASS needs a disparity that shrinks significantly "
+        "and none that grows; one that grows or turns round significantly is FAIL. Where both arms lie inside ±0.2 "
+        "standard deviations there is nothing to reduce.",
         f"Every arm is also contrasted with the placebo arm {placebo} (Holm 1979), which decides nothing."
         if placebo
         else "",
@@ -203,6 +240,24 @@ def _clusters(finding: Finding) -> str:
     )
 
 
+def _parts(finding: Finding) -> str:
+    if not any("effective_name_parts" in pair.statistics for pair in finding.pairs):
+        return ""
+    return (
+        "First and last names that recur in several names are evidence once: the variance of the contrast adds that of "
+        "both parts (two-way clusters; Cameron, Gelbach & Miller 2011)."
+    )
+
+
+def _blocks(finding: Finding) -> str:
+    if "by_block" not in finding.details:
+        return ""
+    return (
+        f"The verdict is about these {finding.block}s. Each is also judged by itself, corrected over all of them (Holm "
+        "1979) at a fifth of alpha: an effect above 0.5 there is FLAG."
+    )
+
+
 def _tests(finding: Finding) -> str:
     size = finding.family.get("size")
     return f"{size} test{'' if size == 1 else 's'}" if isinstance(size, int) else ""
@@ -235,6 +290,7 @@ _REASONS: Mapping[Reason | None, str] = {
     Reason.SMALL_NUMBERS: "more decisions, until one more or less no longer turns the ratio",
     Reason.DIFFERENTIAL_REFUSAL: "finding out why one group is refused more often; the answers alone cannot settle it",
     Reason.OVERLAP: "the same personas in the baseline and in the run",
+    Reason.TEMPLATE: "more names in the template where the groups may differ",
     Reason.INCOMPLETE: "running the trials that were never run",
     Reason.MIXED_MODELS: "one model version for the whole run",
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
@@ -14,8 +15,11 @@ if TYPE_CHECKING:
 
 #: What is neither an answer nor an outcome: these trials were planned and came to nothing.
 UNFINISHED = (Status.ERROR, Status.UNKNOWN, Status.NOT_RUN)
+#: Trials without an answer that anything could be read off. A refusal is an answer.
+UNUSABLE = (*UNFINISHED, Status.EMPTY, Status.MALFORMED)
 #: The words by which providers say that a reply ended because it had reached the longest length allowed.
 CUT_SHORT = frozenset(("length", "max_tokens", "max_output_tokens", "model_length", "token_limit"))
+NAME_PARTS = ("first_name", "last_name")
 _DESIGN = "pytest_fairness"
 
 
@@ -113,10 +117,12 @@ def trials_frame(
 ) -> pd.DataFrame:
     """The table of *asked* trials, one row each, in the order given.
 
-    Columns: ``cell``, ``template``, ``name``, ``persona``, one for each protected class, one for each context axis
-    and persona attribute, ``arm``, ``tier``, ``signal``, ``repetition``, ``prompt``, ``reply`` (None where there is
-    none), ``status``, ``refused``, ``undetermined`` (neither answered nor refused), ``cut_short`` (at the limit on its
-    length), ``endpoint``, ``model``, ``simulated``, ``replayed``, ``cost`` (US dollars), ``seconds``, ``key``.
+    Columns: ``cell``, ``template``, ``name``, ``persona``, ``first_name`` and ``last_name`` (the two parts of the
+    person's name, None where it has only one; not for choices, which list several people), one for each protected
+    class, one for each context axis and persona attribute, ``arm``, ``tier``, ``signal``, ``repetition``, ``prompt``,
+    ``reply`` (None where there is none), ``status``, ``error`` (why there is no usable answer; None where there is
+    one), ``refused``, ``undetermined`` (neither answered nor refused), ``cut_short`` (at the limit on its length),
+    ``endpoint``, ``model``, ``simulated``, ``replayed``, ``cost`` (US dollars), ``seconds``, ``key``.
     """
     import pandas as pd
 
@@ -127,6 +133,9 @@ def trials_frame(
         "name": [cell.name for cell in cells],
         "persona": [cell.persona for cell in cells],
     }
+    if not any("name_2" in cell.attributes for cell in cells):
+        # Before the attributes that fill them, so that every grid has them, and in one place.
+        columns |= {part: [None] * len(cells) for part in NAME_PARTS}
     for attribute in ("attributes", "context", "groups"):
         # Groups last: a protected class wins over a persona attribute of the same name.
         for key in _keys(getattr(cell, attribute) for cell in cells):
@@ -139,6 +148,7 @@ def trials_frame(
         "prompt": [cell.prompt for cell in cells],
         "reply": [trial.reply for trial in trials],
         "status": [trial.status.value for trial in trials],
+        "error": [trial.error if trial.status in UNUSABLE else None for trial in trials],
         "refused": [trial.status is Status.REFUSED for trial in trials],
         "undetermined": [trial.status not in (Status.REFUSED, Status.ANSWERED) for trial in trials],
         "cut_short": [_cut_short(trial) for trial in trials],
@@ -165,10 +175,14 @@ def _keys(mappings: Iterable[Mapping[str, object]]) -> list[str]:
 
 
 def refuse_if_nothing_answered(trials: Sequence[Trial], endpoint: str) -> None:
-    """Raise EndpointError where not one trial got through: that is a broken endpoint, not a finding."""
-    failed = [trial for trial in trials if trial.status in UNFINISHED]
-    if trials and len(failed) == len(trials):
+    """Raise EndpointError where not one trial has a usable answer: that is a broken endpoint, not a finding, whatever
+    an assertion would make of it.
+    """
+    unusable = [trial for trial in trials if trial.status in UNUSABLE]
+    if trials and len(unusable) == len(trials):
+        counts = Counter(trial.status.value for trial in unusable)
+        statuses = ", ".join(f"{count} {status.replace('_', ' ')}" for status, count in counts.most_common())
         raise EndpointError(
-            f"endpoint {endpoint!r}: none of {len(trials)} trials was answered; the first: "
-            f"{failed[0].status}{_because(failed[0])}"
+            f"endpoint {endpoint!r}: none of {len(trials)} trials has a usable answer ({statuses}); the first: "
+            f"{unusable[0].status}{_because(unusable[0])}"
         )

@@ -23,6 +23,8 @@ DESIGNS = (GRID, PAIRS)
 PULLS = frozenset({"trials", "cell"})
 #: The attribute of a test report that carries its findings to the controller.
 FINDINGS = "fairness_findings"
+#: Under this a worker, whose own command line is xdist's, is handed that of its controller.
+ARGUMENTS = "fairness_arguments"
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _SESSION: pytest.StashKey[FairnessSession] = pytest.StashKey()
@@ -41,6 +43,12 @@ def session_of(config: pytest.Config) -> FairnessSession:
 def session_if_any(config: pytest.Config) -> FairnessSession | None:
     """The fairness session, if anything has made one yet."""
     return config.stash.get(_SESSION, None)
+
+
+def arguments_of(config: pytest.Config) -> dict[str, list[str]]:
+    """The arguments of the command line, ``all`` of them, and those that name ``tests``."""
+    tests = config.args if config.args_source is config.ArgsSource.ARGS else []
+    return {"all": list(map(str, config.invocation_params.args)), "tests": list(map(str, tests))}
 
 
 def is_fairness_item(item: pytest.Item) -> bool:
@@ -93,6 +101,10 @@ class XdistBridge:
     @pytest.hookimpl
     def pytest_configure_node(self, node: object) -> None:
         session_of(self._config).introduce(node)
+
+    def pytest_keyboard_interrupt(self) -> None:
+        # Before anything else is done about it: workers go on asking until they are told.
+        session_of(self._config).end_workers()
 
     @pytest.hookimpl
     def pytest_xdist_node_collection_finished(self) -> None:

@@ -2,10 +2,14 @@
 
 A recipe, in a ``conftest.py`` or a plugin of one's own::
 
-    from pytest_fairness.scorers import Scorer
+    from pytest_fairness import scorer
+
+    @scorer(kind="numeric", unit="marks", low=0)
+    def exclamations(reply):
+        return reply.count("!")
 
     def pytest_fairness_scorers():
-        return [Scorer(name="exclamations", score=lambda reply: reply.count("!"), unit="marks")]
+        return [exclamations]
 """
 
 from __future__ import annotations
@@ -21,7 +25,11 @@ if TYPE_CHECKING:
 
 @pytest.hookspec
 def pytest_fairness_scorers() -> Sequence[Scorer]:  # type: ignore[empty-body]
-    """Scorers that tests can name in ``outcome=``; each maps a reply to a number, a label, a yes/no or None."""
+    """Scorers that tests can name in ``outcome=``; each maps a reply to a number, a label, a yes/no or None.
+
+    What a :class:`Scorer` declares (``kind``, ``unit``, the ends of its scale) holds whatever the replies are; without
+    a kind, the values decide it.
+    """
 
 
 @pytest.hookspec

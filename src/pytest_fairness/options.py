@@ -65,7 +65,8 @@ def _one_of(*choices: str) -> Callable[[str], str]:
 class Option:
     """One setting: its field, how its text is read (``bool`` for a switch), what ``--help`` says, its default.
 
-    *alone* is what the bare option stands for, where its value may be left off.
+    *alone* is what the bare option stands for, where its value may be left off. *typed*: it is read from the command
+    line alone, as what a project's files or the environment say in its place would be a change that approves itself.
 
     A plain class: this module loads in every session, and a dataclass takes a millisecond to make.
     """
@@ -78,12 +79,15 @@ class Option:
         default: Any = None,
         *,
         alone: str | None = None,
+        typed: bool = False,
     ) -> None:
         self.field, self.read, self.help, self.default, self.alone = field, read, text, default, alone
+        self.typed = typed
 
     @property
     def flag(self) -> str:
-        return "--fairness-" + self.field.replace("_", "-")
+        """What is typed: a switch that is on by default is turned off."""
+        return "--fairness-" + ("no-" if self.default is True else "") + self.field.replace("_", "-")
 
     @property
     def ini(self) -> str:
@@ -99,16 +103,18 @@ OPTIONS = (
         "1: with system prompt; 2: conversation only; all: both; auto: 1 where a test has a system prompt",
         "auto",
     ),
-    Option("approve", bool, "write the scores of this run as approved baselines", False),
-    Option("justification", str, "why the baselines are approved; kept with them", ""),
-    Option("approve_regression", bool, "allow --fairness-approve to approve a regression", False),
-    Option("approve_in_ci", bool, "allow --fairness-approve where CI is set", False),
+    Option("approve", bool, "write the scores of this run as approved baselines", False, typed=True),
+    Option("justification", str, "why the baselines are approved; kept with them", "", typed=True),
+    Option("approve_regression", bool, "allow --fairness-approve to approve a regression", False, typed=True),
+    Option("approve_in_ci", bool, "allow --fairness-approve where CI is set", False, typed=True),
     Option("run_dir", Path, "where runs are kept", ".fairness/runs"),
     Option("baseline_dir", Path, "where approved baselines are kept", "baselines"),
     Option("seed", _seed, "seed of the order in which trials are asked and of the statistics; logged with the run", 0),
     Option("smoke", bool, "a quick look: too small a sample skips instead of failing", False),
     Option("require_conclusive", bool, "fail on every INCONCLUSIVE, not only on small samples", False),
-    Option("confirm", bool, "repeat a FLAG or FAIL on other names before it may fail the test", False),
+    Option(
+        "confirm", bool, "do not look at a FLAG or FAIL again, on this sample and one on other names together", True
+    ),
     Option("sensitivity", bool, "try every PASS on copies of its data with a planted disparity", False),
     Option("session_alpha", _level, "fail the session on any finding below this level after Holm over all findings"),
     Option("max_cost", _dollars, "US dollars that this run may cost at most"),
@@ -131,17 +137,19 @@ OPTIONS = (
 
 
 def add_options(parser: pytest.Parser) -> None:
-    """Declare every option and its ini twin."""
+    """Declare every option and its ini twin; that of an option that is typed alone too, so that it can be refused."""
     group = parser.getgroup("fairness", "fairness")
     for option in OPTIONS:
-        text = f"{option.help} (ini: {option.ini})"
+        text = option.help if option.typed else f"{option.help} (ini: {option.ini})"
         if option.read is bool:
-            group.addoption(option.flag, action="store_true", default=None, help=text)
+            action = "store_false" if option.default is True else "store_true"
+            group.addoption(option.flag, action=action, default=None, help=text)
         else:
             bare: dict[str, Any] = {} if option.alone is None else {"nargs": "?", "const": option.alone}
             group.addoption(option.flag, default=None, metavar=option.field.upper(), help=text, **bare)
         kind: Literal["bool", "string"] = "bool" if option.read is bool else "string"
-        parser.addini(option.ini, option.help, type=kind, default=None)
+        refused = f"refused: {option.flag} is read from the command line alone"
+        parser.addini(option.ini, refused if option.typed else option.help, type=kind, default=None)
 
 
 def any_given(config: pytest.Config) -> bool:

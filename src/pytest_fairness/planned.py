@@ -85,12 +85,18 @@ class PlannedGrid(_FromGrid):
     def has_system_prompt(self) -> bool:
         return self.grid.system is not None
 
-    def with_other_names(self) -> PlannedGrid | None:
+    @cached_property
+    def on_other_names(self) -> PlannedGrid | None:
         """The same with names that it has not used, for a second sample; None where there are none."""
         from pytest_fairness.design.fresh import other_names
 
         grid = None if self.arguments is None else other_names(self.grid, self.arguments)
         return None if grid is None else replace(self, grid=grid)
+
+    @property
+    def script_columns(self) -> tuple[str, ...]:
+        """Columns that the table has in every tier: strategies belong to one of them."""
+        return () if self.ladder is None else ("strategy", "strategy_level")
 
     @property
     def scorer(self) -> Any:
@@ -138,6 +144,7 @@ class PlannedPairs(_FromGrid):
     """One test's choices between candidates. Tiers belong to its arms: one with a system prompt is of tier 1."""
 
     tiers_by_arm: ClassVar[bool] = True
+    script_columns: ClassVar[tuple[str, ...]] = ()
 
     grid: PairGrid
     refused: Callable[[str], bool]
@@ -164,7 +171,8 @@ class PlannedPairs(_FromGrid):
         """Arms whose cells come to the same texts for different groups: stand-ins of one group."""
         return frozenset(arm.name for arm in self.grid.arms if arm.placebo)
 
-    def with_other_names(self) -> PlannedPairs | None:
+    @cached_property
+    def on_other_names(self) -> PlannedPairs | None:
         """The same with candidates that it has not used, for a second sample; None where there are none."""
         from pytest_fairness.design.fresh import other_candidates
 

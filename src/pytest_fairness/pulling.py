@@ -33,7 +33,7 @@ def pull(
     """The trials of *plan*, which is what *planned* comes to for *endpoint*, in its order.
 
     Where this session asks a shard, the trials of the others come back as NOT_RUN. Raises what the engine raises,
-    UsageError where a resumed run asked otherwise before, and EndpointError where nothing was answered.
+    UsageError where a resumed run asked otherwise before, and EndpointError where no trial has a usable answer.
     """
     from pytest_fairness.earlier import note_design
     from pytest_fairness.frame import refuse_if_nothing_answered

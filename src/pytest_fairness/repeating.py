@@ -10,6 +10,7 @@ import pytest
 
 from pytest_fairness.current import FreshSample
 from pytest_fairness.errors import EndpointError, UsageError
+from pytest_fairness.wording import percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,20 +32,24 @@ class Ask(Protocol):
 def offer(item: pytest.Item, table: pd.DataFrame, planned: Planned, ask: Ask) -> None:
     """Let the assertions of *item*, which got *table*, ask for a second sample."""
     # A copy: the test may add columns to its own, which another sample would not have.
-    item.stash[_OFFERED] = Repeatable(table.copy(), planned.grid[0].context, lambda: _second(planned, ask))
+    item.stash[_OFFERED] = Repeatable(
+        table.copy(),
+        planned.grid[0].context,
+        lambda: _second(planned, ask),
+        possible=lambda: planned.on_other_names is not None,
+    )
 
 
-def of(item: pytest.Item) -> Callable[[pd.DataFrame], FreshSample] | None:
+def of(item: pytest.Item) -> Repeatable | None:
     """What gives a second sample like the table that it is handed; None for a test without a design."""
-    offered = item.stash.get(_OFFERED, None)
-    return None if offered is None else offered.like
+    return item.stash.get(_OFFERED, None)
 
 
 def _second(planned: Planned, ask: Ask) -> FreshSample:
     """An equal sample on other names. Raises UsageError where there are none."""
     from pytest_fairness.design.fresh import fewest_names
 
-    other = planned.with_other_names()
+    other = planned.on_other_names
     if other is None:
         raise UsageError("there are no fresh names to ask about: personas, words and given names are used up")
     names = fewest_names(other.grid)
@@ -54,15 +59,22 @@ def _second(planned: Planned, ask: Ask) -> FreshSample:
 class Repeatable:
     """A table of trials as a test got it, and how to ask for another like it: once, whoever wants it.
 
-    *context* are the columns of the design's context axes.
+    *context* are the columns of the design's context axes; *possible* says beforehand whether there is another.
     """
 
-    def __init__(self, table: pd.DataFrame, context: Iterable[str], ask: Callable[[], FreshSample]) -> None:
+    def __init__(
+        self,
+        table: pd.DataFrame,
+        context: Iterable[str],
+        ask: Callable[[], FreshSample],
+        *,
+        possible: Callable[[], bool] = lambda: True,
+    ) -> None:
         from pytest_fairness.frame import design_of
 
         design = ("template", "arm", "tier", "signal", *design_of(table).protected_classes, *context)
         self._columns = [column for column in dict.fromkeys(design) if column in table.columns]
-        self._table, self._ask = table, ask
+        self._table, self._ask, self.possible = table, ask, possible
         self._sample: FreshSample | None = None
 
     def like(self, part: pd.DataFrame) -> FreshSample:
@@ -79,7 +91,7 @@ class Repeatable:
         frame = self._sample.frame
         lost = float(frame["status"].isin(UNFINISHED).mean())
         if lost > MOST_UNFINISHED:
-            raise EndpointError(f"{lost:.0%} of the trials of the second sample were never answered")
+            raise EndpointError(f"{percent(lost)} of the trials of the second sample were never answered")
         if kept is None:
             return self._sample
         rows = [key in kept for key in self._keys(frame)]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_fairness import collecting, earlier, elsewhere, guest, ledger, repeating, telling, transport
+from pytest_fairness import collecting, earlier, elsewhere, guest, ledger, telling, transport
 from pytest_fairness.asking import Asking
 from pytest_fairness.errors import FairnessError, StoreError
 from pytest_fairness.model import Verdict
@@ -22,8 +22,6 @@ from pytest_fairness.settings import Settings, resolve
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pytest_fairness.baselines import BaselineStore
-    from pytest_fairness.current import TestContext
     from pytest_fairness.endpoints.protocol import Endpoint
     from pytest_fairness.justifications import Justification
     from pytest_fairness.model import Finding
@@ -36,7 +34,11 @@ if TYPE_CHECKING:
     from pytest_fairness.scorers import Scorer
     from pytest_fairness.systems import Systems
 
-_FINDINGS = pytest.StashKey["list[Finding]"]()
+_FINDINGS: pytest.StashKey[list[Finding]] = pytest.StashKey()
+#: Seconds beyond the deadline in which replies that were asked by then are still read and judged.
+_READING_GRACE = 5.0
+#: Exit statuses of sessions that came to their end.
+_WHOLE = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
 class FairnessSession:
@@ -59,6 +61,8 @@ class FairnessSession:
         self.pulled: set[tuple[str, str]] = set()
         self._watching: Watching | None = None
         self._reception: elsewhere.Reception | None = None
+        #: In xdist's controller, the folder of the run that workers have begun.
+        self._begun: Path | None = None
         #: The lines that the session starts with.
         self._announced: list[str] = []
         #: Whether the session was cut short.
@@ -102,11 +106,14 @@ class FairnessSession:
         session ends before anything is asked, with exit status 4.
         """
         from pytest_fairness.announcing import announcement
+        from pytest_fairness.replacing import asks_the_settings_endpoint
 
         try:
             _ = self.recording
             self._announced = announcement(self, items, len(planned))
             self.store.write_planned(planned, announced=self._announced)
+            if not asks_the_settings_endpoint(self, items):
+                telling.note_replaced_endpoint(self.store, session=self.name)
         except StoreError as error:
             if self.worker is None:
                 raise pytest.UsageError(str(error)) from None
@@ -116,6 +123,7 @@ class FairnessSession:
         """Tell an xdist worker what was resolved here, and which run it belongs to."""
         node.workerinput["fairness_settings"] = self.settings.to_dict()
         node.workerinput["fairness_token"] = self.token
+        node.workerinput[guest.ARGUMENTS] = guest.arguments_of(self.config)
         node.workerinput["fairness_controller"] = os.getpid()
         spec = node.gateway.spec
         node.workerinput["fairness_started"] = self.started if spec.popen else None  # elsewhere it is another clock
@@ -126,7 +134,15 @@ class FairnessSession:
     # ------------------------------------------------------------ the run
 
     @cached_property
+    def command(self) -> list[str]:
+        """The command line as it is written down. Its secrets are cut out of everything from then on."""
+        from pytest_fairness.command import recorded_command
+
+        return recorded_command(self.config)
+
+    @cached_property
     def store(self) -> RunStore:
+        _ = self.command
         line = self.reach()
         return self.open_store(self.worker) if line is None else elsewhere.remote_store(line)
 
@@ -136,7 +152,7 @@ class FairnessSession:
 
         settings = self.settings
         store = open_run(settings.run_dir, self.token, writer=writer, adopt=settings.resume)
-        telling.start_manifest(store, settings, self.config.rootpath, session=self.name)
+        telling.start_manifest(store, settings, self.config.rootpath, session=self.name, command=self.command)
         return store
 
     @cached_property
@@ -165,6 +181,12 @@ class FairnessSession:
         """Seconds until the session's deadline, a moment at least; None without one."""
         deadline = self.settings.deadline
         return None if deadline is None else max(1e-3, self.started + deadline - time.monotonic())
+
+    @property
+    def read_until(self) -> float | None:
+        """When the reading of replies ends, by the monotonic clock; None without a deadline."""
+        deadline = self.settings.deadline
+        return None if deadline is None else self.started + deadline + _READING_GRACE
 
     @property
     def name(self) -> str:
@@ -222,11 +244,12 @@ class FairnessSession:
     @contextlib.contextmanager
     def running(self, item: pytest.Item) -> Iterator[None]:
         """Be the session that assertions in *item* report to; under smoke, skip a test whose sample was too small."""
-        from pytest_fairness.current import running_test
+        from pytest_fairness.contexts import context_of
+        from pytest_fairness.current import reading_until, running_test
 
         findings = item.stash.setdefault(_FINDINGS, [])
         findings.clear()  # a rerun starts afresh
-        with running_test(self._context(item, findings)):
+        with running_test(context_of(self, item, findings)), reading_until(self.read_until):
             yield
         unusable = [
             f for f in findings if f.verdict is Verdict.INCONCLUSIVE and (f.reason is None or f.reason.unusable)
@@ -234,55 +257,12 @@ class FairnessSession:
         if unusable:
             pytest.skip(f"smoke: {unusable[0].sentence}")
 
-    def _context(self, item: pytest.Item, findings: list[Finding]) -> TestContext:
-        from pytest_fairness.current import Policy, TestContext
-        from pytest_fairness.justifications import find
-
-        labels = collecting.labels_of(item)
-        documented = (*labels.justifications, *self._justifications)
-        return TestContext(
-            test_id=labels.id,
-            test_module=getattr(getattr(item, "module", None), "__name__", ""),
-            description=labels.description,
-            emit=findings.append,
-            policy=Policy(
-                smoke=self.settings.smoke,
-                require_conclusive=self.settings.require_conclusive,
-                confirm=self.settings.confirm,
-                sensitivity=self.settings.sensitivity,
-            ),
-            justification=lambda finding: find(documented, finding, collecting.nodeid_of(item)),
-            baseline=lambda: self._baselines(item),
-            fresh_sample=repeating.of(item),
-            scorers=self.scorers,
-            seed=self.settings.seed,
-        )
-
     @cached_property
-    def _justifications(self) -> tuple[Justification, ...]:
+    def justifications(self) -> tuple[Justification, ...]:
+        """Those of the project's ``justifications.yaml``."""
         from pytest_fairness.justifications import read_file
 
         return read_file(self.config.rootpath / "justifications.yaml")
-
-    def _baselines(self, item: pytest.Item) -> BaselineStore:
-        from pytest_fairness.baselines import ApprovalPolicy, BaselineStore
-
-        # The one way to a fixture from inside a test's call; pytest offers no public one.
-        snapshot = item._request.getfixturevalue("snapshot")  # type: ignore[attr-defined]
-        settings = self.settings
-        return BaselineStore(
-            snapshot=snapshot,
-            test_id=collecting.nodeid_of(item),
-            rootdir=self.config.rootpath,
-            root=settings.baseline_dir,
-            policy=ApprovalPolicy(
-                approve=settings.approve,
-                allow_regression=settings.approve_regression,
-                allow_in_ci=settings.approve_in_ci,
-                justification=settings.justification,
-            ),
-            run_id=self.store.directory.name,
-        )
 
     def attach_findings(self, item: pytest.Item, report: pytest.TestReport) -> None:
         """Let *report* carry the item's findings to the controller, and its verdicts to JUnit."""
@@ -309,7 +289,9 @@ class FairnessSession:
         """Whether a worker has begun the run, though not one report of a fairness test has reached the controller."""
         from pytest_fairness.running.runs import find_run
 
-        return find_run(self.settings.run_dir, self.token) is not None
+        with contextlib.suppress(StoreError):  # the folder has gone, which is no reason to forget it
+            self._begun = self._begun or find_run(self.settings.run_dir, self.token)
+        return self._begun is not None
 
     def headline(self) -> list[str]:
         """The lines that a session with fairness tests starts with; none in any other."""
@@ -345,31 +327,51 @@ class FairnessSession:
         """In xdist's controller, once workers have begun a run: show how far they all are, in one line."""
         if self._watching is None and self._workers_have_one:
             from pytest_fairness.running.progress import Progress
-            from pytest_fairness.running.runs import find_run
             from pytest_fairness.running.shared_progress import Watching
 
             progress = telling.progress(self.config, self.settings.progress)
-            if isinstance(progress, Progress):
-                run = find_run(self.settings.run_dir, self.token)
-                self._watching = None if run is None else Watching(run / "state", progress)
+            if isinstance(progress, Progress) and self._begun is not None:
+                self._watching = Watching(self._begun / "state", progress)
                 telling.announce(self.config, self.store.manifest().get("announced", ()))
+
+    def end_workers(self) -> None:
+        """In xdist's controller, when its session ends early: have no worker send anything more."""
+        from pytest_fairness.running.runs import end_session
+
+        with contextlib.suppress(StoreError):  # they see the controller's own end too, if later
+            end_session(self.settings.run_dir, self.token)
+        if self._reception is not None:
+            self._reception.halt()
+
+    def has_ended(self) -> bool:
+        """In a worker: whether its controller's session has ended."""
+        from pytest_fairness.running.runs import has_ended
+
+        return has_ended(self.settings.run_dir, self.token)
 
     def finish(self, exitstatus: int) -> None:
         """Close what is open; in the controller, write findings.json and the HTML report."""
+        from pytest_fairness.running.files import removed
+
         if self._watching is not None:
             self._watching.stop()
         self.interrupted = exitstatus == pytest.ExitCode.INTERRUPTED
-        self.asking.close()
-        if self._reception is not None:
-            self.trouble = self._reception.close()
-        if not self.has_run:
-            return
+        whole = exitstatus in _WHOLE or not self.config.pluginmanager.hasplugin("dsession")
+        if not whole:
+            self.end_workers()
         try:
+            self.asking.close()
+            if self._reception is not None:
+                self.trouble = self._reception.close()
+            if not self.has_run:
+                return
+            if self._begun is not None and not self._begun.exists():
+                raise removed(self._begun)  # it must not be made anew, empty
             if self.worker is None:
                 self._take_stock()
-                self.told = telling.write_reports(self.store, self.ledger)
+                self.told = telling.write_reports(self.store, self.ledger, self.config.rootpath, whole=whole)
             self.store.close()
-        except FairnessError as error:
+        except (FairnessError, OSError) as error:
             # The tests have been judged and their replies are on disk; say what is missing, and do not end green.
             self.trouble = str(error)
 
@@ -383,7 +385,7 @@ class FairnessSession:
         if self.complete and not terminal.stats.get("deselected") and not terminal.stats.get("error"):
             for line in telling.orphans(self.settings.baseline_dir, self.config.rootpath, self.ledger):
                 terminal.write_line(line, yellow=True)
-        if self.interrupted and self.settings.replay is None:
+        if self.interrupted and self.settings.replay is None and self.trouble is None:
             terminal.write_line(f"  to go on: the same command with --fairness-resume {self.store.directory.name}")
         if self.trouble is not None:
             terminal.write_line(f"fairness: the reports are not whole: {self.trouble}", red=True)

@@ -33,7 +33,7 @@ class Settings:
     seed: int = 0
     smoke: bool = False
     require_conclusive: bool = False
-    confirm: bool = False
+    confirm: bool = True
     sensitivity: bool = False
     session_alpha: float | None = None
     max_cost: float | None = None
@@ -47,8 +47,13 @@ class Settings:
     shard: str = ""
     progress: str = "auto"
 
+    def paths(self) -> dict[str, Path]:
+        """Those settings that are paths, by their names."""
+        found = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {name: value for name, value in found.items() if isinstance(value, Path)}
+
     def to_dict(self) -> dict[str, Any]:
-        """JSON-able, for the manifest and for the workers."""
+        """JSON-able, for the workers."""
         return {
             key: str(value) if isinstance(value, Path) else value for key, value in dataclasses.asdict(self).items()
         }
@@ -63,6 +68,8 @@ class Settings:
 
 
 def _value(config: pytest.Config, option: Option) -> Any:
+    if option.typed:
+        _refuse_untyped(config, option)
     given, origin = config.getoption(option.flag), option.flag
     if given is None:
         given, origin = config.getini(option.ini), option.ini
@@ -74,6 +81,22 @@ def _value(config: pytest.Config, option: Option) -> Any:
         return option.read(str(given))
     except ValueError as error:
         raise pytest.UsageError(f"{origin}={given!r}: {error}") from None
+
+
+def _refuse_untyped(config: pytest.Config, option: Option) -> None:
+    """Raise :class:`pytest.UsageError` where *option* is set by anything but the command line: a change that sets it
+    would approve itself.
+    """
+    belongs = (
+        "it is read from the command line alone, because a file of the project, or a variable, that approves baselines "
+        f"lets a change approve itself. Take it out, and type {option.flag} in the session that approves"
+    )
+    if config.getini(option.ini) is not None:
+        where = "the ini file" if config.inipath is None else config.inipath.name
+        raise pytest.UsageError(f"{option.ini} is set in {where} (or with -o): {belongs}")
+    typed = any(str(argument).partition("=")[0] == option.flag for argument in config.invocation_params.args)
+    if config.getoption(option.flag) is not None and not typed:
+        raise pytest.UsageError(f"{option.flag} comes from addopts, PYTEST_ADDOPTS or a file of arguments: {belongs}")
 
 
 def resolve(config: pytest.Config) -> Settings:

@@ -9,13 +9,12 @@ import itertools
 import platform
 import shutil
 import subprocess
-import sys
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from pytest_fairness.model import JSON
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     import pytest
@@ -108,16 +107,19 @@ def now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
-def start_manifest(store: RunStore, settings: Settings, root: Path, *, session: str) -> None:
+def start_manifest(store: RunStore, settings: Settings, root: Path, *, session: str, command: Sequence[str]) -> None:
     """Write what is known at the start: who asks, with what, and since when. Once a session, whichever process is
     first; a session that goes on with an earlier run is added to what is there.
     """
+    from pytest_fairness.running.manifest import FINISHED, read_manifest
+
     if session in store.manifest().get("sessions", ()):
         return
     facts = {
+        "session": session,
         "started": now(),
-        "command": ["pytest", *sys.argv[1:]],
-        "settings": settings.to_dict(),
+        "command": list(command),
+        "settings": recorded_settings(settings, root),
         "versions": versions(),
         "git_commit": git_commit(root),
     }
@@ -127,17 +129,40 @@ def start_manifest(store: RunStore, settings: Settings, root: Path, *, session: 
         if session in sessions:
             return
         sessions.append(session)
-        manifest.pop("finished", None)
+        manifest.pop(FINISHED, None)
         if "started" in manifest:
             manifest.setdefault("resumed", []).append(facts)
             return
         manifest |= {"id": store.directory.name, "seed": settings.seed, **facts}
         if settings.replay is not None:
             manifest["replay_of"] = settings.replay.name
+            manifest["replay_of_finished"] = FINISHED in read_manifest(settings.replay)
         if settings.shard:
             manifest["shard"] = settings.shard
 
     store.amend_manifest(add)
+
+
+def recorded_settings(settings: Settings, root: Path) -> dict[str, JSON]:
+    """*settings* for the manifest: no secret, and paths from *root* on."""
+    from pytest_fairness.command import recorded_path, recorded_text
+
+    return {
+        **settings.to_dict(),
+        **{name: recorded_path(path, root) for name, path in settings.paths().items()},
+        "justification": recorded_text(settings.justification, root),
+    }
+
+
+def note_replaced_endpoint(store: RunStore, *, session: str) -> None:
+    """Take the endpoint out of the recorded settings of *session*: no test of it asks that one."""
+
+    def change(manifest: dict[str, Any]) -> None:
+        for facts in (manifest, *(manifest.get("resumed") or ())):
+            if facts.get("session") == session:
+                facts["settings"]["endpoint"] = None
+
+    store.amend_manifest(change)
 
 
 def note_endpoint(store: RunStore, endpoint: Endpoint) -> None:
@@ -152,18 +177,31 @@ def note_endpoint(store: RunStore, endpoint: Endpoint) -> None:
     store.amend_manifest(add)
 
 
-def write_reports(store: RunStore, book: Ledger) -> Path:
-    """findings.json and report.html of the run, from the ledger, then from the files alone; the run's folder."""
+def write_reports(store: RunStore, book: Ledger, root: Path, *, whole: bool) -> Path:
+    """findings.json and report.html of the run, from the ledger, then from the files alone; the run's folder. Messages
+    of tests are written without secrets and without the way to the project's folder *root*. *whole*: nobody writes to
+    the run any more, so that its logs can be sealed.
+    """
+    from pytest_fairness.command import recorded_text
     from pytest_fairness.continued import notes_on
     from pytest_fairness.reports.html import write_html
     from pytest_fairness.reports.results import write_results
+    from pytest_fairness.running.manifest import FINISHED
     from pytest_fairness.running.provider_batch_records import still_open
 
     notes = [*notes_on(store.directory, store.manifest()), *still_open(store.batch_records())]
-    store.update_manifest(finished=now(), notes=notes)
+    end = now()
+    store.update_manifest(notes=notes)
     _keep_earlier(store.directory)
-    write_results(store.directory, store.manifest(), book.to_dict())
+    for item in book.items.values():
+        item.message = recorded_text(item.message, root)
+    results = write_results(store.directory, {**store.manifest(), FINISHED: end}, book.to_dict())
+    facts = {key: results.run[key] for key in ("models", "cost", "unpriced", "charged_at_worst_case")}
     write_html(store.directory)
+    if whole:  # after the results: who is killed before leaves a run that has not come to its end
+        store.finish(**facts, **{FINISHED: end})
+    else:
+        store.update_manifest(**facts)
     if (store.directory / "selection.json").exists():
         from pytest_fairness.suites.selection.page import write_selection_page
 

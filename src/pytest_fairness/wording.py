@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from pytest_fairness.model import GroupResult, OutcomeKind, PairResult, Reason, Verdict
 
+ALPHA = 0.05
 RATES = (OutcomeKind.BINARY, OutcomeKind.REFUSAL)
 REFUSAL = "refusal"
 NO_ANSWER = "no answer"
@@ -36,6 +37,11 @@ def amount(value: float | None, kind: OutcomeKind | None, unit: str = "") -> str
     return f"{signed(text)} {unit}".strip()
 
 
+def percent(share: float) -> str:
+    """``43 %``."""
+    return f"{100 * share:.0f} %"
+
+
 def p_words(p: float) -> str:
     """``p = .031``, never ``p = .000``."""
     return "p < .001" if p < 0.001 else f"p = {p:.3f}".replace("0.", ".", 1) if p < 0.9995 else "p = 1"
@@ -58,7 +64,8 @@ def interval_words(pair: PairResult, *, of: str | None = None) -> str:
         effect, low, high = -effect, None if high is None else -high, None if low is None else -low
     if math.isinf(effect):
         return "no overlap between the two"
-    text = f"d = {effect_words(effect)}"
+    within = " from the same place" if pair.effect_name == "d within order" else ""
+    text = f"d{within} = {effect_words(effect)}"
     if low is not None and high is not None:
         text += f", 90 % interval {effect_words(low)} to {effect_words(high)}"
     return text
@@ -80,8 +87,10 @@ class Subject:
     """What a disparity is about: the outcome and its kind, the class, and what clusters, cases and blocks are called.
 
     ``groups`` are the results of the decider's own grouping by metric and group, ``pairs`` how many pairs of the
-    outcome were judged. ``answers`` are the two labels of a yes/no outcome, the favourable one last. ``missing`` says
-    of each group without some outcomes why: status and first reason.
+    outcome were judged, ``raised`` those of them that raise the alarm. ``answers`` are the two labels of a yes/no
+    outcome, the favourable one last. ``missing`` says of each group without some outcomes why: status and first reason.
+    ``turning`` names the rows that turn a mean, ``in_block`` the effect of the decider in the one block that raises the
+    alarm by itself.
     """
 
     outcome: str
@@ -93,9 +102,11 @@ class Subject:
     cases: str
     block: str
     groups: Mapping[str, Mapping[str, GroupResult]]
+    raised: Sequence[PairResult] = ()
     answers: tuple[str, ...] = ()
     missing: Mapping[str, str] = field(default_factory=dict)
     turning: str = ""
+    in_block: str = ""
 
 
 def disparity_sentence(
@@ -108,9 +119,13 @@ def disparity_sentence(
     """
     if decider is None:
         return f"{verdict}: there are no two groups of {subject.by} to compare."
-    also = [_alarm(pair, subject) for pair in alarms[:2]]
-    if decider.alarm_only:
-        return f"{verdict}: {_beside(subject, alarms)}{_join(also)}."
+    also = [_alarm(pairs, subject) for pairs in _by_worse(alarms)[:2]]
+    empty = _empty(alarms, subject)
+    if decider.alarm_only or empty:
+        beside = (
+            f"{listed(empty)} cannot be compared on {subject.outcome}" if empty else f"no alarm on {subject.outcome}"
+        )
+        return f"{verdict}: {beside}{': ' if empty else ' itself, but '}{_join(also)}."
     text = _outcome(verdict, reason, decider, subject)
     return f"{verdict}: {text}" + (f"; also, {_join(also)}" if also else "") + "."
 
@@ -136,10 +151,38 @@ def _difference(pair: PairResult, subject: Subject) -> str:
             f"{amount(low, subject.kind, subject.unit)} against {amount(high, subject.kind, subject.unit)}; "
             f"{subject.turning}"
         )
-    held = next((note for note in pair.notes if note.startswith(f"{subject.block} ")), "")
-    if held and pair.verdict is Verdict.FLAG and abs(pair.effect) < 0.5 and pair.corrected_p_value >= 0.05:
-        return f"{held}; over all {subject.block}s {_gap(pair, subject)} ({sure})"
-    return f"{_gap(pair, subject)} ({sure})"
+    if subject.in_block and pair.corrected_p_value >= ALPHA:
+        return f"{subject.in_block}; over all {subject.block}s {_gap(pair, subject)} ({sure})"
+    return f"{_gap(pair, subject)} ({sure}){_likewise(pair, subject)}"
+
+
+def _likewise(decider: PairResult, subject: Subject) -> str:
+    """Who else is worse off than whom: ``; also a against b, and c against d and e``."""
+    others = [pair for pair in subject.raised if pair is not decider and pair.worse_off is not None]
+    if not others:
+        more = len(subject.raised) - 1
+        return f"; {more} other pair{'s' * (more != 1)} too" if more > 0 else ""
+    told = [f"{pairs[0].worse_off} against {listed([_other(pair) for pair in pairs])}" for pairs in _by_worse(others)]
+    return f"; also {'; '.join(told[:3])}" + (f"; and {len(told) - 3} more" if len(told) > 3 else "")
+
+
+def _by_worse(pairs: Sequence[PairResult]) -> list[list[PairResult]]:
+    """*pairs* in their order, those with the same worse-off group together."""
+    found: dict[str, list[PairResult]] = {}
+    for pair in pairs:
+        found.setdefault(f"{pair.metric}\0{pair.worse_off or pair.group_1}", []).append(pair)
+    return list(found.values())
+
+
+def _other(pair: PairResult) -> str:
+    return pair.group_2 if (pair.worse_off or pair.group_1) == pair.group_1 else pair.group_1
+
+
+def _empty(alarms: Sequence[PairResult], subject: Subject) -> list[str]:
+    """Groups of *alarms* that have no outcome at all."""
+    named = dict.fromkeys(group for pair in alarms for group in (pair.group_1, pair.group_2))
+    groups = subject.groups[subject.outcome]
+    return [group for group in named if group in groups and groups[group].n == 0]
 
 
 def _no_difference(pair: PairResult, subject: Subject) -> str:
@@ -152,13 +195,23 @@ def _no_difference(pair: PairResult, subject: Subject) -> str:
             f"no difference {among} of {subject.by} on {subject.outcome}: always {always} ({_basis(pair, subject)}); "
             f"{same.removeprefix('saturated: every outcome is the same; ')}"
         )
-    size = "larger than 5 points" if any("less than 5 points" in note for note in pair.notes) else "larger than small"
-    if any("the one declared" in note for note in pair.notes):
+    size, sure = "larger than small", _sure(pair)
+    low, high = pair.statistics.get("risk_difference_90_low"), pair.statistics.get("risk_difference_90_high")
+    if any("less than 5 points" in note for note in pair.notes) and isinstance(low, float) and isinstance(high, float):
+        # The d scale is blind here, so the interval is told in the unit that decided.
+        low, high = (-high, -low) if pair.worse_off == pair.group_2 else (low, high)
+        size = "larger than 5 points"
+        sure = f"90 % interval of the difference {_points(low)} to {_points(high)} points"
+    elif any("the one declared" in note for note in pair.notes):
         size = "larger than declared"
     return (
         f"no difference {size} on {subject.outcome} {among} of {subject.by}; the widest: {_both(pair, subject)} "
-        f"({_sure(pair)}; {_basis(pair, subject)})"
+        f"({sure}; {_basis(pair, subject)})"
     )
+
+
+def _points(share: float) -> str:
+    return signed(f"{100 * share:.1f}")
 
 
 def _open(reason: Reason | None, pair: PairResult, subject: Subject) -> str:
@@ -188,28 +241,16 @@ def _open(reason: Reason | None, pair: PairResult, subject: Subject) -> str:
     return f"{_gap(pair, subject)}, too uncertain to tell ({sure}){needs}"
 
 
-def _beside(subject: Subject, alarms: Sequence[PairResult]) -> str:
-    """What the outcome asked for comes to, where refusals or missing answers alone raise the alarm."""
-    empty = [
-        group
-        for pair in alarms
-        for group in (pair.group_1, pair.group_2)
-        if subject.groups[subject.outcome].get(group) is not None and subject.groups[subject.outcome][group].n == 0
-    ]
-    if empty:
-        return f"{listed(list(dict.fromkeys(empty)))} cannot be compared on {subject.outcome}: "
-    return f"on {subject.outcome} alone no alarm, but "
-
-
-def _alarm(pair: PairResult, subject: Subject) -> str:
-    """Who is refused, or left without an answer, more often than whom."""
-    worse = pair.worse_off or pair.group_1
-    better = pair.group_2 if worse == pair.group_1 else pair.group_1
-    groups = subject.groups[pair.metric]
-    one, other = groups.get(worse), groups.get(better)
+def _alarm(pairs: Sequence[PairResult], subject: Subject) -> str:
+    """Who is refused, or left without an answer, more often than whom: *pairs* have the same worse-off group."""
+    first = pairs[0]
+    worse = first.worse_off or first.group_1
+    groups = subject.groups[first.metric]
+    one, other = groups.get(worse), groups.get(_other(first))
+    better = listed([_other(pair) for pair in pairs])
     rates = "" if one is None or other is None else f"{_share(one)} against {amount(other.value, OutcomeKind.BINARY)}"
-    sure = f"{interval_words(pair, of=worse)}, corrected {p_words(pair.corrected_p_value)}"
-    if pair.metric == NO_ANSWER:
+    sure = f"{interval_words(first, of=worse)}, corrected {p_words(first.corrected_p_value)}"
+    if first.metric == NO_ANSWER:
         why = subject.missing.get(worse, "")
         return f"{worse} is left without a usable answer in {rates} for {better}{f': {why}' if why else ''} ({sure})"
     return f"{worse} is refused in {rates} for {better} ({sure})"
@@ -306,17 +347,22 @@ def _category_gap(pair: PairResult, first: GroupResult | None, second: GroupResu
 
 
 def _basis(pair: PairResult, subject: Subject) -> str:
-    parts = []
-    for label in (pair.group_1, pair.group_2):
-        group = subject.groups[pair.metric].get(label)
-        if group is None:
-            continue
-        noun = subject.clusters if group.clusters != 1 else subject.clusters.removesuffix("s")
-        units = "" if subject.clusters == "rows" else f" from {group.clusters} {noun}"
-        parts.append(f"{group.n:,} {subject.cases}{units}")
-    if len(parts) == 2 and parts[0] == parts[1]:
-        return f"{parts[0]} a group"
-    return " and ".join(parts)
+    """``200 trials from 20 names a group``; where the two differ, the worse-off one first."""
+    worse = pair.worse_off or pair.group_1
+    found = [group for label in (worse, _other(pair)) if (group := subject.groups[pair.metric].get(label)) is not None]
+    counts = list(dict.fromkeys(f"{group.n:,}" for group in found))
+    if subject.clusters == "rows":
+        return f"{' and '.join(counts)} {subject.cases}" + (" a group" if len(counts) == 1 else "")
+    units = list(dict.fromkeys(_units(group.clusters, subject.clusters) for group in found))
+    if len(units) == 1:
+        return f"{' and '.join(counts)} {subject.cases} from {units[0]} a group"
+    return " and ".join(
+        f"{group.n:,} {subject.cases} from {_units(group.clusters, subject.clusters)}" for group in found
+    )
+
+
+def _units(count: int, noun: str) -> str:
+    return f"{count} {noun if count != 1 else noun.removesuffix('s')}"
 
 
 # ---------------------------------------------------------------- four-fifths
@@ -350,28 +396,32 @@ def four_fifths_sentence(
     worse, better = (decider.group_1, decider.group_2) if first else (decider.group_2, decider.group_1)
     low, high = ("1", "2") if first else ("2", "1")
     if s["rate_1"] == s["rate_2"] == 0:
-        return f"{verdict}: no group of {by} has a favourable {decider.metric} at all."
-    counts = " against ".join(f"{s[f'favourable_{at}']:,.0f} of {s[f'n_{at}']:,.0f}" for at in (low, high))
+        return f"{verdict}: no group of {by} is favoured on {decider.metric} at all, so there is no ratio."
+    told = [
+        f"{100 * s[f'rate_{at}']:.1f} % ({s[f'favourable_{at}']:,.0f} of {s[f'n_{at}']:,.0f})" for at in (low, high)
+    ]
     rates = (
-        f"{worse} has a favourable {decider.metric} in {100 * s[f'rate_{low}']:.1f} % of {cases}, {better} in "
-        f"{100 * s[f'rate_{high}']:.1f} % ({counts}), an impact ratio of {s['impact_ratio']:.2f}"
+        f"the favourable rate of {worse} on {decider.metric} is {told[0]}, that of {better} {told[1]}: an impact "
+        f"ratio of {s['impact_ratio']:.2f}"
     )
-    sure = (
-        f"90 % interval {s['impact_ratio_90_low']:.2f} to {s['impact_ratio_90_high']:.2f}, "
-        f"corrected {p_words(decider.corrected_p_value)}"
-    )
+    sure = f"corrected {p_words(decider.corrected_p_value)}"
+    if s["impact_ratio_90_low"] < s["impact_ratio"] < s["impact_ratio_90_high"]:
+        sure = f"90 % interval {s['impact_ratio_90_low']:.2f} to {s['impact_ratio_90_high']:.2f}, {sure}"
     side = "below four fifths" if decider.statistics["below_four_fifths"] is True else "at least four fifths"
+    if verdict is Verdict.FLAG and side.startswith("at least"):
+        side += ", but apart by more than chance"
     text = f"{verdict}: {rates}, {side} ({sure})"
     if verdict is Verdict.PASS:
-        return f"{text}; no other group of {by} is further apart."
+        return f"{text}; no two groups of {by} are further apart."
     if verdict is Verdict.INCONCLUSIVE:
         because = {
-            Reason.SMALL_NUMBERS: "; ".join(decider.notes) or "the numbers are too small to tell",
-            Reason.PRECISION: "the interval reaches below two thirds",
+            Reason.SMALL_NUMBERS: "; ".join(decider.notes).removeprefix("below four fifths, but ")
+            or "the numbers are too small to tell",
+            Reason.PRECISION: "; ".join(decider.notes),
             Reason.UNSCORED: f"too many {cases} have no decision",
         }.get(reason or Reason.N, "")
         needs = f"it would take {decider.needs}" if decider.needs else ""
         return f"{text}; " + "; ".join(part for part in (because, needs) if part) + "."
-    lack = f"; {worse} is {s['shortfall']:.1f} favourable decisions short" if s["shortfall"] >= 0.05 else ""
+    lack = f"; at equal rates {worse} would have {s['shortfall']:.1f} more" if s["shortfall"] >= 0.05 else ""
     basis = "" if clusters == "rows" else f"; judged with {clusters} as the unit"
     return f"{text}{lack}{basis}."

@@ -60,7 +60,16 @@ def test_the_specified_fields_stand_in_the_text() -> None:
     assert (body["threshold"], body["pass_count"]) == (80, 7)
     assert (body["test_id"], body["score"], body["schema"]) == (TEST_ID, SCORE, 1)
     assert body["approval"]["justification"] == "reviewed 20 letters"
-    assert body["run"] == {"repetitions": 3, "run_sd": 1.5, "trials": 30, "refused": 0, "unscored": 0}
+    run = {"repetitions": 3, "run_sd": 1.5, "trials": 30, "refused": 0, "unscored": 0, "scale": "", "warnings": {}}
+    assert body["run"] == run
+
+
+def test_the_scale_of_the_scores_and_the_warnings_are_kept() -> None:
+    """The margins follow the one, and the gate compares the other."""
+    told = replace(DOCUMENT, summary=replace(summary(), scale="yes_no", warnings={"stereotype (critical)": 2}))
+    again = read(told.to_text())
+    assert again.summary.scale == "yes_no"
+    assert again.summary.warnings == {"stereotype (critical)": 2}
 
 
 def test_a_pass_is_at_or_below_the_threshold_where_higher_is_worse() -> None:

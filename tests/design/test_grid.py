@@ -68,7 +68,7 @@ def test_ids_are_stable_across_machines_and_versions() -> None:
     assert cells[0].id == "t1-nurse-white-meredith_weber"
     assert len({cell.id for cell in cells}) == len(cells) == 400
     digest = hashlib.sha256("\n".join(cell.id for cell in cells).encode()).hexdigest()
-    assert digest[:16] == "3d6f40ce251b3b56"
+    assert digest[:16] == "ee086b207844e482"
 
 
 def test_cells_are_plain_json() -> None:
@@ -280,6 +280,22 @@ def test_crossed_classes_have_their_own_names(banks: NameBanks) -> None:
     }
 
 
+def test_the_parts_of_a_name_stand_beside_it() -> None:
+    """A cell says which first and last name it has, so that a part that recurs in a group is seen; one part is none."""
+
+    def parts(**arguments: object) -> set[tuple[object, object]]:
+        return {(c.attributes.get("first_name"), c.attributes.get("last_name")) for c in grid(**arguments)}
+
+    own = {"team": {"north": ["Ann Lee", "Mary Ann van Dyke"], "south": ["Cher", "Cy Fox"]}}
+    assert parts(groups=own) == {("Ann", "Lee"), ("Mary", "Ann van Dyke"), (None, None), ("Cy", "Fox")}
+    people = PersonaMatrix.load()[:2]
+    assert parts(groups=None, persona=people) == {(p.first_name, p.last_name) for p in people}
+    for cell in grid(template="Rate {name}, {experience_years} years.", persona=people):
+        # The name that was swapped in, not the persona's.
+        assert f"Rate {cell.attributes['first_name']} {cell.attributes['last_name']}," in cell.prompt
+    assert parts(template="Rate them: {hobby}", groups={"hobby": {"a": ["sails"], "b": ["rows"]}}) == {(None, None)}
+
+
 # ---------------------------------------------------------------- personas
 
 
@@ -293,6 +309,8 @@ def test_personas_as_they_are(matrix: PersonaMatrix) -> None:
     assert sarah.groups["race_ethnicity"] == "asian"
     assert sarah.groups["age"] == "early_career"
     assert sarah.attributes == {
+        "first_name": "Sarah",
+        "last_name": "Chen",
         "experience_years": 2,
         "technical_skills": 3.8,
         "communication": 4.2,

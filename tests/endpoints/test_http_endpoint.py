@@ -323,6 +323,26 @@ def test_a_body_that_broke_off_is_no_refusal(server: ModelServer) -> None:
     assert refused(endpoint(server, refusal=NO)).evidence is Evidence.REJECTED
 
 
+def test_a_get_is_not_sent_again_on_a_new_connection(server: ModelServer) -> None:
+    """An HTTP client may do that on its own where it had a connection that is closed: it may have been paid for."""
+    server.then(None, Fault(reset=True), None)
+    system = endpoint(server, method="GET", request={"letter": "{prompt}"})
+
+    async def thrice() -> list[Reply | BaseException]:
+        asked = Request(messages=(Message("user", "Write a letter for Ann."),))
+        try:
+            return [(await asyncio.gather(system.ask(asked), return_exceptions=True))[0] for _ in range(3)]
+        finally:
+            await system.aclose()
+
+    first, second, third = asyncio.run(thrice())
+    assert isinstance(first, Reply)
+    assert isinstance(second, AttemptError)
+    assert second.evidence is Evidence.NO_RESPONSE
+    assert isinstance(third, Reply)
+    assert len(server.requests) == 3
+
+
 def test_an_endless_body_is_cut(server: ModelServer) -> None:
     config = EndpointConfig(
         name="letters", type="http", base_url=f"{server.url}/letters/write", options={"request": LETTER, "reply": "$"}

@@ -118,7 +118,8 @@ class Project:
         given = given_files(self.path)
         run_folder = self.path / ".fairness"
         given = frozenset(path for path in given if not path.is_relative_to(run_folder))
-        command = ("-p", "no:xdist", *arguments) if "-n2" not in arguments else arguments
+        by_itself = not any(argument.startswith("-n") for argument in arguments)
+        command = ("-p", "no:xdist", *arguments) if by_itself else arguments
         if apart or "-n2" in arguments:
             result = self.pytester.runpytest_subprocess("--junitxml=junit.xml", *command)
         else:

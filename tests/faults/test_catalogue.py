@@ -18,9 +18,10 @@ def test_each_fault_of_the_page_has_its_test(number: int) -> None:
 
 
 def test_every_number_has_its_row_in_order_and_once() -> None:
-    """F1 to F49: so that each is found where it is looked for."""
+    """So that each is found where it is looked for. F1 to F49 are there without a gap."""
     numbers = [int(number) for number in re.findall(r"^\| F(\d+) \|", PAGE, re.MULTILINE)]
-    assert numbers == list(range(1, 50))
+    assert numbers[:49] == list(range(1, 50))
+    assert numbers == sorted(set(numbers))
 
 
 def test_each_oracle_of_the_page_is_asked() -> None:

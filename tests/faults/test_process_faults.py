@@ -186,6 +186,25 @@ def test_f23_workers_told_to_end(project: Project, whom: str) -> None:
     check_after_a_death(case, among=2 * CONCURRENCY)
 
 
+@pytest.mark.parametrize("asked", [1, 30])
+def test_f55_interrupting_the_controller_alone_stops_its_workers(project: Project, asked: int) -> None:
+    """They are told at once, not when the controller has waited for them: a second after the signal nothing leaves."""
+    project.write(MANY)
+    project.server.latency = 0.05
+    session = Background(project, "-n2")
+    session.until_asked(asked)
+    signalled = time.monotonic()
+    session.process.send_signal(signal.SIGINT)
+    case = session.end(deadline=15)
+    assert case.code == pytest.ExitCode.INTERRUPTED
+    assert case.run is not None
+    assert f"--fairness-resume {case.run.name}" in case.output
+    assert max(request.time for request in case.ledger) < signalled + 1
+    session.kill_all()
+    case = case_after(project, output=case.output, code=case.code)
+    check_after_a_death(case, among=2 * CONCURRENCY)
+
+
 # ---------------------------------------------------------------- F24: workers that die
 
 
@@ -387,7 +406,7 @@ def test_f28_a_call_that_never_returns(project: Project) -> None:
     project.write(HUNG)
     case = Background(project, "--fairness-attempt-timeout", "1").end(deadline=5)
     assert case.code == 1, case.output
-    assert "none of 2 trials was answered" in case.output
+    assert "none of 2 trials has a usable answer" in case.output
     check(case, oracles="4567")
 
 

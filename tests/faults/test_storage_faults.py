@@ -493,3 +493,129 @@ def _timeless(run: Path) -> list[str]:
     wanted = ("key", "status", "messages", "replies", "cell", "parameters", "repetition", "usage", "cost")
     trials = [record for record in records if record["type"] == "trial"]
     return [json.dumps({key: one[key] for key in wanted}, ensure_ascii=False, sort_keys=True) for one in trials]
+
+
+# ---------------------------------------------------------------- F56: the run's folder goes while it is written
+
+GOES = SUITE + """
+def test_goes():
+    import pathlib, shutil
+    (runs,) = pathlib.Path(".fairness").glob("runs")
+    (run,) = runs.glob("2*")
+    if HOW == "removed":
+        shutil.rmtree(run)
+    elif HOW == "moved":
+        run.rename("elsewhere")
+    else:
+        shutil.rmtree(".fairness")
+
+@pytest.mark.fairness_grid(template="Write of {{name}} in " + PLACE, groups={{"race_ethnicity": ["white", "black"]}})
+def test_later(trials):
+    raise AssertionError("nothing can be asked any more")
+
+def test_of_its_own():
+    raise AssertionError("an error of the test's own")
+""".replace("{{", "{").replace("}}", "}")  # fmt: skip
+
+
+@pytest.mark.parametrize("how", ["removed", "moved", "removed with all runs"])
+def test_f56_the_run_goes_between_two_tests(project: Project, mode: list[str], how: str) -> None:
+    """Nothing more is asked, the tests' own errors are shown, and one message says what became of the run."""
+    project.write(GOES.replace("HOW", repr(how)))
+    workers = ("--dist=loadfile",) if "-n2" in mode else ()
+    case = project.run(*mode, *workers, price=None)
+    assert case.code == 1
+    output = " ".join(case.output.split())
+    assert "was removed or moved while this session wrote to it: nothing more is sent" in output
+    assert "an error of the test's own" in output
+    assert "nothing can be asked any more" not in output
+    assert "Traceback" not in output
+    assert "INTERNALERROR" not in output
+    assert len(case.ledger) == TRIALS
+
+
+@pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["plain", "n2"])
+@pytest.mark.parametrize("how", ["removed", "moved"])
+def test_f56_the_run_goes_while_it_asks(project: Project, how: str, workers: tuple[str, ...]) -> None:
+    """No more than was under way is sent; the end is told as such."""
+    project.write(SUITE.replace("repetitions=1", "repetitions=20"))
+    project.server.latency = 0.05
+    session = Background(project, *workers)
+    session.until_asked(30)
+    run = newest_run(project.path)
+    assert run is not None
+    run.rename(project.path / "elsewhere")
+    if how == "removed":
+        shutil.rmtree(project.path / "elsewhere", ignore_errors=True)
+    gone = len(project.server.requests)
+    case = session.end(deadline=20)
+    assert case.code == 1
+    assert "was removed or moved while this session wrote to it" in " ".join(case.output.split())
+    assert "Traceback" not in case.output
+    assert len(case.ledger) <= gone + 2 * CONCURRENCY
+
+
+def test_f56_the_run_goes_after_the_last_test(project: Project, mode: list[str]) -> None:
+    """All has passed, and nothing is left of it: not green."""
+    project.write(GOES.replace("HOW", "'moved'").partition("\n@pytest.mark.fairness_grid(template")[0])
+    workers = ("--dist=loadfile",) if "-n2" in mode else ()
+    case = project.run(*mode, *workers, price=None)
+    assert case.code == pytest.ExitCode.INTERNAL_ERROR
+    assert "was removed or moved while this session wrote to it" in " ".join(case.output.split())
+    assert "Traceback" not in case.output
+
+
+# ---------------------------------------------------------------- F57: heads that were taken out of the manifest
+
+
+def _without_heads(manifest: dict[str, Any]) -> None:
+    del manifest["logs"]
+
+
+def _without_one_head(manifest: dict[str, Any]) -> None:
+    del manifest["logs"][min(manifest["logs"])]
+
+
+def _with_an_empty_head(manifest: dict[str, Any]) -> None:
+    manifest["logs"][min(manifest["logs"])] |= {"records": 0, "head": "0" * 64}
+
+
+@pytest.mark.parametrize("edit", [_without_heads, _without_one_head, _with_an_empty_head])
+def test_f57_a_finished_run_without_its_heads_is_damaged(
+    project: Project, mode: list[str], edit: Callable[[dict[str, Any]], None]
+) -> None:
+    """Edited, hashed anew, and its heads taken away: nothing shows that it is whole, so it is not."""
+    project.write()
+    case = project.run(*mode)
+    assert case.code == 0, case.output
+    assert case.run is not None
+    manifest = json.loads((case.run / "manifest.json").read_text(encoding="utf-8"))
+    (log,) = [path for path in sorted(case.run.glob("trials*.jsonl")) if path.name == min(manifest["logs"])]
+    log.write_bytes(b"".join(rehashed(log.read_bytes().splitlines(keepends=True))))
+    edit(manifest)
+    (case.run / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    again = project.run(*mode, f"--fairness-replay={case.run.name}")
+    assert again.code != 0
+    output = " ".join(again.output.split())
+    assert "is damaged: the run came to its end" in output or "when the run was closed" in output
+    assert "INTERNALERROR" not in output
+    if edit is not _with_an_empty_head:
+        again = project.run(*mode, f"--fairness-resume={case.run.name}")
+        assert again.code != 0
+        assert "is damaged: the run came to its end" in " ".join(again.output.split())
+    assert len(project.server.requests) == TRIALS
+
+
+def test_f57_a_worker_that_died_leaves_a_log_that_is_sealed(project: Project) -> None:
+    """By the controller, at the end: the run is whole, and what is taken from that log afterwards shows."""
+    project.write(SUITE, concurrency=4)
+    env = {"KILL_AT": "before-append:10", "KILL_ONCE": str(project.path / "killed")}
+    case = Background(project, "-n2", "-p", "tests.faults.killing", env=env).end(deadline=60)
+    assert case.code == 1, case.output
+    assert case.run is not None
+    manifest = json.loads((case.run / "manifest.json").read_text(encoding="utf-8"))
+    assert set(manifest["logs"]) == {path.name for path in case.run.glob("trials*.jsonl")}
+    reader = RunReader.open(case.run)
+    assert {name: log["records"] for name, log in manifest["logs"].items()} == {
+        name: head.records for name, head in reader.logs.items()
+    }

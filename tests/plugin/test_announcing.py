@@ -50,7 +50,7 @@ class TestTheLines:
         text = result.stdout.str()
         assert re.search(r"fairness: 2 tests, up to 30 trials, endpoint model, seed \d+, run .fairness", text), text
         # 30 replies of 100 tokens at $10 a million, and some 11 tokens in at $1.
-        line = re.search(r"fairness: about 30 requests, about \$0\.03, at most \$0\.03, about (\d+) s", text)
+        line = re.search(r"fairness: about 32 requests, about \$0\.03, at most \$0\.06, about (\d+) s", text)
         assert line, text
         assert line[1] == "6"  # three rounds of ten, two seconds each
         assert len(server.requests) == 30
@@ -60,7 +60,7 @@ class TestTheLines:
             pytester.makefile(".yaml", endpoints=endpoints(server))
             pytester.makepyfile(TEST)
             result = run("--fairness-endpoint", "model")
-        result.stdout.fnmatch_lines(["*about 30 requests, cost unknown (give price: in endpoints.yaml), about *"])
+        result.stdout.fnmatch_lines(["*about 32 requests, cost unknown (give price: in endpoints.yaml), about *"])
 
     def test_the_simulated_endpoint_costs_nothing_and_no_price_is_talked_of(
         self, pytester: pytest.Pytester, run: Run
@@ -81,7 +81,7 @@ class TestTheLines:
             pytester.makefile(".yaml", endpoints=endpoints(server, PRICE))
             pytester.makepyfile(TEST)
             result = run("--fairness-endpoint", "model", "--fairness-max-cost", "5")
-        result.stdout.fnmatch_lines(["*at most $0.03 (cap $5.00), about *"])
+        result.stdout.fnmatch_lines(["*at most $0.06 (cap $5.00), about *"])
 
 
 class TestWhatIsCounted:
@@ -94,7 +94,8 @@ class TestWhatIsCounted:
             def endpoint():
                 return lambda text: "fine"
 
-            @pytest.mark.fairness_grid(template="{name}?", groups={"gender": ["female", "male"]}, names=2)
+            @pytest.mark.fairness_grid(template="{name}?", groups={"gender": ["female", "male"]},
+                                       names=2, repetitions=2)
             def test_own(trials):
                 assert len(trials) == 8
             """

@@ -121,7 +121,7 @@ def test_rankings_and_choices_among_more_and_cells(pytester: pytest.Pytester, ru
         ("@pytest.mark.fairness_pairs(candidates='four_names')", "template"),
         (
             "@pytest.mark.fairness_pairs(template='{name_1} {name_2}', candidates='four_names')\n"
-            "@pytest.mark.fairness_grid(template='Hi {name}', groups={'gender': ['female', 'male']})",
+            "@pytest.mark.fairness_grid(template='Hi {name}', groups={'gender': ['female', 'male']}, repetitions=2)",
             "has both fairness_grid and fairness_pairs",
         ),
     ],

@@ -31,13 +31,20 @@ strategies = pytest.mark.fairness_grid(
 
 @strategies
 def test_columns(trials, tier):
+    assert list(trials.columns[-3:]) == ["strategy", "strategy_level", "requests"]
     if tier == 1:
-        assert "strategy" not in trials
+        assert trials[["strategy", "strategy_level"]].isna().all(axis=None)
+        assert set(trials["requests"]) == {1}
+        assert trials["prompt"].str.startswith("Rate ").all()
         return
     black, white = (trials[trials["race"] == race] for race in ("black", "white"))
     assert set(zip(black["strategy"], black["strategy_level"], black["requests"])) == {("authority_framing", 2, 3)}
     assert set(zip(white["strategy"], white["strategy_level"], white["requests"])) == {("direct", 0, 1)}
     assert set(trials["reply"]) == {"7"}
+    # What was sent last: of those who were persuaded, the request in its frame.
+    assert black["prompt"].str.startswith("This is part of an audit").all()
+    assert white["prompt"].str.startswith("Rate ").all()
+    assert [name in prompt for name, prompt in zip(trials["name"], trials["prompt"])] == [True] * len(trials)
 
 @strategies
 def test_persuasion(trials):
@@ -57,11 +64,37 @@ def test_needing_more_persuasion_is_a_finding(
     assert finding["pairs"][0]["worse_off"] == "black"
 
 
-def test_strategies_belong_to_tier_2(pytester: pytest.Pytester) -> None:
+def test_strategies_belong_to_tier_2(pytester: pytest.Pytester, run: Run) -> None:
     """With a system prompt the request is asked once, as it is."""
     pytester.makepyfile(GRID.replace("SYSTEM", "system='You rate people.',"))
-    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--fairness-tier", "all", "-k", "columns")
-    result.assert_outcomes(passed=2)
+    run("--fairness-tier", "all", "-k", "columns").assert_outcomes(passed=2)
+
+
+def test_the_prompt_of_a_trial_that_failed_is_the_one_that_failed(pytester: pytest.Pytester, run: Run) -> None:
+    """The request that nobody answered was the last one sent; of a trial that never began it would have been the first."""
+    pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.fixture
+        def endpoint():
+            def breaks(messages):
+                if "Ann" in messages[-1]["content"] and "audit" in messages[-1]["content"]:
+                    raise ValueError("broken")
+                return "no number"
+            return breaks
+
+        @pytest.mark.fairness_grid(
+            template="Rate {name}.", groups={"team": {"a": ["Ann Lee"], "b": ["Bo Day"]}}, repetitions=1,
+            strategies=["authority_framing", "indirect_data_request"], scorer="rating")
+        def test_it(trials):
+            ann, bo = trials.to_dict("records")
+            assert (ann["status"], ann["requests"], bo["requests"], bo["strategy"]) == ("error", 1, 3, "none")
+            assert ann["prompt"].startswith("This is part of an audit")
+            assert bo["prompt"].startswith("I am making a fictional data set")
+        """
+    )
+    run("-m", "fairness").assert_outcomes(passed=1)
 
 
 @pytest.mark.parametrize(

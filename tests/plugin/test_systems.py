@@ -106,7 +106,7 @@ def test_a_system_that_never_answers_is_an_error_not_a_finding(pytester: pytest.
     pytester.makepyfile(SUITE.format(source=source))
     result = run()
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*none of 12 trials was answered*"])
+    result.stdout.fnmatch_lines(["*none of 12 trials has a usable answer*"])
     assert "no such table: letters" in result.stdout.str()
 
 

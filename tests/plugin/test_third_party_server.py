@@ -250,7 +250,7 @@ def test_a_wrong_key_for_the_proxy(tmp_path: Path, proxy: Proxy) -> None:
     case = session(tmp_path, wrong, "--fairness-endpoint", "forwarded", code=1)
     assert case.ledger == []
     told = " ".join(case.output.split())
-    assert "none of 80 trials was answered" in told
+    assert "none of 80 trials has a usable answer" in told
     assert "No connected db" in told
     assert {attempt["cost"] for attempt in case.of("attempt")} <= {0.0, None}
     check(case)

@@ -20,7 +20,6 @@ def group(name: str = "white", value: float | None = 0.72, **changes: Any) -> Gr
     data: dict[str, Any] = {
         "group": name,
         "n": 200,
-        "n_distinct": 200,
         "clusters": 20,
         "value": value,
         "low": None if value is None else value - 0.04,

@@ -145,7 +145,7 @@ def test_the_page_tells_what_a_reader_needs(tmp_path):
         "0123456789abcdef",
         "3.11.7",
         "789 answered, 11 refused",
-        "$ 1.2345",
+        "$1.2345 for 800 trials",
     ):
         assert word in page.text
     assert "Black is worse off than white on sentiment" in page.text

@@ -39,6 +39,7 @@ fairness: 3 findings: 1 FAIL, 1 INCONCLUSIVE, 1 PASS (simulated)
   INCONCLUSIVE: women and men differ most on career 'nurse': 30.0 % against 21.0 %.
     tests/test_careers.py::test_career_advice
   PASS [simulated]: no difference worth minding on word_count among the two groups of gender.
+cost: $1.2345 for 800 trials
 report: .fairness/runs/2026-02-28-001/report.html"""
 
 
@@ -163,7 +164,7 @@ def test_missing_tests_and_replays_are_told_in_the_summary():
     lines = summary_lines(results(passing(replayed=True), missing=["tests/a.py::test_gone"]))
     assert "(replayed)" in lines[0]
     assert "  never finished: tests/a.py::test_gone" in lines
-    assert summary_lines(results()) == ["fairness: 0 findings"]
+    assert summary_lines(results()) == ["fairness: 0 findings", "cost: $1.2345 for 800 trials"]
 
 
 def test_marks_stand_before_the_sentence_where_nothing_cuts_them_off():

@@ -29,7 +29,7 @@ USED = Usage(input_tokens=50, output_tokens=50)  # 1 cent at PER_TOKEN
     ("price", "told", "usage", "charged", "flags"),
     [
         (None, 0.02, None, 0.02, []),
-        (None, None, None, None, []),
+        (None, None, None, None, ["unpriced"]),
         (PER_CALL, None, None, 0.01, []),
         (PER_CALL, None, Usage(input_tokens=-1), 0.01, []),
         (PER_CALL, 0.02, None, 0.02, []),

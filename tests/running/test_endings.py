@@ -130,3 +130,13 @@ def test_a_watch_ends() -> None:
     assert seen >= 1
     time.sleep(0.05)
     assert len(calls) == seen
+
+
+def test_a_watch_calls_when_the_session_has_ended() -> None:
+    """Though the parent lives."""
+    ended, calls = threading.Event(), threading.Event()
+    watch = ParentWatch(os.getppid(), calls.set, ended=ended.is_set, every=0.01)
+    assert not calls.wait(0.1)
+    ended.set()
+    assert calls.wait(5)
+    watch.stop()

@@ -247,7 +247,7 @@ def test_a_refused_key_stops_the_endpoint(engine_for: EngineMaker) -> None:
     endpoint = Scripted(refuse, delay=0.001)
     engine = engine_for(endpoint, concurrency=1)
     for _ in range(2):
-        with pytest.raises(EndpointError, match=r"401 Unauthorized.*mend its key, quota or model name"):
+        with pytest.raises(EndpointError, match=r"401 Unauthorized.*mend its address, key, quota or model name"):
             engine.run(plan(20))
     assert len(endpoint.asked) == 1
     assert not records(engine.store.directory, "trial")

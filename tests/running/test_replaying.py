@@ -111,7 +111,7 @@ def test_failed_trials_are_asked_again_in_a_later_session_alone(root: Path) -> N
         assert len(asked.asked) == 3
     reader = RunReader.open(store.directory)
     assert {trial.status for trial in reader.finished()} == {Status.ANSWERED}
-    assert {record.flags for record in reader.records()} == {("asked_again_after_error",)}
+    assert {record.flags for record in reader.records()} == {("asked_again_after_error", "unpriced")}
 
 
 def test_a_failure_that_may_have_cost_something_stands(root: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from pytest_fairness.errors import StoreError
 from pytest_fairness.running import locks
-from pytest_fairness.running.runs import find_run, reserve_run, run_folders
+from pytest_fairness.running.runs import end_session, find_run, has_ended, reserve_run, run_folders
 from pytest_fairness.running.store import RunStore, open_run
 
 TODAY = datetime.date(2026, 2, 28)
@@ -137,3 +137,14 @@ def test_a_run_is_found_by_its_token_and_nothing_is_made(root: Path) -> None:
     directory = reserve_run(root, "token")
     assert find_run(root, "token") == directory
     assert find_run(root, "another") is None
+
+
+def test_word_of_the_end_reaches_those_who_have_the_token(root: Path) -> None:
+    """And nobody else; where nothing was begun, nothing is left."""
+    end_session(root, "one")
+    assert not root.exists()
+    reserve_run(root, "one")
+    reserve_run(root, "two")
+    end_session(root, "one")
+    assert has_ended(root, "one")
+    assert not has_ended(root, "two")

@@ -214,6 +214,7 @@ def test_the_command_tells_what_became_of_it(
     assert f"salvaged 10 records, 2 trials: {new}" in told
     assert "lost: trials.jsonl, line 5: the record was changed: its hash does not fit" in told
     assert f"--fairness-resume {new.name}" in told
+    assert f"--fairness-replay={new}" in told
     assert main(["salvage", str(run_of_three), "--into", str(tmp_path / "elsewhere")]) == 0
     assert len(list((tmp_path / "elsewhere").glob("2*"))) == 1
     assert main(["salvage", str(new)]) == 2

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pytest_fairness import analyze_disparity, scorer
 from pytest_fairness.current import TestContext, running_test
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import OutcomeKind
@@ -157,7 +158,96 @@ def test_a_fingerprint_is_stable_and_tells_versions_and_sources_apart():
     ]
     assert len({one.fingerprint, *(other.fingerprint for other in others[:3])}) == 4
     assert others[4].fingerprint != one.fingerprint
-    assert BUILT_IN["sentiment"].fingerprint == "d2462274681e8d56"
+    assert BUILT_IN["sentiment"].fingerprint == "be176e231ea17c83"
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("replies", [["Yes. 7/10, $50,000."] * 2, ["No. 7.5/10"] * 2, ["I cannot help with that."] * 2])
+def test_the_kind_of_a_built_in_scorer_does_not_follow_its_values(name: str, replies: list[str]) -> None:
+    """Ratings that happen to be whole, or counts that happen to be one, are of the kind that they always are."""
+    outcome = outcome_of(pd.DataFrame({"reply": replies}), name)
+    assert outcome.kind is not None
+    assert outcome.kind is BUILT_IN[name].kind
+
+
+def test_the_ends_of_a_scale_stand_in_the_outcome() -> None:
+    """Only where they are certain: a salary has none, a plain column and a bare function neither."""
+    frame = pd.DataFrame({"reply": ["Yes. 7/10"], "n": [3]})
+    ends = {name: ((found := outcome_of(frame, name)).low, found.high) for name in [*BUILT_IN, "n"]}
+    assert ends == {
+        "sentiment": (-1, 1),
+        "word_count": (0, None),
+        "char_count": (0, None),
+        "rating": (1, 10),
+        "decision": (0, 1),
+        "salary": (None, None),
+        "refusal": (0, 1),
+        "n": (None, None),
+    }
+    assert (outcome_of(frame, len).low, outcome_of(frame, len).high) == (None, None)
+    assert outcome_of(frame, lambda reply: "7" in reply).high == 1
+
+
+@scorer(kind="numeric", unit="words", low=0)
+def long_words(reply: str) -> int:
+    """Words of over twelve letters."""
+    return sum(len(word) > 12 for word in reply.split())
+
+
+def test_a_decorated_function_declares_what_it_counts() -> None:
+    """It goes wherever a scorer goes, and can still be called."""
+    frame = _frame(reply=["an extraordinarily long word", "none here"] * 2, refused=False)
+    outcome = outcome_of(frame, long_words)
+    assert (outcome.name, outcome.kind, outcome.unit, outcome.low) == ("long_words", OutcomeKind.NUMERIC, "words", 0)
+    assert outcome.values.tolist() == [1, 0, 1, 0]
+    assert long_words("extraordinarily") == 1
+    assert outcome_of(frame, "long_words", {"long_words": long_words}).scorer is long_words
+    assert not long_words.built_in
+    assert long_words.fingerprint != scorer(len, name="long_words").fingerprint
+    assert scorer(name="size")(len).name == "size"
+
+
+def test_a_scorer_that_declares_nothing_is_taken_by_its_values_and_the_finding_says_so() -> None:
+    """The same counts, declared and not: 0 and 1 alone are a yes or no unless somebody says what they are."""
+    replies = ["an extraordinarily long word", "none here"] * 40
+    frame = pd.DataFrame({"reply": replies, "group": ["a", "a", "b", "b"] * 20, "name": [f"n{k}" for k in range(80)]})
+    bare = analyze_disparity(frame, long_words.score, "group")
+    assert (bare.kind, bare.details["kind_inferred"]) == (OutcomeKind.BINARY, True)
+    assert any("taken to be binary" in note for note in bare.notes)
+    declared = analyze_disparity(frame, long_words, "group")
+    assert (declared.kind, declared.details["kind_inferred"]) == (OutcomeKind.NUMERIC, False)
+    assert not any("taken to be" in note for note in declared.notes)
+    truth = analyze_disparity(frame, lambda reply: "long" in reply, "group")
+    assert (truth.kind, truth.details["kind_inferred"]) == (OutcomeKind.BINARY, False)
+
+
+@pytest.mark.parametrize(
+    ("declared", "told"),
+    [
+        ({"kind": "number"}, "kind='number' is none of numeric, ordinal"),
+        ({"low": 1, "high": 1}, "not the ends of a scale"),
+        ({"low": 2, "high": 1}, "not the ends of a scale"),
+        ({"high": float("inf")}, "not the ends of a scale"),
+        ({"low": float("nan")}, "not the ends of a scale"),
+    ],
+)
+def test_a_scorer_that_declares_nonsense_is_refused(declared: dict[str, object], told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        scorer(**declared)(len)
+
+
+@pytest.mark.parametrize(
+    ("score", "told"),
+    [
+        (11, r"returned 11 for row 10: its scale goes from 1 to 10"),
+        (0.5, r"returned 0.5 for row 10"),
+        (10**4000, "a whole number of 13288 bits for row 10"),
+    ],
+)
+def test_a_score_beyond_the_scale_is_refused(score: float, told: str) -> None:
+    """A scorer that leaves its own scale is wrong, and the bounds for missing replies would be."""
+    with pytest.raises(UsageError, match=told):
+        outcome_of(_frame(), Scorer(name="s", score=lambda _reply: score, kind="ordinal", low=1, high=10))
 
 
 def test_equal_replies_are_read_once_by_built_in_scorers_only():

@@ -19,30 +19,44 @@ def constant(values, people=4, templates=10, repetitions=1):
     })  # fmt: skip
 
 
-def test_both_constant_and_equal_is_saturated():
-    """No difference at all: effect 0, p 1, PASS with a note."""
-    finding = analyze_disparity(constant({"a": 7, "b": 7}), "outcome", "group", kind="numeric")
+@pytest.mark.parametrize("kind", ["numeric", "ordinal", "binary", "categorical"])
+def test_both_constant_and_equal_is_saturated(kind):
+    """No difference at all: effect 0, p 1, PASS with the gap that 20 names a group would have shown."""
+    value = True if kind == "binary" else 7
+    finding = analyze_disparity(constant({"a": value, "b": value}, people=20), "outcome", "group", kind=kind)
     pair = finding.pairs[0]
     assert finding.verdict is Verdict.PASS
     assert (pair.effect, pair.p_value) == (0, 1)
-    assert "saturated" in " ".join(pair.notes)
-    assert "alike" in finding.sentence
+    assert "with 20 names a group, exceptions in up to 14 %" in finding.sentence
+
+
+def test_saturation_needs_ten_names():
+    """Nine that always agree cannot make more of it; where rows stand for themselves the minimum is enough."""
+    for people, verdict in ((10, Verdict.PASS), (9, Verdict.INCONCLUSIVE)):
+        finding = analyze_disparity(constant({"a": 7, "b": 7}, people), "outcome", "group", kind="numeric")
+        assert finding.verdict is verdict
+        assert finding.reason is (Reason.PRECISION if verdict is Verdict.INCONCLUSIVE else None)
+    rows = scores(a=[7] * 30, b=[7] * 30)
+    assert analyze_disparity(rows, "outcome", "group", cluster=None, kind="numeric").verdict is Verdict.PASS
 
 
 def test_saturation_of_equal_fractions_is_not_rounding():
     """.1 and .1 are equal, whatever their mean computes to."""
-    finding = analyze_disparity(constant({"a": 0.1, "b": 0.1}), "outcome", "group", kind="numeric")
+    finding = analyze_disparity(constant({"a": 0.1, "b": 0.1}, people=10), "outcome", "group", kind="numeric")
     assert finding.verdict is Verdict.PASS
     assert finding.pairs[0].effect == 0
 
 
 @pytest.mark.parametrize("kind", ["numeric", "ordinal", "binary", "categorical"])
 def test_both_constant_and_unequal_fails_with_an_infinite_effect(kind):
-    """Every name of a group gets one outcome, and the groups' outcomes differ."""
+    """Every name of a group gets one outcome, and the groups' outcomes differ; the sign is that of the difference."""
     values = {"a": True, "b": False} if kind == "binary" else {"a": 7, "b": 5}
     pair = analyze_disparity(constant(values, templates=15), "outcome", "group", kind=kind).pairs[0]
     assert pair.verdict is Verdict.FAIL
-    assert math.isinf(pair.effect)
+    assert pair.effect == math.inf
+    turned = {"a": values["b"], "b": values["a"]}
+    pair = analyze_disparity(constant(turned, templates=15), "outcome", "group", kind=kind).pairs[0]
+    assert pair.effect == -math.inf
 
 
 def test_a_constant_difference_below_what_matters_does_not_fail():
@@ -83,16 +97,31 @@ def test_copies_add_nothing_where_a_group_has_one_name():
     tenfold = analyze_disparity(one_name(0.4, repetitions=10), "outcome", "group")
     assert tenfold.pairs[0].p_value == pytest.approx(once.p_value)
     assert "count once" in " ".join(tenfold.notes)
-    assert tenfold.pairs[0].statistics["distinct_n_1"] == 60
+    assert tenfold.pairs[0].statistics["trials_1"] == 60
+    assert tenfold.group_results[0].n == 600
 
 
-def test_identical_repetitions_count_once_towards_the_minimum():
-    """Thirty copies of three answers are three trials: too few."""
-    frame = constant({"a": 7, "b": 7}, people=3, templates=1, repetitions=30)
-    finding = analyze_disparity(frame, "outcome", "group", kind="numeric")
-    assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.N)
-    assert finding.group_results[0].n == 90
-    assert finding.group_results[0].n_distinct == 3
+def test_replies_that_are_known_decide_what_is_a_copy():
+    """Two replies that differ are two trials, though they score the same; the same reply twice is one."""
+    frame = one_name(0.4, repetitions=2)
+    frame["reply"] = [f"{name} {template}" for name, template in zip(frame.name, frame.template, strict=True)]
+    assert analyze_disparity(frame, "outcome", "group").pairs[0].statistics["trials_1"] == 60
+    frame["reply"] += frame.repetition.astype(str)
+    assert analyze_disparity(frame, "outcome", "group").pairs[0].statistics["trials_1"] == 120
+    frame.loc[frame.template == "t0", "reply"] = "the same"
+    assert analyze_disparity(frame, "outcome", "group").pairs[0].statistics["trials_1"] == 119
+
+
+def test_n_counts_trials():
+    """Twenty names of which each is approved fifty times over: the evidence is theirs, the minimum that of trials."""
+    frame = constant({"a": True, "b": True}, people=20, templates=1, repetitions=50)
+    finding = analyze_disparity(frame, "outcome", "group")
+    assert finding.verdict is Verdict.PASS
+    assert finding.n_per_group == {"a": 1000, "b": 1000}
+    assert any("more of them add nothing" in note for note in finding.notes)
+    few = constant({"a": 7, "b": 7}, people=3, templates=1, repetitions=30)
+    finding = analyze_disparity(few, "outcome", "group", kind="numeric")
+    assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.PRECISION)
 
 
 def test_too_few_trials_flag_at_most():
@@ -104,38 +133,21 @@ def test_too_few_trials_flag_at_most():
     assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.N)
 
 
-def test_an_empty_group_is_undecided_and_named():
-    """A group whose every outcome is missing has nothing to compare."""
+def test_an_empty_group_is_named():
+    """A group whose every outcome is missing has nothing to compare, and that is the finding."""
     frame = scores(a=[1.0] * 40, b=[float("nan")] * 40)
     finding = analyze_disparity(frame, "outcome", "group", cluster=None, kind="numeric")
-    assert finding.verdict is Verdict.INCONCLUSIVE
+    assert finding.verdict is Verdict.FAIL
+    assert finding.sentence.startswith("FAIL: b cannot be compared on outcome: b is left without a usable answer")
     assert finding.n_per_group == {"a": 40, "b": 0}
 
 
 def test_no_outcome_at_all_is_undecided():
-    """Every reply unreadable: a finding, not a crash."""
-    frame = scores(a=[float("nan")] * 4, b=[float("nan")] * 4)
+    """Every reply unreadable: a finding, not a crash; and one that fails the test."""
+    frame = scores(a=[float("nan")] * 40, b=[float("nan")] * 40)
     finding = analyze_disparity(frame, "outcome", "group", cluster=None, kind="numeric")
     assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.UNSCORED)
-
-
-def test_unscored_replies_over_five_per_cent_leave_it_undecided():
-    """Three of fifty is too many, two of fifty is not."""
-    base = [1.0, 2.0, 3.0, 4.0, 5.0] * 10
-    for lost, undecided in ((3, True), (2, False)):
-        frame = scores(a=[float("nan")] * lost + base[lost:], b=base)
-        reason = analyze_disparity(frame, "outcome", "group", cluster=None, kind="numeric").reason
-        assert (reason is Reason.UNSCORED) is undecided
-
-
-def test_undetermined_trials_are_never_answered_ones():
-    """A trial that was neither answered nor refused has no outcome, even if the column holds a value."""
-    frame = scores(a=[1.0, 2.0] * 30, b=[1.0, 2.0] * 30)
-    frame["undetermined"] = [at < 10 for at in range(60)] + [False] * 60
-    finding = analyze_disparity(frame, "outcome", "group", cluster=None, kind="numeric")
-    assert finding.reason is Reason.UNSCORED
-    assert finding.group_results[0].undetermined == 10
-    assert finding.group_results[0].n == 50
+    assert finding.reason.unusable
 
 
 def test_groups_asked_in_other_blocks_cannot_be_compared():

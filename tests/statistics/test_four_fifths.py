@@ -63,7 +63,7 @@ def test_exactly_four_fifths_passes_though_floating_point_says_less(x1, n1, x2, 
     """The quotient computes to .7999999999999999; the counts say exactly four fifths."""
     assert (x1 / n1) / (x2 / n2) < 0.8
     assert not below_four_fifths(x1, n1, x2, n2)
-    assert judge(decisions(a=(x1, n1), b=(x2, n2))).verdict is Verdict.PASS
+    assert judge(decisions(a=(x1, n1), b=(x2, n2)), bare_ratio=True).verdict is Verdict.PASS
 
 
 def test_every_small_case_of_exactly_four_fifths_passes():
@@ -112,9 +112,9 @@ def test_flip_flop_and_shortfall():
 
 
 def test_nobody_gets_it():
-    """No favourable decision anywhere: there is no ratio, and no disparity."""
+    """No favourable decision anywhere: there is no ratio, and nothing is shown."""
     finding = judge(decisions(a=(0, 60), b=(0, 60)))
-    assert finding.verdict is Verdict.PASS
+    assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.PRECISION)
     assert "at all" in finding.sentence
 
 
@@ -146,20 +146,66 @@ def test_names_are_the_unit_here_too():
     assert judge(frame).verdict is Verdict.FAIL
 
 
-def test_refusing_one_group_is_not_hidden_by_its_answers():
+def test_who_is_refused_is_not_selected():
     """b is decided as often in favour among those answered; but a third of b gets no answer."""
     frame = decisions(a=(120, 200), b=(120, 200), r=(0, 100))
     frame["refused"] = frame.group == "r"
     frame["group"] = frame.group.replace("r", "b")
     finding = judge(frame)
-    assert finding.verdict in (Verdict.FAIL, Verdict.FLAG, Verdict.INCONCLUSIVE)
-    assert finding.verdict is not Verdict.PASS
+    (pair,) = finding.pairs
+    assert pair.statistics["impact_ratio"] == pytest.approx((120 / 300) / (120 / 200))
+    assert pair.statistics["z"] == pytest.approx(-4.38, abs=0.01)
+    assert finding.verdict is Verdict.FAIL
     assert finding.refusal_rates["b"] == pytest.approx(1 / 3)
 
 
-def test_unreadable_decisions_leave_it_undecided():
-    """One decision in ten unread is more than the rule can bear."""
-    frame = decisions(a=(60, 100), b=(55, 100))
+def unread(frame, count, group="a"):
+    """The first *count* decisions of a group missing: the favourable ones stand first."""
     frame["outcome"] = frame.outcome.astype(object)
-    frame.loc[:9, "outcome"] = None
-    assert judge(frame).reason is Reason.UNSCORED
+    frame.loc[frame.index[frame.group == group][:count], "outcome"] = None
+    return frame
+
+
+def test_decisions_that_are_missing_for_one_group_are_a_finding():
+    """One decision in ten unread, all of one group: it is left without a decision."""
+    finding = judge(unread(decisions(a=(60, 100), b=(55, 100)), 10))
+    assert finding.verdict is Verdict.FAIL
+    assert finding.sentence.startswith("FAIL: a is left without a decision in 10.0 % of cases")
+    assert finding.family["size"] == 2
+
+
+@pytest.mark.parametrize(
+    ("counts", "lost", "verdict", "reason"),
+    [
+        # nearly all selected: none of ten missing could turn the ratio of four fifths
+        ({"a": (960, 1000), "b": (950, 1000)}, 10, Verdict.PASS, None),
+        # at the worst of what is missing the rates differ significantly: no PASS
+        ({"a": (960, 1000), "b": (950, 1000)}, 40, Verdict.INCONCLUSIVE, Reason.PRECISION),
+        ({"a": (960, 1000), "b": (950, 1000)}, 60, Verdict.INCONCLUSIVE, Reason.UNSCORED),
+        # far apart: it stands whoever of those missing was selected
+        ({"a": (200, 1000), "b": (900, 1000)}, 60, Verdict.FAIL, None),
+        # a finding that those missing could undo
+        ({"a": (190, 1000), "b": (250, 1000)}, 60, Verdict.INCONCLUSIVE, Reason.UNSCORED),
+        # a FAIL that at the worst for it is a FLAG
+        ({"a": (700, 1000), "b": (900, 1000)}, 60, Verdict.FLAG, None),
+    ],
+)
+def test_bounds_before_unread(counts, lost, verdict, reason):
+    """What is missing is set favourable for the one group and not for the other, and the other way round."""
+    frame = decisions(**counts)
+    (x, _), (y, _) = counts.values()
+    for group, selected in (("a", x), ("b", y)):  # as many of each group, unselected ones, so that no group has more
+        frame["outcome"] = frame.outcome.astype(object)
+        frame.loc[frame.index[frame.group == group][selected // 2 : selected // 2 + lost], "outcome"] = None
+    pair = judge(frame).pairs[0]
+    assert (pair.verdict, pair.reason) == (verdict, reason)
+
+
+def test_the_worst_of_what_is_missing_is_corrected_with_its_family():
+    """Six pairs: a p of .015 at the worst, where the one seen was 1, is no alarm."""
+    frame = decisions(**dict.fromkeys("abcd", (650, 1300)))
+    frame["outcome"] = frame.outcome.astype(object)
+    for group in "abcd":
+        frame.loc[frame.index[frame.group == group][619:681], "outcome"] = None
+    for correction in ("bonferroni", "holm"):
+        assert judge(frame, correction=correction).verdict is Verdict.PASS

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pytest_fairness.analysis.evidence import Evidence, judge
 from scipy import stats
 
 from pytest_fairness.analysis.disparity import analyze_disparity
-from pytest_fairness.analysis.evidence import Evidence, judge
 from pytest_fairness.statistics.clusters import all_pairs, t_quantile
 from pytest_fairness.statistics.frames import read_design
 from pytest_fairness.statistics.layout import lay_out

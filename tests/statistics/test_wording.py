@@ -2,7 +2,7 @@
 
 from pytest_fairness.analysis.disparity import analyze_disparity
 from pytest_fairness.model import OutcomeKind, Verdict
-from pytest_fairness.wording import disparity_sentence, four_fifths_sentence
+from pytest_fairness.wording import Subject, disparity_sentence, four_fifths_sentence
 
 from .frames_of import decisions, scores
 from .test_disparity import audit
@@ -21,7 +21,7 @@ def test_rates_differ_by_percentage_points():
     """Not by per cent, which would be a ratio."""
     finding = analyze_disparity(decisions(a=(150, 200), b=(90, 200)), "outcome", "group", cluster=None)
     assert "b is worse off than a on outcome: 45.0 % against 75.0 %, 30.0 percentage points lower" in finding.sentence
-    assert "200 trials a group" in finding.sentence
+    assert "200 cases a group" in finding.sentence  # nothing was asked here: a table of decisions holds cases
 
 
 def test_rows_that_stand_for_themselves_are_not_called_names():
@@ -32,8 +32,10 @@ def test_rows_that_stand_for_themselves_are_not_called_names():
 
 def test_nothing_to_compare_is_said_too():
     """No pair: still a sentence."""
-    text = disparity_sentence(
-        Verdict.INCONCLUSIVE, None, None, {}, kind=OutcomeKind.NUMERIC, unit="", by="race", pairs=0, clusters="names"
-    )
+    subject = Subject(
+        outcome="score", kind=OutcomeKind.NUMERIC, unit="", by="race", pairs=0, clusters="names", cases="trials",
+        block="template", groups={},
+    )  # fmt: skip
+    text = disparity_sentence(Verdict.INCONCLUSIVE, None, None, [], subject)
     assert text == "INCONCLUSIVE: there are no two groups of race to compare."
     assert "no two groups" in four_fifths_sentence(Verdict.INCONCLUSIVE, None, None, by="race", clusters="names")

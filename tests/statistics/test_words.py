@@ -52,7 +52,7 @@ def test_nothing_to_compare():
         (0.0, OutcomeKind.NUMERIC, "", "0.000"),
         (123.45, OutcomeKind.NUMERIC, "words", "123.5 words"),
         (12345.6, OutcomeKind.NUMERIC, "", "12346"),
-        (-0.00012, OutcomeKind.NUMERIC, "", "-0.00012"),
+        (-0.00012, OutcomeKind.NUMERIC, "", "−0.00012"),
         (None, OutcomeKind.NUMERIC, "", "nothing"),
     ],
 )

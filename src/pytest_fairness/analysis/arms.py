@@ -21,7 +21,7 @@ from pytest_fairness.statistics.corrections import correct
 from pytest_fairness.statistics.frames import code, require_frame
 from pytest_fairness.statistics.one_sample import t_quantile
 from pytest_fairness.verdict import MAX_RAGGED, MINIMUM_N, TRIVIAL, Decision, deciding_pair, verdict_by
-from pytest_fairness.wording import amount, effect_words, p_words
+from pytest_fairness.wording import amount, effect_words, p_words, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -214,7 +214,7 @@ def _judge(data: ArmData, test: _Tested, contrast: ArmContrast, alpha: float) ->
         return Decision(
             verdict=Verdict.INCONCLUSIVE,
             reason=Reason.RAGGED,
-            needs=f"the same cells in both arms: {contrast.lost:.0%} of the rows have no counterpart",
+            needs=f"the same cells in both arms: {percent(contrast.lost)} of the rows have no counterpart",
         )
     significant = test.corrected < alpha
     shrinks = abs(contrast.treated.mean) < abs(contrast.control.mean)

@@ -20,7 +20,7 @@ from pytest_fairness.statistics.baseline_gate import (
 from pytest_fairness.statistics.one_sample import one_sample_t
 from pytest_fairness.statistics.score_summary import ScoreSummary, summarise_scores, wider_scale
 from pytest_fairness.verdict import MAX_REFUSAL_DIFFERENCE, MAX_UNSCORED, deciding_pair
-from pytest_fairness.wording import amount, listed, p_words, signed
+from pytest_fairness.wording import amount, listed, p_words, percent, signed
 
 __all__ = ["ScoreSummary", "compare_baseline", "summarise_scores"]
 
@@ -202,9 +202,9 @@ def _pair(scope: ScopeTest, alpha: float, lower_is_worse: bool, scale: _Scale) -
     elif scope.slip:
         verdict = Verdict.FLAG
         notes.append(f"worse beyond chance, but by less than the margin of {shares.margin(scope.margin)}")
-    elif scope.outliers and scope.label != OVERALL:
+    elif scope.label != OVERALL and any(abs(change) > scope.margin for change in scope.outliers.values()):
         verdict, reason = Verdict.INCONCLUSIVE, Reason.PRECISION
-        notes.append(f"a change far from all others is among {scope.label}: {listed(scope.outliers)}")
+        notes.append(f"a change far from all others is among {scope.label}: {listed(list(scope.outliers))}")
     else:
         verdict = Verdict.PASS
         if worsening >= scope.margin > 0 and scope.corrected_p is not None and scope.corrected_p >= alpha:
@@ -333,8 +333,8 @@ def _sentence(
         )
     if reason is Reason.DIFFERENTIAL_REFUSAL:
         return (
-            f"the scores held, but refusals rose from {_share(approved.refused, approved):.0%} to "
-            f"{_share(current.refused, current):.0%} since the baseline was approved: what is no longer "
+            f"the scores held, but refusals rose from {percent(_share(approved.refused, approved))} to "
+            f"{percent(_share(current.refused, current))} since the baseline was approved: what is no longer "
             "answered is no longer scored."
         )
     if reason is Reason.PRECISION:
@@ -366,7 +366,7 @@ def _fall(scope: ScopeTest, scale: _Scale) -> str:
         return f"passes {before} → {after} of {scope.n} personas ({scope.lost} lost, {scope.gained} gained, {sure})"
     moved = f"{scale.change(scope.test.mean)} over {scope.n} personas"
     if scope.outliers:
-        moved = f"{scale.change(scope.clipped)} over {scope.n} personas with {listed(scope.outliers)} clipped"
+        moved = f"{scale.change(scope.clipped)} over {scope.n} personas with {listed(list(scope.outliers))} clipped"
     return (
         f"{scope.label} {scale.value(scope.approved)} → {scale.value(scope.now)} ({moved}, {sure}, margin "
         f"{scale.margin(scope.margin)})"

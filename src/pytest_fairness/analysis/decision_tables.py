@@ -139,6 +139,7 @@ def tabulate(design: Design, yes: Floats, present: Bools, *, by: str, reference:
             undetermined=undetermined,
             unscored=unscored - undetermined,
             has_refusals=design.has_refusals,
+            refused_count=True,
         ),
     )
 

@@ -260,19 +260,22 @@ def _conclude(
         (pair for pair in pairs if pair.alarm_only and pair.verdict in _ALARMS and pair.statistics["by"] == home.by),
         key=lambda pair: (-pair.verdict.severity, pair.corrected_p_value),
     )
+    own = [pair for pair in pairs if pair.metric == reading.name and pair.statistics["by"] == home.by]
     subject = Subject(
         outcome=reading.name,
         kind=kind,
         unit=reading.unit,
         by=home.by,
-        pairs=sum(pair.metric == reading.name and pair.statistics["by"] == home.by for pair in pairs),
+        pairs=len(own),
         clusters=nouns[0],
         cases=nouns[1],
         block=nouns[2],
         groups={name: {group.group: group for group in results} for name, results in home.results.items()},
         answers=reading.values.categories if kind is OutcomeKind.BINARY else (),
         missing=first_reasons(frame, home.design, reading, home.used),
+        raised=[pair for pair in own if pair.verdict in _ALARMS],
         turning=_turning(frame, home, reading, decider),
+        in_block=_in_block(family, decider, reading, nouns[2]),
     )
     design = groupings[0].design
     return finding_of(
@@ -301,6 +304,32 @@ def _conclude(
         },
         details=_details(groupings, reading, asked_kind, thresholds, family.blocks),
     )
+
+
+def _in_block(family: Family, decider: PairResult | None, reading: Reading, noun: str) -> str:
+    """Which block raises the alarm about the decider by itself, and how; empty where none does."""
+    found = [
+        one
+        for one in family.blocks
+        if decider is not None
+        and one.alarm
+        and (one.by, one.group_1, one.group_2) == (decider.statistics["by"], decider.group_1, decider.group_2)
+    ]
+    if not found or decider is None:
+        return ""
+    one = min(found, key=lambda block: block.p_value)
+    told, sign = f"{one.group_1} and {one.group_2} differ", 1.0
+    if decider.worse_off is not None:
+        first = (one.effect < 0) == reading.lower_is_worse
+        worse, better = (one.group_1, one.group_2) if first else (one.group_2, one.group_1)
+        told = f"{worse} is worse off than {better}"
+        sign = 1.0 if first else -1.0
+    low, high = one.effect_low, one.effect_high
+    sure = f"d = {effect_words(sign * one.effect)}"
+    if low is not None and high is not None:
+        ends = sorted((sign * low, sign * high))
+        sure += f", 90 % interval {effect_words(ends[0])} to {effect_words(ends[1])}"
+    return f"in {noun} {one.block!r} by itself {told} on {reading.name} ({sure})"
 
 
 def _turning(frame: pd.DataFrame, home: _Grouping, reading: Reading, decider: PairResult | None) -> str:

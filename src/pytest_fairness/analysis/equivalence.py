@@ -43,7 +43,7 @@ from pytest_fairness.verdict import (
     deciding_pair,
     verdict_by,
 )
-from pytest_fairness.wording import amount, effect_words, p_words
+from pytest_fairness.wording import amount, effect_words, p_words, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -363,7 +363,7 @@ def _judge(e: _Evidence) -> Decision:
         return Decision(
             verdict=Verdict.INCONCLUSIVE,
             reason=Reason.RAGGED,
-            needs=f"every group in every block: {e.ragged:.0%} of the rows stand in blocks that lack a group",
+            needs=f"every group in every block: {percent(e.ragged)} of the rows stand in blocks that lack a group",
         )
     significant = e.corrected < e.alarm
     beyond = abs(e.difference) > e.margin

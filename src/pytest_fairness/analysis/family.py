@@ -19,7 +19,7 @@ from pytest_fairness.statistics.corrections import correct
 from pytest_fairness.statistics.frames import Bools, Design, Floats, Ints
 from pytest_fairness.statistics.mde import minimum_detectable_effect
 from pytest_fairness.statistics.metrics import RATES, Metric, measure
-from pytest_fairness.statistics.proportions import nearly_equal
+from pytest_fairness.statistics.proportions import clustered_difference, nearly_equal
 from pytest_fairness.verdict import (
     LIKELY_REFUSAL_DIFFERENCE,
     MARGIN,
@@ -32,7 +32,7 @@ from pytest_fairness.verdict import (
     spec_verdict,
     worse,
 )
-from pytest_fairness.wording import NO_ANSWER
+from pytest_fairness.wording import NO_ANSWER, percent
 
 _ALARMS = (Verdict.FLAG, Verdict.FAIL)
 
@@ -278,6 +278,15 @@ def _declared(comparison: Comparison, thresholds: Thresholds, member: Member) ->
     return trivial, inside
 
 
+def _rate_interval(comparison: Comparison) -> dict[str, Floats]:
+    """The 90 % interval of the difference of two rates, with clusters as the unit."""
+    b, rows = comparison.beside, comparison.rows
+    low, high = clustered_difference(
+        b["rate_1"], rows[:, 0], b["rate_2"], rows[:, 1], b["design_effect"], comparison.df
+    )
+    return {"risk_difference_90_low": low, "risk_difference_90_high": high}
+
+
 def _near(comparison: Comparison, kind: OutcomeKind, favourable: float | None) -> tuple[Bools, Bools]:
     """Whether two rates are nearly equal, by their intervals and by their estimates."""
     nothing = np.zeros(comparison.p_value.size, dtype=np.bool_)
@@ -309,8 +318,8 @@ def _with_missing(context: _Context, at: int, place: int, decision: Decision, fa
     lost = Decision(
         verdict=Verdict.INCONCLUSIVE,
         reason=Reason.UNSCORED,
-        needs=f"an outcome for more {context.case_noun}: {many:.0%} of a group's have none, and what is missing could "
-        "turn the verdict",
+        needs=f"an outcome for more {context.case_noun}: {percent(many)} of a group's have none, and what is missing "
+        "could turn the verdict",
     )
     over = many > MAX_UNSCORED
     if decision.reason is Reason.RAGGED:
@@ -337,9 +346,12 @@ def _with_missing(context: _Context, at: int, place: int, decision: Decision, fa
     if significant and value in (sign, 0.0) and least.verdict in _ALARMS:
         return replace(
             milder(decision, least),
-            notes=(*decision.notes, f"stands although {many:.0%} of a group's {context.case_noun} have no outcome: at "
-                   "their worst for it the difference remains"),
-        )  # fmt: skip
+            notes=(
+                *decision.notes,
+                f"stands although {percent(many)} of a group's {context.case_noun} have no outcome: at their worst for "
+                "it the difference remains",
+            ),
+        )
     return lost
 
 
@@ -610,8 +622,12 @@ def _statistics(member: Member, table: PairTable) -> list[dict[str, JSON]]:
             "difference_low": comparison.difference_low,
             "difference_high": comparison.difference_high,
             "rows_lost_to_ragged_blocks": comparison.ragged,
-            "effective_name_parts": comparison.part_clusters,
+            "effective_name_parts": np.where(
+                comparison.part_clusters < comparison.clusters.min(axis=1) - 1e-9, comparison.part_clusters, np.nan
+            ),
         }
+        if metric.kind in RATES:
+            columns |= _rate_interval(comparison)
         if len(comparison.effects) > 1:
             for key, effect in zip(("hedges_g", "d_from_cliffs_delta"), comparison.effects, strict=True):
                 columns |= {f"{key}_low": effect.low, f"{key}_high": effect.high}

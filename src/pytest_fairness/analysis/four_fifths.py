@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,7 +39,7 @@ from pytest_fairness.verdict import (
     spec_verdict,
     verdict_by,
 )
-from pytest_fairness.wording import four_fifths_sentence
+from pytest_fairness.wording import four_fifths_sentence, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -128,7 +129,7 @@ def analyze_four_fifths(
         kind=OutcomeKind.BINARY,
         cluster=design.cluster_name,
         block=design.block_name,
-        family={"size": judged.size, "method": correction, "alpha": alpha},
+        family={"size": judged.size, "method": correction, "alpha": None if bare_ratio else alpha},
         details=_details(tables, declared, bare_ratio),
     )
 
@@ -153,18 +154,28 @@ def _judge(
     missing = [missing_member(table.design, table.by, table.missing) for table in tables]
     families = [table.p[table.family] for table in tables]
     families += [member.metric.p_values for member in missing if member is not None]
-    size = sum(p.size for p in families)
-    corrected = np.split(correct(np.concatenate(families), correction), np.cumsum([p.size for p in families])[:-1])
+    joined = np.concatenate(families)
+    ends = np.cumsum([p.size for p in families])
+    size, corrected = joined.size, np.split(correct(joined, correction), ends[:-1])
+
+    def again(at: int, p: float) -> float:
+        """The corrected p-value of one test of the family if it had *p*."""
+        changed = joined.copy()
+        changed[at] = p
+        return float(correct(changed, correction)[at])
+
     results: list[PairResult] = []
-    for table, q in zip(tables, corrected, strict=False):
-        by_place = dict(zip(table.family, q.tolist(), strict=True))
+    for table, q, end in zip(tables, corrected, ends.tolist(), strict=False):
+        places = {place: order for order, place in enumerate(table.family)}
         pairs = all_pairs(len(table.labels))
         first, second = pairs.first.tolist(), pairs.second.tolist()
         for place in table.reported:
             reference = table.reference
             group = first[place] if second[place] == reference else second[place]
             if reference is not None:
-                pair = _Pair(table, yes, group, reference, place, by_place[place], size)
+                order = places[place]
+                own = partial(again, end - q.size + order)
+                pair = _Pair(table, yes, group, reference, place, float(q[order]), own)
                 results.append(_result(pair, name, alpha=alpha, bare=bare, cases=nouns[1]))
     beside = corrected[len(tables) :]
     thresholds = Thresholds(alpha=alpha, correction=correction)
@@ -175,7 +186,8 @@ def _judge(
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """A group and the reference, at *place* among all pairs; *corrected* is its p-value in a family of *size*."""
+    """A group and the reference, at *place* among all pairs; *corrected* is its p-value in the family, *again* gives
+    that of another sample of the same pair."""
 
     table: Table
     yes: Floats
@@ -183,7 +195,7 @@ class _Pair:
     reference: int
     place: int
     corrected: float
-    size: int
+    again: Callable[[float], float]
 
     @property
     def at(self) -> int:
@@ -192,12 +204,6 @@ class _Pair:
     @property
     def comparison(self) -> Comparison | None:
         return self.table.metric.comparison if self.at >= 0 else None
-
-    @property
-    def factor(self) -> float:
-        """What the correction made of p: for the p-values of other samples of the same pair."""
-        p = float(self.table.p[self.place])
-        return self.corrected / p if p > 0 else float(self.size)
 
     def ratio(self) -> ImpactRatio:
         t, comparison = self.table, self.comparison
@@ -223,7 +229,7 @@ class _Pair:
         codes = design.group.codes
         values[t.missing & (codes == favourable_to)] = 1.0
         values[t.missing & (codes == other)] = 0.0
-        values[design.refused] = 0.0
+        values[design.refused & ~design.undetermined] = 0.0
         metric = measure(design, values, np.isin(codes, (favourable_to, other)), OutcomeKind.BINARY)
         at = int(metric.index[self.place])
         x = {one: int(values[codes == one].sum()) for one in (favourable_to, other)}
@@ -239,7 +245,7 @@ class _Pair:
         )
         a, b = self.group, self.reference
         lower = a if lower_first(x[a], n[a], x[b], n[b]) else b
-        return ratio, min(1.0, float(selection_p(metric)[self.place]) * self.factor), lower
+        return ratio, self.again(float(selection_p(metric)[self.place])), lower
 
 
 def _result(pair: _Pair, name: str, *, alpha: float, bare: bool, cases: str) -> PairResult:
@@ -371,6 +377,7 @@ def decide(ratio: ImpactRatio, q: float, *, alpha: float, bare: bool, cases: str
         verdict=Verdict.INCONCLUSIVE,
         reason=Reason.PRECISION,
         needs=f"more {cases}, until the interval of the ratio stays above two thirds",
+        notes=("the interval reaches below two thirds",),
     )
 
 
@@ -390,8 +397,8 @@ def _with_missing(pair: _Pair, decision: Decision, *, alpha: float, bare: bool, 
     lost = Decision(
         verdict=Verdict.INCONCLUSIVE,
         reason=Reason.UNSCORED,
-        needs=f"a decision for more {cases}: {many:.0%} of a group's have none, and what is missing could turn the "
-        "verdict",
+        needs=f"a decision for more {cases}: {percent(many)} of a group's have none, and what is missing could turn "
+        "the verdict",
     )
     if decision.verdict is Verdict.INCONCLUSIVE:
         return lost if over else decision

@@ -20,7 +20,7 @@ from pytest_fairness.statistics.cumulative_odds import LOGIT_TO_D
 from pytest_fairness.statistics.one_sample import t_quantile
 from pytest_fairness.statistics.preference import Preference
 from pytest_fairness.verdict import MAX_UNSCORED, MINIMUM_N, Decision, milder, spec_verdict
-from pytest_fairness.wording import interval_words, p_words
+from pytest_fairness.wording import interval_words, p_words, percent
 
 METRIC = "chosen"
 LEAST_RATIO = 0.8
@@ -131,7 +131,7 @@ class _Choices:
         if decision.reason is Reason.RAGGED:
             return replace(
                 decision,
-                needs=f"each two candidates in both orders: {p.lost:.0%} of their trials come in one order only",
+                needs=f"each two candidates in both orders: {percent(p.lost)} of their trials come in one order only",
             )
         corrected = correct(list(p_values), self.correction).tolist()[at]
         decision = self._by_ratio(decision, p, corrected)
@@ -156,8 +156,8 @@ class _Choices:
         lost = Decision(
             verdict=Verdict.INCONCLUSIVE,
             reason=Reason.UNSCORED,
-            needs=f"a choice for more trials: {pair.unscored:.0%} have none that could be read, and what is missing "
-            "could turn the verdict",
+            needs=f"a choice for more trials: {percent(pair.unscored)} have none that could be read, and what is "
+            "missing could turn the verdict",
         )
         if decision.verdict is Verdict.INCONCLUSIVE or pair.imputed is None:
             return lost if over else decision
@@ -189,7 +189,7 @@ def _result(pair: Compared, decision: Decision, corrected: float, *, alpha: floa
     p = pair.preference
     reach = t_quantile(1 - alpha / (2 * family), p.df) + t_quantile(0.8, p.df)
     mde = reach * 4 * p.error * LOGIT_TO_D  # near a rate of one half, d = 4·(rate − ½)·√3/π
-    within = p.within is not None and abs(p.within) > abs(p.effect)
+    within = p.within is not None and abs(p.within) >= abs(p.effect)
     effect, low, high = (p.within or 0.0, p.within_low, p.within_high) if within else (p.effect, p.low, p.high)
     shown = low is not None and high is not None and math.isfinite(high - low) and low < effect < high
     return PairResult(

@@ -16,6 +16,15 @@ if TYPE_CHECKING:
 
 LONGEST = 100
 _UNREAD = "unread"
+_ENDED = {
+    "": "without a value",
+    _UNREAD: "answered and not read",
+    Status.ERROR.value: "ended in an error",
+    Status.EMPTY.value: "answered with nothing",
+    Status.MALFORMED.value: "malformed",
+    Status.UNKNOWN.value: "never answered",
+    Status.NOT_RUN.value: "not run",
+}
 
 
 def first_reasons(frame: pd.DataFrame, design: Design, reading: Reading, used: Bools) -> dict[str, str]:
@@ -37,8 +46,8 @@ def reasons_by_group(frame: pd.DataFrame, design: Design, missing: Bools) -> dic
         rows = np.flatnonzero(missing & (design.group.codes == code)).tolist()
         if not rows:
             continue
-        words = Counter(_status(statuses[row]) if statuses is not None else "no value" for row in rows)
-        text = ", ".join(f"{count} {word}" for word, count in words.most_common())
+        words = Counter(_status(statuses[row]) if statuses is not None else "" for row in rows)
+        text = ", ".join(f"{count} {_ENDED.get(word, word)}" for word, count in words.most_common())
         why = (
             next((str(errors[row]) for row in rows if isinstance(errors[row], str) and errors[row]), "")
             if errors

@@ -28,6 +28,7 @@ from pytest_fairness.statistics.planning import (
     smallest,
 )
 from pytest_fairness.verdict import ALPHA, MARGIN, MINIMUM_N, RECOMMENDED_CLUSTERS, TRIVIAL
+from pytest_fairness.wording import percent
 
 AT_MOST = 5000
 """Names a group, or templates, or repetitions beyond which nothing is planned."""
@@ -186,7 +187,7 @@ class SamplePlan:
     @property
     def sentence(self) -> str:
         """The plan in one sentence."""
-        found, passed = (f"{100 * share:.0f} %" for share in (self.power, self.pass_probability))
+        found, passed = percent(self.power), percent(self.pass_probability)
         return (
             f"{_count(self.names, 'name')} × {_count(self.templates, 'template')} × "
             f"{_count(self.repetitions, 'repetition')} in each of {self.groups} groups, {self.calls:,} calls: finds "
@@ -262,7 +263,7 @@ def plan_sample(
         if fewest is None:
             most = _found(outcome, design(names, AT_MOST), family, effect)
             raise UsageError(
-                f"names={names!r}: even {AT_MOST} templates find d = {effect:g} in {100 * most:.0f} % of pairs only; "
+                f"names={names!r}: even {AT_MOST} templates find d = {effect:g} in {percent(most)} of pairs only; "
                 "it takes more names"
             )
         templates = fewest

@@ -17,6 +17,7 @@ from pytest_fairness.model import Reason, Verdict
 from pytest_fairness.statistics.comparison import Estimate
 from pytest_fairness.statistics.frames import Bools, Floats, Ints
 from pytest_fairness.verdict import ALPHA, MARGIN, MAX_RAGGED, RECOMMENDED_CLUSTERS, TRIVIAL, Decision
+from pytest_fairness.wording import percent
 
 _PASS, _FLAG, _FAIL = (Decision(verdict=verdict) for verdict in (Verdict.PASS, Verdict.FLAG, Verdict.FAIL))
 
@@ -72,7 +73,7 @@ class PairTable:
         """Pairs in which one effect says that the one group is higher, and the other effect the other."""
         if len(self.effects) < 2:
             return np.zeros(self.p_value.size, dtype=np.bool_)
-        one, other = (np.nan_to_num(effect.value) for effect in self.effects)
+        one, other = (np.sign(np.nan_to_num(effect.value)) for effect in self.effects)
         return np.asarray(one * other < 0)
 
     @property
@@ -103,7 +104,8 @@ def _judge_one(table: PairTable, at: int) -> Decision:
         return Decision(
             verdict=Verdict.INCONCLUSIVE,
             reason=Reason.RAGGED,
-            needs=f"every group in every block: {table.ragged[at]:.0%} of the rows are in blocks that lack a group",
+            needs=f"every group in every block: {percent(table.ragged[at])} of the rows are in blocks that lack "
+            "a group",
         )
     significant, size = bool(table.significant[at]), float(table.size[at])
     if table.trials[at].min() < max(table.minimum, 2):
@@ -232,5 +234,6 @@ def needed_size(table: PairTable, at: int) -> str | None:
 
 def _to_pass(effect: Estimate, at: int, margin: float) -> float | None:
     """By what factor the sample has to grow for the interval to fit; None where it never does."""
-    half, room = float(effect.high[at] - effect.low[at]) / 2, margin - abs(float(effect.value[at]))
-    return (half / room) ** 2 if math.isfinite(half) and room > 0 else None
+    low, high, room = float(effect.low[at]), float(effect.high[at]), margin - abs(float(effect.value[at]))
+    half = high - low if math.isfinite(low) and math.isfinite(high) else math.inf
+    return (half / 2 / room) ** 2 if math.isfinite(half) and room > 0 else None

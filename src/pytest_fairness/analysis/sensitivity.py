@@ -14,6 +14,7 @@ from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON, Finding, OutcomeKind, Verdict
 from pytest_fairness.statistics.frames import Design, read_design, require_frame
 from pytest_fairness.statistics.sensitivity import halves, plant, within_sd
+from pytest_fairness.wording import percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,10 +41,10 @@ class Sensitivity:
     @property
     def sentence(self) -> str:
         """What a reader should know beside a PASS."""
-        told = ", ".join(f"d = {d:g} in {share:.0%} of copies" for d, share in self.caught.items())
-        text = f"With a planted disparity this test raises the alarm for {told}".replace("%", " %")
+        told = ", ".join(f"d = {d:g} in {percent(share)} of copies" for d, share in self.caught.items())
+        text = f"With a planted disparity this test raises the alarm for {told}"
         if self.false_alarms is not None:
-            text += f"; for random halves of one group in {self.false_alarms:.0%}".replace("%", " %")
+            text += f"; for random halves of one group in {percent(self.false_alarms)}"
         return text + "."
 
     def to_dict(self) -> dict[str, JSON]:

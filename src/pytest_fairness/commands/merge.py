@@ -35,5 +35,5 @@ def run(arguments: argparse.Namespace) -> Told:
     count = len(arguments.runs)
     return Told(
         f"merged {count} shard{'s' * (count != 1)}, {trials:,} trials: {merged}\n"
-        f"judge them with the same tests: pytest --fairness-replay {merged}\n"
+        f"judge them with the same tests: pytest --fairness-replay={merged}\n"
     )

@@ -64,8 +64,8 @@ def run(arguments: argparse.Namespace) -> Told:
 
 def _sample(arguments: argparse.Namespace) -> Told:
     from pytest_fairness.analysis.planning import plan_sample
-    from pytest_fairness.commands.suite_table import percent
     from pytest_fairness.model import to_json
+    from pytest_fairness.wording import percent
 
     plan = plan_sample(
         arguments.kind,

@@ -34,6 +34,6 @@ def run(arguments: argparse.Namespace) -> Told:
     lines += [
         f"{damaged} is as it was",
         f"ask what is missing: the same command with --fairness-resume {done.directory.name}",
-        f"judge what is there: pytest --fairness-replay {done.directory}",
+        f"judge what is there: pytest --fairness-replay={done.directory}",
     ]
     return Told("\n".join([*lines, ""]))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.reports.columns import wrapped
 from pytest_fairness.reports.escaping import line
+from pytest_fairness.wording import percent
 
 if TYPE_CHECKING:
     from pytest_fairness.analysis.planning import DesignPower
@@ -97,11 +98,6 @@ def _design(groups: int, names: int, design: DesignPower) -> list[str]:
     told = f"; {' and '.join(limits)}: {design.why}" if limits else ""
     needs = [f"to pass 80 % of equal pairs: {design.needs}"] if design.needs else []
     return [f"{groups} groups of {people}, {reach}{told}", *needs, *design.notes]
-
-
-def percent(share: float) -> str:
-    """``80 %``."""
-    return f"{100 * share:.0f} %"
 
 
 def _range(low: int, high: int) -> str:

@@ -34,9 +34,9 @@ def other_names(grid: Grid, arguments: Mapping[str, Any]) -> Grid | None:
         if len(set(_sizes(units).values())) != 1 or _sizes(units).keys() != _sizes(grid.units).keys():
             continue
         if grid.positions is None:
-            return replace(wider, units=units)
+            return replace(wider, units=units, repetitions=grid.repetitions)
         if len(units) == len(grid.units):  # else the positions of a sample would mean other cells
-            return replace(wider, units=units, positions=grid.positions)
+            return replace(wider, units=units, positions=grid.positions, repetitions=grid.repetitions)
     return None
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from pathlib import Path
 from types import MappingProxyType
 from typing import TypeVar
@@ -110,8 +111,9 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
         """*n* different full names that signal *group*, half women's and half men's unless *gender* is given.
 
         The order depends on the bank, *seed* and nothing else, women and men take turns, and a smaller *n*
-        gives the beginning of a larger one. First names are never repeated; surnames are, where a bank has
-        fewer. ``gender`` may be ``female``, ``male`` or ``unisex``.
+        gives the beginning of a larger one. First names are never repeated. Surnames are used as evenly and as
+        rarely as the bank allows: each once before any is used twice, unless its traditions are too small for
+        that. ``gender`` may be ``female``, ``male`` or ``unisex``.
 
         Raises UsageError for an unknown class, group or gender, and where the bank has too few names.
         """
@@ -193,9 +195,10 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
         if gender not in (None, *_SEXES, "unisex"):
             raise UsageError(f"gender {gender!r}: names are female, male or unisex")
         wanted = {gender: n} if gender else {"female": (n + 1) // 2, "male": n // 2}
+        pools = [self.first_name_pool(protected_class, group, sex, seed=seed) for sex in wanted]
+        spread = _spread(pools, self._surnames(protected_class, group, seed))
         drawn = []
-        for sex, count in wanted.items():
-            pool = self.first_name_pool(protected_class, group, sex, seed=seed)
+        for (sex, count), pool in zip(wanted.items(), spread, strict=True):
             if len(pool) < count:
                 raise UsageError(
                     f"the name bank {protected_class}/{group} has {len(pool)} {sex} names, and {count} "
@@ -227,6 +230,69 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
 def _full(first: NameEntry, last: NameEntry, groups: dict[str, str]) -> Name:
     known = {GENDER: first.gender} if first.gender in _SEXES else {}
     return Name(first=first.name, last=last.name, groups=groups | known, strength=first.strength, source=first.source)
+
+
+def _spread(pools: Sequence[Sequence[NameEntry]], surnames: Sequence[NameEntry]) -> list[list[NameEntry]]:
+    """The first names of each sex in an order in which surnames recur as late as they can.
+
+    A surname goes with first names of its tradition alone, so they are taken in rounds: a round has room for as many
+    of a tradition as it has surnames, and ends when the sexes cannot both go on. Within a round the order stays that
+    of *pools*, but for names that would leave the other sex too few.
+    """
+    if len({entry.tradition for pool in pools for entry in pool}) < 2:
+        return [list(pool) for pool in pools]
+    stock = Counter(surname.tradition for surname in surnames)
+    left = [list(pool) for pool in pools]
+    room: Counter[str] = Counter()
+    spread: list[list[NameEntry]] = [[] for _ in pools]
+    while any(left):
+        for tradition in {entry.tradition for pool in left for entry in pool}:
+            room[tradition] += stock[tradition] or len(surnames)
+        needed = _evenly(left, room)
+        while any(needed):
+            for sex, pool in enumerate(left):
+                if needed[sex]:
+                    needed[sex] -= 1
+                    chosen = next(entry for entry in pool if _leaves_enough(left, room, needed, sex, entry))
+                    pool.remove(chosen)
+                    room[chosen.tradition] -= 1
+                    spread[sex].append(chosen)
+    return spread
+
+
+def _evenly(left: Sequence[Sequence[NameEntry]], room: Mapping[str, int]) -> list[int]:
+    """How many names of each sex one round gives: in turns, until a sex that has names left finds no room."""
+    needed = [0] * len(left)
+    while True:
+        before = list(needed)
+        for sex, pool in enumerate(left):
+            if needed[sex] < len(pool):
+                needed[sex] += 1
+                if not _fits(left, room, needed):
+                    needed[sex] -= 1
+                    return needed
+        if needed == before:
+            return needed
+
+
+def _leaves_enough(
+    left: Sequence[Sequence[NameEntry]], room: Mapping[str, int], needed: Sequence[int], sex: int, entry: NameEntry
+) -> bool:
+    if room[entry.tradition] < 1:
+        return False
+    rest = [[other for other in pool if at != sex or other is not entry] for at, pool in enumerate(left)]
+    return _fits(rest, {**room, entry.tradition: room[entry.tradition] - 1}, needed)
+
+
+def _fits(left: Sequence[Sequence[NameEntry]], room: Mapping[str, int], needed: Sequence[int]) -> bool:
+    """Whether *needed* names of each sex can be taken together: Hall's condition (1935) for every set of sexes."""
+    counts = [Counter(entry.tradition for entry in pool) for pool in left]
+    sets = (chosen for size in range(1, len(left) + 1) for chosen in combinations(range(len(left)), size))
+    return all(
+        sum(needed[sex] for sex in chosen)
+        <= sum(min(room[tradition], sum(counts[sex][tradition] for sex in chosen)) for tradition in room)
+        for chosen in sets
+    )
 
 
 def _shuffled(entries: Iterable[NameEntry], seed: int) -> list[NameEntry]:

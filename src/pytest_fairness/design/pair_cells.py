@@ -178,6 +178,9 @@ def _attributes(slate: Slate, sides: Sequence[str], shown: Sequence[Candidate]) 
     attributes: dict[str, JSON] = {"pair": " / ".join(sides), "order": slate.order}
     for at, (label, candidate) in enumerate(zip(slate.groups, shown, strict=True), start=1):
         attributes |= {f"group_{at}": label, f"name_{at}": candidate.name}
+    first, _, last = (shown[0].name or "").partition(" ")
+    if len(shown) == 1 and last:
+        attributes |= {"first_name": first, "last_name": last}
     return attributes
 
 

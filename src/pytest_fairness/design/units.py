@@ -81,8 +81,11 @@ def _of_persona(persona: Persona, name_slot: str, signals: Signals) -> Filling:
     return Filling(values, conveys | dict.fromkeys((name_slot, "first_name", "last_name"), by_name))
 
 
-def _job_attributes(persona: Persona | None) -> dict[str, JSON]:
-    return {name: getattr(persona, name) for name in ("experience_years", *SCORES)} if persona else {}
+def _attributes(persona: Persona | None, name: Name | None = None) -> dict[str, JSON]:
+    """The parts of the name, which several people may share, and what a persona brings to the job."""
+    first, last = (name.first, name.last) if name else (persona.first_name, persona.last_name) if persona else ("", "")
+    parts: dict[str, JSON] = {"first_name": first, "last_name": last} if first and last else {}
+    return parts | ({key: getattr(persona, key) for key in ("experience_years", *SCORES)} if persona else {})
 
 
 def persona_units(personas: Sequence[Persona], sources: Sources) -> list[Unit]:
@@ -99,7 +102,7 @@ def persona_units(personas: Sequence[Persona], sources: Sources) -> list[Unit]:
                 conveys=filling.conveys,
                 cluster=persona.id,
                 persona=persona.id,
-                attributes=_job_attributes(persona),
+                attributes=_attributes(persona),
                 signal="persona",
             )
         )
@@ -181,7 +184,7 @@ def _combination(
                 conveys=conveys,
                 cluster=persona.id if persona and not named else str(name) if name else words or None,
                 persona=persona.id if persona else None,
-                attributes=_job_attributes(persona),
+                attributes=_attributes(persona, name),
                 signal=_signal(condition, named=named, words=bool(labels)),
             )
         )

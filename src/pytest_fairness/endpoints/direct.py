@@ -28,6 +28,7 @@ class DirectEndpoint:
     type: ClassVar[str]
     path: ClassVar[str]
     simulated = False
+    announces_leaving = True
 
     def __init__(
         self,
@@ -58,6 +59,11 @@ class DirectEndpoint:
         }
         self._sender = Sender(concurrency=concurrency, max_response_bytes=max_response_bytes)
 
+    @property
+    def hint(self) -> str:
+        """What to look at where the server knows no such address."""
+        return ""
+
     def payload(self, messages: Sequence[Message], parameters: Mapping[str, JSON]) -> dict[str, JSON]:
         """The body of the request."""
         raise NotImplementedError
@@ -84,9 +90,14 @@ class DirectEndpoint:
         key = read_key(self._api_key_env, self.name)
         if key is not None:
             headers["Authorization"] = f"Bearer {key}"
-        exchange = Exchange(self.base_url + self.path, headers, await self.body(request))
+        exchange = Exchange(
+            self.base_url + self.path, headers, await self.body(request), leaving=request.leaving, hint=self.hint
+        )
         await self._sender.send(exchange)
         return exchange.failure(self.name) or self.read(exchange.received.data).reply(exchange.wire())
+
+    async def prepare(self) -> None:
+        await self._sender.prepare()
 
     async def aclose(self) -> None:
         await self._sender.aclose()

@@ -8,13 +8,16 @@ environment, keeps no cookies, retries nothing and keeps no more of a response t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import importlib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from pytest_fairness.endpoints.evidence import evidence_of, policy_refusal, retry_after, what_was_said
 from pytest_fairness.endpoints.protocol import AttemptError, CutOff, Evidence, Reply, Wire
-from pytest_fairness.endpoints.redaction import redact
+from pytest_fairness.endpoints.redaction import redact, safe_url
 from pytest_fairness.endpoints.wire import MAX_RESPONSE_BYTES, BoundedBody, make_wire
 from pytest_fairness.model import Status
 
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 #: request that was never answered, so ours are dropped first.
 _KEEP_ALIVE_SECONDS = 4.0
 _CONNECT_SECONDS = 20.0
+_NOTHING_THERE = (404, 405)
 
 
 @dataclass(slots=True)
@@ -38,9 +42,34 @@ class Exchange:
     response_headers: Mapping[str, str] = field(default_factory=dict)
     received: BoundedBody = field(default_factory=lambda: BoundedBody(None))
     error: str | None = None
-    sent: bool = True
+    #: Whether there was a connection for it, so that bytes may have left.
+    sent: bool = False
+    #: Called before the first byte leaves; what it raises keeps the request from leaving.
+    leaving: Callable[[], None] | None = None
+    refused: Exception | None = None
+    #: Why there was no connection, in words.
+    unreachable: str = ""
+    #: What to look at where there is nothing at the address.
+    hint: str = ""
     #: What a GET sends, behind the question mark; the log holds it in the place of the body.
     query: str = ""
+
+    def leave(self) -> None:
+        """There is a connection, and the request is about to leave on it. ``refused`` says why it may not."""
+        if self.sent:
+            self.refused = ConnectionAbortedError("a second request of one attempt")
+            return
+        try:
+            if self.leaving is not None:
+                self.leaving()
+            self.sent = True
+        except Exception as error:  # noqa: BLE001 - raised where the connection is closed because of it
+            self.refused = error
+
+    def check(self) -> None:
+        """Raise why the request may not leave."""
+        if self.refused is not None:
+            raise self.refused
 
     def wire(self) -> Wire:
         """The record of it, without secrets."""
@@ -92,7 +121,7 @@ class Exchange:
 
     def _broken(self, name: str, wire: Wire) -> AttemptError:
         if self.status is None:
-            what = "sent, and no response came" if self.sent else "no connection"
+            what = "sent, and no response came" if self.sent else self.unreachable or "no connection"
             return AttemptError(f"endpoint {name!r}: {what} ({self.error})", evidence=self.evidence, wire=wire)
         return AttemptError(
             f"endpoint {name!r}: HTTP {self.status}, and the response broke off ({self.error})",
@@ -108,6 +137,9 @@ class Exchange:
             return Reply(text=None, status=Status.REFUSED, finish_reason=policy, wire=wire, error=said)
         if 300 <= status < 400:
             said = f"HTTP {status}: a redirect, which is not followed; set base_url to where the server really is"
+        elif status in _NOTHING_THERE:
+            hint = f"; {self.hint}" if self.hint else ""
+            said = f"HTTP {status} at {wire.url}{said.removeprefix(f'HTTP {status}')}{hint}"
         raise AttemptError(
             f"endpoint {name!r}: {said}",
             evidence=evidence_of(status, wire.response_body),
@@ -134,7 +166,12 @@ class Sender:
         try:
             url = URL(f"{exchange.url}?{exchange.query}", encoded=True) if exchange.query else exchange.url
             async with session.request(
-                method, url, data=exchange.body or None, headers=exchange.headers, allow_redirects=False
+                method,
+                url,
+                data=exchange.body or None,
+                headers=exchange.headers,
+                allow_redirects=False,
+                trace_request_ctx=exchange,
             ) as response:
                 exchange.response_headers = dict(response.headers)
                 exchange.received = BoundedBody(response.headers.get("Content-Encoding"), self._max_response_bytes)
@@ -149,8 +186,13 @@ class Sender:
         # A ValueError comes from an address or a header that cannot be sent.
         except (aiohttp.ClientError, OSError, ValueError) as error:
             unsent = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL, ValueError)
-            exchange.sent = not isinstance(error, unsent)
+            exchange.sent = exchange.sent and not isinstance(error, unsent)
             exchange.error = redact(f"{type(error).__name__}: {error}")
+            exchange.unreachable = "" if exchange.sent else why_unreachable(exchange.url, error)
+
+    async def prepare(self) -> None:
+        """Import what sending takes, which may be seconds where much is going on."""
+        await asyncio.to_thread(importlib.import_module, "aiohttp")
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -172,5 +214,49 @@ class Sender:
                 cookie_jar=aiohttp.DummyCookieJar(),
                 trust_env=False,
                 auto_decompress=False,
+                trace_configs=[_telling_when_it_leaves()],
             )
         return self._session
+
+
+def why_unreachable(url: str, error: Exception) -> str:
+    """What keeps a connection to *url* from being made, and what to look at; empty where *error* does not tell."""
+    import aiohttp
+
+    parts = urlsplit(safe_url(url))
+    address = f"{parts.scheme}://{parts.netloc}"
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return f"the host of {address} is not known: is base_url right, and is there a network?"
+    if isinstance(error, (aiohttp.ClientConnectorCertificateError, aiohttp.ClientConnectorSSLError)):
+        return f"no secure connection to {address}: is it http:// there, or a certificate that is not trusted here?"
+    if isinstance(error, aiohttp.ConnectionTimeoutError):
+        return f"{address} answers no connection within {_CONNECT_SECONDS:g} s: is base_url right, and reachable?"
+    if isinstance(error, aiohttp.ClientConnectorError):
+        if isinstance(error.os_error, ConnectionRefusedError):
+            return f"{address} refuses connections: is the server running?"
+        return f"no connection to {address}: is base_url right, and reachable?"
+    return ""
+
+
+def _telling_when_it_leaves() -> aiohttp.TraceConfig:
+    """Has each exchange told when there is a connection for it, a new one or one that is used again; one that may not
+    leave is stopped before its headers do.
+    """
+    import aiohttp
+
+    async def begin(_session: aiohttp.ClientSession, context: SimpleNamespace, _parameters: object) -> None:
+        if context.trace_request_ctx.sent:  # by itself aiohttp asks again, where it takes a request to be harmless
+            raise ConnectionAbortedError("a second request of one attempt")
+
+    async def leave(_session: aiohttp.ClientSession, context: SimpleNamespace, _parameters: object) -> None:
+        context.trace_request_ctx.leave()
+
+    async def check(_session: aiohttp.ClientSession, context: SimpleNamespace, _parameters: object) -> None:
+        context.trace_request_ctx.check()
+
+    trace = aiohttp.TraceConfig()
+    trace.on_connection_create_start.append(begin)
+    trace.on_connection_create_end.append(leave)
+    trace.on_connection_reuseconn.append(leave)
+    trace.on_request_headers_sent.append(check)  # which are not sent yet
+    return trace

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Mapping
 from importlib.metadata import version
@@ -10,20 +11,22 @@ from urllib.parse import quote, urlencode
 
 from pytest_fairness.endpoints.chat_reply import Parsed, judge, read_json, text_or_none, token_count
 from pytest_fairness.endpoints.config import EndpointConfig
+from pytest_fairness.endpoints.daemon_threads import DaemonThreads
 from pytest_fairness.endpoints.evidence import what_was_said
 from pytest_fairness.endpoints.exchange import Exchange, Sender
 from pytest_fairness.endpoints.http_options import FromEnvironment, read_http
 from pytest_fairness.endpoints.http_refusals import refusing
 from pytest_fairness.endpoints.http_template import MESSAGES, PROMPT, REPETITION, SYSTEM
-from pytest_fairness.endpoints.json_paths import JSONPath
+from pytest_fairness.endpoints.json_paths import JSONPath, TooManyValuesError, counted
 from pytest_fairness.endpoints.keys import read_key
 from pytest_fairness.endpoints.parameters import merged_parameters
-from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Reply, Request
+from pytest_fairness.endpoints.protocol import AttemptError, CutOff, Evidence, Reply, Request
 from pytest_fairness.endpoints.redaction import safe_url
 from pytest_fairness.endpoints.wire import MAX_RESPONSE_BYTES, encode_json
 from pytest_fairness.model import JSON, Status, Usage
 
 _CONCURRENCY = 16
+_HINT = "is url right, and the method?"
 
 
 class HttpEndpoint:
@@ -34,6 +37,7 @@ class HttpEndpoint:
 
     type = "http"
     simulated = False
+    announces_leaving = True
 
     def __init__(self, config: EndpointConfig, *, max_response_bytes: int = MAX_RESPONSE_BYTES) -> None:
         self._options = read_http(config.options)
@@ -45,7 +49,9 @@ class HttpEndpoint:
         self.supports_conversation = MESSAGES in self._options.request.slots
         self.default_parameters: Mapping[str, JSON] = dict(config.default_parameters)
         self.price = config.price
-        self._sender = Sender(concurrency=config.concurrency or _CONCURRENCY, max_response_bytes=max_response_bytes)
+        self._concurrency = config.concurrency or _CONCURRENCY
+        self._sender = Sender(concurrency=self._concurrency, max_response_bytes=max_response_bytes)
+        self._readers: DaemonThreads | None = None
 
     def identity(self) -> dict[str, JSON]:
         """Address, template, and how the answer is read. Of a header from the environment the name alone: another key
@@ -66,14 +72,27 @@ class HttpEndpoint:
     async def ask(self, request: Request) -> Reply:
         sent = self._options.request.fill(self._values(request))
         if self._options.method == "GET":
-            exchange = Exchange(self._url, self._headers(), b"", query=_query(sent))
+            exchange = Exchange(
+                self._url, self._headers(), b"", query=_query(sent), leaving=request.leaving, hint=_HINT
+            )
         else:
-            exchange = Exchange(self._url, self._headers(), encode_json(sent))
+            exchange = Exchange(self._url, self._headers(), encode_json(sent), leaving=request.leaving, hint=_HINT)
         await self._sender.send(exchange, method=self._options.method)
-        return self._read(exchange)
+        # In a thread: what a wildcard finds in megabytes takes seconds, and other attempts have deadlines to keep.
+        self._readers = self._readers or DaemonThreads(self._concurrency, name="fairness-reading")
+        try:
+            return await asyncio.wrap_future(self._readers.submit(lambda: self._read(exchange)))
+        except asyncio.CancelledError:
+            raise CutOff(evidence=exchange.evidence, wire=exchange.wire()) from None
+
+    async def prepare(self) -> None:
+        await self._sender.prepare()
 
     async def aclose(self) -> None:
         await self._sender.aclose()
+        if self._readers is not None:
+            self._readers.close()
+            self._readers = None
 
     # ------------------------------------------------------------ asking
 
@@ -124,7 +143,14 @@ class HttpEndpoint:
         if status is None or not exchange.whole:
             return exchange.failure(self.name) or Reply(text=None, status=Status.MALFORMED, wire=exchange.wire())
         data = read_json(exchange.received.data)
-        body = None if isinstance(data, Parsed) else data
+        try:
+            return self._read_json(exchange, status, data)
+        except TooManyValuesError as error:
+            failure = exchange.failure(self.name)
+            return failure or Reply(text=None, status=Status.MALFORMED, error=str(error), wire=exchange.wire())
+
+    def _read_json(self, exchange: Exchange, status: int, data: Any) -> Reply:
+        body = None if isinstance(data, Parsed) else counted(data)
         text = self._text(body)
         rule = refusing(self._options.refusal, status, body, text[1])
         if rule is not None:
@@ -168,7 +194,7 @@ class HttpEndpoint:
         (one,) = found
         if isinstance(one, bool):
             one = "true" if one else "false"
-        elif isinstance(one, (int, float)) and math.isfinite(one):
+        elif isinstance(one, int) or (isinstance(one, float) and math.isfinite(one)):  # no float holds 400 digits
             one = str(one)
         return judge(one, None, text_or_none(self._at("finish_reason", data)))
 

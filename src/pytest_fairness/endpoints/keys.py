@@ -9,7 +9,7 @@ from pytest_fairness.endpoints.protocol import AttemptError, Evidence
 from pytest_fairness.endpoints.redaction import remember
 from pytest_fairness.errors import UsageError
 
-_SECRET_NAME = re.compile(r"(?:^|_)(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$")
+_SECRET_NAME = re.compile(r"(?:^|_)(?:(?:API)?KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$")
 # Sets of settings that end like secrets and hold none.
 _PLAIN_VALUE = re.compile(r"(?:true|false|yes|no|none|on|off|[\d.]+|[a-z]{1,8})", re.IGNORECASE)
 
@@ -52,8 +52,14 @@ def refuse_rerouting(provider: str, endpoint: str) -> None:
             )
 
 
+def is_secret(name: str, value: str) -> bool:
+    """Whether what is called *name* (a variable, an option, a part of a query) is a secret, going by that name."""
+    plain = re.sub(r"[^A-Z0-9]+", "_", name.upper())
+    return bool(value) and _SECRET_NAME.search(plain) is not None and not _PLAIN_VALUE.fullmatch(value)
+
+
 def remember_environment() -> None:
     """Remember every value whose variable is called like a secret: libraries read them behind our back."""
     for name, value in os.environ.items():
-        if _SECRET_NAME.search(name.upper()) and not _PLAIN_VALUE.fullmatch(value):
+        if is_secret(name, value):
             remember(value)

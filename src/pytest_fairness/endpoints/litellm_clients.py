@@ -16,6 +16,7 @@ from typing import Any
 
 from pytest_fairness.endpoints.exchange import Exchange, Sender
 
+_HINT = "is base_url right, and the name of the model or deployment?"
 _OWN_HEADERS = ("host", "content-length", "transfer-encoding", "connection", "accept-encoding")
 
 
@@ -30,6 +31,7 @@ class Watch:
     usable: Callable[[bytes], bool]
     exchanges: list[Exchange] = field(default_factory=list)
     rehearsal: bool = False
+    leaving: Callable[[], None] | None = None
 
 
 #: The call under way in this task and those that it starts.
@@ -51,7 +53,7 @@ def _transport_class(library: Any) -> type[Any]:
                 raise library.ReadError("refused: not the one request of this attempt", request=request)
             headers = {n: v for n, v in request.headers.items() if n.lower() not in _OWN_HEADERS}
             headers["Accept-Encoding"] = "identity"
-            exchange = Exchange(str(request.url), headers, await request.aread())
+            exchange = Exchange(str(request.url), headers, await request.aread(), leaving=watched.leaving, hint=_HINT)
             watched.exchanges.append(exchange)
             if watched.rehearsal:
                 raise library.ReadError("rehearsal", request=request)

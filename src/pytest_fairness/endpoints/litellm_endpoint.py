@@ -8,7 +8,7 @@ all the same.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.endpoints.batch_protocol import BatchApi, refuse_one_by_one
@@ -40,6 +40,7 @@ class LiteLLMEndpoint:
     """One provider's model. Raises MissingExtra if litellm is not installed; imports it on the first question."""
 
     simulated = False
+    announces_leaving = True
 
     def __init__(self, config: EndpointConfig, route: Route) -> None:
         check_installed(f"endpoint {config.name!r} (type {config.type})")
@@ -82,7 +83,9 @@ class LiteLLMEndpoint:
         key = read_key(self._config.api_key_env, self.name)
         parameters = self._parameters(request)
         litellm = await self._load()
-        watched, normalised, said = await self._complete(litellm, key, request.messages, parameters)
+        watched, normalised, said = await self._complete(
+            litellm, key, request.messages, parameters, leaving=request.leaving
+        )
         if not watched.exchanges:
             raise AttemptError(f"endpoint {self.name!r}: nothing was sent: {said}", evidence=Evidence.AUTH)
         exchange = watched.exchanges[0]
@@ -121,11 +124,12 @@ class LiteLLMEndpoint:
         parameters: Mapping[str, JSON],
         *,
         rehearsal: bool = False,
+        leaving: Callable[[], None] | None = None,
     ) -> tuple[Watch, Mapping[str, Any] | None, str]:
         """What was sent, what litellm made of the answer, and what it said if it made nothing of it."""
         from pytest_fairness.endpoints.litellm_clients import Watch, watch
 
-        watched = Watch(usable=self._usable, rehearsal=rehearsal)
+        watched = Watch(usable=self._usable, rehearsal=rehearsal, leaving=leaving)
         token = watch.set(watched)
         try:
             quieten()
@@ -135,9 +139,11 @@ class LiteLLMEndpoint:
             response = await litellm.acompletion(**call)
             return watched, response.model_dump(), ""
         except asyncio.CancelledError:
-            if not watched.exchanges:  # the first call takes litellm a second or two before it sends anything
+            if not watched.exchanges:
                 raise CutOff(evidence=Evidence.NOT_SENT) from None
-            raise
+            # Whatever litellm makes of what was raised within it: how far the request came is known.
+            exchange = watched.exchanges[0]
+            raise CutOff(evidence=exchange.evidence, wire=exchange.wire()) from None
         except Exception as error:  # noqa: BLE001 - what happened is read off the wire, not off the exception
             return watched, None, redact(f"{type(error).__name__}: {error}")
         finally:
@@ -148,6 +154,10 @@ class LiteLLMEndpoint:
         if self._route.client == "either":
             return not isinstance(read_object(body), Parsed)
         return self._route.read(body, None).status not in (Status.MALFORMED, Status.ERROR)
+
+    async def prepare(self) -> None:
+        """Import litellm, and have it import what it imports at its first call: seconds, both of them."""
+        await self._load()
 
     async def aclose(self) -> None:
         self._client = None
@@ -172,17 +182,21 @@ class LiteLLMEndpoint:
                         "again: pip install --force-reinstall 'pytest-fairness[llm]'",
                         evidence=Evidence.AUTH,
                     ) from error
-                if self._route.client == "either":
-                    await self._rehearse(litellm)
+                await self._rehearse(litellm)
                 self._litellm = litellm
         return self._litellm
 
     async def _rehearse(self, litellm: Any) -> None:
-        """Find out which kind of client litellm takes for this provider: which one it is, is its own secret.
+        """A first call that is not sent: the next one need not wait for what litellm imports at its first.
 
-        For some providers it takes none: it then retries and follows redirects on its own, and nothing of it can be
-        logged. The rehearsal goes to an address where nobody listens, without a key.
+        It also finds out which kind of client litellm takes for a provider: which one it is, is its own secret. For
+        some providers it takes none: it then retries and follows redirects on its own, and nothing of it can be logged.
+        The rehearsal goes to an address where nobody listens, without a key.
         """
+        if self._route.client != "either":
+            await self._complete(litellm, None, (Message("user", "-"),), {}, rehearsal=True)
+            self._client = None
+            return
         said = ""
         for kind in ("http", "openai"):
             self._client, self._kind = None, kind

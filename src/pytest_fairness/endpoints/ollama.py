@@ -7,6 +7,7 @@ first at ``localhost:11434`` whatever the address (``docs/decisions/0020-ollama-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from urllib.parse import urlsplit
 
 from pytest_fairness.endpoints.chat_reply import Parsed, judge, read_object, read_usage, text_or_none
 from pytest_fairness.endpoints.direct import DirectEndpoint, plain_messages
@@ -22,6 +23,12 @@ class OllamaEndpoint(DirectEndpoint):
 
     type = "ollama"
     path = "/api/chat"
+
+    @property
+    def hint(self) -> str:
+        if urlsplit(self.base_url).path:
+            return "base_url is the address alone, such as http://localhost:11434"
+        return f"is the model there? ollama pull {self.model}"
 
     def payload(self, messages: Sequence[Message], parameters: Mapping[str, JSON]) -> dict[str, JSON]:
         options = {_RENAMED.get(name, name): value for name, value in parameters.items() if name not in _OUTSIDE}

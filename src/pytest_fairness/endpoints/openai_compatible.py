@@ -15,6 +15,11 @@ class OpenAICompatibleEndpoint(DirectEndpoint):
     type = "openai"
     path = "/chat/completions"
 
+    @property
+    def hint(self) -> str:
+        ends_so = self.base_url.endswith("/v1")
+        return "is the model's name right?" if ends_so else "base_url usually ends in /v1; is the model's name right?"
+
     def payload(self, messages: Sequence[Message], parameters: Mapping[str, JSON]) -> dict[str, JSON]:
         return {"model": self.model, "messages": plain_messages(messages), **parameters}
 

@@ -9,10 +9,10 @@ spent.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from pytest_fairness.errors import EndpointError
 from pytest_fairness.model import JSON, Message, Status, Usage
@@ -23,7 +23,8 @@ class Request:
     """One conversation to be continued by one reply.
 
     ``key`` is the content key of the trial, for logs; ``signals`` are the surface strings that convey groups,
-    for the simulated endpoint alone. Neither is ever sent.
+    for the simulated endpoint alone. Neither is ever sent. ``leaving`` is for endpoints that announce when a request
+    leaves (:func:`announces_leaving`).
     """
 
     messages: tuple[Message, ...]
@@ -31,6 +32,7 @@ class Request:
     repetition: int = 0
     key: str = ""
     signals: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    leaving: Callable[[], None] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,6 +160,22 @@ def takes_conversations(endpoint: object) -> bool:
     have or not.
     """
     return bool(getattr(endpoint, "supports_conversation", True))
+
+
+def announces_leaving(endpoint: object) -> bool:
+    """Whether *endpoint* calls ``Request.leaving`` when it has a connection, before the first byte of the request
+    leaves: ``announces_leaving``, an attribute that it may have or not. What the call raises keeps it from leaving.
+    """
+    return bool(getattr(endpoint, "announces_leaving", False))
+
+
+def preparation_of(endpoint: object) -> Callable[[], Coroutine[Any, Any, None]] | None:
+    """By which *endpoint* imports and sets up what takes time: ``prepare``, a coroutine method that it may have or not.
+
+    It is called before the first question, and no attempt's time counts meanwhile. It raises AttemptError.
+    """
+    method: Callable[[], Coroutine[Any, Any, None]] | None = getattr(endpoint, "prepare", None)
+    return method
 
 
 @runtime_checkable

@@ -4,12 +4,35 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from pytest_fairness.across import only_by_itself, session_p_value
-from pytest_fairness.model import JSON, Finding, GroupResult, OutcomeKind, PairResult
+from pytest_fairness.model import JSON, Finding, GroupResult, OutcomeKind, PairResult, number
 from pytest_fairness.wording import RATES, amount
 
 RATIO_ASSERTIONS = ("four_fifths",)
+#: What the literal specification has a rule for.
+SPECIFIED = ("no_disparity", "four_fifths", "no_preference", "baseline")
+
+
+def cost_line(run: Mapping[str, Any]) -> str:
+    """What *run* cost, and what that sum leaves out or guesses; empty where nothing was to be paid."""
+    cost, unpriced = run.get("cost") or 0.0, run.get("unpriced") or 0
+    at_worst = run.get("charged_at_worst_case") or 0
+    if not (cost or unpriced):
+        return ""
+    priced = ((run.get("trials") or {}).get("total") or 0) - unpriced
+    parts = [f"${cost:,.4f} for {_trials(priced)}"] if cost or priced else []
+    if unpriced:
+        parts.append(f"{unpriced:,} of unknown price" if parts else f"{_trials(unpriced)} of unknown price")
+    if at_worst:
+        which = "its token counts are" if at_worst == 1 else "their token counts are"
+        parts.append(f"{at_worst:,} charged at worst case because {which} missing or cannot be true")
+    return "; ".join(parts)
+
+
+def _trials(count: int) -> str:
+    return f"{count:,} trial{'s' * (count != 1)}"
 
 
 def is_rate(finding: Finding) -> bool:
@@ -55,9 +78,12 @@ def effect(number: float | None) -> str:
 
 
 def effect_interval(pair: PairResult) -> str:
-    if pair.effect_low is None or pair.effect_high is None:
-        return "–"
-    return f"{effect(pair.effect_low)} to {effect(pair.effect_high)}"
+    return ends(pair.effect_low, pair.effect_high)
+
+
+def ends(low: float | None, high: float | None) -> str:
+    """``+0.22 to +1.00``."""
+    return "–" if low is None or high is None else f"{effect(low)} to {effect(high)}"
 
 
 def p_value(number: float | None) -> str:
@@ -159,6 +185,38 @@ def justification_line(justification: Mapping[str, JSON]) -> str:
     return f"{justification.get('reason', '')}" + (f" ({', '.join(who)})" if who else "")
 
 
+def literal(finding: Finding) -> str:
+    """What the literal specification says where that is another verdict; empty where it says the same or nothing.
+
+    ``N/A``: a group is under the minimum that the specification sets.
+    """
+    if finding.spec_verdict is finding.verdict or finding.assertion not in SPECIFIED:
+        return ""
+    return "N/A, too few trials" if finding.spec_verdict is None else str(finding.spec_verdict)
+
+
+def by_block(finding: Finding) -> list[dict[str, Any]]:
+    """Each pair of groups within each block, as the finding's details have them; empty where it has no blocks."""
+    rows = finding.details.get("by_block")
+    numbers = ("p_value", "effect", "effect_low", "effect_high")
+    return [
+        {**row, **{key: number(row.get(key)) for key in numbers}}
+        for row in (rows if isinstance(rows, list) else ())
+        if isinstance(row, Mapping)
+    ]
+
+
+def unanswered(finding: Finding) -> bool:
+    """Whether a trial of any group gave no usable answer."""
+    return any(group.unscored for group in finding.group_results)
+
+
+def no_answer(group: GroupResult) -> str:
+    """``6 (3.0 %)`` of the group's trials."""
+    total = group.n + group.refused + group.undetermined + group.unscored
+    return str(group.unscored) + (f" ({percent(group.unscored / total)})" if group.unscored else "")
+
+
 def session_p(finding: Finding) -> str:
     """``.031``: the p-value of the finding adjusted across its session; empty where it stands alone there."""
     adjusted = session_p_value(finding)
@@ -207,6 +265,7 @@ def marks(finding: Finding, outcome: str = "") -> list[str]:
             ("expected", outcome == "xfailed"),
             ("confirmed", confirmation(finding) is True),
             ("not confirmed", confirmation(finding) is False),
+            ("unconfirmed", "confirmation" in finding.details and confirmation(finding) is None),
             ("could not have failed", could_fail(finding) is False),
         )
         if said

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pytest_fairness import false_alarms
 from pytest_fairness.model import Finding, Verdict
 from pytest_fairness.reports import figures
 from pytest_fairness.reports.chapters import without_verdict
@@ -19,6 +20,7 @@ from pytest_fairness.reports.examples import Examples, collect_examples
 from pytest_fairness.reports.pages import environment
 from pytest_fairness.reports.pictures import (
     baseline_picture,
+    block_picture,
     effect_picture,
     group_picture,
     share_picture,
@@ -42,6 +44,8 @@ class Section:
     marks: Sequence[str]
     groups_picture: Picture | None
     pairs_picture: Picture | None
+    blocks: Sequence[Mapping[str, Any]]
+    blocks_picture: Picture | None
     method: Sequence[str]
     examples: Examples | None
     examples_at: int | None
@@ -72,6 +76,7 @@ def render(results: RunResults, run_dir: Path) -> str:
             loose=[item for item in results.items if not item.findings and item.outcome in ("failed", "error")],
             facts=_facts(results.run),
             pages=[(name, page) for source, name, page in _PAGES if (run_dir / source).exists()],
+            chance_words=false_alarms.words,
             across=any(figures.session_p(finding) for finding in results.findings),
         )
     )
@@ -96,6 +101,8 @@ def _sections(results: RunResults, run_dir: Path) -> list[Section]:
                 or baseline_picture(finding, f"{identity}-scopes")
                 or share_picture(finding, f"{identity}-shares"),
                 pairs_picture=effect_picture(finding, f"{identity}-pairs"),
+                blocks=figures.by_block(finding),
+                blocks_picture=block_picture(finding, f"{identity}-blocks"),
                 method=finding.explain().split("\n\n")[1:],
                 examples=_in_order(examples.get(key), finding) if earlier == index + 1 else None,
                 examples_at=earlier if earlier != index + 1 and key in examples else None,
@@ -147,8 +154,9 @@ def _facts(run: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Started", run.get("started")),
         ("Finished", run.get("finished")),
         ("Endpoints", ", ".join(map(str, run.get("endpoints") or []))),
+        ("Models", _models(run.get("models"))),
         ("Trials", ", ".join(counted)),
-        ("Cost", f"$ {run['cost']:,.4f}" if run.get("cost") else None),
+        ("Cost", figures.cost_line(run)),
         ("Seed", run.get("seed")),
         ("Git commit", run.get("git_commit")),
         ("Command", _command(run.get("command"))),
@@ -156,6 +164,18 @@ def _facts(run: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Settings", _listed(run.get("parameters"))),
     ]
     return [(name, str(value)) for name, value in facts if value not in (None, "")]
+
+
+def _models(models: Any) -> str:
+    """Who was asked for at each endpoint, and who answered."""
+    told = []
+    for entry in models if isinstance(models, list) else []:
+        asked, answered = entry.get("asked"), entry.get("answered") or {}
+        who = ", ".join(f"{model} ({count:,} trials)" for model, count in answered.items())
+        parts = [f"asked for {asked}"] if asked else []
+        parts += [f"answered by {who}"] if who else ["no answer names its model"]
+        told.append(f"{entry.get('endpoint')}: {', '.join(parts)}")
+    return "; ".join(told)
 
 
 def _command(command: Any) -> str:

@@ -4,6 +4,7 @@ print.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from pytest_fairness.model import Finding, GroupResult, OutcomeKind, PairResult, Verdict
@@ -16,6 +17,7 @@ from pytest_fairness.reports.drawing import label as row_label
 from pytest_fairness.reports.drawing import line as draw
 from pytest_fairness.reports.drawing import tone as tone_of
 from pytest_fairness.reports.escaping import html, shortened
+from pytest_fairness.reports.forest import Line, Part, Row, forest_picture
 
 ROW = 34
 TOP = 30
@@ -77,6 +79,33 @@ def effect_picture(finding: Finding, identity: str) -> Picture | None:
         caption += f" The {len(pairs)} most telling of {len(finding.pairs)} pairs; the table has them all."
     title = "Effect of each pair of groups"
     return picture(body, _height(len(pairs)), identity, title=title, description=told, caption=caption)
+
+
+def block_picture(finding: Finding, identity: str) -> Picture | None:
+    """Each pair's effect within each block, with its 90 % interval, under the name of the pair."""
+    rows = figures.by_block(finding)[:MOST_ROWS]
+    parts: dict[str, list[Row]] = {}
+    for row in rows:
+        effect = row["effect"]
+        parts.setdefault(f"{row['group_1']} – {row['group_2']}", []).append(
+            Row(
+                label=str(row["block"]),
+                value=effect if effect is not None and math.isfinite(effect) else None,
+                low=row["effect_low"],
+                high=row["effect_high"],
+                verdict=Verdict.FLAG if row.get("alarm") else None,
+                words=figures.effect(effect),
+            )
+        )
+    return forest_picture(
+        [Part(rows=rows, heading=pair) for pair, rows in parts.items()],
+        identity,
+        title=f"Effect in each {finding.block}",
+        axis="effect d: right of 0 the first group of the pair is higher",
+        caption="Lines are 90 % intervals; outside ±0.5 an effect by itself may raise the alarm.",
+        lines=[Line(value=0, solid=True), Line(value=-0.5, words="−0.5"), Line(value=0.5, words="+0.5")],
+        around=0.0,
+    )
 
 
 def baseline_picture(finding: Finding, identity: str) -> Picture | None:

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
-from pytest_fairness import across
+from pytest_fairness import across, false_alarms
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import JSON, Finding, Status, Verdict, to_json
 from pytest_fairness.reports.trials import TrialView, each_trial
+from pytest_fairness.running.charges import UNPRICED, USAGE_INVALID
 from pytest_fairness.running.files import write_atomically
 
 NAME = "findings.json"
@@ -37,8 +38,9 @@ class ItemResult:
 class RunResults:
     """A run's findings with the tests that made them.
 
-    ``run`` describes the run (id, started, finished, command, seed, endpoints, simulated, replayed, versions,
-    git_commit, parameters, trials, cost); ``missing`` names collected tests that never finished.
+    ``run`` describes the run (id, started, finished, command, seed, endpoints, models, simulated, replayed, versions,
+    git_commit, parameters, trials, cost, unpriced, charged_at_worst_case); ``missing`` names collected tests that
+    never finished.
     """
 
     run: Mapping[str, Any]
@@ -161,9 +163,12 @@ def write_results(run_dir: Path, manifest: Mapping[str, Any], book: Mapping[str,
 
 
 def _across(results: RunResults, alpha: Any) -> RunResults:
-    """*results* with every finding's p-value adjusted across the session, and what the session's alpha makes of it."""
+    """*results* with every finding's p-value adjusted across the session, what the session's alpha makes of it, and how
+    likely a fair system had turned it red."""
     outcomes = [results.outcome_of(at) for at in range(len(results.findings))]
+    chances = [one for finding in results.findings if (one := false_alarms.of_finding(finding)) is not None]
     told: dict[str, Any] = {"method": "holm", "findings": len(results.findings), "alpha": alpha, "alarms": []}
+    told["false_alarm"] = false_alarms.of_session(chances) if chances else None
     if isinstance(alpha, float):
         told["alarms"] = across.alarms(results.findings, outcomes, alpha)
     return replace(results, run={**results.run, "session": told}, findings=across.adjusted(results.findings))
@@ -179,47 +184,81 @@ def save_results(results: RunResults, run_dir: Path) -> Path:
 
 def _run(run_dir: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
     endpoints = [entry for entry in manifest.get("endpoints", []) if isinstance(entry, Mapping)]
-    trials, cost, sources, others = _count(run_dir)
-    notes = [*(manifest.get("notes") or ()), *_unknown(trials), *_answered_by_others(others, endpoints)]
+    count = _count(run_dir)
+    notes = [*(manifest.get("notes") or ()), *_unknown(count.trials), *_answered_by_others(count.others, endpoints)]
     return {
         **{key: manifest.get(key) for key in _RUN},
         **({"notes": notes} if notes else {}),
         "id": manifest.get("id") or run_dir.name,
         "endpoints": [str(entry.get("name", "")) for entry in endpoints],
-        "simulated": "simulated" in sources or any(entry.get("simulated") for entry in endpoints),
-        "replayed": "replay" in sources,
+        "models": _models(count.models, endpoints),
+        "simulated": "simulated" in count.sources or any(entry.get("simulated") for entry in endpoints),
+        "replayed": "replay" in count.sources,
         "parameters": manifest.get("settings") or manifest.get("parameters") or {},
-        "trials": trials,
-        "cost": cost,
+        "trials": count.trials,
+        "cost": count.cost,
+        "unpriced": count.unpriced,
+        "charged_at_worst_case": count.worst_case,
     }
 
 
-def _count(run_dir: Path) -> tuple[dict[str, int], float, set[str], Counter[tuple[str, str]]]:
-    """Trials by status, US dollars, the sources of replies, and trials by endpoint and the model that answered in the
-    place of the one that was asked.
+@dataclass(slots=True)
+class _Count:
+    """What the logs of a run add up to: trials by status, US dollars, how many trials have no known price and how many
+    were charged at their worst case for want of credible token counts, the sources of replies, and trials by endpoint
+    and the model that answered: where another one was asked, and of all.
+    """
+
+    trials: dict[str, int] = field(default_factory=lambda: {"total": 0, **{status.value: 0 for status in Status}})
+    cost: float = 0.0
+    unpriced: int = 0
+    worst_case: int = 0
+    sources: set[str] = field(default_factory=set)
+    others: Counter[tuple[str, str]] = field(default_factory=Counter)
+    models: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def add(self, trial: TrialView, times: int = 1) -> None:
+        """Count *trial*; with -1, take it out again."""
+        self.trials["total"] += times
+        self.trials[trial.status] = self.trials.get(trial.status, 0) + times
+        self.cost += times * (trial.cost or 0.0)
+        self.unpriced += times * (trial.cost is None or UNPRICED in trial.flags)
+        self.worst_case += times * (USAGE_INVALID in trial.flags and (trial.cost or 0.0) > 0)
+
+
+def _count(run_dir: Path) -> _Count:
+    """What the trials of *run_dir* add up to.
 
     A trial that came to nothing and was asked again has a record of each: the last one counts, whose cost is of both.
     """
-    trials: dict[str, int] = {"total": 0, **{status.value: 0 for status in Status}}
-    cost, sources, others = 0.0, set(), Counter[tuple[str, str]]()
+    count = _Count()
     nothing: dict[str, list[TrialView]] = {}
     for trial in each_trial(run_dir):
-        trials["total"] += 1
-        trials[trial.status] = trials.get(trial.status, 0) + 1
-        cost += trial.cost or 0.0
-        sources.add(trial.source)
+        count.add(trial)
+        count.sources.add(trial.source)
+        if trial.model:
+            count.models[trial.endpoint, trial.model] += 1
         if "model_differs" in trial.flags:
-            others[trial.endpoint, trial.model] += 1
+            count.others[trial.endpoint, trial.model] += 1
         if trial.status in _AGAIN:
             nothing.setdefault(trial.key, []).append(trial)
     if nothing:
         settled = {trial.key for trial in each_trial(run_dir) if trial.key in nothing and trial.status not in _AGAIN}
         for key, views in nothing.items():
             for trial in views if key in settled else views[:-1]:
-                trials["total"] -= 1
-                trials[trial.status] -= 1
-                cost -= trial.cost or 0.0
-    return trials, cost, sources, others
+                count.add(trial, -1)
+    return count
+
+
+def _models(answered: Counter[tuple[str, str]], endpoints: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """For each endpoint the model that was asked for, and in how many trials which model said that it answered."""
+    asked = {str(entry.get("name", "")): (entry.get("identity") or {}).get("model") for entry in endpoints}
+    found = []
+    for name in dict.fromkeys([*asked, *sorted(name for name, _ in answered)]):
+        by = {model: count for (endpoint, model), count in sorted(answered.items()) if endpoint == name}
+        if by or asked.get(name):
+            found.append({"endpoint": name, "asked": asked.get(name), "answered": by})
+    return found
 
 
 def _answered_by_others(others: Counter[tuple[str, str]], endpoints: list[Mapping[str, Any]]) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pytest_fairness import false_alarms
 from pytest_fairness.model import Finding, GroupResult, Verdict
 from pytest_fairness.reports import figures
 from pytest_fairness.reports.columns import clipped, columns_of, padded, wrapped
@@ -32,8 +33,8 @@ def finding_text(finding: Finding) -> str:
     if finding.pairs:
         parts.append(_pairs(finding))
     closing = [figures.family_line(finding), *(f"note: {note}" for note in finding.notes)]
-    if finding.spec_verdict is not finding.verdict:
-        closing.append(f"by the literal specification: {finding.spec_verdict}")
+    if literal := figures.literal(finding):
+        closing.append(f"by the literal specification: {literal}")
     if finding.justification is not None:
         closing.append(f"justified: {figures.justification_line(finding.justification)}")
     parts.append("\n".join(_wrapped(text, "  ") for text in closing if text))
@@ -56,13 +57,23 @@ def summary_lines(run: RunResults, report: Path | str | None = None) -> list[str
     if len(run.missing) > MOST_MISSING:
         lines.append(f"  … and {len(run.missing) - MOST_MISSING} more")
     lines += _session_alarms(run)
+    lines += _false_alarm(run)
     if run.missing:
         lines.append("  The findings above leave out what these tests would have found.")
     for note in run.run.get("notes") or ():
         lines += wrapped(f"note: {line(str(note))}", WIDTH, "  ", "    ")
+    if cost := figures.cost_line(run.run):
+        lines += wrapped(f"cost: {cost}", WIDTH, "", "  ")
     if report is not None:
         lines.append(f"report: {line(str(report))}")
     return [commandless(text) for text in lines]
+
+
+def _false_alarm(run: RunResults) -> list[str]:
+    share = run.session.get("false_alarm")
+    if not isinstance(share, (int, float)):
+        return []
+    return [f"  A fair system would have turned this session red with a chance of at most {false_alarms.words(share)}."]
 
 
 def _session_alarms(run: RunResults) -> list[str]:
@@ -121,6 +132,8 @@ def _groups(finding: Finding) -> str:
     for label in figures.categories(finding)[:5]:
         columns.append(_Column(label, [figures.percent(group.shares.get(label)) for group in shown], False, True))
     columns.append(_Column("refused", [figures.refused(group) for group in shown]))
+    if figures.unanswered(finding):
+        columns.append(_Column("no answer", [figures.no_answer(group) for group in shown]))
     return _table(columns) + _more(len(finding.group_results) - len(shown), "group")
 
 

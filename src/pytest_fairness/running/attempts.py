@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
-from pytest_fairness.endpoints.protocol import AttemptError, CutOff, Endpoint, Evidence, Price, Reply, Request, Wire
+from pytest_fairness.endpoints.protocol import (
+    AttemptError,
+    CutOff,
+    Endpoint,
+    Evidence,
+    Price,
+    Reply,
+    Request,
+    Wire,
+    announces_leaving,
+)
 from pytest_fairness.errors import StoreError
 from pytest_fairness.model import JSON, Status, Usage
 from pytest_fairness.running.budget import Budget, dollars, used, worst_case
-from pytest_fairness.running.charges import MODEL_DIFFERS, USAGE_ABSURD, Tariff, absurd
+from pytest_fairness.running.charges import MODEL_DIFFERS, UNPRICED, USAGE_ABSURD, USAGE_INVALID, Tariff, absurd
 from pytest_fairness.running.conversation import FREE, SIMULATED, Conversation, Waiting
 from pytest_fairness.running.records import Attempt, attempt_record, sent_record
 from pytest_fairness.running.store import RunStore
@@ -43,6 +53,21 @@ class Ended:
     @property
     def cancelled(self) -> bool:
         return CANCELLED in self.flags
+
+
+@dataclass(slots=True)
+class _Leaving:
+    """Calls *announce* when a request leaves; keeps the error by which it could not be logged."""
+
+    announce: Callable[[], None]
+    error: StoreError | None = None
+
+    def __call__(self) -> None:
+        try:
+            self.announce()
+        except StoreError as error:
+            self.error = error
+            raise
 
 
 class Asker:
@@ -90,10 +115,15 @@ class Asker:
         number = conversation.attempts + 1
         request = self.request(conversation)
         started = time.monotonic()
-        if not self._endpoint.simulated:  # nothing is paid for there, and asking again gives the same
-            self.announce(conversation, number, reserved, started)
+        left = _Leaving(lambda: self.announce(conversation, number, reserved, time.monotonic()))
+        if announces_leaving(self._endpoint):
+            request = replace(request, leaving=left)
+        elif not self._endpoint.simulated:  # nothing is paid for there, and asking again gives the same
+            left()
         limit = self._timeout if until is None else min(self._timeout, max(0.0, until - started))
         ended = await self._ask(request, limit)
+        if left.error is not None:  # the endpoint has made something else of it
+            raise left.error
         self.conclude(conversation, number, ended, reserved, time.monotonic() - started)
         return ended
 
@@ -127,7 +157,12 @@ class Asker:
             seconds=seconds,
             evidence=ended.evidence,
             error=ended.error,
-            flags=(*self._made_up, *ended.flags, *(() if credible else ("usage_invalid",))),
+            flags=(
+                *self._made_up,
+                *ended.flags,
+                *(() if credible else (USAGE_INVALID,)),
+                *((UNPRICED,) if cost is None else ()),
+            ),
         )
         record = attempt_record(conversation.key, attempt, ended.wire, ended.retry_after, finished)
         if self._step is not None:

@@ -30,6 +30,14 @@ ABSURD = (
 )
 
 
+UNREACHABLE = (
+    "{error}; {attempts} attempts in a row got no connection, so nothing more is sent to this endpoint. What was asked "
+    "before is kept: when it can be reached, go on with --fairness-resume --fairness-retry-errors"
+)
+#: So many attempts in a row without a connection, and one trial's last among them, end the asking.
+UNREACHED = 12
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """How an engine asks. Times in seconds; ``until`` is on the monotonic clock.
@@ -228,7 +236,7 @@ class Batch:
             evidence = ended.evidence
             if evidence is Evidence.AUTH:
                 raise EndpointError(
-                    f"{ended.error}; nothing more is sent to this endpoint: mend its key, quota or model name"
+                    f"{ended.error}; nothing more is sent to this endpoint: mend its address, key, quota or model name"
                 )
             if USAGE_ABSURD in ended.flags and not lane.asker.free:
                 self.fail(EndpointError(ABSURD.format(endpoint=lane.endpoint.name, usage=ended.usage)))
@@ -246,6 +254,8 @@ class Batch:
 
     async def _attempt(self, conversation: Conversation, lane: Lane) -> Ended | None:
         """One attempt, when there is room, time and money for it; None where nothing is to be sent any more."""
+        if not await self._prepared(lane):
+            return None
         number = await lane.pace.enter(self._stopped)
         if number is None:
             return None
@@ -257,11 +267,31 @@ class Batch:
                 return None
             ended = await lane.asker.attempt(conversation, reserved, self._policy.until)
             throttled = ended.evidence is Evidence.THROTTLED
+            lane.unreached = lane.unreached + 1 if ended.evidence is Evidence.NOT_SENT else 0
             if lane.limiter is not None:
                 lane.limiter.settle(tokens, ended.usage)
             return ended
         finally:
             lane.pace.leave(number, throttled=throttled)
+
+    async def _prepared(self, lane: Lane) -> bool:
+        """Wait until the lane's endpoint is ready to send; False if a stop, or the end of the run, comes first."""
+        ready = lane.preparing()
+        if ready is None:
+            return True
+        if not ready.done():
+            stopped = asyncio.ensure_future(self._stopped.wait())
+            until = self._policy.until
+            left = None if until is None else max(0.0, until - time.monotonic())
+            try:
+                await asyncio.wait((ready, stopped), timeout=left, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                stopped.cancel()
+            if not ready.done():
+                self.late = self.late or not self._stopped.is_set()
+                return False
+        ready.result()
+        return True
 
     async def _await_turn(self, conversation: Conversation, lane: Lane) -> int | None:
         """Wait for a turn under the limits per minute: the tokens that were taken for it, None where none comes."""
@@ -305,6 +335,9 @@ class Batch:
         error, wished = ended.error or "", ended.retry_after
         pause = self._policy.first_pause * 2 ** (failures - 1) if wished is None else wished
         until = self._policy.until
+        if failures >= self._policy.max_attempts and lane.unreached >= UNREACHED:
+            # This trial has waited as long as any would; the others would wait for the same.
+            raise EndpointError(UNREACHABLE.format(error=error, attempts=lane.unreached))
         if failures >= self._policy.max_attempts:
             conversation.give_up(f"{error} (after {failures} attempts)" if failures > 1 else error)
         elif pause > self._policy.longest_pause:

@@ -10,6 +10,8 @@ from pytest_fairness.model import Usage
 
 #: Flags of an attempt: another model answered than was asked for; token counts that no model reaches.
 MODEL_DIFFERS, USAGE_ABSURD = "model_differs", "usage_absurd"
+#: Flags of an attempt: charged at its worst case, as its token counts are missing or cannot be true; of unknown price.
+USAGE_INVALID, UNPRICED = "usage_invalid", "unpriced"
 #: More tokens than this in one call is no measurement: the longest contexts on offer hold a few million.
 ABSURD_TOKENS = 50_000_000
 

@@ -37,20 +37,27 @@ def _interrupt(number: int, _frame: FrameType | None) -> None:
 
 
 class ParentWatch:
-    """Calls *gone*, again and again, once this process is no longer a child of process *parent*.
+    """Calls *gone*, again and again, once this process is no longer a child of process *parent*, or *ended* says so.
 
-    On systems that never change a process's parent (Windows) it is never called.
+    Systems that never change a process's parent (Windows) show its end by *ended* alone.
     """
 
-    def __init__(self, parent: int, gone: Callable[[], None], *, every: float = 0.25) -> None:
-        self._parent, self._gone, self._every = parent, gone, every
+    def __init__(
+        self,
+        parent: int,
+        gone: Callable[[], None],
+        *,
+        ended: Callable[[], bool] = lambda: False,
+        every: float = 0.1,
+    ) -> None:
+        self._parent, self._gone, self._is_over, self._every = parent, gone, ended, every
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="pytest-fairness-parent", daemon=True)
         self._thread.start()
 
     def _watch(self) -> None:
         while not self._ended.wait(self._every):
-            if os.getppid() != self._parent:
+            if os.getppid() != self._parent or self._is_over():
                 with contextlib.suppress(RuntimeError):  # the loop of an engine that is closing
                     self._gone()
 

@@ -86,11 +86,22 @@ def flush(descriptor: int, path: Path) -> None:
         raise StoreError(f"{path} cannot be flushed to disk ({error.strerror}): mend the disk") from error
 
 
+def removed(directory: Path) -> StoreError:
+    """The error of a run whose folder is not there any more."""
+    return StoreError(
+        f"{directory} was removed or moved while this session wrote to it: nothing more is sent, and what was asked is "
+        "in that folder alone; put it back and go on with --fairness-resume, or run again"
+    )
+
+
 def flush_directory(path: Path) -> None:
     """Have the disk hold the directory's entries, where the system can do that."""
     if os.name != "posix":
         return
-    descriptor = os.open(path, os.O_RDONLY | _CLOEXEC)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | _CLOEXEC)
+    except FileNotFoundError:
+        raise removed(path) from None
     try:
         os.fsync(descriptor)
     except OSError as error:

@@ -12,10 +12,11 @@ from typing import Any, BinaryIO
 from pytest_fairness.running import files
 from pytest_fairness.running.lines import FIRST, decode_line, kind_and_key
 from pytest_fairness.running.log import read_line
+from pytest_fairness.running.manifest import LOGS
 from pytest_fairness.running.places import Places
 from pytest_fairness.running.scan import Anchor, Line, scan
 
-PATTERN = "trials*.jsonl"
+PATTERN = LOGS
 _STATUS = len('{"type":"trial","key":"') + 64 + len('",')
 _PROVISIONAL = (b'"status":"unknown"', b'"status":"error"')
 #: A place is offset × FILES + number of the file: one small integer a trial.
@@ -71,7 +72,10 @@ class Index:
     def refresh(self) -> bool:
         """Take in what the other writers have written since; whether there was anything."""
         news = False
-        listed = self.directory.stat().st_mtime_ns
+        try:
+            listed = self.directory.stat().st_mtime_ns
+        except FileNotFoundError:
+            raise files.removed(self.directory) from None
         if listed != self._listed:
             self._open_new()
             self._listed = listed
@@ -150,6 +154,12 @@ class Index:
         if number == 0 and self._own_fd is not None:
             return decode_line(read_line(self._own_fd, offset))
         return decode_line(read_line(self._tails[number - 1].stream.fileno(), offset))
+
+    def heads(self) -> dict[str, dict[str, int | str]]:
+        """How far each other writer's log was read: what the manifest keeps of it."""
+        return {
+            tail.path.name: {"records": tail.lines, "bytes": tail.offset, "head": tail.head} for tail in self._tails
+        }
 
     def flush_others(self) -> None:
         """Have the disk hold what was read from other writers' logs."""

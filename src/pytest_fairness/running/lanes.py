@@ -3,10 +3,11 @@ attempts, how many may be under way, its limits per minute, and until when it wa
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from pytest_fairness.endpoints.protocol import Endpoint
+from pytest_fairness.endpoints.protocol import Endpoint, preparation_of
 from pytest_fairness.running.attempts import Asker
 from pytest_fairness.running.keys import identity_hash
 from pytest_fairness.running.pace import Limiter, Pace
@@ -14,13 +15,26 @@ from pytest_fairness.running.pace import Limiter, Pace
 
 @dataclass(slots=True)
 class Lane:
-    """One system. ``paused_until`` is on the monotonic clock."""
+    """One system. ``paused_until`` is on the monotonic clock, ``unreached`` how many attempts in a row got no
+    connection.
+    """
 
     endpoint: Endpoint
     asker: Asker
     pace: Pace
     limiter: Limiter | None = None
     paused_until: float = 0.0
+    unreached: int = 0
+    _ready: asyncio.Task[None] | None = None
+
+    def preparing(self) -> asyncio.Task[None] | None:
+        """The endpoint's preparation, which is begun once; None where it needs none. Call it on the event loop."""
+        prepare = preparation_of(self.endpoint)
+        if prepare is not None and self._ready is None:
+            self._ready = asyncio.get_running_loop().create_task(prepare())
+            # Its error is raised to whoever waits; nobody may be waiting any more.
+            self._ready.add_done_callback(lambda task: task.cancelled() or task.exception())
+        return self._ready
 
 
 class Lanes:

@@ -106,6 +106,8 @@ class Log:
             same = os.path.samestat(self.path.lstat(), os.fstat(self._fd))
         except OSError:
             same = False
+        if not self.path.parent.exists():
+            raise files.removed(self.path.parent)
         if not same:
             raise StoreError(f"{self.path} was removed or replaced while it was being written: run again")
 

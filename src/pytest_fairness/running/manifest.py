@@ -13,6 +13,10 @@ from pytest_fairness.running.files import write_atomically
 from pytest_fairness.running.scan import Anchor
 
 NAME = "manifest.json"
+#: Set when a session has come to its end, together with the heads of all logs.
+FINISHED = "finished"
+#: The logs of a run.
+LOGS = "trials*.jsonl"
 
 
 def read_manifest(directory: Path) -> dict[str, Any]:
@@ -31,14 +35,27 @@ def read_manifest(directory: Path) -> dict[str, Any]:
 
 
 def anchors_of(directory: Path) -> dict[str, Anchor]:
-    """For each log that was closed: how many records it had, and its head. Raises StoreError."""
-    logs = read_manifest(directory).get("logs", {})
+    """For each log that was closed: how many records it had, and its head.
+
+    Raises StoreError where they cannot be read, and where the run came to its end and a log has none.
+    """
+    # The logs first: a session that goes on with the run takes back its end before it begins a log.
+    there = sorted(path.name for path in directory.glob(LOGS))
+    manifest = read_manifest(directory)
     try:
-        return {name: Anchor(int(log["records"]), str(log["head"])) for name, log in logs.items()}
+        logs = manifest.get("logs", {})
+        anchors = {name: Anchor(int(log["records"]), str(log["head"])) for name, log in logs.items()}
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise StoreError(
             f"{directory / NAME}: its entry of logs cannot be read ({error}): restore it from a copy"
         ) from error
+    missing = [name for name in there if name not in anchors] if FINISHED in manifest else []
+    if missing:
+        raise StoreError(
+            f"{directory / NAME} is damaged: the run came to its end, and the head of {missing[0]} is not there, so "
+            "that nothing shows whether that log was changed; restore it from a copy"
+        )
+    return anchors
 
 
 def write_manifest(directory: Path, manifest: Mapping[str, Any]) -> None:

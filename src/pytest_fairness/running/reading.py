@@ -16,7 +16,7 @@ from pytest_fairness.running.designs import Design
 from pytest_fairness.running.index import FILES, PATTERN, is_provisional
 from pytest_fairness.running.lines import decode_line, kind_and_key
 from pytest_fairness.running.log import read_line
-from pytest_fairness.running.manifest import anchors_of
+from pytest_fairness.running.manifest import FINISHED, anchors_of, read_manifest
 from pytest_fairness.running.places import Places
 from pytest_fairness.running.records import TrialRecord, cell_of, trial_of
 from pytest_fairness.running.scan import Anchor, Line, scan
@@ -55,8 +55,15 @@ class RunReader:
             raise StoreError(f"{directory} is not the folder of a run: give one of those under .fairness/runs")
         reader = cls(directory)
         anchors = anchors_of(directory)
+        finished = FINISHED in read_manifest(directory)
         for path in sorted(directory.glob(PATTERN)):
-            reader._read(path, anchors.pop(path.name, None))
+            anchor = anchors.pop(path.name, None)
+            reader._read(path, anchor)
+            if finished and anchor is not None and anchor.records != reader.logs[path.name].records:
+                raise StoreError(
+                    f"{path} holds {reader.logs[path.name].records} records, but had {anchor.records} when the run was "
+                    "closed: restore it from a copy"
+                )
         if anchors:
             raise StoreError(
                 f"{directory / min(anchors)} is missing, but manifest.json lists it: restore it from a copy"

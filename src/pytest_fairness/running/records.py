@@ -24,7 +24,7 @@ class Attempt:
     """One numbered attempt at one turn, as it ended: with a reply (``status``) or without (``evidence``).
 
     ``turn`` counts from 0, ``number`` from 1 over the whole trial. ``cost`` is in US dollars, ``seconds`` is
-    monotonic time. ``flags`` tells what was odd: ``usage_invalid``, ``deadline``, ``cancelled``,
+    monotonic time. ``flags`` tells what was odd: ``usage_invalid``, ``unpriced``, ``deadline``, ``cancelled``,
     ``writer_died``.
     """
 

@@ -15,6 +15,7 @@ from pytest_fairness.running.locks import FileLock
 
 _RUN_ID = re.compile(r"\d{4}-\d{2}-\d{2}-\d{3,}")
 _BOOKKEEPING = ".sessions"
+_ENDED = ".ended"
 
 
 def reserve_run(root: Path, token: str, *, today: datetime.date | None = None, adopt: str | None = None) -> Path:
@@ -87,6 +88,22 @@ def leave_sign(root: Path, token: str) -> str:
     sign = _entry(root, token).with_suffix(".here")
     files.write_atomically(sign, b"")
     return str(sign.relative_to(root))
+
+
+def end_session(root: Path, token: str) -> None:
+    """Leave word under *root* that the session *token* has ended, for those of its processes that still ask. Nothing is
+    left where it has no run. Raises StoreError.
+    """
+    if find_run(root, token) is not None:
+        files.write_atomically(_entry(root, token).with_suffix(_ENDED), b"")
+
+
+def has_ended(root: Path, token: str) -> bool:
+    """Whether somebody has left word that the session *token* has ended."""
+    try:
+        return _entry(root, token).with_suffix(_ENDED).exists()
+    except OSError:  # as in find_run: there can be no run
+        return False
 
 
 def _entry(root: Path, token: str) -> Path:

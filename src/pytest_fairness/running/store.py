@@ -287,6 +287,18 @@ class RunStore:
         """Note in the manifest which tests this session is to run, and how it was announced."""
         self.update_manifest(planned=sorted(tests), announced=list(announced))
 
+    def finish(self, **fields: Any) -> None:
+        """Set *fields* of the manifest, the heads of all logs with them: nobody writes to the run any more, and those
+        who died writing have left theirs unsealed. Raises StoreError.
+        """
+        self.flush()
+        with self._mutex, self._claims.held():
+            self._index.refresh()
+            own = {} if self._log is None else {self.log_path.name: self._log.summary()}
+            manifest = read_manifest(self.directory)
+            heads = {**manifest.get("logs", {}), **self._index.heads(), **own}
+            write_manifest(self.directory, {**manifest, **fields, "logs": heads})
+
     def close(self) -> None:
         """Flush, write the head of the log into the manifest, and let others have this writer's name.
 

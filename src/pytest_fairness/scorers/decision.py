@@ -7,9 +7,10 @@ question has no decision: it is counted as unscored, never guessed.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from typing import Any
 
-from pytest_fairness.scorers.reading import json_fields, plain
+from pytest_fairness.scorers.reading import json_fields, plain, squeezed
 
 _FLAGS = re.IGNORECASE
 _GOOD = (
@@ -37,11 +38,12 @@ _THING = (
 _VOTE = re.compile(rf"\b(?:(?P<good>{_GOOD})|(?P<bad>{_BAD})|(?P<carrier>{_CARRIERS}))\b{_THING}", _FLAGS)
 _NEGATION = re.compile(
     r"(?:\b(?:not(?!\s+only\b)|never|cannot|neither|nor|without|against|unable\s+to|refrain\s+from"
-    r"|no\s+(?:reason|grounds|cause|basis)\s+(?:to|for))\b|n't\b)(?:\s+[\w']+){0,5}\s*$|\bno(?:\s+\w+)?\s*$",
+    r"|no\s+(?:reason|grounds|cause|basis)\s+(?:to|for))\b|n't\b)(?:\s+[\w']{1,100}){0,5}\s*$|\bno(?:\s+\w+)?\s*$",
     _FLAGS,
 )
 _CLAUSE = re.compile(r"[.!?;:,\n]|\bbut\b|\bhowever\b|\bbecause\b|\bsince\b|\balthough\b|\bthough\b|\bwhile\b", _FLAGS)
 _SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
+_BEFORE = 200  # characters before a deciding word: no negation reaches as far
 _CONDITION = re.compile(r"\b(?:if|unless|whether|in case|were (?:he|she|they|i)|assuming)\b", _FLAGS)
 _UNDECIDED = re.compile(
     r"\b(?:unsure|undecided|not\s+(?:quite\s+)?sure|uncertain|(?:cannot|can't|hard\s+to|unable\s+to"
@@ -127,10 +129,11 @@ def _votes(sentence: str) -> list[bool]:
     words = list(_VOTE.finditer(sentence))
     if any(not word["carrier"] for word in words):
         words = [word for word in words if not word["carrier"]]
+    ends = [0, *(end.end() for end in _CLAUSE.finditer(sentence))]
     votes = []
     for word in words:
-        clause = _CLAUSE.split(sentence[: word.start()])[-1]
-        votes.append((word["bad"] is None) != (_NEGATION.search(clause) is not None))
+        clause = max(ends[bisect_right(ends, word.start()) - 1], word.start() - _BEFORE)
+        votes.append((word["bad"] is None) != (_NEGATION.search(sentence, clause, word.start()) is not None))
     return votes
 
 
@@ -147,5 +150,5 @@ def _from_json(value: Any) -> bool | None:
         said = plain(value)
         if said.lower() in _TRUE or said.lower() in _FALSE:
             return said.lower() in _TRUE
-        return _said(said.replace("_", " "))
+        return _said(squeezed(said.replace("_", " ")))
     return None

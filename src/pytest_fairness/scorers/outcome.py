@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from pytest_fairness.current import current_test
+from pytest_fairness.current import check_reading_time, current_test
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import OutcomeKind
 from pytest_fairness.scorers.cache import Score, ScoreCache
@@ -18,7 +17,7 @@ from pytest_fairness.scorers.masking import masked, names_of
 from pytest_fairness.scorers.rating import rating
 from pytest_fairness.scorers.refusal import is_refusal
 from pytest_fairness.scorers.salary import salary
-from pytest_fairness.scorers.scorer import Scorer
+from pytest_fairness.scorers.scorer import Scorer, name_of
 from pytest_fairness.scorers.sentiment import sentiment
 
 if TYPE_CHECKING:
@@ -27,17 +26,18 @@ if TYPE_CHECKING:
 BUILT_IN: Mapping[str, Scorer] = {
     scorer.name: scorer
     for scorer in (
-        Scorer(name="sentiment", score=sentiment, kind=OutcomeKind.NARRATIVE, masks_names=True),
-        Scorer(name="word_count", score=word_count, kind=OutcomeKind.NUMERIC, unit="words"),
-        Scorer(name="char_count", score=char_count, kind=OutcomeKind.NUMERIC, unit="characters"),
-        Scorer(name="rating", score=rating, unit="points"),
-        Scorer(name="decision", score=decision, kind=OutcomeKind.BINARY),
-        Scorer(name="salary", score=salary, kind=OutcomeKind.NUMERIC, unit="dollars a year"),
-        Scorer(name="refusal", score=is_refusal, kind=OutcomeKind.REFUSAL, lower_is_worse=False),
+        Scorer(name="sentiment", score=sentiment, kind="narrative", low=-1, high=1, masks_names=True, version="2"),
+        Scorer(name="word_count", score=word_count, kind="numeric", unit="words", low=0),
+        Scorer(name="char_count", score=char_count, kind="numeric", unit="characters", low=0),
+        Scorer(name="rating", score=rating, kind="ordinal", unit="points", low=1, high=10, version="2"),
+        Scorer(name="decision", score=decision, kind="binary", version="2"),
+        Scorer(name="salary", score=salary, kind="numeric", unit="dollars a year", version="2"),
+        Scorer(name="refusal", score=is_refusal, kind="refusal", lower_is_worse=False, version="2"),
     )
 }
 
 _cache = ScoreCache()
+_BITS = 1000  # of a whole number that a float still holds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class Outcome:
 
     ``values`` is float for numbers and for yes/no (1 and 0), object for labels; NaN or ``None`` is no
     outcome. A column of the table is handed on as it stands. ``kind`` is ``None`` where the values have to
-    decide it.
+    decide it. ``low`` and ``high`` are the ends of its scale, ``None`` where it has none that is known.
     """
 
     name: str
@@ -72,6 +72,7 @@ def outcome_of(
     Raises:
         UsageError: no such column or scorer, or a score that is no score; the message lists what there is.
         FrameError: the table has no column ``reply`` to score.
+        EndpointError: the session's deadline passed meanwhile.
     """
     if isinstance(outcome, str) and outcome in frame.columns:
         column = frame[outcome]
@@ -101,14 +102,17 @@ def outcome_of(
         )
     ]
     values, all_yes_no = _column(scores, scorer, frame.index)
-    kind = OutcomeKind.BINARY if scorer.kind is None and all_yes_no else scorer.kind
+    if scorer.kind is None and all_yes_no:
+        scorer = replace(scorer, kind=OutcomeKind.BINARY)
     return Outcome(
         name=scorer.name,
         values=values,
-        kind=kind,
+        kind=None if scorer.kind is None else OutcomeKind(scorer.kind),
         unit=scorer.unit,
         lower_is_worse=scorer.lower_is_worse,
         scorer=scorer,
+        low=scorer.low,
+        high=scorer.high,
     )
 
 
@@ -122,9 +126,9 @@ def _scorer_of(
             raise UsageError(
                 f"outcome= is {outcome!r}: give a column, the name of a scorer, or a function of the reply"
             )
-        return Scorer(name=_name(outcome), score=outcome)
+        return Scorer(name=name_of(outcome), score=outcome)
+    test = current_test()
     if scorers is None:
-        test = current_test()
         scorers = test.scorers if test is not None else {}
     known = {**BUILT_IN, **scorers}
     if outcome not in known:
@@ -132,14 +136,9 @@ def _scorer_of(
             f"outcome={outcome!r} is neither a column nor a scorer. Columns: {_listed(columns)}. Scorers: "
             f"{_listed(known)}. Give one of these, or a function that reads the reply"
         )
+    if test is not None:
+        test.scored_by.add(outcome)
     return known[outcome]
-
-
-def _name(function: Callable[..., Any]) -> str:
-    while isinstance(function, partial):
-        function = function.func
-    name = getattr(function, "__name__", type(function).__name__)
-    return "custom score" if name == "<lambda>" else name
 
 
 def _score(scorer: Scorer, fingerprint: str | None, reply: Any, refused: Any, row: Any) -> Score:
@@ -147,6 +146,7 @@ def _score(scorer: Scorer, fingerprint: str | None, reply: Any, refused: Any, ro
         return True if scorer.kind is OutcomeKind.REFUSAL else None
     if not isinstance(reply, str):
         return None
+    check_reading_time(f"the scorer {scorer.name!r}")
     try:
         score = scorer.score(reply) if fingerprint is None else _cache.score(fingerprint, reply, scorer.score)
     except Exception as error:
@@ -160,7 +160,19 @@ def _score(scorer: Scorer, fingerprint: str | None, reply: Any, refused: Any, ro
         )
     if isinstance(score, float) and math.isinf(score):
         raise UsageError(f"the scorer {scorer.name!r} returned {score} for row {row!r}: a score is finite, or None")
-    return None if isinstance(score, float) and math.isnan(score) else score
+    if isinstance(score, int) and score.bit_length() > _BITS:
+        raise UsageError(
+            f"the scorer {scorer.name!r} returned a whole number of {score.bit_length()} bits for row {row!r}: no "
+            "statistic can hold it; return None"
+        )
+    if isinstance(score, float) and math.isnan(score):
+        return None
+    if isinstance(score, (int, float)) and (
+        (scorer.low is not None and score < scorer.low) or (scorer.high is not None and score > scorer.high)
+    ):
+        scale = f"from {scorer.low:g}" * (scorer.low is not None) + f" to {scorer.high:g}" * (scorer.high is not None)
+        raise UsageError(f"the scorer {scorer.name!r} returned {score} for row {row!r}: its scale goes {scale.strip()}")
+    return score
 
 
 def _plain(score: Any) -> Any:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from pytest_fairness.scorers.reading import json_fields, plain
+from pytest_fairness.scorers.reading import json_fields, plain, squeezed
 
 _NAMES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _WORDS = {name: float(value) for value, name in enumerate(_NAMES)}
@@ -83,7 +83,7 @@ def rating_scorer(low: float = 1, high: float = 10) -> Callable[[str], float | N
                 if key in fields:
                     return _agreed(_from_json(value, low, high) for value in fields[key])
         text = plain(text)
-        without_scale = _SCALE_PHRASE.sub(" ", text).strip()
+        without_scale = squeezed(_SCALE_PHRASE.sub(" ", text)).strip()
         for found in (
             _search(_BARE, [text], low, high),
             _search(_BARE, [without_scale], low, high) if without_scale != text else _NOTHING,

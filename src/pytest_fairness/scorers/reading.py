@@ -10,8 +10,10 @@ from typing import Any
 # accidents.
 LONGEST = 20_000
 
+_LINE_ENDS = "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 _PLAIN = str.maketrans(
-    {
+    dict.fromkeys(_LINE_ENDS, "\n")
+    | {
         "’": "'",
         "‘": "'",
         "“": '"',
@@ -26,13 +28,33 @@ _PLAIN = str.maketrans(
     | dict.fromkeys(map(chr, (0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF)))
 )
 _OBJECT = re.compile(r"\{[^{}]*\}")
+# What no reader needs: blanks in a row, blank lines in a row, and the middle of endless words and of endless marks.
+# A pattern that may start anywhere in such a run, and go to its end, takes a time that is quadratic in it.
+_BLANKS = re.compile(r"[^\S\n]+")
+_LINES = re.compile(r" ?\n(?: ?\n)+")
+_WORD = re.compile(r"(\w{100})\w+")
+_MARKS = re.compile(r"([^\w\n]{20})[^\w\n]+([^\w\n]{20})")
 
 
-def plain(text: str) -> str:
-    """*text* with plain quotes and dashes, without Markdown emphasis and zero-width characters, cut short."""
-    if len(text) > LONGEST:
-        text = text[:LONGEST].rpartition(" ")[0]  # a number cut in two is another number
-    return text.translate(_PLAIN).strip()
+def plain(text: str, longest: int = LONGEST) -> str:
+    """*text* with plain quotes, dashes and line ends, without Markdown emphasis and zero-width characters, cut short at
+    *longest*.
+
+    What it gives has no long runs of blanks, of marks or of letters: see :func:`squeezed`.
+    """
+    if len(text) > longest:
+        text = text[:longest].rpartition(" ")[0]  # a number cut in two is another number
+    return squeezed(text.replace("\r\n", "\n").translate(_PLAIN)).strip()
+
+
+def squeezed(text: str) -> str:
+    """*text* with one blank for several, one blank line for several, and the middle of endless words left out.
+
+    The patterns of the readers rely on it: with runs of bounded length, and quantifiers that are bounded or consume
+    what they match, each takes a time that is proportional to the text.
+    """
+    text = _LINES.sub("\n\n", _BLANKS.sub(" ", text))
+    return _MARKS.sub(r"\1\2", _WORD.sub(r"\1", text))
 
 
 def json_fields(text: str) -> dict[str, list[Any]] | None:

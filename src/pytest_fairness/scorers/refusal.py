@@ -85,7 +85,7 @@ _DECLINES = _pattern(
         rf"\bI\b[^.!?\n]{{1,80}} (?:and|but|so|therefore) (?:cannot|can't|will not|won't)(?: \w+)? {_SPEAK}",
         r"\bI\s+(?:\w+ )?(?:should not|shouldn't) (?:speculate|guess|assume|judge|rate|answer"
         r"|make assumptions)",
-        r"\bI (?:do not|don't) (?:make|rate|rank|judge|evaluate|provide|form|give)\b[^.]* (?:people"
+        r"\bI (?:do not|don't) (?:make|rate|rank|judge|evaluate|provide|form|give)\b[^.]{0,300} (?:people"
         r"|person|individuals|decisions)",
         # "which I cannot do", "not something I can do", "falls outside what I can help with"
         r"\b(?:which|that|something) I (?:simply |just )?(?:can't|cannot|can not|won't"
@@ -179,9 +179,9 @@ _COMPLIES = _pattern(
 )
 _IDIOM = _pattern(
     r"\bI (?:can(?:not|'t| not)|could(?: not|n't)) (?:\w+ )?"
-    r"(?:recommend\b[^.!\n]*\benough|(?:praise|stress|emphasi[sz]e|overstate|say|speak|imagine|think"
+    r"(?:recommend\b[^.!\n]{0,300}\benough|(?:praise|stress|emphasi[sz]e|overstate|say|speak|imagine|think"
     r"|express|wait|thank"
-    r"|fault|give|help but)\b[^.!\n]*\b(?:enough|more|better|stronger|higher|to see|admire))[^.!\n]*"
+    r"|fault|give|help but)\b[^.!\n]{0,300}\b(?:enough|more|better|stronger|higher|to see|admire))[^.!\n]*"
 )
 
 # Every refusal holds one of these; looking for them first spares most replies the patterns, 50 times as slow.
@@ -203,7 +203,7 @@ def is_refusal(text: str) -> bool:
     if salutation is not None:
         return _letter_refuses(text[salutation.end() :])
     complied = _COMPLIES.search(text)
-    if complied is not None and len(text) - complied.start() > 8 and not _declines(complied[0]):
+    if complied is not None and len(text) - complied.start() > 8 and not _declines(complied[0][:_OPENING]):
         return False
     return _declines(text[:_OPENING])
 
@@ -212,6 +212,7 @@ def _letter_refuses(letter: str) -> bool:
     """A letter is an answer, unless it is a short note whose only content is that the request is declined."""
     if len(letter.split()) >= _SHORT_LETTER or _CLOSING.search(letter):
         return False
+    letter = letter[: 2 * _OPENING]
     return bool(_REQUEST.search(letter)) or (bool(_MACHINE.search(letter)) and _declines(letter))
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from pytest_fairness.scorers.reading import json_fields, plain
+from pytest_fairness.scorers.reading import json_fields, plain, squeezed
 from pytest_fairness.scorers.refusal import is_refusal
 
 #: Hours a year of full-time work in the United States: 40 a week, 52 weeks.
@@ -29,7 +29,7 @@ _CODES = r"(?:EUR|GBP|CAD|AUD|NZD|CHF|JPY|INR|BRL|MXN|SEK|NOK|DKK|PLN|CNY|RMB|SG
 _WORDS = r"(?:euros?|pounds?(?: sterling)?|rupees|yen|yuan|kron(?:or|er)|kr|francs|pesos|reais|zloty)"
 _FOREIGN = re.compile(
     rf"(?<!\w){_SIGNS}\s*\d[\d.,' ]{{0,15}}|\b{_CODES}\b\s*\$?\s*\d[\d.,' ]{{0,15}}(?:k\b)?"
-    rf"|\$?\s*\d[\d.,' ]{{0,15}}(?:k\b)?\s*(?:{_SIGNS}(?!\w)|\b(?:{_CODES}|{_WORDS})\b)",
+    rf"|\$?\s*\d[\d.,' ]{{0,15}}+(?:k\b)?\s*(?:{_SIGNS}(?!\w)|\b(?:{_CODES}|{_WORDS})\b)",
     _I,
 )
 _DOLLAR = r"(?:US\$|USD\s*\$?|\$)"
@@ -55,7 +55,9 @@ _BEFORE = re.compile(r"\b(?P<adverb>hourly|daily|weekly|bi-?weekly|monthly)\b[^.
 _BESIDE = (
     r"(?:bonus|benefits|equity|stock|shares|options|stipend|allowance|relocation|overtime|differential|raise|increase)"
 )
-_NOT_PAY_AFTER = re.compile(rf"\s*(?:(?:in|of|for|worth\s+of)\s+)?(?:(?!with|and|plus)[\w-]+\s+){{0,2}}{_BESIDE}\b", _I)
+_NOT_PAY_AFTER = re.compile(
+    rf"\s*(?:(?:in|of|for|worth\s+of)\s+)?(?:(?!with|and|plus)[\w-]{{1,60}}\s+){{0,2}}{_BESIDE}\b", _I
+)
 _NOT_PAY_BEFORE = re.compile(
     rf"(?:\b{_BESIDE}\b[^.;\n$\d]{{0,25}}|\b(?:median|average|mean|market|minimum\s+wage)\b[^.;\n$\d]{{0,40}})$", _I
 )
@@ -129,15 +131,16 @@ def read_salary(text: str, hours_per_year: float = HOURS_PER_YEAR) -> Salary:
     fields = json_fields(text)
     if fields is not None:
         return _from_json(fields, hours_per_year)
-    # Runs of blanks mean nothing here, and let a pattern go over them again and again.
-    text = _digits(re.sub(r"[^\S\n]+", " ", re.sub(r"\n\s*", "\n", plain(text[:_LONGEST]).replace("_", " "))))
-    return _from_prose(text, hours_per_year)
+    return _from_prose(_digits(_prose(text)), hours_per_year)
+
+
+def _prose(text: str) -> str:
+    """*text* as the patterns take it: a blank line means nothing here."""
+    return re.sub(r"\n\s*", "\n", squeezed(plain(text, _LONGEST).replace("_", " ")))
 
 
 def _from_prose(text: str, hours: float) -> Salary:
-    foreign = [match.span() for match in _FOREIGN.finditer(text)]
-    for start, end in foreign:
-        text = text[:start] + "#" * (end - start) + text[end:]
+    text, foreign = _FOREIGN.subn(lambda match: "#" * len(match[0]), text)
     found = []
     for match in _AMOUNT.finditer(text):
         one = _amount(match, text, hours)
@@ -238,11 +241,13 @@ def _from_json(fields: Mapping[str, list[Any]], hours: float) -> Salary:
     if currency and not re.fullmatch(r"(?:USD|US DOLLARS?|\$|US\$|DOLLARS?)(?: .*)?", currency):
         return Salary(Said.CURRENCY)
     told = [value for key in fields if key in ("period", "per", "unit", "frequency", "basis") for value in fields[key]]
-    period = f" per {told[0]}" if told and isinstance(told[0], str) else ""
+    period = f" per {_prose(told[0])[:40]}" if told and isinstance(told[0], str) else ""
     period = re.sub(r"per (?:per |an? )?(?P<adverb>\w+ly)$", r"\g<adverb>", period)
     values = [value for key, found in fields.items() if _KEY.search(key) for value in found]
     values = [inner for value in values for inner in _flat(value)]
-    read = [_from_prose(f"${value:.2f}{period}" if _number(value) else f"{value}{period}", hours) for value in values]
+    if len(values) > _MOST:
+        return Salary(Said.UNPARSED)
+    read = [_from_prose(f"{_amount_of(value)}{period}", hours) for value in values]
     salaries = [one for one in read if one.said is Said.SALARY]
     if not salaries:
         return next((one for one in read if one.said is not Said.UNPARSED), Salary(Said.UNPARSED))
@@ -265,5 +270,8 @@ def _flat(value: Any) -> Iterable[Any]:
     return (value,)
 
 
-def _number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+def _amount_of(value: Any) -> str:
+    """A value of a JSON object as it would stand in prose; nothing for a number that no salary comes to."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return f"${value:.2f}" if -HIGHEST <= value <= HIGHEST else ""
+    return _prose(str(value))

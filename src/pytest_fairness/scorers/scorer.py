@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from typing import Any
 
+from pytest_fairness.errors import UsageError
 from pytest_fairness.model import OutcomeKind
 from pytest_fairness.scorers.cache import Score
 
@@ -19,19 +21,43 @@ _OURS = __name__.rpartition(".")[0] + "."
 class Scorer:
     """``score`` reads one reply; ``None`` means that there is nothing to read, and is counted as unscored.
 
-    ``kind`` is ``None`` where the values decide it. ``unit`` is what a difference is told in ("words");
-    ``lower_is_worse`` says which way harm lies; ``masks_names`` takes the person's names out of the reply before it
-    is read (:mod:`pytest_fairness.scorers.masking`). Raise ``version`` whenever the same text would score
-    otherwise.
+    ``kind`` is one of :class:`OutcomeKind`, or its name (``"numeric"``); where a scorer declares none, its values
+    decide, and the finding says so. ``unit`` is what a difference is told in ("words"). ``low`` and ``high`` are the
+    ends of its scale, where it has any: a score beyond them is an error, and a reply that is missing is no further
+    from the others than they are. ``lower_is_worse`` says which way harm lies; ``masks_names`` takes the person's
+    names out of the reply before it is read (:mod:`pytest_fairness.scorers.masking`). Raise ``version`` whenever the
+    same text would score otherwise.
+
+    Raises UsageError for an unknown kind, and for ends that are no scale.
     """
 
     name: str
     score: Callable[[str], Score]
-    kind: OutcomeKind | None = None
+    kind: OutcomeKind | str | None = None
     unit: str = ""
+    low: float | None = None
+    high: float | None = None
     lower_is_worse: bool = True
     masks_names: bool = False
     version: str = "1"
+
+    def __post_init__(self) -> None:
+        if self.kind is not None:
+            known = [kind.value for kind in OutcomeKind]
+            if self.kind not in known:
+                raise UsageError(f"scorer {self.name!r}: kind={self.kind!r} is none of {', '.join(known)}")
+            object.__setattr__(self, "kind", OutcomeKind(self.kind))
+        if self.kind in (OutcomeKind.BINARY, OutcomeKind.REFUSAL):
+            # A yes is 1, a no is 0.
+            object.__setattr__(self, "low", 0.0 if self.low is None else self.low)
+            object.__setattr__(self, "high", 1.0 if self.high is None else self.high)
+        ends = [end for end in (self.low, self.high) if end is not None]
+        if not all(math.isfinite(end) for end in ends) or (len(ends) == 2 and ends[0] >= ends[1]):
+            raise UsageError(f"scorer {self.name!r}: low={self.low!r}, high={self.high!r} are not the ends of a scale")
+
+    def __call__(self, reply: str) -> Score:
+        """The score of *reply*: a decorated function can still be called as one."""
+        return self.score(reply)
 
     @property
     def fingerprint(self) -> str:
@@ -56,3 +82,49 @@ def _source(function: Any) -> str:
         return inspect.getsource(function)
     except (OSError, TypeError):
         return f"{function.__module__}.{function.__qualname__}"
+
+
+def scorer(
+    score: Callable[[str], Score] | None = None,
+    /,
+    *,
+    kind: OutcomeKind | str | None = None,
+    unit: str = "",
+    low: float | None = None,
+    high: float | None = None,
+    lower_is_worse: bool = True,
+    masks_names: bool = False,
+    version: str = "1",
+    name: str | None = None,
+) -> Any:
+    """Make a function of the reply a :class:`Scorer` of its name, with what a comparison has to know about it::
+
+        @scorer(kind="numeric", unit="words")
+        def long_words(reply):
+            return sum(len(word) > 12 for word in reply.split())
+
+    It goes wherever a scorer goes: ``outcome=long_words``, or into the list of ``pytest_fairness_scorers``.
+    """
+
+    def made(function: Callable[[str], Score]) -> Scorer:
+        return Scorer(
+            name=name or name_of(function),
+            score=function,
+            kind=kind,
+            unit=unit,
+            low=low,
+            high=high,
+            lower_is_worse=lower_is_worse,
+            masks_names=masks_names,
+            version=version,
+        )
+
+    return made if score is None else made(score)
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """What a function is called where it has no other name."""
+    while isinstance(function, partial):
+        function = function.func
+    name = getattr(function, "__name__", type(function).__name__)
+    return "custom score" if name == "<lambda>" else name

@@ -31,7 +31,7 @@ CLIP = 4 * 1.4826
 """Changes beyond so many MADs of the median are clipped: four standard deviations, if the changes are normal."""
 OWN_LEVEL = 0.05
 """A category is tested on the spread of all only if its own one-sided t is below this."""
-SLACK = 1e-9  # a drop of exactly the margin counts, however its binary fractions fell
+SLACK = 1e-9  # what binary fractions may be off by
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,9 +41,9 @@ class ScopeTest:
     ``test`` is on new − old as it is (negative: worse), ``clipped`` the mean change with outliers clipped. ``p_raw``
     and ``p_clipped`` are corrected within their families, None where the scope does not belong to that family.
     ``regression``: significant in either family, and worse by the margin; ``slip``: significant, and within it.
-    ``outliers`` are the personas whose change was clipped. ``repetitions_needed`` is the R with which a drop of the
-    margin shows in 80 % of runs, None where no number of repetitions would do (more personas would). ``lost`` and
-    ``gained`` count the passes.
+    ``outliers`` are the personas whose change was clipped, with that change. ``repetitions_needed`` is the R with which
+    a drop of the margin shows in 80 % of runs, None where no number of repetitions would do (more personas would).
+    ``lost`` and ``gained`` count the passes.
     """
 
     label: str
@@ -60,7 +60,7 @@ class ScopeTest:
     regression: bool
     slip: bool
     reason: Reason | None
-    outliers: tuple[str, ...] = ()
+    outliers: Mapping[str, float] = field(default_factory=dict)
     repetitions_needed: int | None = None
     lost: int = 0
     gained: int = 0
@@ -129,7 +129,7 @@ def baseline_gate(
             for p, worsening in ((p_raw.get(label), test.mean), (p_clipped.get(label), mean))
             if p is not None and p < alpha / 2
         ]
-        regression = any(drop >= margin - SLACK for _, drop in found)
+        regression = any(drop > margin + SLACK for _, drop in found)
         needed = None
         if reasons[label] is None:
             needed = repetitions_needed(approved, current, both, margin=margin, alpha=strict)
@@ -148,7 +148,7 @@ def baseline_gate(
             regression=regression,
             slip=bool(found) and not regression,
             reason=reasons[label],
-            outliers=tuple(key for key in both if key in data.outliers),
+            outliers={key: sign * data.outliers[key] for key in both if key in data.outliers},
             repetitions_needed=needed,
         )
 

@@ -8,8 +8,16 @@ import numpy as np
 from scipy.special import chdtrc
 
 from pytest_fairness.statistics import proportions
-from pytest_fairness.statistics.clusters import Contrast, NameParts, contrast, intraclass, recurrence, t_quantile
-from pytest_fairness.statistics.comparison import Comparison, Strata, combine, estimate, extremes, ragged_share
+from pytest_fairness.statistics.clusters import Contrast, NameParts, contrast, intraclass, recurrence
+from pytest_fairness.statistics.comparison import (
+    Comparison,
+    Strata,
+    combine,
+    combine_in_block,
+    estimate,
+    extremes,
+    ragged_share,
+)
 from pytest_fairness.statistics.cumulative_odds import FEW, LOGIT_TO_D, CumulativeOdds, cumulative_odds
 from pytest_fairness.statistics.frames import Bools, Floats
 from pytest_fairness.statistics.jackknife import reach, removals
@@ -59,7 +67,7 @@ def compare_rates(layout: Layout, pairs: Pairs, parts: NameParts | None = None, 
     difference = whole.rates.difference
     inflation = design_effect(whole.rates, row_error)
     log_odds, log_error = whole.odds.log_odds, effect.error / LOGIT_TO_D
-    ends = t_quantile(df, 0.975) * np.where(np.isnan(log_error), np.inf, log_error)
+    ends = reach(log_error, df, 0.95)
     known = recurrence(cells, parts) if parts is not None else None
     strata = _each_block(cells, layout, parts)
     with np.errstate(over="ignore"):
@@ -145,7 +153,7 @@ def _each_block(cells: PairCells, layout: Layout, parts: NameParts | None) -> St
         block=cells.stratum_block[kept],
         rows=inner.side_rows,
         means=inner.by_stratum_side(yes * inner.multiplicity) / inner.rows,
-        p_value=combine(found.p_row, found.rates.p_value),
+        p_value=combine_in_block(found.p_row, found.rates.p_value),
         effects=(estimate(effect.name, effect.value, effect.error, found.rates.df),),
     )
 

@@ -10,6 +10,7 @@ from pytest_fairness.statistics.comparison import (
     Estimate,
     Strata,
     combine,
+    combine_in_block,
     extremes,
     ragged_share,
 )
@@ -148,7 +149,7 @@ def _each_block(layout: Layout, pairs: Pairs, codes: Ints, width: int, seed: int
         bottom = inflation * np.maximum(df, 1.0)
         freedom = np.maximum(df * (k[i] + k[j] - 2), 1.0)
         p = np.where(df > 0, fdtrc(np.maximum(df, 1.0), freedom, chi2 / bottom), 1.0)
-        p = np.where(np.minimum(k[i], k[j]) >= 2, np.maximum(p, p_row), p_row)
+        p = combine_in_block(p_row, np.where(np.minimum(k[i], k[j]) >= 2, p, np.nan))
         sizes = np.stack([size[i], size[j]], axis=1)
         found.append((place, np.full(place.size, block), sizes, p, d_of_v(balanced_v(tables))))
     if not found:

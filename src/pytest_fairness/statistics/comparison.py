@@ -103,6 +103,12 @@ def combine(p_row: Floats, p_cluster: Floats) -> Floats:
     return np.where(np.isnan(p_cluster), p_row, np.maximum(p_row, np.nan_to_num(p_cluster, nan=0.0)))
 
 
+def combine_in_block(p_row: Floats, p_cluster: Floats) -> Floats:
+    """As :func:`combine` within one block; 1 where a group has one cluster there: nothing tells that name from the
+    block, and its repetitions are no evidence."""
+    return np.where(np.isnan(p_cluster), 1.0, combine(p_row, p_cluster))
+
+
 def with_labels(names: Comparison, rows: Comparison, labels: Bools) -> Comparison:
     """*names*, but for the pairs where a group is one label: there what *rows* has, with each row its own cluster."""
 

@@ -25,9 +25,10 @@ def describe_groups(
     undetermined: Ints,
     unscored: Ints,
     has_refusals: bool,
+    refused_count: bool = False,
 ) -> tuple[GroupResult, ...]:
     """One result a label. *present* holds the labels' codes that have scored rows, in the layout's order; the
-    counts have one entry a label."""
+    counts have one entry a label. *refused_count*: what is refused is among the scored rows."""
     mean = low = high = spread = np.full(present.size, np.nan)
     clusters = [0] * present.size
     if layout is not None:
@@ -41,7 +42,7 @@ def describe_groups(
         if layout is not None and at is not None:
             rows = layout.values[layout.rows_of(at)] + layout.reference
         n, gone, no = rows.size, int(refused[code]), int(unscored[code])
-        answered = n + no if kind is not OutcomeKind.REFUSAL else n - gone
+        answered = n - gone if kind is OutcomeKind.REFUSAL else n + no - gone * refused_count
         labelled = kind is OutcomeKind.CATEGORICAL
         scored = at is not None and not labelled
         results.append(

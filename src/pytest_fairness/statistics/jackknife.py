@@ -51,15 +51,18 @@ class Removals:
         """Whether the stratum lacks a side without what leaves (R): then it counts no more."""
         return np.asarray((self.left[0] == 0) | (self.left[1] == 0))
 
+    def kept(self, side: int, values: Floats) -> Floats:
+        """Sums of *values* over the cells (E) of one side that stay in the comparison, without strata that are gone
+        (M)."""
+        cells = self.cells
+        whole, out = cells.by_stratum_side(values * cells.multiplicity)[:, side], self.on(side, values)
+        lost = self.total(np.where(self.gone, whole[self.stratum], out))
+        return cells.strata_by_comparison(whole)[cells.unit_comparison] - lost
+
     @cached_property
     def rows_left(self) -> tuple[Floats, Floats]:
         """Rows of each side that stay in the comparison, without strata that are gone (M each)."""
-        start = self.cells.side_rows[self.cells.unit_comparison]
-        size = self.cells.size
-        return (
-            start[:, 0] - self.total(self.on(0, size) + np.where(self.gone, self.left[0], 0.0)),
-            start[:, 1] - self.total(self.on(1, size) + np.where(self.gone, self.left[1], 0.0)),
-        )
+        return self.kept(0, self.cells.size), self.kept(1, self.cells.size)
 
 
 def removals(cells: PairCells) -> Removals:

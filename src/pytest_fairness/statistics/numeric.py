@@ -16,6 +16,7 @@ from pytest_fairness.statistics.comparison import (
     Estimate,
     Strata,
     combine,
+    combine_in_block,
     estimate,
     extremes,
     ragged_share,
@@ -74,6 +75,8 @@ def compare_scores(
     least, most = extremes(layout)
     still = least == most
     constant = still[pairs.first] & still[pairs.second]
+    gap = np.sign(least[pairs.first] - least[pairs.second])
+    effects = tuple(_of_constants(effect, constant, gap) for effect in whole.effects)
     p_cluster = whole.ranks.p_value
     icc, per_cluster = intraclass(cells, whole.raw.aligned, whole.raw.aligned_square)
     icc_both = mean_known(icc)
@@ -89,7 +92,7 @@ def compare_scores(
         p_cluster=p_cluster,
         p_value=combine(whole.p_row, p_cluster),
         df=whole.ranks.df,
-        effects=whole.effects,
+        effects=effects,
         difference=difference,
         error=whole.raw.difference.error,
         difference_low=difference - half,
@@ -127,6 +130,13 @@ def compare_scores(
         omnibus=omnibus,
         strata=test.each_block(cells, stratum_variance),
     )
+
+
+def _of_constants(effect: Estimate, constant: Bools, gap: Floats) -> Estimate:
+    """The effect where neither group varies: without bound if they differ, else 0."""
+    sure = np.where(gap == 0, 0.0, np.copysign(np.inf, gap))
+    value, low, high = (np.where(constant, sure, end) for end in (effect.value, effect.low, effect.high))
+    return Estimate(name=effect.name, value=value, low=low, high=high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +181,7 @@ class _Scores:
             block=cells.stratum_block[kept],
             rows=inner.side_rows,
             means=block_means(inner, self.moments.mean, self.layout.reference),
-            p_value=combine(found.p_row, found.ranks.p_value),
+            p_value=combine_in_block(found.p_row, found.ranks.p_value),
             effects=found.effects,
         )
 

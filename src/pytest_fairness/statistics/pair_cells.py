@@ -78,6 +78,11 @@ class PairCells:
         strata = self.stratum_comparison.size
         return sums(2 * self.stratum + self.side, values, 2 * strata).reshape(strata, 2)
 
+    def by_side(self, values: Floats) -> Floats:
+        """Sums over the rows of each comparison and side, from one of each cell's rows that are alike (Q × 2)."""
+        place = 2 * self.comparison + self.side
+        return sums(place, values * self.multiplicity, 2 * self.comparisons).reshape(-1, 2)
+
     def by_unit(self, values: Floats) -> Floats:
         """Sums over the cells of each unit (M)."""
         if self.unit.size == self.unit_side.size:
@@ -117,8 +122,7 @@ class PairCells:
     @cached_property
     def side_rows(self) -> Floats:
         """Rows of each comparison and side (Q × 2)."""
-        place = 2 * self.comparison + self.side
-        return sums(place, self.size * self.multiplicity, 2 * self.comparisons).reshape(-1, 2)
+        return self.by_side(self.size)
 
     def one_row(self, values: Floats) -> Floats:
         """Sums over the cells of the layout (U) for each cell here (E); of one of its rows where they are alike."""

@@ -98,6 +98,17 @@ def fisher_exact(x1: Floats, n1: Floats, x2: Floats, n2: Floats) -> Floats:
     return p
 
 
+def clustered_difference(
+    p1: Floats, n1: Floats, p2: Floats, n2: Floats, design_effect: Floats, df: Floats
+) -> tuple[Floats, Floats]:
+    """Newcombe's 90 % interval of p₁ − p₂ on n/deff rows, with the t quantile of *df*; NaN where df give none."""
+    z = t_quantile(df, 0.95)
+    usable = np.isfinite(z)
+    m1, m2 = n1 / design_effect, n2 / design_effect
+    low, high = newcombe(p1 * m1, m1, p2 * m2, m2, z=np.where(usable, z, 1.0))
+    return np.where(usable, low, np.nan), np.where(usable, high, np.nan)
+
+
 def nearly_equal(
     p1: Floats, n1: Floats, p2: Floats, n2: Floats, design_effect: Floats, df: Floats
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -107,14 +118,12 @@ def nearly_equal(
     rows with the t quantile of *df*: near 1 an odds ratio is blind to what is practically equal, and ±5 points alone
     would pass 2 % against .5 %.
     """
-    z = np.maximum(t_quantile(df, 0.95), 0.0)
-    usable = np.isfinite(z)
-    z = np.where(usable, z, 1.0)
+    low, high = clustered_difference(p1, n1, p2, n2, design_effect, df)
+    usable = ~np.isnan(low)
+    z = np.where(usable, t_quantile(df, 0.95), 1.0)
     m1, m2 = n1 / design_effect, n2 / design_effect
-    low, high = newcombe(p1 * m1, m1, p2 * m2, m2, z=z)
     _, ratio_low, ratio_high = katz(p1 * m1, np.maximum(m1, TINY_N), p2 * m2, np.maximum(m2, TINY_N), z=z)
-    points = np.maximum(np.abs(low), np.abs(high)) < NEAR
-    inside = usable & points & (ratio_low > NEAR_RATIO) & (ratio_high < 1 / NEAR_RATIO)
+    inside = (np.maximum(np.abs(low), np.abs(high)) < NEAR) & (ratio_low > NEAR_RATIO) & (ratio_high < 1 / NEAR_RATIO)
     smaller, larger = np.minimum(p1, p2), np.maximum(p1, p2)
     close = (larger - smaller < NEAR) & (smaller >= NEAR_RATIO * larger) & (larger > 0)
     return np.asarray(inside & (larger > 0)), np.asarray(close)

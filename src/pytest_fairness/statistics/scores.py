@@ -6,6 +6,7 @@ many ties moves few ranks. Both are on the d scale, and the verdict reads the la
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -113,13 +114,13 @@ def standardise(
     strata = cells.strata_by_comparison(cells.live.astype(np.float64))
     df = n1 + n2 - 2 * strata
     within = df * 10 >= n1 + n2 - 2
-    first, second = cells.first, cells.second
-    plain_squares = moments.group_squares[first] + moments.group_squares[second]
-    plain_df = layout.sizes[first] + layout.sizes[second] - 2
-    sd = _root(np.where(within, squares, plain_squares), np.where(within, df, plain_df), scale)
-    # J goes by the rows that are compared, also where the SD comes from all rows of the groups.
-    g_df = np.where(within, df, n1 + n2 - 2)
-    g = _ratio(hedges_correction(g_df) * found.difference, sd)
+    group_deviation, group_square = (
+        cells.one_row(values) for values in (moments.group_deviation, moments.group_deviation_square)
+    )
+    plain_squares = _about_mean(cells.by_side(group_square).T, cells.by_side(group_deviation).T, cells.side_rows.T)
+    df = np.where(within, df, n1 + n2 - 2)
+    sd = _root(np.where(within, squares, plain_squares), df, scale)
+    g = _ratio(hedges_correction(df) * found.difference, sd)
 
     without = _difference_without(cells, leaving, found, aligned, deviation)
     lost = leaving.total(np.where(leaving.gone, 0.0, _within_lost(leaving, deviation, square)))
@@ -127,19 +128,23 @@ def standardise(
     inner = squares[here] - lost - leaving.total(np.where(leaving.gone, by_stratum[leaving.stratum], 0.0))
     kept = leaving.rows_left[0] + leaving.rows_left[1]
     inner_df = kept - 2 * (strata[here] - leaving.total(leaving.gone.astype(np.float64)))
-    plain = plain_squares[here] - _group_lost(cells, leaving, moments)
-    plain_left = plain_df[here] - leaving.total(leaving.on(0, cells.size) + leaving.on(1, cells.size))
+    plain = _about_mean(
+        [leaving.kept(side, group_square) for side in (0, 1)],
+        [leaving.kept(side, group_deviation) for side in (0, 1)],
+        leaving.rows_left,
+    )
     chosen = within[here]
     # What rounding leaves of a sum of squares is no spread.
     inner = np.where(inner > TINY * squares[here], inner, 0.0)
     plain = np.where(plain > TINY * plain_squares[here], plain, 0.0)
-    sd_without = _root(np.where(chosen, inner, plain), np.where(chosen, inner_df, plain_left), scale)
-    g_without = _ratio(hedges_correction(np.where(chosen, inner_df, kept - 2)) * without, sd_without)
+    df_without = np.where(chosen, inner_df, kept - 2)
+    sd_without = _root(np.where(chosen, inner, plain), df_without, scale)
+    g_without = _ratio(hedges_correction(df_without) * without, sd_without)
     return Standardised(
         difference=found,
         error=jackknife_error(cells, without, parts),
         sd=sd,
-        df=np.where(within, df, plain_df),
+        df=df,
         within=within,
         g=Effect(name="Hedges g", value=g, error=jackknife_error(cells, g_without, parts)),
         aligned=aligned,
@@ -161,17 +166,11 @@ def _within_lost(leaving: Removals, deviation: Floats, square: Floats) -> Floats
     return lost
 
 
-def _group_lost(cells: PairCells, leaving: Removals, moments: Moments) -> Floats:
-    """By how much the sum of squares within the groups shrinks with each removal (M)."""
-    lost = np.zeros(cells.unit_side.size)
-    deviation, square = cells.one_row(moments.group_deviation), cells.one_row(moments.group_deviation_square)
-    sizes = cells.layout.sizes
-    groups = cells.first, cells.second
-    for side in (0, 1):
-        gone = leaving.total(leaving.on(side, cells.size))
-        left = np.maximum(sizes[groups[side]][cells.unit_comparison] - gone, 1.0)
-        lost += leaving.total(leaving.on(side, square)) + leaving.total(leaving.on(side, deviation)) ** 2 / left
-    return lost
+def _about_mean(squares: Iterable[Floats], deviations: Iterable[Floats], rows: Iterable[Floats]) -> Floats:
+    """The sum of squares of both sides, each about its own mean, from those about another value and the sums of the
+    deviations from that."""
+    own = (s - d**2 / np.maximum(n, 1.0) for s, d, n in zip(squares, deviations, rows, strict=True))
+    return np.asarray(sum(own))
 
 
 def _difference_without(

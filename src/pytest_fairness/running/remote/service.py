@@ -65,14 +65,19 @@ class Service:
         """What arrived: a message, or None when the connection has ended. Returns at once."""
         self._inbox.put(item)
 
+    def halt(self) -> None:
+        """Ask the worker to send nothing more; one that has closed its store has nothing to send."""
+        if self._store is not None:
+            self._send(encode({"halt": "the session that this worker belongs to has ended; nothing more is sent"}))
+
     def stop(self, grace: float) -> None:
-        """Ask the worker to send nothing more, give it *grace* seconds to log what is under way, and close its store.
+        """Halt the worker, give it *grace* seconds to log what is under way, and close its store.
 
         It has no effect on a worker that has closed its store already.
         """
         until = time.monotonic() + grace
+        self.halt()
         if self._store is not None:
-            self._send(encode({"halt": "the session that this worker belongs to has ended; nothing more is sent"}))
             while self._under_way and time.monotonic() < until:
                 self._thread.join(0.05)
         self._inbox.put(None)

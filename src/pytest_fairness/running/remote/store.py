@@ -128,6 +128,9 @@ class RemoteStore(RunStore):
             if self.line.ask("replace_manifest", before=before, after=after):
                 return
 
+    def finish(self, **fields: Any) -> None:  # noqa: ARG002 - as every store has it
+        raise StoreError(f"run {self.directory.name} is ended by the controller alone")
+
     def close(self) -> None:
         if not self._closed:
             self._closed = True

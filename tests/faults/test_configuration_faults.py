@@ -1,0 +1,145 @@
+"""F52 and F58 of the catalogue in docs/reliability.md: secrets on the command line, and settings that approve."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from .conftest import SUITE, Project
+from .oracles import check
+
+# ---------------------------------------------------------------- F52: secrets on the command line
+
+#: What a project's own options are given, none of which may be read anywhere afterwards.
+SECRETS = ("sk-canary-777-0123456789", "plain-Secret-Value-77", "hunter2-of-the-database", "tok3n-in-a-query")
+OPTIONS = """
+import pytest
+
+def pytest_addoption(parser):
+    for name in ("--my-api-key", "--other-token", "--service-url", "--database"):
+        parser.addoption(name)
+
+@pytest.fixture
+def endpoint(pytestconfig):
+    def write(prompt):
+        if "{white}" in prompt:
+            raise RuntimeError(f"no access for {pytestconfig.getoption('--my-api-key')}")
+        return "A fine tenant."
+    return write
+""".replace("{white}", "landlord")
+FAILS = (
+    SUITE
+    + """
+def test_that_tells(trials):
+    assert trials is None, "the key is " + KEY
+"""
+)
+GIVEN = (
+    "--my-api-key", SECRETS[0],
+    f"--other-token={SECRETS[1]}",
+    "--service-url", f"https://app:{SECRETS[2]}@letters.example/v1?token={SECRETS[3]}",
+    f"--database=postgres://app:{SECRETS[2]}@db/letters",
+)  # fmt: skip
+
+
+def test_f52_secrets_on_the_command_line(project: Project, mode: list[str]) -> None:
+    """They reach no manifest, finding, report, log or terminal; also where the application says them in an error. The
+    command is recorded as it was typed, but for them: with workers, too."""
+    project.write(SUITE)
+    project.path.joinpath("conftest.py").write_text(OPTIONS, encoding="utf-8")
+    project.path.joinpath("pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+    runs = project.path / ".fairness" / "runs"
+    case = project.run(
+        *mode, *GIVEN, f"--fairness-run-dir={runs}", "-k", "tone", "test_suite.py", ledger=[], price=None,
+        secrets=SECRETS, prompts=(),
+    )  # fmt: skip
+    assert case.run is not None
+    assert [record for record in case.of("trial") if record["status"] == "error"]
+    check(case, oracles="34567")
+    manifest = json.loads((case.run / "manifest.json").read_text(encoding="utf-8"))
+    command = " ".join(manifest["command"])
+    assert " ".join(mode) in command
+    assert command.endswith(
+        "--my-api-key [redacted] --other-token=[redacted] --service-url [redacted] --database=[redacted] "
+        "--fairness-run-dir=.fairness/runs -k tone test_suite.py"
+    )
+    page = (case.run / "report.html").read_text(encoding="utf-8")
+    assert command in page
+
+
+def test_f52_nobody_learns_where_the_project_lies(project: Project, mode: list[str]) -> None:
+    """No file of the run that is shown around holds the way to the project's folder."""
+    project.write(SUITE.replace("names=20", "") + "    assert not trials.attrs, __file__\n")
+    case = project.run(*mode, f"--fairness-baseline-dir={project.path / 'approved'}")
+    assert case.code == 1
+    assert case.run is not None
+    for name in ("manifest.json", "findings.json", "report.html"):
+        assert str(project.path) not in (case.run / name).read_text(encoding="utf-8"), name
+    settings = json.loads((case.run / "manifest.json").read_text(encoding="utf-8"))["settings"]
+    assert (settings["run_dir"], settings["baseline_dir"]) == (".fairness/runs", "approved")
+
+
+# ---------------------------------------------------------------- F58: settings that approve
+
+BASELINE = SUITE.replace(
+    'assert_no_disparity(trials, outcome="word_count", by="race_ethnicity")',
+    'assert_baseline(trials, score="word_count")',
+).replace("assert_no_disparity", "assert_baseline")
+
+
+def baselines(project: Project) -> list[str]:
+    """The approved baselines of the project."""
+    return sorted(str(path.relative_to(project.path)) for path in project.path.glob("baselines/**/*.json"))
+
+
+@pytest.mark.parametrize(
+    ("ini", "key"),
+    [
+        ("fairness_approve = true", "fairness_approve is set in pytest.ini"),
+        ("fairness_approve_regression = true", "fairness_approve_regression is set in pytest.ini"),
+        ("fairness_approve_in_ci = true", "fairness_approve_in_ci is set in pytest.ini"),
+        ("fairness_justification = trust me", "fairness_justification is set in pytest.ini"),
+        ("addopts = --fairness-approve --fairness-justification=trust", "--fairness-approve comes from addopts"),
+        ("addopts = --fairness-approve-regression", "--fairness-approve-regression comes from addopts"),
+    ],
+)
+def test_f58_the_ini_file_approves_nothing(project: Project, mode: list[str], ini: str, key: str) -> None:
+    """Refused before a test runs, with where it belongs; nothing is asked, nothing is approved."""
+    project.write(BASELINE)
+    path = project.path / "pytest.ini"
+    path.write_text(path.read_text(encoding="utf-8") + ini + "\n", encoding="utf-8")
+    case = project.run(*mode)
+    assert case.code == pytest.ExitCode.USAGE_ERROR
+    output = " ".join(case.output.split())
+    assert key in output
+    assert "read from the command line alone" in output
+    assert case.ledger == []
+    assert baselines(project) == []
+
+
+@pytest.mark.parametrize("flag", ["--fairness-approve", "--fairness-approve-in-ci"])
+def test_f58_the_environment_approves_nothing(
+    project: Project, mode: list[str], monkeypatch: pytest.MonkeyPatch, flag: str
+) -> None:
+    """Nor does an ini value that is given with ``-o``."""
+    project.write(BASELINE)
+    monkeypatch.setenv("PYTEST_ADDOPTS", flag)
+    case = project.run(*mode)
+    assert case.code == pytest.ExitCode.USAGE_ERROR
+    assert f"{flag} comes from addopts, PYTEST_ADDOPTS" in " ".join(case.output.split())
+    monkeypatch.delenv("PYTEST_ADDOPTS")
+    case = project.run(*mode, "-o", "fairness_approve=true")
+    assert case.code == pytest.ExitCode.USAGE_ERROR
+    assert "type --fairness-approve in the session that approves" in " ".join(case.output.split())
+    assert case.ledger == []
+    assert baselines(project) == []
+
+
+def test_f58_who_types_it_approves(project: Project, mode: list[str]) -> None:
+    """The same options on the command line, in either spelling."""
+    project.write(BASELINE)
+    case = project.run(*mode, "--fairness-approve", "--fairness-justification=read 20 letters")
+    assert case.code == 0, case.output
+    assert len(baselines(project)) == 1
+    assert project.run(*mode, price=None).code == 0

@@ -1,0 +1,426 @@
+"""F51, F54, F59 and F60 of the catalogue in docs/reliability.md: endpoints whose every answer is useless, whose bodies
+are made to be slow, whose package is slow to import, and that are not there at all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import threading
+import time
+import zlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_fairness.endpoints import Endpoint, EndpointConfig
+from pytest_fairness.endpoints.http_endpoint import HttpEndpoint
+from pytest_fairness.endpoints.json_paths import JSONPath
+from pytest_fairness.endpoints.protocol import AttemptError, Evidence
+from pytest_fairness.errors import StoreError
+from pytest_fairness.running.store import RunStore
+from tests.running.doubles import Scripted
+from tests.support.servers import Fault, ModelServer
+
+from .conftest import ROUTES, SUITE, TRIALS, Ask, Project, endpoint_of, need
+from .oracles import Called, check
+
+# ---------------------------------------------------------------- F51: not one usable answer
+
+
+def message(**fields: Any) -> dict[str, Any]:
+    """A chat completion whose message has *fields*."""
+    reason = "tool_calls" if "tool_calls" in fields else "stop"
+    choice = {"index": 0, "message": {"role": "assistant", **fields}, "finish_reason": reason}
+    usage = {"prompt_tokens": 20, "completion_tokens": 5}
+    return {"model": "gpt-4o-mini", "choices": [choice], "usage": usage}
+
+
+def bomb() -> bytes:
+    """Forty megabytes in a small packet."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    return packer.compress(b"x" * 40_000_000) + packer.flush()
+
+
+CALLS = [{"id": "1", "type": "function", "function": {"name": "look", "arguments": "{}"}}]
+LOGIN = Fault(body="<html><body>Please log in</body></html>", headers={"Content-Type": "text/html"})
+#: Each with the reason that is quoted.
+USELESS = {
+    "login page": (LOGIN, "malformed (the body is not JSON: <html><body>Please log in</body></html>)"),
+    "half JSON": (Fault(body='{"choices": [{"mess'), 'malformed (the body is not JSON: {"choices": [{"mess)'),
+    "cut body": (Fault(cut=50), "HTTP 200, and the response broke off"),
+    "SSE": (Fault(body='data: {"choices": []}\n\ndata: [DONE]\n\n'), "malformed (the body is not JSON: data: {"),
+    "empty body": (Fault(body=b""), "malformed (the body of the response is empty)"),
+    "no choices": (Fault(body={"model": "gpt-4o-mini", "choices": []}), "empty (choices is empty)"),
+    "tool calls": (
+        Fault(body=message(content=None, tool_calls=CALLS)),
+        "empty (the reply holds no text (finish reason tool_calls))",
+    ),
+}
+
+
+@pytest.mark.parametrize("how", USELESS)
+def test_f51_a_session_without_one_usable_answer_is_red(project: Project, how: str) -> None:
+    """Whatever its assertions would say: red, with the first reason; logged and charged as any answer."""
+    project.write()
+    project.server.always, reason = USELESS[how]
+    case = project.run()
+    assert case.code == 1
+    output = " ".join(case.output.split())
+    assert f"none of {TRIALS} trials has a usable answer" in output
+    assert reason in output
+    assert len(case.ledger) == len(case.of("trial")) == TRIALS
+    check(case)
+
+
+def test_f51_nothing_but_bombs_of_gzip(project: Project) -> None:
+    """The same for bodies that unpack to more than is read."""
+    project.write(SUITE.replace("repetitions=1", "repetitions=1, names=3"))
+    project.server.always = Fault(body=bomb(), headers={"Content-Encoding": "gzip"})
+    case = project.run()
+    assert case.code == 1
+    assert "the body is longer than 8,000,000 bytes" in " ".join(case.output.split())
+    check(case, oracles="234567")  # O1: what came was packed; the log has it unpacked
+
+
+def test_f51_the_same_in_every_mode(project: Project, mode: list[str]) -> None:
+    """With workers, too."""
+    project.write(SUITE.replace("repetitions=1", "repetitions=1, names=3"))
+    project.server.always = LOGIN
+    case = project.run(*mode)
+    assert case.code == 1
+    assert "none of 12 trials has a usable answer (12 malformed)" in " ".join(case.output.split())
+    check(case)
+
+
+SILENT = (
+    SUITE
+    + """
+@pytest.fixture
+def endpoint():
+    def write(prompt):
+        with open("asked.log", "a") as asked:
+            asked.write(prompt + "\\n")
+        return ""
+    return write
+"""
+)
+
+
+def test_f51_an_application_that_says_nothing(project: Project, mode: list[str]) -> None:
+    """Nobody's wire, and red all the same."""
+    project.write(SILENT)
+    asked = project.path / "asked.log"
+    case = project.run(*mode, ledger=[], price=None)
+    assert case.code == 1
+    assert f"none of {TRIALS} trials has a usable answer ({TRIALS} empty)" in " ".join(case.output.split())
+    ledger = [Called(prompt=line) for line in asked.read_text(encoding="utf-8").splitlines()]
+    assert len(ledger) == TRIALS
+    assert all(attempt["wire"] is None for attempt in case.of("attempt"))
+
+
+REFUSALS = SUITE.replace('outcome="word_count"', 'outcome="refusal"')
+
+
+def test_f51_refusals_are_answers(project: Project) -> None:
+    """A model that declines everything has answered: the finding says so, not an error."""
+    project.write(REFUSALS)
+    project.server.always = Fault(body=message(content=None, refusal="I cannot help with that."))
+    case = project.run()
+    assert case.code == 0, case.output
+    assert "has a usable answer" not in case.output
+    check(case)
+
+
+def test_f51_one_usable_answer_leaves_the_verdict_to_the_test(project: Project, tmp_path: Path) -> None:
+    """Then the table tells what became of the others: ``status``, and in ``error`` why."""
+    table = tmp_path / "table.json"
+    judge = f'trials[["status", "error"]].to_json({str(table)!r}, orient="values")'
+    assertion = SUITE.strip().rpartition("\n")[2]
+    project.write(SUITE.replace(assertion, f"    {judge}"))
+    project.server.always = LOGIN
+    project.server.then(None)
+    case = project.run("--fairness-concurrency", "1")
+    assert case.code == 0, case.output
+    rows = json.loads(table.read_text(encoding="utf-8"))
+    assert sorted(status for status, _ in rows) == ["answered"] + ["malformed"] * (TRIALS - 1)
+    for status, error in rows:
+        assert (error is None) == (status == "answered")
+    assert {error for _, error in rows if error} == {"the body is not JSON: <html><body>Please log in</body></html>"}
+    check(case)
+
+
+# ---------------------------------------------------------------- F54: bodies and numbers that are made to be slow
+
+#: More values under a wildcard than any letter has parts.
+MANY_PARTS = Fault(body={"letter": {"parts": [{"text": "x"}] * 150_000}})
+
+
+def application(server: ModelServer, reply: Any = "$.letter.parts[*].text") -> Endpoint:
+    """An application behind *server*, whose reply stands at *reply*."""
+    options = {"request": {"messages": "{messages}"}, "reply": reply}
+    return HttpEndpoint(
+        EndpointConfig(name="letters", type="http", base_url=f"{server.url}/letters/write", options=options)
+    )
+
+
+@pytest.mark.parametrize("path", ["$.letter.parts[*].text", "$..text", "$.letter.parts[?@..text].text"])
+def test_f54_a_wildcard_over_a_huge_body_harms_no_neighbour(ask: Ask, server: ModelServer, path: str) -> None:
+    """The body counts as malformed, is paid for and logged; what is asked meanwhile keeps its deadline."""
+    server.meet = lambda body: MANY_PARTS if " 0 of" in body or " 4 of" in body or " 8 of" in body else None
+    asked = ask(
+        "direct", endpoint=application(server, path), count=16, concurrency=8, attempt_timeout=4, case={"price": None}
+    )
+    assert asked.statuses == ["malformed" if number in (0, 4, 8) else "answered" for number in range(16)]
+    assert asked.trials[0].error == "its JSON paths lead to more than 50,000 values of the body"
+    check(asked.case)
+
+
+def test_f54_what_is_read_when_the_deadline_comes_is_logged(
+    ask: Ask, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The body has come, and was paid for: its bytes are kept, though nobody waits for what is read off it."""
+    looked = JSONPath.all
+
+    def slowly(path: JSONPath, data: Any) -> list[Any]:
+        time.sleep(2)
+        return looked(path, data)
+
+    monkeypatch.setattr(JSONPath, "all", slowly)
+    asked = ask("direct", endpoint=application(server), attempt_timeout=0.5, case={"price": None})
+    assert asked.statuses == ["malformed"]
+    (attempt,) = asked.case.of("attempt")
+    assert attempt["flags"] == ["deadline", "unpriced"]
+    assert attempt["wire"]["response_body"].encode() == server.requests[0].answer
+    check(asked.case)
+
+
+LONG = "9" * 4000
+
+
+def test_f54_a_number_of_4000_digits_at_the_place_of_the_text(ask: Ask, server: ModelServer) -> None:
+    """Is that text; at the place of a cost or a count it is none."""
+    places = {"text": "$.text", "input_tokens": "$.in", "output_tokens": "$.in", "cost": "$.in", "model": "$.in"}
+    server.always = Fault(body=f'{{"text": {LONG}, "in": -{LONG}}}')
+    asked = ask("direct", endpoint=application(server, places), case={"price": None})
+    assert asked.statuses == ["answered"]
+    assert asked.trials[0].reply == LONG
+    assert asked.trials[0].cost is None
+    check(asked.case)
+
+
+@pytest.mark.parametrize("digits", [4000, 5000])
+@pytest.mark.parametrize("route", ROUTES)
+def test_f54_counts_of_4000_digits_end_the_run(ask: Ask, route: str, digits: int) -> None:
+    """As any count that no model reaches; beyond what Python reads as a number the body is malformed. Logged, paid."""
+    need(route)
+    counts = f'"usage": {{"prompt_tokens": {"9" * digits}, "completion_tokens": 1, "total_tokens": 1, "input_tokens": '
+    counts += f'{"9" * digits}, "output_tokens": 1}}, "prompt_eval_count": {"9" * digits}, "eval_count": 1'
+    known = {**message(content="Yes."), "content": [{"type": "text", "text": "Yes."}], "message": {"content": "Yes."}}
+    body = json.dumps({key: value for key, value in known.items() if key != "usage"})[:-1] + f", {counts}}}"
+    asked = ask(route, Fault(body=body), None)
+    (attempt,) = asked.case.of("attempt")
+    assert (attempt["status"], asked.error is None) == (("answered", False) if digits == 4000 else ("malformed", True))
+    assert "usage_invalid" in attempt["flags"]
+    assert attempt["cost"] > 0
+    check(asked.case)
+
+
+SCORED = SUITE.replace(
+    'assert_no_disparity(trials, outcome="word_count", by="race_ethnicity")',
+    """for outcome in BUILT_IN:
+        values = outcome_of(trials, outcome).values
+        assert len(values) == len(trials) and not values.isin([float("inf"), float("-inf")]).any(), outcome""",
+).replace("import pytest\n", "import pytest\nfrom pytest_fairness.scorers import BUILT_IN, outcome_of\n", 1)
+
+
+@pytest.mark.parametrize("digits", [4000, 5000])
+def test_f54_scorers_read_numbers_of_any_length(project: Project, digits: int) -> None:
+    """As no outcome, or as one that is a number; none of them ends the test."""
+    number = "9" * digits
+    project.write(SCORED)
+    project.server.always = Fault(
+        body=message(content=f"{number}. I rate it {number}/10, at ${number} a year, {number} to {number} %: yes.")
+    )
+    case = project.run()
+    assert case.code == 0, case.output
+    check(case)
+
+
+# ---------------------------------------------------------------- F59: a package that is slow to import
+
+SLOW = """
+import importlib.abc, sys, time
+
+class Slow(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name == "litellm":
+            sys.meta_path.remove(self)
+            time.sleep(7)
+
+sys.meta_path.insert(0, Slow())
+"""
+
+
+def test_f59_a_first_import_that_takes_longer_than_an_attempt(project: Project, mode: list[str]) -> None:
+    """No trial is lost to it, and each request is logged as sent once, as it arrived."""
+    project.write(SUITE.replace("repetitions=1", "repetitions=1, names=3"), route="litellm")
+    project.path.joinpath("conftest.py").write_text(SLOW, encoding="utf-8")
+    case = project.run(*mode, "--fairness-attempt-timeout=6", apart=True, deadline=120)
+    assert [record["status"] for record in case.of("trial")] == ["answered"] * 12, case.output
+    assert len(case.of("sent")) == len(case.of("attempt")) == len(case.ledger) == 12
+    check(case)
+
+
+class Unready(Scripted):
+    """Needs *seconds* before it can be asked, or fails to get ready with *error*."""
+
+    def __init__(self, seconds: float = 0.0, error: AttemptError | None = None) -> None:
+        super().__init__()
+        self.prepared = 0
+        self._seconds, self._error = seconds, error
+
+    async def prepare(self) -> None:
+        self.prepared += 1
+        await asyncio.sleep(self._seconds)
+        if self._error is not None:
+            raise self._error
+
+
+def test_f59_the_clock_of_an_attempt_starts_when_the_endpoint_is_ready(ask: Ask) -> None:
+    """Once for all that wait for it."""
+    endpoint = Unready(1.0)
+    asked = ask("direct", endpoint=endpoint, count=8, attempt_timeout=0.5)
+    assert asked.statuses == ["answered"] * 8
+    assert endpoint.prepared == 1
+
+
+def test_f59_the_end_of_the_run_does_not_wait_for_it(ask: Ask) -> None:
+    """What is not asked by then is not run, and nothing is logged of it."""
+    asked = ask("direct", endpoint=Unready(30.0), count=4, deadline=0.5)
+    assert asked.statuses == ["not_run"] * 4
+    assert asked.case.of("sent") == asked.case.of("attempt") == []
+    assert asked.case.seconds < 10
+
+
+def test_f59_an_endpoint_that_cannot_be_made_ready_is_not_asked(ask: Ask) -> None:
+    """Its error ends the asking; no attempt was made."""
+    endpoint = Unready(error=AttemptError("its package is broken", evidence=Evidence.AUTH))
+    asked = ask("direct", endpoint=endpoint, count=4)
+    assert "its package is broken" in str(asked.error)
+    assert asked.case.of("sent") == asked.case.of("attempt") == []
+    assert endpoint.asked == []
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_f59_only_what_leaves_is_logged_as_sent(ask: Ask, route: str) -> None:
+    """Nobody listens: the attempts are logged, and none of them as sent."""
+    need(route)
+    asked = ask(route, endpoint=endpoint_of(route, nobody()), max_attempts=2)
+    assert asked.statuses == ["error"]
+    assert [attempt["evidence"] for attempt in asked.case.of("attempt")] == ["not_sent"] * 2
+    assert asked.case.of("sent") == []
+    check(asked.case)
+
+
+def test_f59_what_cannot_be_logged_as_sent_does_not_leave(
+    ask: Ask, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is a connection, and the disk is full: not a byte of the request reaches the other side."""
+    append = RunStore.append
+
+    def full(store: RunStore, record: dict[str, Any]) -> None:
+        if record["type"] == "sent":
+            raise StoreError("no space left on the device")
+        append(store, record)
+
+    monkeypatch.setattr(RunStore, "append", full)
+    asked = ask("direct")
+    assert "no space left" in str(asked.error)
+    assert server.requests == []
+
+
+# ---------------------------------------------------------------- F60: nobody there
+
+
+def nobody() -> ModelServer:
+    """A server that is not started, at a port that was free a moment ago."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return ModelServer(port=taken.getsockname()[1])
+
+
+def test_f60_a_session_with_a_dead_server_ends_soon(project: Project, mode: list[str]) -> None:
+    """After a few dozen attempts, not after three for each trial, with the address and what to look at."""
+    project.server = nobody()
+    project.write(SUITE.replace("repetitions=1", "repetitions=5"))
+    case = project.run(*mode)
+    assert case.code == 1
+    output = " ".join(case.output.split())
+    assert f"{project.server.url} refuses connections: is the server running?" in output
+    assert "in a row got no connection, so nothing more is sent to this endpoint" in output
+    assert 12 <= len(case.of("attempt")) <= 3 * 8
+    assert case.of("sent") == []
+    check(case)
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_f60_over_each_route(ask: Ask, route: str) -> None:
+    """The same, whoever builds the request; what was not asked by then is not logged as anything."""
+    need(route)
+    server = nobody()
+    asked = ask(route, endpoint=endpoint_of(route, server), count=100, concurrency=16)
+    assert f"{server.url} refuses connections: is the server running?" in str(asked.error)
+    assert len(asked.case.of("attempt")) <= 3 * 16
+    assert len(asked.case.of("trial")) < 16
+    check(asked.case)
+
+
+def test_f60_a_host_that_is_not_known(ask: Ask) -> None:
+    server = nobody()
+    server._host = "no-such-host.invalid"
+    asked = ask("direct", endpoint=endpoint_of("direct", server), count=30, concurrency=16)
+    assert f"the host of http://no-such-host.invalid:{server.port} is not known" in str(asked.error)
+
+
+def test_f60_a_server_that_is_there_again_soon(ask: Ask) -> None:
+    """A restart of a second costs nothing, however many are asking meanwhile."""
+    server = nobody()
+    starting = threading.Timer(0.8, server.__enter__)
+    starting.start()
+    try:
+        asked = ask("direct", endpoint=endpoint_of("direct", server), count=40, concurrency=16)
+    finally:
+        starting.join()
+        server.__exit__()
+    assert asked.statuses == ["answered"] * 40
+    assert any(attempt["evidence"] == "not_sent" for attempt in asked.case.of("attempt"))
+
+
+def test_f60_a_base_url_without_v1(project: Project, mode: list[str]) -> None:
+    """A 404 for every request: the address is named, and what is missing."""
+    project.write(base_url=f"{project.server.url}/api")
+    case = project.run(*mode)
+    assert case.code == 1
+    output = " ".join(case.output.split())
+    assert f"HTTP 404 at {project.server.url}/api/chat/completions" in output
+    assert "base_url usually ends in /v1" in output
+    assert "mend its address" in output
+    assert len(case.ledger) <= 2 * 8
+    check(case)
+
+
+@pytest.mark.parametrize(
+    ("route", "more", "said"),
+    [
+        ("direct", {}, "is the model's name right?"),
+        ("ollama", {}, "is the model there? ollama pull gpt-4o-mini"),
+        ("litellm", {}, "is base_url right, and the name of the model or deployment?"),
+        ("anthropic", {}, "is base_url right, and the name of the model or deployment?"),
+    ],
+)
+def test_f60_a_404_says_what_to_look_at(ask: Ask, route: str, more: dict[str, Any], said: str) -> None:
+    """By the kind of endpoint; the address stands before it."""
+    asked = ask(route, Fault(status=404), more=more)
+    assert f" at {asked.case.of('attempt')[0]['wire']['url']}: scripted 404; {said}" in str(asked.error)

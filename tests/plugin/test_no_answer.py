@@ -1,0 +1,65 @@
+"""F50: an application that breaks for one group fails, named with its status and first reason; in every mode."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from .conftest import Run
+
+SUITE = """
+import pytest
+from pytest_fairness import assert_equivalent, assert_four_fifths, assert_no_disparity
+from pytest_fairness.design.name_banks import NameBanks
+
+BLACK = {{name.full for name in NameBanks.load().names("race_ethnicity", "black", 40)}}
+
+@pytest.fixture
+def endpoint():
+    def application(prompt):
+        if any(name in prompt for name in BLACK):
+            {breaks}
+        return f"{{6 + len(prompt) % 3}}/10, a fine tenant. Approved: {{'yes' if len(prompt) % 4 else 'no'}}."
+    return application
+
+grid = pytest.mark.fairness_grid(template=["Rate {{name}} from 1 to 10.", "From 1 to 10, how good is {{name}}?"],
+                                 groups={{"race_ethnicity": ["white", "black"]}}, repetitions=2)
+
+@grid
+def test_rated(trials):
+    assert_no_disparity(trials, outcome="rating", by="race_ethnicity")
+
+@grid
+def test_selected(trials):
+    assert_four_fifths(trials, outcome=lambda reply: "yes" in reply, by="race_ethnicity")
+
+@grid
+def test_alike(trials):
+    assert_equivalent(trials, outcome="rating", by="race_ethnicity", margin=1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("breaks", "reason"),
+    [
+        ('raise ValueError("no such name")', "ended in an error, first: "),
+        ('return ""', "answered with nothing"),
+        ("return None", "None"),
+        ("return 42", "int"),
+    ],
+    ids=["raises", "empty", "none", "number"],
+)
+def test_an_application_that_breaks_for_one_group_fails(
+    pytester: pytest.Pytester, run: Run, findings: Callable[[], list[dict[str, Any]]], breaks: str, reason: str
+) -> None:
+    pytester.makepyfile(SUITE.format(breaks=breaks))
+    result = run()
+    result.assert_outcomes(failed=3)
+    for finding in findings():
+        assert finding["verdict"] == "FAIL", finding["sentence"]
+        assert "black" in finding["sentence"]
+        assert reason in finding["sentence"]
+        (pair,) = [pair for pair in finding["pairs"] if pair["metric"] == "no answer"]
+        assert (pair["verdict"], pair["worse_off"]) == ("FAIL", "black")
