@@ -147,7 +147,9 @@ def _draw(outcome: _Outcome, design: _Design, effect: float, draws: int) -> Draw
     if outcome.kind is OutcomeKind.ORDINAL:
         return draw_ratings(sample, effect, outcome.levels, draws)
     if outcome.kind is OutcomeKind.CATEGORICAL:
-        return draw_labels(sample, effect, outcome.levels, draws // 2, intervals=effect == 0)
+        return draw_labels(
+            sample, effect, outcome.levels, draws // 2 if draws == DRAWS else draws // 4, intervals=effect == 0
+        )
     return draw_scores(sample, effect, draws)
 
 
@@ -248,6 +250,11 @@ def plan_sample(
     if names is None:
         fewest = _smallest(lambda k, draws: enough(design(k, templates), draws), 2)
         if fewest is None:
+            if effect <= TRIVIAL:
+                raise UsageError(
+                    f"effect={effect!r}: an estimate under {TRIVIAL:g} raises no alarm, so no sample finds it often; "
+                    "look for a larger effect"
+                )
             raise UsageError(f"effect={effect!r}: it takes over {AT_MOST} names a group; look for a larger effect")
         names = max(fewest, math.ceil(MINIMUM_N[outcome.kind] / (templates * repetitions)), RECOMMENDED_CLUSTERS)
         if names > fewest:

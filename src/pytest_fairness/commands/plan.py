@@ -19,7 +19,8 @@ def add(subparsers: Any) -> None:
         help="the sample that an effect takes; the price of a suite before it runs",
         description=(
             "Plan a sample (names, templates, repetitions, calls) for an effect that must not be missed; or, with "
-            "--suite, collect a suite and tell what it would ask, what that costs and what its designs can find out. "
+            "--suite, collect a suite and tell what it would ask, what that costs with second samples, what its "
+            "designs can find out, what it takes where they cannot, and how likely a fair system turns the suite red. "
             "Nothing is asked of any endpoint. Exit code 1: a test of the suite has a design that can never conclude."
         ),
     )
@@ -43,7 +44,9 @@ def add(subparsers: Any) -> None:
     parser.add_argument("--endpoint", metavar="NAME", help="price the suite for this endpoint of endpoints.yaml")
     parser.add_argument("--concurrency", type=int, metavar="N", help="requests in flight (the suite's own setting)")
     parser.add_argument("--latency", type=float, default=2.0, metavar="S", help="seconds a request takes (2)")
-    parser.add_argument("--reply-tokens", type=int, default=200, metavar="N", help="tokens of a usual reply (200)")
+    parser.add_argument(
+        "--reply-tokens", type=int, metavar="N", help="tokens of a usual reply (what the scorer of each test asks for)"
+    )
     parser.add_argument("--json", action="store_true", help="tell it as JSON")
     parser.add_argument(
         "--suite",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pytest_fairness.false_alarms import words
 from pytest_fairness.reports.columns import wrapped
 from pytest_fairness.reports.escaping import line
 from pytest_fairness.wording import percent
@@ -38,11 +39,13 @@ def suite_table(suite: PricedSuite, assumed: Assumptions) -> str:
         if test.choices:
             lines.append("    choices between candidates: the number of repetitions decides what they find")
     lines += ["whole suite", row(total), ""]
+    lines += wrapped(_false_alarm(suite), WIDTH)
+    lengths = sorted({test.reply_tokens for test in suite.tests})
     lines += wrapped(
-        f"Assumed: replies of {assumed.reply_tokens} tokens, {assumed.latency:g} s a request, {suite.concurrency} in "
-        f"flight; {assumed.kind} outcome, ICC {assumed.icc:g}, each class a family by itself. "
-        "Tokens are estimated from the length of the texts. At most: replies as long as they may get, every strategy "
-        "tried.",
+        f"Assumed: replies of {' or '.join(map(str, lengths))} tokens, as the scorers ask for; {assumed.latency:g} s a "
+        f"request, {suite.concurrency} in flight; {assumed.kind} outcome, ICC {assumed.icc:g}, each class a family by "
+        "itself. Tokens are estimated from the length of the texts. At most: a second sample for every test, replies "
+        "as long as they may get, every strategy tried.",
         WIDTH,
     )
     if suite.unpriced:
@@ -50,6 +53,15 @@ def suite_table(suite: PricedSuite, assumed: Assumptions) -> str:
     for problem in suite.problems:
         lines += wrapped(f"PROBLEM {line(problem)}", WIDTH)
     return "\n".join([*lines, ""])
+
+
+def _false_alarm(suite: PricedSuite) -> str:
+    told = f"Chance of a false red at most {words(suite.false_alarm)}, if each test asserts once"
+    again = sum(test.again for test in suite.tests)
+    if again:
+        told += f"; an alarm is first asked about again, with up to {again:,} trials more, which the cost includes"
+    cap = "" if suite.max_cost is None else f" The cap of {_dollars(suite.max_cost)} holds for both together."
+    return f"{told}.{cap}"
 
 
 def _cells(test: PricedTest) -> tuple[str, ...]:

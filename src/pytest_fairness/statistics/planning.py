@@ -63,7 +63,7 @@ class Sample:
 
     @property
     def middled(self) -> float:
-        """By how much leaving a row out of a small block overstates the error of a mean aligned to the block's middle."""
+        """By how much leaving a row out of a small block overstates the error of a mean about the block's middle."""
         rows = self.in_a_block / 2
         if not self.labels:
             return 1.0
@@ -279,15 +279,17 @@ def draw_labels(
     """Pairs of labels: equally likely in both groups together, half of them rarer in the one and half in the other.
 
     The shares of a cluster are normal about those of its group. For *intervals* the clusters are drawn again, as the
-    run does; without, they are endless.
+    run does; without, they are endless. The lower ends, which are never below 0, are left out.
     """
+    rng = np.random.default_rng(SEED)
+    if sample.labels:
+        return _draw_rows(rng, sample.size, label_shares(effect, labels), draws, intervals)
     sample = sample.counted()
     k, m = sample.clusters, sample.rows
-    rng = np.random.default_rng(SEED)
     parts = [_clusters(rng, sample, label_shares(effect, labels)) for _ in range(draws // PART)]
-    low, high = np.full((2, len(parts) * PART), np.inf)
+    high = np.full(len(parts) * PART, np.inf)
     if intervals:
-        low, high = np.concatenate([_percentiles(rng, part) for part in parts], axis=1)
+        high = np.concatenate([_again(rng, part) for part in parts])
     shares = np.concatenate(parts)
     tables = np.maximum(shares.sum(axis=2) * m, 0.0)
     chi2, used = chi_square(tables)
@@ -301,9 +303,22 @@ def draw_labels(
     p_cluster: Floats = np.asarray(fdtrc(df, df * float(sample.df), chi2 / (inflation * df)), dtype=np.float64)
     value = d_of_v(balanced_v(tables))
     return Drawn(
-        p_value=p_row if sample.labels else combine(p_row, p_cluster),
-        effects=(Estimate(name="", value=value, low=np.minimum(low, value), high=np.maximum(high, value)),),
+        p_value=combine(p_row, p_cluster),
+        effects=(Estimate(name="", value=value, low=np.zeros(value.size), high=np.maximum(high, value)),),
     )
+
+
+def _draw_rows(rng: np.random.Generator, n: int, shares: Floats, draws: int, intervals: bool) -> Drawn:
+    """Pairs of groups with one name, whose *n* rows are drawn, and drawn again, one by one."""
+    tables = rng.multinomial(n, shares, size=(draws, 2)).astype(np.float64)
+    chi2, used = chi_square(tables)
+    value = d_of_v(balanced_v(tables))
+    high = np.full(draws, np.inf)
+    if intervals:
+        again = rng.multinomial(n, tables / n, size=(RESAMPLES, draws, 2)) / n
+        high = np.maximum(_upper_end(np.moveaxis(again, 0, 2)), value)
+    p_value = np.asarray(chdtrc(np.maximum(used - 1, 1.0), chi2), dtype=np.float64)
+    return Drawn(p_value=p_value, effects=(Estimate(name="", value=value, low=np.zeros(draws), high=high),))
 
 
 def label_shares(effect: float, labels: int) -> Floats:
@@ -324,13 +339,20 @@ def _clusters(rng: np.random.Generator, sample: Sample, shares: Floats) -> Float
     return np.asarray(middle + math.sqrt(sample.spread(sample.icc)) * scatter)
 
 
-def _percentiles(rng: np.random.Generator, drawn: Floats) -> Floats:
-    """The 5 % and 95 % percentiles of the effect when the clusters are drawn again (2 × draws)."""
-    k, labels = drawn.shape[2:]
+def _again(rng: np.random.Generator, drawn: Floats) -> Floats:
+    """The 95 % percentile of the effect when the clusters are drawn again."""
+    k = drawn.shape[2]
     weights = rng.multinomial(k, np.full(k, 1 / k), size=(2, RESAMPLES)) / k
-    again = np.stack([weights[side] @ drawn[:, side] for side in (0, 1)], axis=2)
-    effect = d_of_v(balanced_v(np.maximum(again, 0.0).reshape(-1, 2, labels))).reshape(-1, RESAMPLES)
-    return np.asarray(np.quantile(effect, [0.05, 0.95], axis=1, method="inverted_cdf"))
+    return _upper_end(np.maximum(np.stack([weights[side] @ drawn[:, side] for side in (0, 1)], axis=1), 0.0))
+
+
+def _upper_end(again: Floats) -> Floats:
+    """The 95 % percentile of the effect over resamples (draws × 2 × resamples × labels)."""
+    one, other = again[:, 0], again[:, 1]
+    # The square of the balanced V of two groups, and d grows with it.
+    square = np.sum((one - other) ** 2 / np.maximum(2 * (one + other), 1e-12), axis=2)
+    at = math.ceil(0.95 * RESAMPLES) - 1
+    return d_of_v(np.sqrt(np.minimum(np.partition(square, at, axis=1)[:, at], 1.0)))
 
 
 # ---------------------------------------------------------------- looking for a size
