@@ -12,7 +12,8 @@ from functools import cache
 
 import numpy as np
 import pandas as pd
-from scipy.special import expit, logit
+from scipy.optimize import brentq
+from scipy.special import expit, logit, ndtr, ndtri
 
 from pytest_fairness import (
     Finding,
@@ -21,8 +22,10 @@ from pytest_fairness import (
     analyze_four_fifths,
     analyze_preference,
     compare_baseline,
+    plan_sample,
 )
 from pytest_fairness.model import PairResult
+from pytest_fairness.statistics.planning import label_shares
 from pytest_fairness.statistics.score_summary import summarise_scores
 
 ALARM = (Verdict.FLAG, Verdict.FAIL)
@@ -693,6 +696,109 @@ def confirmation(count: int) -> list[Row]:
     ]
 
 
+# ---------------------------------------------------------------- G26: what a plan promises
+
+PLANS: tuple[tuple[str, float, dict[str, float]], ...] = (
+    ("numeric", 0.0, {}),
+    ("numeric", 0.1, {"groups": 4}),
+    ("numeric", 0.3, {}),
+    ("numeric", 0.1, {"templates": 1}),
+    ("numeric", 0.0, {"names": 1, "repetitions": 20}),
+    ("ordinal", 0.0, {}),
+    ("ordinal", 0.3, {}),
+    ("ordinal", 0.1, {"templates": 1}),
+    ("ordinal", 0.0, {"names": 1, "repetitions": 20}),
+    ("binary", 0.0, {}),
+    ("binary", 0.1, {"groups": 4}),
+    ("binary", 0.3, {}),
+    ("binary", 0.1, {"templates": 1}),
+    ("binary", 0.0, {"names": 1, "repetitions": 20}),
+    ("binary", 0.0, {"rate": 0.1}),
+    ("binary", 0.3, {"rate": 0.1}),
+    ("binary", 0.1, {"rate": 0.9}),
+    ("binary", 0.0, {"rate": 0.9, "names": 1, "repetitions": 20}),
+    ("refusal", 0.1, {"rate": 0.05}),
+    ("categorical", 0.0, {}),
+    ("categorical", 0.1, {"groups": 4}),
+    ("categorical", 0.3, {}),
+    ("categorical", 0.1, {"templates": 1}),
+    ("categorical", 0.0, {"names": 1, "repetitions": 20}),
+)
+"""Kind, ICC, and what else ``plan_sample`` is told: the design that it gives is simulated."""
+WITHIN = 0.03
+
+
+def plans(count: int) -> list[Row]:
+    """Pairs d = .5 apart are found, and equal ones pass, as often as promised."""
+    rows = []
+    for at, (kind, icc, options) in enumerate(PLANS):
+        plan = plan_sample(kind, icc=icc, **options)
+        design = Design(groups=plan.groups, names=plan.names, templates=plan.templates, repetitions=plan.repetitions)
+        told = ", ".join(f"{name} {value:g}" for name, value in {"ICC": icc, **options}.items())
+        what = f"{plan.outcome.partition(',')[0]}, {told}: {plan.names} × {plan.templates} × {plan.repetitions}"
+
+        def make(rng: np.random.Generator, d: float, kind=kind, icc=icc, design=design, options=options) -> np.ndarray:
+            return _outcomes(rng, design, kind, d, icc, options.get("rate", 0.5))
+
+        judged = "binary" if kind == "refusal" else kind
+        half = findings(design, lambda rng, m=make: m(rng, 0.5), count, 26, at, 0, kind=judged)
+        equal = findings(design, lambda rng, m=make: m(rng, 0.0), count, 26, at, 1, kind=judged)
+        found = [pair.verdict in ALARM for finding in half for pair in own_pairs(finding)]
+        passed = [pair.verdict is Verdict.PASS for finding in equal for pair in finding.pairs if pair.metric == "y"]
+        rows.append(promised(f"{what}: found", plan.power, found))
+        rows.append(promised(f"{what}: PASS", plan.pass_probability, passed))
+    return rows
+
+
+def promised(what: str, share_: float, values: list[bool]) -> Row:
+    """Met within .03, and twice the standard error of so few runs."""
+    found = share(values)
+    room = WITHIN + 2 * np.sqrt(share_ * (1 - share_) / len(values))
+    return Row("G26", what, f"{share_:.3f}".lstrip("0"), found, len(values), abs(found - share_) <= room)
+
+
+def _outcomes(rng: np.random.Generator, design: Design, kind: str, d: float, icc: float, rate: float) -> np.ndarray:
+    """Outcomes with the share *icc* of their variance between names, group A worse by *d*; marginals are exact."""
+    if kind == "categorical":
+        shares = label_shares(d, 3)
+        which = [0] + [1] * (design.groups - 1)
+        names = [
+            rng.dirichlet(shares[g] * (1 - icc) / icc, design.names) if icc else np.tile(shares[g], (design.names, 1))
+            for g in which
+        ]
+        edges = np.cumsum(np.stack(names), axis=2)[:, :, None, None, :2]
+        return np.array(["interview", "keep", "reject"])[(rng.random(design.shape)[..., None] > edges).sum(axis=-1)]
+    cuts = (0.2, 0.4, 0.6, 0.8) if kind == "ordinal" else (1 - rate,)
+    latent = icc if kind == "numeric" else _latent(cuts, icc)
+    y = np.sqrt(latent) * rng.normal(size=(*design.shape[:2], 1, 1))
+    y = y + np.sqrt(1 - latent) * rng.normal(size=design.shape)
+    if kind == "numeric":
+        y[0] -= d
+        return y + 0.2 * np.sin(np.arange(design.templates))[None, None, :, None]
+    y = logit(ndtr(y))
+    y[0] += (np.copysign(d, rate - 0.5) if kind != "ordinal" else -d) * LOGIT
+    return (y[..., None] > logit(np.array(cuts))).sum(axis=-1).astype(float)
+
+
+@cache
+def _latent(cuts: tuple[float, ...], icc: float) -> float:
+    """The ICC of a normal variable whose levels, cut at these quantiles, have *icc*."""
+    if icc == 0:
+        return 0.0
+    x, weight = np.polynomial.hermite_e.hermegauss(80)
+    weight = weight / weight.sum()
+    shares = np.diff(cuts, prepend=0.0, append=1.0)
+    level = np.arange(shares.size)
+    variance = float(shares @ level**2 - (shares @ level) ** 2)
+
+    def missing(latent: float) -> float:
+        below = ndtr((ndtri(np.array(cuts))[:, None] - np.sqrt(latent) * x) / np.sqrt(1 - latent))
+        mean = len(cuts) - below.sum(axis=0)
+        return float(weight @ mean**2 - (weight @ mean) ** 2) - icc * variance
+
+    return float(brentq(missing, 1e-9, 0.999))
+
+
 GOALS: tuple[Callable[[int], list[Row]], ...] = (
     outliers,
     heavy_tails,
@@ -708,6 +814,7 @@ GOALS: tuple[Callable[[int], list[Row]], ...] = (
     gate,
     refused,
     confirmation,
+    plans,
 )
 
 if __name__ == "__main__":

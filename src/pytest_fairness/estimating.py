@@ -6,7 +6,7 @@ announced; ``pytest-fairness plan --suite`` counts them all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from pytest_fairness.endpoints.protocol import Endpoint, Price
     from pytest_fairness.planned import Entry, Planned
+    from pytest_fairness.scorers.scorer import Scorer
     from pytest_fairness.session import FairnessSession
     from pytest_fairness.settings import Settings
 
@@ -26,7 +27,7 @@ BYTES_A_TOKEN = 4
 TOKENS_A_MESSAGE = 4
 """A message's role and separators, about."""
 REPLY_TOKENS = 200
-"""Tokens of a usual reply, where no parameter says fewer."""
+"""Tokens of a usual reply, where neither a scorer nor a parameter says fewer."""
 LATENCY = 2.0
 """Seconds a request takes, about."""
 _SAMPLE = 64
@@ -131,6 +132,7 @@ class Estimate:
     ``configured`` are the requests to the endpoint of the settings, ``most`` if every strategy is tried; those to a
     system of a test's own, whose price only the test knows, are ``own``. Second samples, which an alarm asks for, count
     as often as a fair system raises one, and in ``most`` always; ``again`` are their trials if every test asks.
+    ``replies`` are the configured requests by the length of their usual replies in tokens.
     ``false_alarm`` is how likely a fair system turns the session red, at most, if each test asserts once.
     """
 
@@ -138,14 +140,21 @@ class Estimate:
     configured: Requests = Requests()
     most: Requests = Requests()
     own: float = 0
-    reply_tokens: int = REPLY_TOKENS
+    replies: tuple[tuple[Requests, int], ...] = ()
     longest: int = 0
     again: int = 0
     false_alarm: float = 0
 
     def cost(self, price: Price) -> tuple[float, float]:
         """Dollars: usual, and at the most."""
-        return usual_cost(price, self.configured, self.reply_tokens), most_cost(price, self.most, self.longest)
+        usual = sum(usual_cost(price, requests, tokens) for requests, tokens in self.replies)
+        return usual, most_cost(price, self.most, self.longest)
+
+    @property
+    def reply_tokens(self) -> int:
+        """Tokens of a usual reply, on average."""
+        said = sum(requests.requests * tokens for requests, tokens in self.replies)
+        return round(said / self.configured.requests) if self.configured.requests else REPLY_TOKENS
 
 
 def estimate(session: FairnessSession, items: Sequence[pytest.Item], endpoint: Endpoint | None) -> Estimate:
@@ -173,19 +182,22 @@ def estimate(session: FairnessSession, items: Sequence[pytest.Item], endpoint: E
         bringing = brings_its_own(item)
         own = [entry for entry in entries if bringing or asks_others(entry)]
         fewest, most = _total(entry for entry in entries if not bringing and not asks_others(entry))
+        limit = output_limit({**defaults, **planned.parameters})
+        limits.append(limit)
+        usual = fewest.times(share * (1 + again * chance()))
+        tokens = usual_reply(item, planned, session.scorers)
         found = replace(
             found,
-            configured=found.configured + fewest.times(share * (1 + again * chance())),
+            configured=found.configured + usual,
+            replies=(*found.replies, (usual, tokens if limit is None else min(tokens, limit))),
             most=found.most + most.times(share * (1 + again)),
             own=found.own + _total(own)[0].requests * share,
         )
-        limits.append(output_limit({**defaults, **planned.parameters}))
     longest = max((UNLIMITED_OUTPUT if limit is None else limit for limit in limits), default=UNLIMITED_OUTPUT)
     return replace(
         found,
-        reply_tokens=min(REPLY_TOKENS, longest),
         longest=longest,
-        false_alarm=of_session(_chances(session, items)),
+        false_alarm=chance_of_red(session, items, session.selected),
     )
 
 
@@ -196,13 +208,39 @@ def looks_again(settings: Settings, planned: Planned) -> bool:
     return asks and planned.on_other_names is not None
 
 
-def _chances(session: FairnessSession, items: Sequence[pytest.Item]) -> Iterator[float]:
-    """How likely each fairness test raises a false alarm, if it asserts once; tests of one cell judge no groups."""
+def chance_of_red(session: FairnessSession, items: Sequence[pytest.Item], cellwise: Container[Any]) -> float:
+    """How likely a fair system turns the session of *items* red, at most, if each test asserts once; tests of one cell,
+    whose selections are *cellwise*, judge no groups."""
+    chances = []
     for item in items:
         key = collecting.selection_of(item)
-        if guest.is_fairness_item(item) and not item.get_closest_marker("skip") and key not in session.selected:
+        if guest.is_fairness_item(item) and not item.get_closest_marker("skip") and key not in cellwise:
             planned = session.grids.get(key[0])
-            yield chance(confirmed=planned is not None and looks_again(session.settings, planned))
+            chances.append(chance(confirmed=planned is not None and looks_again(session.settings, planned)))
+    return of_session(chances)
+
+
+def usual_reply(item: pytest.Item, planned: Planned, scorers: Mapping[str, Scorer]) -> int:
+    """Tokens of a usual reply: the most that a scorer asks for which the design or the code of the test names.
+
+    A choice between candidates is a name. Nobody knows beforehand which scorers a test calls by other means, such as a
+    fixture; without any the reply is taken to be a letter.
+    """
+    from pytest_fairness.scorers.scorer import SHORT_REPLY
+
+    if planned.tiers_by_arm:
+        return SHORT_REPLY
+    named = [planned.scorer, *_named(getattr(getattr(item, "function", None), "__code__", None))]
+    known = [scorers[name] for name in named if isinstance(name, str) and name in scorers]
+    return max((REPLY_TOKENS if one.reply_tokens is None else one.reply_tokens for one in known), default=REPLY_TOKENS)
+
+
+def _named(value: Any) -> Iterator[str]:
+    """The strings among the constants of code, those of functions within it included."""
+    if isinstance(value, str):
+        yield value
+    for part in value if isinstance(value, (tuple, frozenset)) else getattr(value, "co_consts", ()):
+        yield from _named(part)
 
 
 def asks_others(entry: Entry) -> bool:

@@ -15,6 +15,7 @@ from pytest_fairness.cli import main
 from pytest_fairness.commands.suite_facts import Requests, output_limit, requests_of
 from pytest_fairness.commands.suite_price import Assumptions, collect, price_suite
 from pytest_fairness.errors import UsageError
+from pytest_fairness.false_alarms import chance, of_session, words
 from pytest_fairness.model import Cell
 from pytest_fairness.planned import Entry
 from pytest_fairness.running.scripts import Escalation, Pipeline, Rung
@@ -35,6 +36,7 @@ endpoints:
 """
 SUITE = """
 import pytest
+from pytest_fairness import assert_no_disparity
 
 @pytest.mark.fairness_grid(
     template=["Write a reference for {name}.", "Describe {name}, a nurse."],
@@ -54,7 +56,8 @@ def test_cells(cell): ...
 @pytest.mark.fairness_grid(
     template="Advise {name}.", groups={"gender": ["male", "female"]}, names=20, temperatures=["default", 0.0],
 )
-def test_heat(trials): ...
+def test_heat(trials):
+    assert_no_disparity(trials, outcome="decision", by="gender")
 
 class TestOwnSystem:
     @pytest.fixture
@@ -110,9 +113,9 @@ def test_a_sample_is_planned_as_text_and_as_json(cli: Cli) -> None:
     assert code == 0
     assert f"names a group  {plan.names}" in text
     assert f"{plan.calls:,} ({plan.calls_per_group:,} a group)" in text
-    assert f"d = {plan.mde:.2f} in 80 % of audits" in text
+    assert f"d = 0.5 in {100 * plan.power:.0f} % of pairs that differ so" in text
     told = json.loads(cli(*arguments, "--json")[1])
-    assert (told["names"], told["calls"], told["mde"]) == (plan.names, plan.calls, plan.mde)
+    assert (told["names"], told["calls"], told["power"]) == (plan.names, plan.calls, plan.power)
 
 
 def test_another_correction_is_planned_for_bonferroni_and_says_so(cli: Cli) -> None:
@@ -142,31 +145,37 @@ def test_a_standing_design_is_assessed_as_the_planner_would() -> None:
     """The design that the planner gives finds what it was planned for."""
     plan = plan_sample("binary", groups=4, effect=0.5, templates=5, repetitions=2, rate=0.3)
     found = assess_design(
-        "binary", groups=4, names=plan.names, trials=plan.calls_per_group, distinct=plan.names * 5, rate=0.3
+        "binary", groups=4, names=plan.names, trials=plan.calls_per_group, templates=5, repetitions=2, rate=0.3
     )
-    assert (found.mde, found.pass_probability) == pytest.approx((plan.mde, plan.pass_probability))
+    assert (found.power, found.pass_probability) == pytest.approx((plan.power, plan.pass_probability))
     assert (found.can_pass, found.can_fail, found.why) == (True, True, "")
 
 
 @pytest.mark.parametrize(
-    ("names", "trials", "distinct", "reach", "why"),
+    ("names", "trials", "reach", "why"),
     [
-        (20, 200, 100, (True, True), ""),
-        (20, 200, 29, (False, False), "29 distinct trials a group, at least 30 needed"),
-        (1, 200, 200, (True, False), "FAIL is capped at FLAG"),
-        (0, 200, 200, (True, False), "FAIL is capped at FLAG"),
-        (4, 40, 40, (False, True), "too small for a PASS"),
+        (20, 200, (True, True), ""),
+        (20, 29, (False, False), "29 of at least 30 trials a group"),
+        (1, 200, (True, False), "FAIL is capped at FLAG"),
+        (0, 200, (True, False), "FAIL is capped at FLAG"),
+        (2, 30, (False, True), "too small for a PASS"),
     ],
 )
-def test_verdicts_out_of_reach_are_told(
-    names: int, trials: int, distinct: int, reach: tuple[bool, bool], why: str
-) -> None:
-    """Too few trials decide nothing, one name cannot FAIL, four names cannot PASS."""
-    found = assess_design("numeric", groups=2, names=names, trials=trials, distinct=distinct)
+def test_verdicts_out_of_reach_are_told(names: int, trials: int, reach: tuple[bool, bool], why: str) -> None:
+    """Too few trials decide nothing, one name cannot FAIL, two names cannot PASS."""
+    found = assess_design("numeric", groups=2, names=names, trials=trials, icc=0.3)
     assert (found.can_pass, found.can_fail) == reach
     assert why in found.why
     with pytest.raises(UsageError, match="trials=0"):
-        assess_design("numeric", groups=2, names=2, trials=0, distinct=0)
+        assess_design("numeric", groups=2, names=2, trials=0)
+
+
+def test_at_temperature_0_repetitions_are_trials_that_tell_nothing_more() -> None:
+    """20 names asked 10 times the same count as 200 trials, and find what 20 replies find."""
+    once = assess_design(groups=2, names=20, trials=40, templates=2)
+    repeated = assess_design(groups=2, names=20, trials=400, templates=2, repetitions=10, repeats=True)
+    assert (repeated.power, repeated.pass_probability) == (once.power, once.pass_probability)
+    assert "tell nothing more" in repeated.notes[0]
 
 
 # ---------------------------------------------------------------- counting requests
@@ -216,9 +225,9 @@ def test_a_suite_is_collected_test_by_test(facts: dict[str, Any]) -> None:
         "test_whole None": (1, 40, 120),
         "test_part_of_it None": (1, 20, 60),
         "test_cells None": (4, 4, 8),
-        "test_heat None": (1, 40, 80),
-        "test_heat 0.0": (1, 40, 80),
-        "TestOwnSystem::test_own None": (1, 40, 80),
+        "test_heat None": (1, 40, 200),
+        "test_heat 0.0": (1, 40, 200),
+        "TestOwnSystem::test_own None": (1, 40, 200),
     }
 
 
@@ -234,12 +243,28 @@ def test_the_price_is_that_of_the_tokens(facts: dict[str, Any]) -> None:
     """Expected: a token for four bytes and four a message. At most: a token a byte, and replies at their limit."""
     whole = price_suite(facts, Assumptions(reply_tokens=200, latency=3.0, concurrency=8), asked_for=True).tests[0]
     text = by_test(facts)["test_whole None"]["fewest"]["text"]
-    assert whole.requests == whole.most_requests == 120
-    assert whole.input_tokens == text // 4 + 4 * 120
-    assert whole.output_tokens == 120 * 50
-    assert whole.cost == pytest.approx((whole.input_tokens * 2.0 + 6000 * 10.0) / 1e6)
-    assert whole.most_cost == pytest.approx(((text + 16 * 120) * 2.0 + 6000 * 10.0) / 1e6)
-    assert whole.seconds == pytest.approx(120 / 8 * 3.0)
+    asked = 1 + chance()  # a second sample as often as a fair system raises an alarm; at the most, always
+    assert (whole.requests, whole.most_requests, whole.again) == (round(120 * asked), 240, 120)
+    assert whole.input_tokens == int((text / 4 + 4 * 120) * asked)
+    assert whole.output_tokens == round(120 * asked * 50)
+    assert whole.cost == pytest.approx((whole.input_tokens * 2.0 + 6000 * asked * 10.0) / 1e6, rel=1e-3)
+    assert whole.most_cost == pytest.approx(2 * ((text + 16 * 120) * 2.0 + 6000 * 10.0) / 1e6)
+    assert whole.seconds == pytest.approx(120 * asked / 8 * 3.0)
+
+
+def test_replies_are_as_long_as_the_scorers_ask_for(facts: dict[str, Any]) -> None:
+    """A test that names a decision expects a short reply, one that names nothing a letter; the option wins."""
+    tests = by_test(facts)
+    assert tests["test_heat None"]["reply_tokens"] == 60
+    assert tests["test_cells None"]["reply_tokens"] == 200
+    suite = price_suite(facts, Assumptions(reply_tokens=33), asked_for=True)
+    assert {test.reply_tokens for test in suite.tests} == {33}
+
+
+def test_the_chance_of_a_false_red_is_that_of_the_tests_that_judge_groups(facts: dict[str, Any]) -> None:
+    """Five tests with a second sample, and one without a grid that has none; the test of one cell judges no groups."""
+    expected = of_session([*[chance(confirmed=True)] * 5])
+    assert facts["false_alarm"] == pytest.approx(expected)
 
 
 def test_a_system_of_its_own_has_no_price_until_an_endpoint_is_named(facts: dict[str, Any]) -> None:
@@ -253,12 +278,12 @@ def test_a_system_of_its_own_has_no_price_until_an_endpoint_is_named(facts: dict
 
 
 def test_designs_that_cannot_conclude_are_problems(facts: dict[str, Any]) -> None:
-    """Two names in one template; and at temperature 0 the copies do not count."""
+    """Two names in one template, and twenty whose repetitions at temperature 0 repeat; with what it would take."""
     suite = price_suite(facts, Assumptions(), asked_for=True)
     assert [problem.split(":", 3)[2] for problem in suite.problems] == ["test_cells", "test_heat"]
-    heat = next(test for test in suite.tests if test.temperature == 0)
-    assert not heat.classes["gender"].can_pass
-    assert "20 distinct trials" in heat.classes["gender"].why
+    cells = next(test for test in suite.tests if test.test.endswith("test_cells"))
+    assert "4 of at least 30 trials" in cells.classes["gender"].why
+    assert "names a group (now 2)" in cells.classes["gender"].needs
 
 
 def test_the_command_tells_it_all(cli: Cli, project: Path) -> None:
@@ -269,6 +294,8 @@ def test_the_command_tells_it_all(cli: Cli, project: Path) -> None:
     assert (code, err) == (0, "")
     assert "endpoint paid" in text
     assert "2 groups of 10 names, finds d = " in text
+    assert f"Chance of a false red at most {words(chance(confirmed=True))}" in text
+    assert "up to 120 trials more, which the cost includes" in " ".join(text.split())
     assert "unknown" not in text
     assert not (project / ".fairness").exists()
 

@@ -69,7 +69,7 @@ class TestTheLines:
         result = run()
         result.stdout.fnmatch_lines(["fairness: 2 tests, up to 30 trials, endpoint simulated (no model is asked)*"])
         result.stdout.no_fnmatch_line("fairness: about*")
-        result.stdout.no_fnmatch_line("fairness: test_one*")  # whose texts are alike
+        result.stdout.no_fnmatch_line("fairness: test_one*texts*")  # which are alike
 
     def test_under_q_nothing_is_announced(self, pytester: pytest.Pytester, run: Run) -> None:
         pytester.makepyfile(TEST)
@@ -179,3 +179,51 @@ class TestWhatToKnowOfTheDesigns:
         assert "unequal length: the texts of south have 60 characters on average, those of nor" in text
         assert "fairness: test_uneven: south: 'they has' reads wrong" in text
         assert "\x1b" not in text
+
+    def test_what_a_design_cannot_decide_is_told_with_what_would(self, pytester: pytest.Pytester, run: Run) -> None:
+        """Too small for a verdict, or one name a group; not of large designs, nor of tests of one cell."""
+        pytester.makepyfile(
+            """
+            import pytest
+
+            def grid(**options):
+                groups = {"gender": ["female", "male"]}
+                return pytest.mark.fairness_grid(template="Greet {name}.", groups=groups, **options)
+
+            @grid(names=5, repetitions=2)
+            def test_small(trials): pass
+
+            @grid(names=1, repetitions=60)
+            def test_one_name(trials): pass
+
+            @grid(names=20, repetitions=5)
+            def test_large(trials): pass
+
+            @grid(names=1, repetitions=2)
+            def test_cells(cell): pass
+            """
+        )
+        result = run()
+        result.stdout.fnmatch_lines(
+            [
+                "fairness: test_small: a comparison by gender can never PASS or FAIL: 10 of at least 30 trials a group;"
+                " a PASS is likely with * names a group (now 5), or *",
+                "fairness: test_one_name: a comparison by gender can never FAIL: a single name or label a group: *",
+            ]
+        )
+        result.stdout.no_fnmatch_line("fairness: *test_large*never*")
+        result.stdout.no_fnmatch_line("fairness: *test_cells*never*")
+
+    def test_sessions_of_large_designs_import_no_statistics_to_start(self, pytester: pytest.Pytester) -> None:
+        """Whoever judges nothing does not wait for scipy."""
+        pytester.makepyfile(
+            """
+            import sys
+            import pytest
+
+            @pytest.mark.fairness_grid(template="Greet {name}.", groups={"gender": ["female", "male"]}, repetitions=5)
+            def test_large(trials):
+                assert "pytest_fairness.analysis.planning" not in sys.modules
+            """
+        )
+        pytester.runpytest_subprocess().assert_outcomes(passed=1)

@@ -1,37 +1,179 @@
-"""Plan a sample: names, templates, repetitions and calls for an effect that must not be missed."""
+"""Plan a sample: names, templates, repetitions and calls for an effect that must not be missed.
+
+What is said of a design is what the run's own rules make of pairs drawn from it (``statistics/planning.py``): a pair is
+found if it is FLAG or FAIL, corrected over the family, and passes by the policy of ``analysis/policy.py``. Left out is
+what templates tested alone add to alarms and take from passes, about half a percent.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import numpy as np
 
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import OutcomeKind
-from pytest_fairness.statistics.planning import Shape, detectable, pass_probability, smallest
-from pytest_fairness.verdict import ALPHA, MARGIN, MINIMUM_N, RECOMMENDED_CLUSTERS
+from pytest_fairness.statistics.planning import (
+    DRAWS,
+    Drawn,
+    Sample,
+    draw_labels,
+    draw_rates,
+    draw_ratings,
+    draw_scores,
+    label_shares,
+    smallest,
+)
+from pytest_fairness.verdict import ALPHA, MARGIN, MINIMUM_N, RECOMMENDED_CLUSTERS, TRIVIAL
 from pytest_fairness.wording import percent
 
 AT_MOST = 5000
-"""Names a group, or templates, beyond which nothing is planned."""
+"""Names a group, or templates, or repetitions beyond which nothing is planned."""
 OUT_OF_REACH = 0.05
 """A PASS less likely than this, where nothing differs, is not to be waited for."""
-_RATES = (OutcomeKind.BINARY, OutcomeKind.REFUSAL, OutcomeKind.CATEGORICAL)
+LIKELY = 0.8
+"""How likely a PASS is to be, where nothing differs, with what a design is said to need."""
+ROUGH = 1000
+"""Pairs that are drawn to look for a size; what is said of the one found is drawn in full."""
+RATES = (OutcomeKind.BINARY, OutcomeKind.REFUSAL)
+RATE = 0.5
+LEVELS = {OutcomeKind.ORDINAL: (3, 11, 5), OutcomeKind.CATEGORICAL: (3, 50, 3)}
+"""Fewest and most levels or labels, and how many if that is not said."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Outcome:
+    """What is taken for granted of an outcome: *rate* of a yes/no outcome, *levels* of a rating or number of labels."""
+
+    kind: OutcomeKind
+    rate: float
+    levels: int
+    icc: float
+    alpha: float
+
+    @classmethod
+    def of(cls, kind: str | OutcomeKind, rate: float | None, levels: int | None, icc: float, alpha: float) -> _Outcome:
+        """Raises UsageError for an argument out of range, or one that the kind has not."""
+        try:
+            found = OutcomeKind(kind)
+        except ValueError:
+            known = ", ".join(member.value for member in OutcomeKind)
+            raise UsageError(f"unknown outcome kind {kind!r}; it is one of {known}") from None
+        if rate is not None and found not in RATES:
+            raise UsageError(f"rate={rate!r}: only yes/no outcomes have a rate, and {found} is none")
+        if levels is not None and found not in LEVELS:
+            raise UsageError(f"levels={levels!r}: only ratings (ordinal) and labels (categorical) have levels")
+        least, most, usual = LEVELS.get(found, (0, 0, 0))
+        if levels is not None and not least <= levels <= most:
+            few = "; two levels are a yes/no outcome: kind='binary'" if levels == 2 else ""
+            raise UsageError(f"levels={levels!r}: from {least} to {most}{few}")
+        if not 0 <= icc < 1:
+            raise UsageError(f"icc={icc!r}: a share of variance, from 0 to below 1")
+        for what, value in (("alpha", alpha), ("rate", RATE if rate is None else rate)):
+            if not 0 < value < 1:
+                raise UsageError(f"{what}={value!r}: a probability between 0 and 1")
+        return cls(kind=found, rate=rate or RATE, levels=levels or usual, icc=icc, alpha=alpha)
+
+    @property
+    def words(self) -> str:
+        """The outcome as planned for."""
+        if self.kind in RATES:
+            what = "favourable answers" if self.kind is OutcomeKind.BINARY else "refusals"
+            return f"{self.kind} outcome, {100 * self.rate:g} % {what}"
+        if self.kind in LEVELS:
+            what = "levels" if self.kind is OutcomeKind.ORDINAL else "labels"
+            return f"{self.kind} outcome, {self.levels} equally likely {what}"
+        return f"{self.kind} outcome"
+
+    def check(self, effect: float) -> None:
+        """Raises UsageError for an *effect* that cannot be."""
+        if not (effect > 0 and math.isfinite(effect)):
+            raise UsageError(f"effect={effect!r}: give the d that must not be missed, above 0")
+        if self.kind is OutcomeKind.CATEGORICAL and label_shares(effect, self.levels).min() < 0:
+            raise UsageError(f"effect={effect!r}: {self.levels} labels cannot differ by so much")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Design:
+    """What a group is asked: *names* (one or none: a label) in *templates*, *rows* replies a name, *trials* in all."""
+
+    names: int
+    templates: int
+    rows: int
+    trials: int
+
+    @property
+    def labels(self) -> bool:
+        return self.names < 2
+
+    def sample(self, icc: float) -> Sample:
+        """As clusters: the names, or the replies where there is one name."""
+        clusters, rows = (self.rows, 1) if self.labels else (self.names, self.rows)
+        return Sample(
+            clusters=clusters, rows=rows, icc=0.0 if self.labels else icc, labels=self.labels, blocks=self.templates
+        )
+
+
+@lru_cache(maxsize=512)
+def _found(outcome: _Outcome, design: _Design, family: int, effect: float, draws: int = DRAWS) -> float:
+    """How often a pair that differs by *effect* is FLAG or FAIL."""
+    drawn = _draw(outcome, design, effect, draws)
+    return 0.0 if drawn is None else float(np.mean(_alarms(outcome, family, drawn)))
+
+
+@lru_cache(maxsize=512)
+def _passed(outcome: _Outcome, design: _Design, family: int, draws: int = DRAWS) -> float:
+    """How often a pair without a difference PASSes."""
+    drawn = _draw(outcome, design, 0.0, draws)
+    if drawn is None or design.trials < MINIMUM_N[outcome.kind]:
+        return 0.0
+    inside = np.logical_and.reduce([(e.low > -MARGIN) & (e.high < MARGIN) for e in drawn.effects])
+    if drawn.near is not None and drawn.constant is not None:
+        saturated = design.labels or design.names >= RECOMMENDED_CLUSTERS
+        inside = np.where(drawn.constant, saturated, inside | drawn.near)
+    return float(np.mean(inside & ~_alarms(outcome, family, drawn)))
+
+
+def _draw(outcome: _Outcome, design: _Design, effect: float, draws: int) -> Drawn | None:
+    """Pairs of the design, compared; None where no group has two of what a test needs."""
+    sample = design.sample(outcome.icc)
+    if sample.clusters < 2:
+        return None
+    if outcome.kind in RATES:
+        return draw_rates(sample, effect, outcome.rate, favourable=outcome.kind is OutcomeKind.BINARY, draws=draws)
+    if outcome.kind is OutcomeKind.ORDINAL:
+        return draw_ratings(sample, effect, outcome.levels, draws)
+    if outcome.kind is OutcomeKind.CATEGORICAL:
+        return draw_labels(
+            sample, effect, outcome.levels, draws // 2 if draws == DRAWS else draws // 4, intervals=effect == 0
+        )
+    return draw_scores(sample, effect, draws)
+
+
+def _alarms(outcome: _Outcome, family: int, drawn: Drawn) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    size = np.maximum.reduce([np.abs(effect.value) for effect in drawn.effects])
+    return np.asarray((drawn.p_value * family < outcome.alpha) & (size >= TRIVIAL))
+
+
+# ---------------------------------------------------------------- a sample to be planned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SamplePlan:
-    """A design that finds *effect* in every pair with *power*.
+    """A design, and what it finds.
 
-    ``names`` a group in each of ``templates``, each asked ``repetitions`` times: ``calls`` in all,
-    ``calls_per_group`` for each group. ``mde`` is what the design detects with *power*,
-    ``pass_probability`` how often a pair without any difference PASSes. ``notes`` say what had to give.
+    ``names`` a group in each of ``templates``, each asked ``repetitions`` times: ``calls`` in all, ``calls_per_group``
+    for each group. ``power`` is how often a pair that differs by ``effect`` is FLAG or FAIL, ``pass_probability`` how
+    often a pair without any difference PASSes. ``outcome`` says what was taken for granted, ``notes`` what had to give.
     """
 
     kind: OutcomeKind
+    outcome: str
     groups: int
     effect: float
-    power: float
     icc: float
     alpha: float
     family: int
@@ -40,19 +182,24 @@ class SamplePlan:
     repetitions: int
     calls_per_group: int
     calls: int
-    mde: float
+    power: float
     pass_probability: float
     notes: tuple[str, ...] = ()
 
     @property
     def sentence(self) -> str:
         """The plan in one sentence."""
+        found, passed = percent(self.power), percent(self.pass_probability)
         return (
-            f"{self.names} names × {self.templates} templates × {self.repetitions} repetitions in each of "
-            f"{self.groups} groups, {self.calls:,} calls: finds d = {self.mde:.2f} in {percent(self.power)} of audits "
-            f"(family of {self.family} at {self.alpha:g}, ICC {self.icc:g}); a pair without a difference passes in "
-            f"{percent(self.pass_probability)}."
+            f"{_count(self.names, 'name')} × {_count(self.templates, 'template')} × "
+            f"{_count(self.repetitions, 'repetition')} in each of {self.groups} groups, {self.calls:,} calls: finds "
+            f"d = {self.effect:g} in {found} of pairs that differ so, and passes {passed} of pairs that do not differ "
+            f"({self.outcome}, family of {self.family} at {self.alpha:g}, ICC {self.icc:g})."
         )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def plan_sample(
@@ -67,82 +214,127 @@ def plan_sample(
     names: int | None = None,
     templates: int = 5,
     repetitions: int = 2,
-    rate: float = 0.5,
+    rate: float | None = None,
+    levels: int | None = None,
 ) -> SamplePlan:
-    """The smallest balanced design that finds a difference of *effect* (d scale) between any two groups.
+    """The smallest balanced design in which a pair of groups *effect* (d scale) apart is FLAG or FAIL with *power*.
 
-    By default the number of names is looked for, with *templates* and *repetitions* as given: names are
-    what buys power. With *names* given (a name bank has so many), templates and then repetitions are looked
-    for instead. *icc* is the share of the outcome's variance that lies between the names of a group. The
-    family is groups·(groups−1)/2 pairs × *metrics*, corrected by Bonferroni. *rate* is the expected rate of
-    a yes/no outcome: rare ones take more. At least the minimum sample size of the kind is planned.
+    By default the number of names is looked for, with *templates* and *repetitions* as given: names are what buys
+    power. With *names* given (a name bank has so many), templates are looked for instead; one name is a label, whose
+    FAIL is capped at FLAG. *icc* is the share of the outcome's variance that lies between the names of a group. The
+    family is groups·(groups−1)/2 pairs × *metrics*, corrected by Bonferroni. *rate* (.5) is the expected rate of
+    favourable answers of a yes/no outcome, or that of refusals; the group that differs is further from one half, where
+    more is needed. *levels* of a rating (5), or so many labels (3), are taken to be equally likely; where nine in ten
+    ratings are the highest, plan a yes/no outcome with *rate* .9. Scores are taken to be normal. At least the minimum
+    sample size of the kind and ten names are planned.
 
-    Raises UsageError for an argument out of range, or where no affordable design finds the effect (the
-    message says what limits it).
+    Raises UsageError for an argument out of range, or where no affordable design finds the effect (the message says
+    what limits it).
     """
-    found = _kind(kind)
-    _check(groups, effect, power, icc, alpha, rate)
+    outcome = _Outcome.of(kind, rate, levels, icc, alpha)
+    outcome.check(effect)
+    _check(groups, power)
     for what, value in (("metrics", metrics), ("templates", templates), ("repetitions", repetitions)):
         if value < 1:
             raise UsageError(f"{what}={value!r}: at least 1")
     family = groups * (groups - 1) // 2 * metrics
-    inflation = _inflation(found, rate)
     notes: list[str] = []
 
-    def reach(shape: Shape) -> float:
-        return detectable(shape, icc=icc, inflation=inflation, family=family, alpha=alpha, power=power)
+    def design(names: int, templates: int) -> _Design:
+        rows = templates * repetitions
+        return _Design(names=names, templates=templates, rows=rows, trials=names * rows)
+
+    def enough(one: _Design, draws: int = ROUGH) -> bool:
+        return _found(outcome, one, family, effect, draws) >= power
 
     if names is None:
-        fewest = smallest(
-            lambda k: reach(Shape(groups=groups, names=k, templates=templates, repetitions=repetitions)) <= effect,
-            2,
-            AT_MOST,
-        )
+        fewest = _smallest(lambda k, draws: enough(design(k, templates), draws), 2)
         if fewest is None:
+            if effect <= TRIVIAL:
+                raise UsageError(
+                    f"effect={effect!r}: an estimate under {TRIVIAL:g} raises no alarm, so no sample finds it often; "
+                    "look for a larger effect"
+                )
             raise UsageError(f"effect={effect!r}: it takes over {AT_MOST} names a group; look for a larger effect")
-        # A model at temperature 0 repeats itself, so the minimum has to be met by distinct cells.
-        names = max(fewest, math.ceil(MINIMUM_N[found] / templates), RECOMMENDED_CLUSTERS)
+        names = max(fewest, math.ceil(MINIMUM_N[outcome.kind] / (templates * repetitions)), RECOMMENDED_CLUSTERS)
         if names > fewest:
             notes.append(
-                f"{fewest} names would find the effect; {names} are planned, so that the minimum sample size "
+                f"{_count(fewest, 'name')} would find the effect; {names} are planned, so that the minimum sample size "
                 f"holds and at least {RECOMMENDED_CLUSTERS} names speak for a group"
             )
-        shape = Shape(groups=groups, names=names, templates=templates, repetitions=repetitions)
     else:
-        shape = _with_names(groups, names, repetitions, MINIMUM_N[found], reach, effect)
+        if names < 1:
+            raise UsageError(f"names={names!r}: at least 1 a group")
+        people, start = names, math.ceil(MINIMUM_N[outcome.kind] / (names * repetitions))
+        fewest = _smallest(lambda t, draws: enough(design(people, t), draws), start)
+        if fewest is None:
+            most = _found(outcome, design(names, AT_MOST), family, effect)
+            raise UsageError(
+                f"names={names!r}: even {AT_MOST} templates find d = {effect:g} in {percent(most)} of pairs only; "
+                "it takes more names"
+            )
+        templates = fewest
+        if names == 1:
+            notes.append("one name a group: the result is about that name, and its FAIL is capped at FLAG")
+    chosen = design(names, templates)
+    passing = _passed(outcome, chosen, family)
+    if passing < LIKELY:
+        notes.append(f"to pass 80 % of equal pairs: {_ways(outcome, chosen, family, repetitions)}")
     return SamplePlan(
-        kind=found,
+        kind=outcome.kind,
+        outcome=outcome.words,
         groups=groups,
         effect=effect,
-        power=power,
         icc=icc,
         alpha=alpha,
         family=family,
-        names=shape.names,
-        templates=shape.templates,
-        repetitions=shape.repetitions,
-        calls_per_group=shape.calls_per_group,
-        calls=shape.calls,
-        mde=reach(shape),
-        pass_probability=pass_probability(shape, icc=icc, inflation=inflation, margin=MARGIN),
+        names=names,
+        templates=templates,
+        repetitions=repetitions,
+        calls_per_group=chosen.trials,
+        calls=groups * chosen.trials,
+        power=_found(outcome, chosen, family, effect),
+        pass_probability=passing,
         notes=tuple(notes),
     )
+
+
+def _smallest(enough: Callable[[int, int], bool], start: int) -> int | None:
+    """The smallest number that is *enough*: looked for with few draws, and made sure of with all."""
+    found = smallest(lambda number: enough(number, ROUGH), start, AT_MOST)
+    while found is not None and not enough(found, DRAWS):
+        found = found + math.ceil(found / 100) if found < AT_MOST else None
+    return found
+
+
+def _check(groups: int, power: float) -> None:
+    if groups < 2:
+        raise UsageError(f"groups={groups!r}: a comparison needs at least 2")
+    if not 0 < power < 1:
+        raise UsageError(f"power={power!r}: a probability between 0 and 1")
+
+
+# ---------------------------------------------------------------- a design that stands
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesignPower:
     """What a design that stands can find out about one protected class.
 
-    ``mde`` and ``pass_probability`` are those of :class:`SamplePlan`. ``can_pass`` and ``can_fail`` say whether these
-    verdicts are within reach at all; ``why`` says what keeps them out of reach, empty where both are.
+    ``power`` and ``pass_probability`` are those of :class:`SamplePlan`. ``can_pass`` and ``can_fail`` say whether these
+    verdicts are within reach at all; ``why`` says what keeps them out of reach, empty where both are. ``needs`` says
+    what would make a PASS likely (80 %), empty where it is. ``notes`` say what does not help.
     """
 
     family: int
-    mde: float
+    effect: float
+    power: float
     pass_probability: float
     can_pass: bool
     can_fail: bool
     why: str = ""
+    needs: str = ""
+    notes: tuple[str, ...] = ()
 
 
 def assess_design(
@@ -151,94 +343,86 @@ def assess_design(
     groups: int,
     names: int,
     trials: int,
-    distinct: int,
-    power: float = 0.8,
+    templates: int = 1,
+    repetitions: int = 1,
+    repeats: bool = False,
+    effect: float = MARGIN,
     icc: float = 0.04,
     alpha: float = ALPHA,
-    rate: float = 0.5,
+    metrics: int = 1,
+    rate: float | None = None,
+    levels: int | None = None,
 ) -> DesignPower:
     """What *groups* groups of *names* names and *trials* trials each (the fewest of any group) can find out.
 
-    *distinct* trials are left if each cell repeats itself, as at temperature 0. With one name or none a group is a
-    label: its trials are the units, and a FAIL is capped at FLAG. A PASS that comes in under one audit in twenty
-    where nothing differs is out of reach. Raises UsageError for an argument out of range.
+    *trials* are those of all *templates* and *repetitions*. With one name or none a group is a label: its trials are
+    the units, and a FAIL is capped at FLAG. With *repeats* every repetition is taken to give the same reply, as at
+    temperature 0: repetitions count as trials, and tell nothing more. A PASS that comes in under one audit in twenty
+    where nothing differs is out of reach. The other arguments are those of :func:`plan_sample`. Raises UsageError for
+    an argument out of range.
     """
-    found = _kind(kind)
-    _check(groups, 1.0, power, icc, alpha, rate)
-    if trials < 1:
-        raise UsageError(f"trials={trials!r}: at least 1 a group")
-    labels = names < 2
-    shape = (
-        Shape(groups=groups, names=trials, templates=1, repetitions=1)
-        if labels
-        else Shape(groups=groups, names=names, templates=1, repetitions=max(trials // names, 1))
+    outcome = _Outcome.of(kind, rate, levels, icc, alpha)
+    outcome.check(effect)
+    _check(groups, 0.5)
+    for what, value in (("trials", trials), ("templates", templates), ("repetitions", repetitions)):
+        if value < 1:
+            raise UsageError(f"{what}={value!r}: at least 1 a group")
+    family = groups * (groups - 1) // 2 * metrics
+    people, minimum = max(names, 1), MINIMUM_N[outcome.kind]
+    # Replies a name that tell something. Where one name is all there is, copies of a reply do not count either.
+    rows = max(trials // (people * repetitions if repeats else people), 1)
+    here = _Design(
+        names=people,
+        templates=templates,
+        rows=rows,
+        trials=rows if repeats and people < 2 else trials,
     )
-    icc, inflation, family = (0.0 if labels else icc), _inflation(found, rate), groups * (groups - 1) // 2
-    passing = pass_probability(shape, icc=icc, inflation=inflation, margin=MARGIN)
-    enough = distinct >= MINIMUM_N[found]
+    passing = _passed(outcome, here, family)
+    enough = here.trials >= minimum
     why = []
     if not enough:
-        why.append(f"{distinct} distinct trials a group, at least {MINIMUM_N[found]} needed")
-    if labels:
+        why.append(f"{here.trials} of at least {minimum} trials a group")
+    if here.labels:
         why.append("a single name or label a group: FAIL is capped at FLAG")
-    if passing < OUT_OF_REACH:
+    if passing < OUT_OF_REACH and enough:
         why.append("too small for a PASS")
+    needs = _ways(outcome, here, family, 0 if repeats else repetitions) if passing < LIKELY else ""
     return DesignPower(
         family=family,
-        mde=detectable(shape, icc=icc, inflation=inflation, family=family, alpha=alpha, power=power),
+        effect=effect,
+        power=_found(outcome, here, family, effect),
         pass_probability=passing,
         can_pass=enough and passing >= OUT_OF_REACH,
-        can_fail=enough and not labels,
+        can_fail=enough and not here.labels,
         why="; ".join(why),
+        needs=needs,
+        notes=("at temperature 0 repetitions tell nothing more; names and templates do",) if repeats else (),
     )
 
 
-def _inflation(kind: OutcomeKind, rate: float) -> float:
-    """A log odds has variance 1/(n·p(1−p)), and d is that log odds times √3/π."""
-    return 3 / (math.pi**2 * rate * (1 - rate)) if kind in _RATES else 1.0
+def _ways(outcome: _Outcome, here: _Design, family: int, repetitions: int) -> str:
+    """The fewest names, templates or repetitions, each by itself, that make a PASS likely, in words; no *repetitions*
+    where they tell nothing."""
 
-
-def _kind(kind: str | OutcomeKind) -> OutcomeKind:
-    try:
-        return OutcomeKind(kind)
-    except ValueError:
-        known = ", ".join(member.value for member in OutcomeKind)
-        raise UsageError(f"unknown outcome kind {kind!r}; it is one of {known}") from None
-
-
-def _check(groups: int, effect: float, power: float, icc: float, alpha: float, rate: float) -> None:
-    if groups < 2:
-        raise UsageError(f"groups={groups!r}: a comparison needs at least 2")
-    if not (effect > 0 and math.isfinite(effect)):
-        raise UsageError(f"effect={effect!r}: give the d that must not be missed, above 0")
-    if not 0 <= icc < 1:
-        raise UsageError(f"icc={icc!r}: a share of variance, from 0 to below 1")
-    for what, value in (("power", power), ("alpha", alpha), ("rate", rate)):
-        if not 0 < value < 1:
-            raise UsageError(f"{what}={value!r}: a probability between 0 and 1")
-
-
-def _with_names(
-    groups: int,
-    names: int,
-    repetitions: int,
-    minimum: int,
-    reach: Callable[[Shape], float],
-    effect: float,
-) -> Shape:
-    """As few templates as will do with so many names; more calls a name cannot beat the spread between
-    names.
-    """
-    if names < 2:
-        raise UsageError(f"names={names!r}: at least 2 a group")
-
-    def shape(templates: int) -> Shape:
-        return Shape(groups=groups, names=names, templates=templates, repetitions=repetitions)
-
-    templates = smallest(lambda t: reach(shape(t)) <= effect, max(1, math.ceil(minimum / names)), AT_MOST)
-    if templates is None:
-        raise UsageError(
-            f"names={names!r}: no number of templates finds d = {effect:g} with so few names; the least that could "
-            f"be found is d = {reach(shape(10**9)):.2f}"
+    def likely(names: int, times: float) -> bool:
+        larger = replace(
+            here,
+            names=names,
+            rows=max(int(here.rows * times), 1),
+            trials=int(here.trials * times * names / here.names),
         )
-    return shape(templates)
+        return _passed(outcome, larger, family, ROUGH) >= LIKELY
+
+    ways = []
+    if not here.labels:
+        names = smallest(lambda k: likely(k, 1.0), here.names, AT_MOST)
+        if names is not None:
+            ways.append(f"{max(names, here.names + 1)} names a group (now {here.names})")
+    unit = repetitions or here.templates
+    times = smallest(lambda r: likely(here.names, r / unit), unit, AT_MOST)
+    if times is not None:
+        more = math.ceil(here.templates * times / unit)
+        ways.append(f"{max(more, here.templates + 1)} templates (now {here.templates})")
+        if repetitions:
+            ways.append(f"{max(times, repetitions + 1)} repetitions (now {repetitions})")
+    return ", or ".join(ways) or "nothing that could be asked"

@@ -19,7 +19,8 @@ def add(subparsers: Any) -> None:
         help="the sample that an effect takes; the price of a suite before it runs",
         description=(
             "Plan a sample (names, templates, repetitions, calls) for an effect that must not be missed; or, with "
-            "--suite, collect a suite and tell what it would ask, what that costs and what its designs can find out. "
+            "--suite, collect a suite and tell what it would ask, what that costs with second samples, what its "
+            "designs can find out, what it takes where they cannot, and how likely a fair system turns the suite red. "
             "Nothing is asked of any endpoint. Exit code 1: a test of the suite has a design that can never conclude."
         ),
     )
@@ -35,14 +36,17 @@ def add(subparsers: Any) -> None:
         default="bonferroni",
         help="planned for Bonferroni, whatever is chosen: the others never need more",
     )
-    parser.add_argument("--rate", type=float, default=0.5, help="expected rate of a yes/no outcome (0.5)")
+    parser.add_argument("--rate", type=float, help="expected rate of favourable answers, or of refusals (0.5)")
+    parser.add_argument("--levels", type=int, metavar="N", help="levels of a rating (5), or so many labels (3)")
     parser.add_argument("--names", type=int, metavar="N", help="names a group, if they are given")
     parser.add_argument("--templates", type=int, default=5, metavar="N", help="templates (5)")
     parser.add_argument("--repetitions", type=int, default=2, metavar="N", help="repetitions (2)")
     parser.add_argument("--endpoint", metavar="NAME", help="price the suite for this endpoint of endpoints.yaml")
     parser.add_argument("--concurrency", type=int, metavar="N", help="requests in flight (the suite's own setting)")
     parser.add_argument("--latency", type=float, default=2.0, metavar="S", help="seconds a request takes (2)")
-    parser.add_argument("--reply-tokens", type=int, default=200, metavar="N", help="tokens of a usual reply (200)")
+    parser.add_argument(
+        "--reply-tokens", type=int, metavar="N", help="tokens of a usual reply (what the scorer of each test asks for)"
+    )
     parser.add_argument("--json", action="store_true", help="tell it as JSON")
     parser.add_argument(
         "--suite",
@@ -63,8 +67,8 @@ def run(arguments: argparse.Namespace) -> Told:
 
 def _sample(arguments: argparse.Namespace) -> Told:
     from pytest_fairness.analysis.planning import plan_sample
-    from pytest_fairness.commands.suite_table import percent
     from pytest_fairness.model import to_json
+    from pytest_fairness.wording import percent
 
     plan = plan_sample(
         arguments.kind,
@@ -77,6 +81,7 @@ def _sample(arguments: argparse.Namespace) -> Told:
         templates=arguments.templates,
         repetitions=arguments.repetitions,
         rate=arguments.rate,
+        levels=arguments.levels,
     )
     notes = list(plan.notes)
     if arguments.correction != "bonferroni":
@@ -88,11 +93,11 @@ def _sample(arguments: argparse.Namespace) -> Told:
         ("templates", str(plan.templates)),
         ("repetitions", str(plan.repetitions)),
         ("calls", f"{plan.calls:,} ({plan.calls_per_group:,} a group)"),
-        ("finds", f"d = {plan.mde:.2f} in {percent(plan.power)} of audits (asked for: d = {plan.effect:g})"),
+        ("finds", f"d = {plan.effect:g} in {percent(plan.power)} of pairs that differ so (FLAG or FAIL)"),
         ("passes", f"{percent(plan.pass_probability)} of pairs without a difference"),
         (
             "assumes",
-            f"{plan.kind} outcome, {plan.groups} groups, ICC {plan.icc:g}, {plan.family} tests at {plan.alpha:g}",
+            f"{plan.outcome}, {plan.groups} groups, ICC {plan.icc:g}, {plan.family} tests at {plan.alpha:g}",
         ),
     ]
     lines = [f"{name:<14} {value}" for name, value in rows]
@@ -120,10 +125,11 @@ def _suite(arguments: argparse.Namespace) -> Told:
         latency=arguments.latency,
         concurrency=arguments.concurrency,
         kind=arguments.kind,
-        power=arguments.power,
+        effect=arguments.effect,
         icc=arguments.icc,
         alpha=arguments.alpha,
         rate=arguments.rate,
+        levels=arguments.levels,
     )
     facts = collect(arguments.suite, arguments.endpoint)
     suite = price_suite(facts, assumed, asked_for=arguments.endpoint is not None)

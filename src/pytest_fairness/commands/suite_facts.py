@@ -8,18 +8,28 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from pytest_fairness import collecting, guest
-from pytest_fairness.estimating import Requests, asks_others, brings_its_own, requests_of, system_of
+from pytest_fairness.estimating import (
+    Requests,
+    asks_others,
+    brings_its_own,
+    chance_of_red,
+    looks_again,
+    requests_of,
+    system_of,
+    usual_reply,
+)
 from pytest_fairness.model import JSON, to_json
 from pytest_fairness.running.budget import output_limit
 
 if TYPE_CHECKING:
+    from pytest_fairness.model import Cell
     from pytest_fairness.planned import Entry, Planned
     from pytest_fairness.session import FairnessSession
 
@@ -32,10 +42,16 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if path is None or hasattr(session.config, "workerinput"):
         return
     fairness = guest.session_if_any(session.config)
-    tests: list[JSON] = [] if fairness is None else list(_tests(fairness, session.items))
+    chosen = collecting.selected_cells(session.items)
+    tests: list[JSON] = [] if fairness is None else list(_tests(fairness, session.items, chosen))
     facts: dict[str, JSON] = {"tests": tests, "items": len(session.items), "failed": session.testsfailed}
     if fairness is not None:
-        facts |= {"endpoint": _endpoint(fairness), "concurrency": fairness.settings.concurrency}
+        facts |= {
+            "endpoint": _endpoint(fairness),
+            "concurrency": fairness.settings.concurrency,
+            "max_cost": fairness.settings.max_cost,
+            "false_alarm": chance_of_red(fairness, session.items, chosen),
+        }
     Path(path).write_text(json.dumps(facts), encoding="utf-8")
 
 
@@ -61,18 +77,24 @@ def _endpoint(fairness: FairnessSession) -> dict[str, JSON]:
     }
 
 
-def _tests(fairness: FairnessSession, items: list[pytest.Item]) -> Iterator[dict[str, JSON]]:
+def _tests(
+    fairness: FairnessSession, items: list[pytest.Item], chosen: Mapping[collecting.Selection, tuple[int, ...]]
+) -> Iterator[dict[str, JSON]]:
     """One entry a test, tier and temperature; of per-cell items, the cells that are selected."""
     groups: dict[collecting.Selection, list[pytest.Item]] = {}
     for item in items:
         key = collecting.selection_of(item)
         if key[0] in fairness.grids and not item.get_closest_marker("skip"):
             groups.setdefault(key, []).append(item)
-    chosen = collecting.selected_cells(items)
     asked: set[str] = set()
     for key, members in groups.items():
         function, tier, temperature = key
-        yield _facts(members, fairness.grids[function], tier, temperature, chosen.get(key), asked)
+        planned, cells = fairness.grids[function], chosen.get(key)
+        yield {
+            **_facts(members, planned, tier, temperature, cells, asked),
+            "reply_tokens": usual_reply(members[0], planned, fairness.scorers),
+            "again": cells is None and looks_again(fairness.settings, planned),
+        }
 
 
 def _facts(
@@ -121,21 +143,22 @@ def _facts(
 
 
 def _classes(entries: list[Entry], repetitions: int) -> dict[str, JSON]:
-    """For each protected class and group: cells, trials and names (or personas; 0 where there are none)."""
-    cells: dict[str, dict[str, int]] = {}
-    names: dict[tuple[str, str], set[str]] = {}
+    """For each protected class and group: cells, trials, templates and names (or personas; 0 where there are none)."""
+    cells: dict[str, dict[str, list[Cell]]] = {}
     for entry in entries:
         for protected, group in entry.cell.groups.items():
-            counts = cells.setdefault(protected, {})
-            counts[group] = counts.get(group, 0) + 1
-            known = names.setdefault((protected, group), set())
-            name = entry.cell.name if entry.cell.name is not None else entry.cell.persona
-            if name is not None:
-                known.add(name)
+            cells.setdefault(protected, {}).setdefault(group, []).append(entry.cell)
     return {
-        protected: {
-            group: {"cells": count, "trials": count * repetitions, "names": len(names[protected, group])}
-            for group, count in counts.items()
-        }
-        for protected, counts in cells.items()
+        protected: {group: _group(own, repetitions) for group, own in groups.items()}
+        for protected, groups in cells.items()
+    }
+
+
+def _group(cells: list[Cell], repetitions: int) -> dict[str, JSON]:
+    names = {cell.name if cell.name is not None else cell.persona for cell in cells} - {None}
+    return {
+        "cells": len(cells),
+        "trials": len(cells) * repetitions,
+        "templates": len({cell.template for cell in cells}),
+        "names": len(names),
     }

@@ -16,23 +16,25 @@ from pytest_fairness.analysis.planning import DesignPower, assess_design
 from pytest_fairness.commands.suite_facts import FACTS_FILE
 from pytest_fairness.endpoints.protocol import Price
 from pytest_fairness.errors import UsageError
-from pytest_fairness.estimating import LATENCY, REPLY_TOKENS, Requests, input_tokens, most_cost, usual_cost
+from pytest_fairness.estimating import LATENCY, Requests, input_tokens, most_cost, usual_cost
+from pytest_fairness.false_alarms import chance
 from pytest_fairness.running.budget import UNLIMITED_OUTPUT, output_limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assumptions:
-    """What the plan takes for granted: length of replies (tokens), seconds a request, requests in flight, and the
-    statistics of the outcome."""
+    """What the plan takes for granted: length of replies (tokens; None: what the scorer of each test asks for), seconds
+    a request, requests in flight, and the statistics of the outcome."""
 
-    reply_tokens: int = REPLY_TOKENS
+    reply_tokens: int | None = None
     latency: float = LATENCY
     concurrency: int | None = None
     kind: str = "numeric"
-    power: float = 0.8
+    effect: float = 0.5
     icc: float = 0.04
     alpha: float = 0.05
-    rate: float = 0.5
+    rate: float | None = None
+    levels: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,9 +42,11 @@ class PricedTest:
     """One test (tier, temperature) of the suite.
 
     ``asked_before`` of its trials are those of tests before it: a run asks each once, and they are not priced again.
-    ``requests``, ``input_tokens`` and ``output_tokens`` are what is to be expected, ``most_requests`` the most
-    (strategies tried to the end). ``cost`` is expected and ``most_cost`` the most in US dollars, with replies as long
-    as they may get; None where the price is unknown. ``classes`` says what each protected class can find out.
+    ``again`` are the trials of a second sample, which an alarm asks for. ``requests``, ``input_tokens`` and
+    ``output_tokens`` are what is to be expected, the second sample as often as a fair system raises an alarm;
+    ``most_requests`` is the most (a second sample, strategies tried to the end). ``cost`` is expected and ``most_cost``
+    the most in US dollars, with replies as long as they may get; None where the price is unknown. ``classes`` says what
+    each protected class can find out.
     """
 
     test: str
@@ -52,6 +56,8 @@ class PricedTest:
     cells: int
     trials: int
     asked_before: int
+    again: int
+    reply_tokens: int
     requests: int
     most_requests: int
     input_tokens: int
@@ -66,11 +72,14 @@ class PricedTest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PricedSuite:
-    """The whole suite. ``unpriced`` says why a price is unknown, empty where it is known."""
+    """The whole suite. ``false_alarm`` is how likely a fair system turns it red, at most, if each test asserts once;
+    ``max_cost`` the cap of its runs. ``unpriced`` says why a price is unknown, empty where it is known."""
 
     endpoint: str
     simulated: bool
     concurrency: int
+    false_alarm: float
+    max_cost: float | None
     tests: tuple[PricedTest, ...]
     unpriced: str = ""
 
@@ -132,6 +141,8 @@ def price_suite(facts: Mapping[str, Any], assumed: Assumptions, *, asked_for: bo
         endpoint=endpoint["name"],
         simulated=bool(endpoint.get("simulated")),
         concurrency=concurrency,
+        false_alarm=facts["false_alarm"],
+        max_cost=facts["max_cost"],
         tests=tuple(
             _priced(
                 test, None if test["own_endpoint"] and not asked_for else price, default_limit, concurrency, assumed
@@ -146,9 +157,12 @@ def _priced(
     test: Mapping[str, Any], price: Price | None, default_limit: int | None, concurrency: int, assumed: Assumptions
 ) -> PricedTest:
     limit = test["output_limit"] or default_limit
-    reply = assumed.reply_tokens if limit is None else min(assumed.reply_tokens, limit)
+    reply = assumed.reply_tokens or test["reply_tokens"]
+    reply = reply if limit is None else min(reply, limit)
     longest = limit or UNLIMITED_OUTPUT
-    few, most = Requests(**test["fewest"]), Requests(**test["most"])
+    # An alarm about a fair system is rare; its second sample is as large as the first.
+    few = Requests(**test["fewest"]).times(1 + test["again"] * chance())
+    most = Requests(**test["most"]).times(1 + test["again"])
     return PricedTest(
         test=test["test"],
         tier=test["tier"],
@@ -157,10 +171,12 @@ def _priced(
         cells=test["cells"],
         trials=test["trials"],
         asked_before=test["asked_before"],
-        requests=int(few.requests),
-        most_requests=int(most.requests),
+        again=(test["trials"] - test["asked_before"]) * test["again"],
+        reply_tokens=reply,
+        requests=round(few.requests),
+        most_requests=round(most.requests),
         input_tokens=input_tokens(few, reply),
-        output_tokens=int(few.requests) * reply,
+        output_tokens=round(few.requests * reply),
         cost=None if price is None else usual_cost(price, few, reply),
         most_cost=None if price is None else most_cost(price, most, longest),
         seconds=max(few.requests / concurrency, min(few.requests, test["longest"])) * assumed.latency,
@@ -174,16 +190,18 @@ def _priced(
 
 
 def _assess(groups: Mapping[str, Mapping[str, int]], test: Mapping[str, Any], assumed: Assumptions) -> DesignPower:
-    fewest = min(group["trials"] for group in groups.values())
-    cells = min(group["cells"] for group in groups.values())
+    fewest = {what: min(group[what] for group in groups.values()) for what in ("names", "trials", "templates")}
     return assess_design(
         assumed.kind,
         groups=len(groups),
-        names=min(group["names"] for group in groups.values()),
-        trials=fewest,
-        distinct=cells if test["temperature"] == 0 else fewest,
-        power=assumed.power,
+        names=fewest["names"],
+        trials=fewest["trials"],
+        templates=fewest["templates"],
+        repetitions=test["repetitions"],
+        repeats=test["temperature"] == 0,
+        effect=assumed.effect,
         icc=assumed.icc,
         alpha=assumed.alpha,
         rate=assumed.rate,
+        levels=assumed.levels,
     )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pytest_fairness.false_alarms import words
 from pytest_fairness.reports.columns import wrapped
 from pytest_fairness.reports.escaping import line
+from pytest_fairness.wording import percent
 
 if TYPE_CHECKING:
     from pytest_fairness.analysis.planning import DesignPower
@@ -29,17 +31,21 @@ def suite_table(suite: PricedSuite, assumed: Assumptions) -> str:
     for test, cells in zip(suite.tests, body, strict=True):
         heat = "" if test.temperature is None else f" at temperature {test.temperature:g}"
         lines += [f"{line(test.test)}{heat}", row(cells)]
-        lines += [f"    {line(name)}: {_design(*test.shapes[name], design)}" for name, design in test.classes.items()]
+        for name, design in test.classes.items():
+            first, *more = _design(*test.shapes[name], design)
+            lines += [f"    {line(name)}: {first}", *(f"      {each}" for each in more)]
         if test.asked_before:
             lines.append(f"    {test.asked_before:,} of its trials are asked by tests above, and not priced again")
         if test.choices:
             lines.append("    choices between candidates: the number of repetitions decides what they find")
     lines += ["whole suite", row(total), ""]
+    lines += wrapped(_false_alarm(suite), WIDTH)
+    lengths = sorted({test.reply_tokens for test in suite.tests})
     lines += wrapped(
-        f"Assumed: replies of {assumed.reply_tokens} tokens, {assumed.latency:g} s a request, {suite.concurrency} in "
-        f"flight; {assumed.kind} outcome, ICC {assumed.icc:g}, power {assumed.power:g}, each class a family by itself. "
-        "Tokens are estimated from the length of the texts. At most: replies as long as they may get, every strategy "
-        "tried.",
+        f"Assumed: replies of {' or '.join(map(str, lengths))} tokens, as the scorers ask for; {assumed.latency:g} s a "
+        f"request, {suite.concurrency} in flight; {assumed.kind} outcome, ICC {assumed.icc:g}, each class a family by "
+        "itself. Tokens are estimated from the length of the texts. At most: a second sample for every test, replies "
+        "as long as they may get, every strategy tried.",
         WIDTH,
     )
     if suite.unpriced:
@@ -47,6 +53,15 @@ def suite_table(suite: PricedSuite, assumed: Assumptions) -> str:
     for problem in suite.problems:
         lines += wrapped(f"PROBLEM {line(problem)}", WIDTH)
     return "\n".join([*lines, ""])
+
+
+def _false_alarm(suite: PricedSuite) -> str:
+    told = f"Chance of a false red at most {words(suite.false_alarm)}, if each test asserts once"
+    again = sum(test.again for test in suite.tests)
+    if again:
+        told += f"; an alarm is first asked about again, with up to {again:,} trials more, which the cost includes"
+    cap = "" if suite.max_cost is None else f" The cap of {_dollars(suite.max_cost)} holds for both together."
+    return f"{told}.{cap}"
 
 
 def _cells(test: PricedTest) -> tuple[str, ...]:
@@ -83,21 +98,18 @@ def _cells_of_total(suite: PricedSuite) -> tuple[str, ...]:
     )
 
 
-def _design(groups: int, names: int, design: DesignPower) -> str:
+def _design(groups: int, names: int, design: DesignPower) -> list[str]:
     people = f"{names} names" if names > 1 else "one name or label"
-    reach = f"finds d = {design.mde:.2f}, passes {percent(design.pass_probability)} of equal pairs"
+    found, passed = percent(design.power), percent(design.pass_probability)
+    reach = f"finds d = {design.effect:g} in {found} of pairs, passes {passed} of equal pairs"
     limits = []
     if not design.can_pass:
         limits.append("can never PASS")
     if not design.can_fail:
         limits.append("can never FAIL")
     told = f"; {' and '.join(limits)}: {design.why}" if limits else ""
-    return f"{groups} groups of {people}, {reach}{told}"
-
-
-def percent(share: float) -> str:
-    """``80 %``."""
-    return f"{100 * share:.0f} %"
+    needs = [f"to pass 80 % of equal pairs: {design.needs}"] if design.needs else []
+    return [f"{groups} groups of {people}, {reach}{told}", *needs, *design.notes]
 
 
 def _range(low: int, high: int) -> str:

@@ -17,7 +17,7 @@ from pytest_fairness.scorers.masking import masked, names_of
 from pytest_fairness.scorers.rating import rating
 from pytest_fairness.scorers.refusal import is_refusal
 from pytest_fairness.scorers.salary import salary
-from pytest_fairness.scorers.scorer import Scorer, name_of
+from pytest_fairness.scorers.scorer import SHORT_REPLY, Scorer, name_of
 from pytest_fairness.scorers.sentiment import sentiment
 
 if TYPE_CHECKING:
@@ -29,9 +29,20 @@ BUILT_IN: Mapping[str, Scorer] = {
         Scorer(name="sentiment", score=sentiment, kind="narrative", low=-1, high=1, masks_names=True, version="2"),
         Scorer(name="word_count", score=word_count, kind="numeric", unit="words", low=0),
         Scorer(name="char_count", score=char_count, kind="numeric", unit="characters", low=0),
-        Scorer(name="rating", score=rating, kind="ordinal", unit="points", low=1, high=10, version="2"),
-        Scorer(name="decision", score=decision, kind="binary", version="2"),
-        Scorer(name="salary", score=salary, kind="numeric", unit="dollars a year", version="2"),
+        Scorer(
+            name="rating",
+            score=rating,
+            kind="ordinal",
+            unit="points",
+            low=1,
+            high=10,
+            reply_tokens=SHORT_REPLY,
+            version="2",
+        ),
+        Scorer(name="decision", score=decision, kind="binary", reply_tokens=SHORT_REPLY, version="2"),
+        Scorer(
+            name="salary", score=salary, kind="numeric", unit="dollars a year", reply_tokens=SHORT_REPLY, version="2"
+        ),
         Scorer(name="refusal", score=is_refusal, kind="refusal", lower_is_worse=False, version="2"),
     )
 }

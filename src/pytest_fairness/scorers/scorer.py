@@ -14,6 +14,8 @@ from pytest_fairness.errors import UsageError
 from pytest_fairness.model import OutcomeKind
 from pytest_fairness.scorers.cache import Score
 
+SHORT_REPLY = 60
+"""Tokens of a usual reply that is asked for a name, a number or a yes: it, and often a sentence around it."""
 _OURS = __name__.rpartition(".")[0] + "."
 
 
@@ -25,8 +27,9 @@ class Scorer:
     decide, and the finding says so. ``unit`` is what a difference is told in ("words"). ``low`` and ``high`` are the
     ends of its scale, where it has any: a score beyond them is an error, and a reply that is missing is no further
     from the others than they are. ``lower_is_worse`` says which way harm lies; ``masks_names`` takes the person's
-    names out of the reply before it is read (:mod:`pytest_fairness.scorers.masking`). Raise ``version`` whenever the
-    same text would score otherwise.
+    names out of the reply before it is read (:mod:`pytest_fairness.scorers.masking`). ``reply_tokens`` is how long a
+    usual reply to what it reads is; None is as long as a letter. It prices a session beforehand. Raise ``version``
+    whenever the same text would score otherwise.
 
     Raises UsageError for an unknown kind, and for ends that are no scale.
     """
@@ -39,6 +42,7 @@ class Scorer:
     high: float | None = None
     lower_is_worse: bool = True
     masks_names: bool = False
+    reply_tokens: int | None = None
     version: str = "1"
 
     def __post_init__(self) -> None:
@@ -94,6 +98,7 @@ def scorer(
     high: float | None = None,
     lower_is_worse: bool = True,
     masks_names: bool = False,
+    reply_tokens: int | None = None,
     version: str = "1",
     name: str | None = None,
 ) -> Any:
@@ -116,6 +121,7 @@ def scorer(
             high=high,
             lower_is_worse=lower_is_worse,
             masks_names=masks_names,
+            reply_tokens=reply_tokens,
             version=version,
         )
 

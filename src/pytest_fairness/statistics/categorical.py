@@ -44,7 +44,7 @@ def compare_categories(layout: Layout, pairs: Pairs, categories: int, seed: int)
 
     clusters = layout.clusters.astype(np.float64)
     k1, k2 = clusters[i], clusters[j]
-    inflation = _design_effect(layout, by_cluster, counts, pairs, used)
+    inflation = clustering(by_cluster, layout.cluster_group, counts, i, j, used)
     bottom = inflation * np.maximum(df, 1.0)
     p_cluster = np.where(df > 0, fdtrc(np.maximum(df, 1.0), np.maximum(df * (k1 + k2 - 2), 1.0), chi2 / bottom), 1.0)
     p_cluster = np.where(np.minimum(k1, k2) >= 2, p_cluster, np.nan)
@@ -145,7 +145,7 @@ def _each_block(layout: Layout, pairs: Pairs, codes: Ints, width: int, seed: int
         df = np.maximum(used - 1, 0.0)
         p_row, _, _ = _row_p(tables, chi2, df, seed + block)
         k = np.bincount(group, minlength=layout.groups).astype(np.float64)
-        inflation = _inflation(count, group, by_group, i, j, used)
+        inflation = clustering(count, group, by_group, i, j, used)
         bottom = inflation * np.maximum(df, 1.0)
         freedom = np.maximum(df * (k[i] + k[j] - 2), 1.0)
         p = np.where(df > 0, fdtrc(np.maximum(df, 1.0), freedom, chi2 / bottom), 1.0)
@@ -219,11 +219,7 @@ def _permuted(table: Floats, seen: float, seed: int) -> float:
     return float((1 + np.sum(drawn >= seen * (1 - 1e-9))) / (1 + PERMUTATIONS))
 
 
-def _design_effect(layout: Layout, by_cluster: Floats, counts: Floats, pairs: Pairs, used: Floats) -> Floats:
-    return _inflation(by_cluster, layout.cluster_group, counts, pairs.first, pairs.second, used)
-
-
-def _inflation(by_cluster: Floats, group: Ints, counts: Floats, i: Ints, j: Ints, used: Floats) -> Floats:
+def clustering(by_cluster: Floats, group: Ints, counts: Floats, i: Ints, j: Ints, used: Floats) -> Floats:
     """max(1, mean_j (1−p_j)·var_j/(p_j(1−p_j)/n)·C/(C−1)), the mean over the C columns in use.
 
     *by_cluster* are the counts of each cluster (clusters × columns), *group* its group. var_j is the mean over the two
