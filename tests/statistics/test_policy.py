@@ -210,7 +210,7 @@ def test_what_holds_a_verdict_back_is_said(changes: dict[str, Any], said: str) -
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"ragged": 0.21}, "every group in every block: 21%"),
+        ({"ragged": 0.21}, "every group in every block: 21 %"),
         ({"single": True}, "at least 2 names a group, better 20"),
         ({"one_part": True}, "names that share no part"),
         ({"n": (200, 12), "q": 1.0}, "at least 30 trials a group (b has 12)"),

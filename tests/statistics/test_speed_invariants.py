@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pytest_fairness.analysis.evidence import Evidence, judge
 from scipy import stats
 
 from pytest_fairness.analysis.disparity import analyze_disparity
@@ -16,7 +15,6 @@ from pytest_fairness.statistics.frames import read_design
 from pytest_fairness.statistics.layout import lay_out
 from pytest_fairness.statistics.ranks import ascending, kruskal_wallis, mann_whitney, rank_sums, u_statistics
 from pytest_fairness.statistics.shift import hodges_lehmann, medians_in_place
-from pytest_fairness.verdict import judge_pair
 
 TIED = [1.0, 2.0, 2.0, 3.0]
 
@@ -132,43 +130,6 @@ def test_each_quantile_of_t_is_found_once_and_put_where_it_belongs():
     df = np.array([38.0, 2.5, 38.0, 0.5, 2.5, 7.0])
     expected = [stats.t.ppf(0.975, value) if value >= 1 else np.inf for value in df]
     assert t_quantile(df, 0.975) == pytest.approx(expected, rel=1e-12)
-
-
-@settings(max_examples=150, deadline=None, derandomize=True)
-@given(st.integers(0, 10**6))
-def test_columns_are_judged_as_pair_by_pair(seed):
-    """The shortcut for large families gives the very decisions of the policy, thresholds and corners included."""
-    rng = np.random.default_rng(seed)
-    pairs = all_pairs(5)
-    p = pairs.first.size
-
-    def draw(*values):
-        return rng.choice(np.array(values), size=p)
-
-    low = draw(-np.inf, -0.6, -0.5, -0.49, 0.0, 0.3)
-    evidence = Evidence(
-        labels=tuple("abcde"),
-        first=pairs.first,
-        second=pairs.second,
-        n=rng.choice([0, 1, 29, 30, 100], size=5),
-        clusters=rng.choice([1, 2, 20], size=5),
-        effect=draw(-np.inf, -0.7, -0.5, -0.2, -0.1, 0.0, 0.19, 0.2, 0.35, 0.5, 0.51, np.inf),
-        low=low,
-        high=np.where(np.isinf(low), draw(0.0, np.inf), low + draw(0.0, 0.2, 0.98, 1.5)),
-        p_value=draw(0.0, 1e-8, 0.01, 0.5, 1.0),
-        corrected=draw(0.0, 0.0499, 0.05, 0.2, 1.0),
-        one_cluster=draw(True, False, False),
-        unscored=draw(0.0, 0.05, 0.06),
-        ragged=draw(0.0, 0.2, 0.21),
-        raw_trivial=draw(True, False, False),
-        raw_inside=draw(True, False, False),
-        constant=draw(True, False, False, False),
-        minimum=30,
-        alpha=0.05,
-        family_size=p,
-        cluster_noun="names",
-    )
-    assert judge(evidence) == [judge_pair(evidence.pair(at)) for at in range(p)]
 
 
 @pytest.mark.parametrize("dtype", ["object", "str", "category", "string"])

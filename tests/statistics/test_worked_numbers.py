@@ -488,7 +488,7 @@ def gate(changes):
 def test_r22_small_categories_on_the_spread_of_all():
     """The pooled SD and its df, t and p, the category's own t, and what clipping leaves of a wild change."""
     found, scope = gate(CHANGES)
-    assert (found.changes, scope.outliers) == ({}, ())
+    assert (found.changes, scope.outliers) == ({}, {})
     assert (scope.test.t, scope.test.p) == (six(-2.936101), six(0.021277))
     assert scope.p_value == six(0.002038)
     assert stats.t.cdf(-5 * math.sqrt(5) / 2.924988, 9) == six(0.002038)
