@@ -227,7 +227,9 @@ def test_position_decides_everything():
     assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.PRECISION)
     assert finding.pairs[0].effect == pytest.approx(0)
     assert finding.pairs[0].p_value == 1
-    assert finding.pairs[0].statistics["d_from_win_rate_high"] < 0.5 < finding.pairs[0].statistics["d_within_order_high"]
+    assert (
+        finding.pairs[0].statistics["d_from_win_rate_high"] < 0.5 < finding.pairs[0].statistics["d_within_order_high"]
+    )
     assert "chosen in 100 %, which leaves little room for a preference" in finding.sentence
     assert "the position decided every choice" in finding.pairs[0].notes
     assert finding.details["first_listed_share"] == 1

@@ -51,7 +51,8 @@ class Comparison:
     ``p_value`` is max(p_row, p_cluster), or p_row alone where ``labels`` (a group has one cluster, p_cluster NaN);
     ``df`` are the degrees of freedom of the clusters. ``effects`` are one or two on the d scale. ``difference`` with
     its 90 % interval is in the outcome's own unit, ``error`` its standard error by t on the cluster means, with
-    ``difference_df`` of its own. ``ragged`` is the share of a pair's rows in blocks that lack a group, ``constant`` whether neither group varies.
+    ``difference_df`` of its own. ``ragged`` is the share of a pair's rows in blocks that lack a group, ``constant``
+    whether neither group varies.
     ``part_clusters`` is G*, the effective number of the first or last names, and ``part_constant`` whether a group's
     names all share one. ``icc`` and ``per_cluster`` feed the minimum detectable effect. ``beside`` holds what is
     reported and decides nothing, ``omnibus`` what is true of all groups together; ``statistic`` names and gives the row
