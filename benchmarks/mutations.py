@@ -2,10 +2,11 @@
 
 Run: python benchmarks/mutations.py [--only text]
 
-Each mutation of ``mutations.toml`` replaces one piece of text in one file of a copy of ``src``; the tests named beside
-it run on that copy and stop at the first failure. A mutation that no test notices is listed as alive, and the command
-fails. The whole list takes some twenty minutes on one core: Python and the libraries are loaded once, and each run is a
-fork of that.
+Each mutation of ``mutations.toml`` replaces one piece of text in one file below ``src/pytest_fairness``; the tests named
+beside it run until one fails. The tests are collected once. For each mutation that process is forked, the code of the
+functions in question is exchanged in the fork, and the tests run there. What no test noticed then is tried again on a
+mutated copy of the package in a process of its own, which is slow and leaves no doubt; what lives there is listed, and
+the command fails.
 """
 
 from __future__ import annotations
@@ -14,14 +15,20 @@ import argparse
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
 import tomllib
 import traceback
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from types import FunctionType, ModuleType
+
+import pytest
+from _pytest.runner import runtestprotocol
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "pytest_fairness"
@@ -38,6 +45,18 @@ class Mutation:
     new: str
     tests: tuple[str, ...]
 
+    @property
+    def text(self) -> str:
+        """The mutated file."""
+        text = (SOURCE / self.file).read_text(encoding="utf-8")
+        if text.count(self.old) != 1:
+            raise SystemExit(f"{self.file}: {self.old!r} occurs {text.count(self.old)} times, not once")
+        return text.replace(self.old, self.new)
+
+    @property
+    def module(self) -> str:
+        return ".".join(("pytest_fairness", *Path(self.file).with_suffix("").parts))
+
 
 def read_list() -> Iterator[Mutation]:
     """The mutations of ``mutations.toml``."""
@@ -52,83 +71,123 @@ def read_list() -> Iterator[Mutation]:
 MUTATIONS = tuple(read_list())
 
 
-# ---------------------------------------------------------------- running
+# ---------------------------------------------------------------- exchanging code in a process
 
 
-def load() -> None:
-    """What every run needs and no mutation touches."""
-    import numpy
-    import pandas
-    import pytest
-    import scipy.special
-    import scipy.stats
-    import statsmodels.stats.contingency_tables
-    import statsmodels.stats.multitest
-    import statsmodels.stats.proportion
+def exchange(module: ModuleType, text: str) -> None:
+    """Give the functions, methods and constants of *module* what they are in *text*."""
+    fresh: dict[str, object] = {"__name__": module.__name__, "__file__": module.__file__}
+    exec(compile(text, str(module.__file__), "exec"), fresh)  # noqa: S102 - our own source
+    for name, old in list(vars(module).items()):
+        new = fresh.get(name)
+        if name.startswith("__") or new is None:
+            continue
+        if isinstance(old, type):
+            if old.__module__ == module.__name__:
+                for key, held in vars(old).items():
+                    _exchange_code(held, vars(new).get(key))
+        elif getattr(old, "__module__", module.__name__) == module.__name__ and not _exchange_code(old, new):
+            # A constant: also where it was imported by its name.
+            for other in list(sys.modules.values()):
+                if getattr(other, "__dict__", {}).get(name) is old:
+                    setattr(other, name, new)
 
-    del numpy, pandas, pytest, scipy, statsmodels
+
+def _exchange_code(old: object, new: object) -> bool:
+    one, two = _function(old), _function(new)
+    if one is None or two is None:
+        return False
+    one.__code__, one.__defaults__, one.__kwdefaults__ = two.__code__, two.__defaults__, two.__kwdefaults__
+    if hasattr(old, "cache_clear"):
+        old.cache_clear()
+    return True
 
 
-def passes(source: Path, tests: tuple[str, ...], log: Path) -> bool:
-    """Whether *tests* pass on the package in *source*, in a fork of this process."""
+def _function(held: object) -> FunctionType | None:
+    for name in ("__func__", "fget", "func", "__wrapped__"):
+        if isinstance(held, (classmethod, staticmethod, property, cached_property)) or hasattr(held, "cache_clear"):
+            held = getattr(held, name, held)
+    return held if isinstance(held, FunctionType) else None
+
+
+@dataclass
+class Runner:
+    """A pytest plugin that runs the collected tests once for each mutation, in a fork, until one fails."""
+
+    mutations: Sequence[Mutation]
+    noticed: list[bool] = field(default_factory=list)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        items: dict[str, list[pytest.Item]] = {}
+        for item in session.items:
+            items.setdefault(str(item.path.relative_to(ROOT)), []).append(item)
+        every = [item for own in items.values() for item in own]
+        modules = sorted({one.module for one in self.mutations})
+        unchanged = _in_fork(lambda: _run(every, [(name, _source(name)) for name in modules]), 10 * LONGEST)
+        if unchanged:
+            raise pytest.UsageError("a test fails without any mutation")
+        for number, mutation in enumerate(self.mutations, 1):
+            begun = time.monotonic()
+            own = [item for test in mutation.tests for item in items[test]]
+            code = _in_fork(lambda own=own, one=mutation: _run(own, [(one.module, one.text)]), LONGEST)
+            self.noticed.append(code != 0)
+            told = f"{number:4} {'dies' if code else 'LIVES':5} {time.monotonic() - begun:5.1f} s  {mutation.file}"
+            print(f"{told}: {mutation.new.strip().splitlines()[0][:80]}", file=sys.__stderr__, flush=True)
+        return True
+
+
+def _source(module: str) -> str:
+    return Path(str(sys.modules[module].__file__)).read_text(encoding="utf-8")
+
+
+def _run(items: Sequence[pytest.Item], texts: Sequence[tuple[str, str]]) -> int:
+    for module, text in texts:
+        exchange(sys.modules[module], text)
+    for item, after in zip(items, [*items[1:], None], strict=True):
+        if any(report.failed for report in runtestprotocol(item, nextitem=after, log=False)):
+            return 1
+    return 0
+
+
+def _in_fork(run: Callable[[], int], longest: float) -> int:
+    """The exit code of *run* in a fork of this process; 1 where it does not end."""
     child = os.fork()
     if child == 0:
+        code = 2
         try:
-            _run(source, tests, log)
+            code = run()
         except BaseException:  # noqa: BLE001 - told, and then this process ends
             traceback.print_exc()
         finally:
-            os._exit(3)  # never back into what the parent has open
-    end = time.monotonic() + LONGEST
+            os._exit(code)  # never back into what the parent has open
+    end = time.monotonic() + longest
     while time.monotonic() < end:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
-            code = os.waitstatus_to_exitcode(status)
-            if code not in (0, 1, 2):
-                raise SystemExit(f"pytest ended with {code}:\n{log.read_text()[-3000:]}")
-            return code == 0
+            return os.waitstatus_to_exitcode(status)
         time.sleep(0.02)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    return False
+    return 1
 
 
-def _run(source: Path, tests: tuple[str, ...], log: Path) -> None:
-    stream = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    for number in (1, 2):
-        os.dup2(stream, number)
-    sys.path.insert(0, str(source))
-    os.environ["PYTHONPATH"] = str(source)
-    import pytest
-
-    code = pytest.main(["-x", "-q", "-p", "no:cacheprovider", "--tb=line", *tests])
-    package = sys.modules["pytest_fairness"].__file__
-    if not Path(str(package)).is_relative_to(source):
-        print(f"another copy of the package was tested: {package}")
-        code = 3
-    sys.stdout.flush()
-    os._exit(int(code))
+# ---------------------------------------------------------------- a mutated copy, in a process of its own
 
 
-def forget(module: Path) -> None:
-    """Remove what Python compiled of *module*: it is recognised by second and size, which a mutation may keep."""
-    for compiled in (module.parent / "__pycache__").glob(f"{module.stem}.*.pyc"):
-        compiled.unlink()
-
-
-def mutate(mutation: Mutation, source: Path, log: Path) -> bool:
-    """Whether *mutation* is noticed; the copy in *source* is as before afterwards."""
-    module = source / "pytest_fairness" / mutation.file
-    text = module.read_text(encoding="utf-8")
-    if text.count(mutation.old) != 1:
-        raise SystemExit(f"{mutation.file}: {mutation.old!r} occurs {text.count(mutation.old)} times, not once")
-    try:
-        forget(module)
-        module.write_text(text.replace(mutation.old, mutation.new), encoding="utf-8")
-        return not passes(source, mutation.tests, log)
-    finally:
-        module.write_text(text, encoding="utf-8")
-        forget(module)
+def noticed_in_a_copy(mutation: Mutation) -> bool:
+    """Whether a test fails on a copy of the package with *mutation* in its file."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "pytest_fairness"
+        shutil.copytree(SOURCE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+        (copy / mutation.file).write_text(mutation.text, encoding="utf-8")
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *mutation.tests]
+        environment = {**os.environ, "PYTHONPATH": folder}
+        try:
+            done = subprocess.run(command, env=environment, capture_output=True, timeout=LONGEST, check=False, cwd=ROOT)
+        except subprocess.TimeoutExpired:
+            return True
+        return done.returncode != 0
 
 
 def main() -> int:
@@ -138,25 +197,17 @@ def main() -> int:
     chosen = [one for one in MUTATIONS if arguments.only in f"{one.file}\n{one.old}\n{one.new}"]
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.chdir(ROOT)
-    load()
-    alive: list[Mutation] = []
-    with tempfile.TemporaryDirectory() as folder:
-        source, log = Path(folder) / "src", Path(folder) / "log"
-        shutil.copytree(SOURCE, source / "pytest_fairness", ignore=shutil.ignore_patterns("__pycache__"))
-        start = time.monotonic()
-        if not passes(source, tuple(sorted({test for one in chosen for test in one.tests})), log):
-            raise SystemExit(f"the tests fail without any mutation:\n{log.read_text()[-3000:]}")
-        print(f"without a mutation: passed in {time.monotonic() - start:.0f} s", flush=True)
-        for number, mutation in enumerate(chosen, 1):
-            begun = time.monotonic()
-            noticed = mutate(mutation, source, log)
-            if not noticed:
-                alive.append(mutation)
-            took, word = time.monotonic() - begun, "dies" if noticed else "LIVES"
-            print(
-                f"{number:4} {word:5} {took:5.1f} s  {mutation.file}: {mutation.new.splitlines()[0][:80]}", flush=True
-            )
-        print(f"{len(chosen)} mutations, {len(alive)} alive, {time.monotonic() - start:.0f} s")
+    sys.path.insert(0, str(SOURCE.parent))
+    os.environ["PYTHONPATH"] = str(SOURCE.parent)
+    start = time.monotonic()
+    runner = Runner(chosen)
+    tests = sorted({test for one in chosen for test in one.tests})
+    code = pytest.main(["-q", "-p", "no:cacheprovider", *tests], plugins=[runner])
+    if len(runner.noticed) < len(chosen):
+        return int(code) or 1
+    doubtful = [one for one, noticed in zip(chosen, runner.noticed, strict=True) if not noticed]
+    alive = [one for one in doubtful if not noticed_in_a_copy(one)]
+    print(f"{len(chosen)} mutations, {len(alive)} alive, {time.monotonic() - start:.0f} s")
     for one in alive:
         print(f"\nALIVE {one.file}\n- {one.old}\n+ {one.new}")
     return 1 if alive else 0
