@@ -1,12 +1,12 @@
 """Does some test fail for every single-point fault of the statistics, the policy and the gate?
 
-Run: python benchmarks/mutations.py [--only text]
+Run: python benchmarks/mutations.py [--only text …]
 
-Each mutation of ``mutations.toml`` replaces one piece of text in one file below ``src/pytest_fairness``; the tests named
-beside it run until one fails. The tests are collected once. For each mutation that process is forked, the code of the
-functions in question is exchanged in the fork, and the tests run there. What no test noticed then is tried again on a
-mutated copy of the package in a process of its own, which is slow and leaves no doubt; what lives there is listed, and
-the command fails.
+Each mutation of ``mutations.toml`` replaces one piece of text in one file below ``src/pytest_fairness``; the tests that
+stand beside it run until one fails. The tests are collected once. For each mutation that process is forked, the code of
+the functions in question is exchanged in the fork, and the tests run there. What no test noticed then is tried again on
+a mutated copy of the package in a process of its own, which is slow and leaves no doubt; what lives there is listed,
+and the command fails.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ MUTATIONS = tuple(read_list())
 def exchange(module: ModuleType, text: str) -> None:
     """Give the functions, methods and constants of *module* what they are in *text*."""
     fresh: dict[str, object] = {"__name__": module.__name__, "__file__": module.__file__}
-    exec(compile(text, str(module.__file__), "exec"), fresh)  # noqa: S102 - our own source
+    exec(compile(text, str(module.__file__), "exec"), fresh)
     for name, old in list(vars(module).items()):
         new = fresh.get(name)
         if name.startswith("__") or new is None:
@@ -192,9 +192,9 @@ def noticed_in_a_copy(mutation: Mutation) -> bool:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="every mutation has to be noticed by a test")
-    parser.add_argument("--only", default="", help="mutations whose file, old or new text contains this")
+    parser.add_argument("--only", nargs="*", default=[""], help="mutations whose file or texts contain one of these")
     arguments = parser.parse_args()
-    chosen = [one for one in MUTATIONS if arguments.only in f"{one.file}\n{one.old}\n{one.new}"]
+    chosen = [one for one in MUTATIONS if any(text in f"{one.file}\n{one.old}\n{one.new}" for text in arguments.only)]
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.chdir(ROOT)
     sys.path.insert(0, str(SOURCE.parent))

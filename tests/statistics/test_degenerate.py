@@ -2,11 +2,14 @@
 
 import math
 
+import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from pytest_fairness.analysis.disparity import analyze_disparity
 from pytest_fairness.model import Reason, Verdict
+from pytest_fairness.statistics.comparison import estimate
 
 from .frames_of import names, scores
 
@@ -176,3 +179,25 @@ def test_swapped_labels_on_the_same_personas_are_paired():
     assert pair.p_cluster < 0.001
     apart = frame.assign(name=frame.group + frame.name)
     assert analyze_disparity(apart, "outcome", "group").pairs[0].p_cluster > 0.5
+
+
+def test_rare_answers_of_names_are_not_counted_row_by_row():
+    """Fisher's exact test takes rows for independent; with names Mantel–Haenszel stays, beside the t of the names."""
+    frame = pd.DataFrame(
+        [(g, f"{g}{n}", r, g == "b" and r == 0 and n < 4) for g in "ab" for n in range(10) for r in range(6)],
+        columns=["group", "name", "repetition", "outcome"],
+    )
+    (named,) = analyze_disparity(frame, "outcome", "group", block=None).pairs
+    (rows,) = analyze_disparity(frame, "outcome", "group", block=None, cluster=None).pairs
+    assert named.test == "Mantel-Haenszel chi-square, and t on cluster rates"
+    assert rows.test.startswith("Fisher's exact")
+    assert rows.p_row == pytest.approx(rows.statistics["fisher_p_value"])
+    assert named.p_row == pytest.approx(2 * stats.norm.sf(abs(named.statistics["z"])))
+    assert named.p_row < named.statistics["fisher_p_value"]
+
+
+def test_an_infinite_effect_has_no_finite_end():
+    """And nothing that is no number, whatever its error and degrees of freedom."""
+    errors, df = np.array([0.1, np.inf, np.nan]), np.array([9.0, 0.0, 9.0])
+    found = estimate("d", np.full(3, -np.inf), errors, df)
+    assert found.low.tolist() == found.high.tolist() == [-np.inf] * 3

@@ -225,6 +225,11 @@ def test_a_missing_p_value_counts_as_one_and_stays_in_the_family():
     assert_allclose(correct([0.01, np.nan], "holm"), [0.02, 1.0])
 
 
+def test_holm_does_not_let_a_larger_p_have_a_smaller_corrected_one():
+    """2 · .011 is below 3 · .01, which was rejected no sooner."""
+    assert correct([0.03, 0.011, 0.01], "holm").tolist() == [six(0.03)] * 3
+
+
 def test_tests_that_are_absent_count_in_the_family():
     """A family of a given size corrects as if the absent had p = 1."""
     assert_allclose(correct([0.01, 0.02], "holm", 5), [0.05, 0.08])
