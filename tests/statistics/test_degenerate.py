@@ -10,6 +10,7 @@ from scipy import stats
 from pytest_fairness.analysis.disparity import analyze_disparity
 from pytest_fairness.model import Reason, Verdict
 from pytest_fairness.statistics.comparison import estimate
+from pytest_fairness.statistics.jackknife import reach
 
 from .frames_of import names, scores
 
@@ -201,3 +202,46 @@ def test_an_infinite_effect_has_no_finite_end():
     errors, df = np.array([0.1, np.inf, np.nan]), np.array([9.0, 0.0, 9.0])
     found = estimate("d", np.full(3, -np.inf), errors, df)
     assert found.low.tolist() == found.high.tolist() == [-np.inf] * 3
+
+
+@pytest.mark.parametrize(("surnames", "verdict"), [("SS", Verdict.FAIL), ("SJ", Verdict.FLAG)], ids=["one", "two"])
+def test_a_surname_that_all_names_share_is_the_template_not_the_group(surnames, verdict):
+    """Of all names of both groups it tells nothing; of one group's it cannot be told from the group."""
+    rng = np.random.default_rng(6)
+    frame = pd.DataFrame(
+        [(g, f"{g}{n} {surname}", f"{g}{n}", surname, r, rng.normal() - 2 * (g == "b"))
+         for g, surname in zip("ab", surnames, strict=True) for n in range(10) for r in range(4)],
+        columns=["group", "name", "first_name", "last_name", "repetition", "outcome"],
+    )  # fmt: skip
+    (pair,) = analyze_disparity(frame, "outcome", "group", block=None).pairs
+    assert pair.verdict is verdict
+
+
+def test_the_reach_of_an_interval():
+    """t·SE; nothing where nothing varies, endless without an error or a degree of freedom."""
+    half = reach(np.array([0.5, 0.0, np.nan, 0.5]), np.array([9.0, 9.0, 9.0, 0.5]))
+    assert half.tolist() == [pytest.approx(0.5 * stats.t.ppf(0.95, 9)), 0.0, np.inf, np.inf]
+
+
+def test_an_estimate_that_hangs_on_one_persona_has_no_interval():
+    """Two personas crosswise in two templates: without either, no template has both groups."""
+    rng = np.random.default_rng(8)
+    frame = pd.DataFrame(
+        [(g, p, "t0" if (g == "a") == (p == "p") else "t1", r, rng.normal()) for g in "ab" for p in "pq"
+         for r in range(30)],
+        columns=["group", "name", "template", "repetition", "outcome"],
+    )  # fmt: skip
+    (pair,) = analyze_disparity(frame, "outcome", "group").pairs
+    assert (pair.effect_low, pair.effect_high) == (None, None)
+    assert pair.verdict is not Verdict.PASS
+
+
+@pytest.mark.parametrize(("yes", "verdict"), [(5, Verdict.PASS), (4, Verdict.INCONCLUSIVE)])
+def test_under_five_cases_cannot_show_their_own_spread(yes, verdict):
+    """The same personas with the same answers in both groups differ by nothing; four of them are too few to say so."""
+    frame = pd.DataFrame(
+        [(g, f"p{n}", r, r == 0 and n < yes) for g in "ab" for n in range(10) for r in range(6)],
+        columns=["group", "name", "repetition", "outcome"],
+    )
+    (pair,) = analyze_disparity(frame, "outcome", "group", block=None, favourable=True).pairs
+    assert (pair.effect, pair.verdict) == (0, verdict)
