@@ -11,6 +11,7 @@ from scipy import stats
 
 from pytest_fairness.analysis.disparity import analyze_disparity
 from pytest_fairness.model import Finding, PairResult, Reason, Verdict
+from pytest_fairness.statistics.mde import minimum_detectable_effect
 from pytest_fairness.wording import NO_ANSWER
 
 PASS, FLAG, FAIL, INCONCLUSIVE = Verdict.PASS, Verdict.FLAG, Verdict.FAIL, Verdict.INCONCLUSIVE
@@ -135,10 +136,45 @@ def test_an_application_that_breaks_for_one_group_fails() -> None:
     assert judged(table(0, 0)).family["size"] == 1
 
 
+def test_the_smallest_detectable_effect_is_that_of_the_whole_family() -> None:
+    """Three pairs on the score, and three on missing answers."""
+    pair = pair_of(judged(without(table(0, 0, 0), a=1)))
+    rows = (pair.statistics["n_1"] + pair.statistics["n_2"]) / 40
+    k, icc = np.array([20.0]), np.array([pair.statistics["icc"]])
+    wanted = minimum_detectable_effect(k, k, np.array([rows]), icc, family_size=6)
+    assert pair.mde == pytest.approx(float(wanted[0]))
+
+
 def test_what_was_declared_too_small_is_of_the_outcome_not_of_missing_answers() -> None:
     """A min_raw_diff of 5 points of a score is no licence for 40 % of errors."""
     finding = judged(without(table(0, 0), b=80), min_raw_diff=5.0)
     assert pair_of(finding, NO_ANSWER).verdict is FAIL
+
+
+# ---------------------------------------------------------------- what the caller declared
+
+
+@pytest.mark.parametrize(("smallest", "verdict"), [(0.7, FAIL), (1.15, FAIL), (1.25, INCONCLUSIVE), (2.0, PASS)])
+def test_a_declared_difference_spares_what_is_below_it_and_nothing_else(smallest: float, verdict: Verdict) -> None:
+    """1.2 apart, give or take .25: too large to spare, spared and open, or below it with its whole interval."""
+    assert pair_of(judged(table(1.2, 0, templates=1, repetitions=10), min_raw_diff=smallest)).verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("declared", "verdict"),
+    [
+        ({}, INCONCLUSIVE),
+        ({"min_raw_diff": 0.2}, INCONCLUSIVE),
+        ({"min_raw_diff": 1.5}, PASS),
+        ({"min_raw_ratio": 0.99}, INCONCLUSIVE),
+        ({"min_raw_ratio": 0.85}, PASS),
+    ],
+)
+def test_a_pass_below_what_was_declared_takes_the_whole_interval(declared: Any, verdict: Verdict) -> None:
+    """An estimate below it is no PASS while the interval reaches beyond."""
+    frame = table(10.05, 10, names=5, templates=1, repetitions=6)
+    frame["score"] += 0.6 * (frame["name"].str[1:].astype(int) - 2)
+    assert pair_of(judged(frame, **declared)).verdict is verdict
 
 
 # ---------------------------------------------------------------- refusals
