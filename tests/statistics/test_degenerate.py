@@ -245,3 +245,9 @@ def test_under_five_cases_cannot_show_their_own_spread(yes, verdict):
     )
     (pair,) = analyze_disparity(frame, "outcome", "group", block=None, favourable=True).pairs
     assert (pair.effect, pair.verdict) == (0, verdict)
+
+
+def test_an_interval_that_does_not_hold_its_estimate_strictly_is_not_shown():
+    """Equal constants: 0, from 0 to 0, is no interval."""
+    (pair,) = analyze_disparity(constant({"a": 3.0, "b": 3.0}, people=10), "outcome", "group", kind="numeric").pairs
+    assert (pair.effect, pair.effect_low, pair.effect_high) == (0, None, None)

@@ -151,6 +151,16 @@ def test_what_was_declared_too_small_is_of_the_outcome_not_of_missing_answers() 
     assert pair_of(finding, NO_ANSWER).verdict is FAIL
 
 
+@pytest.mark.parametrize("lower_is_worse", [True, False])
+def test_the_ranks_say_who_is_worse_off_where_one_reply_turns_the_mean(lower_is_worse: bool) -> None:
+    frame = table(0.8, 0)
+    frame.loc[frame.index[-1], "score"] = 1e6
+    pair = pair_of(judged(frame, lower_is_worse=lower_is_worse))
+    assert (pair.verdict, pair.worse_off) == (FLAG, "b" if lower_is_worse else "a")
+    assert pair.difference is not None
+    assert pair.difference < 0
+
+
 # ---------------------------------------------------------------- what the caller declared
 
 

@@ -223,6 +223,13 @@ def test_what_would_decide_it_is_said(changes: dict[str, Any], said: str) -> Non
     assert said in str(decide(**changes).needs)
 
 
+def test_a_trifle_is_no_flag_with_too_few_trials_either() -> None:
+    """Beyond chance, and too small to matter."""
+    few = decide(effect=0.19, low=0.05, high=0.33, n=(200, 12))
+    assert (few.verdict, few.reason) == (INCONCLUSIVE, Reason.N)
+    assert decide(effect=0.2, low=0.05, high=0.35, n=(200, 12)).verdict is FLAG
+
+
 def test_a_whole_table_is_judged_as_pair_by_pair() -> None:
     """The shortcut by columns gives the very decisions of the policy, thresholds and corners included."""
     rng = np.random.default_rng(1)

@@ -28,6 +28,7 @@ from pytest_fairness.statistics.frames import read_design
 from pytest_fairness.statistics.mde import minimum_detectable_effect
 from pytest_fairness.statistics.metrics import measure
 from pytest_fairness.statistics.refusals import worst_rank
+from pytest_fairness.statistics.proportions import nearly_equal
 from pytest_fairness.statistics.score_summary import PersonaScore, ScoreSummary
 
 from . import by_hand
@@ -588,6 +589,14 @@ def test_r24_names_that_differ_leave_it_open():
 
 
 FIRST = {"a": [7, 8, 8, 9, 7, 8, 8, 9], "b": [6, 7, 7, 8, 5, 6, 7, 8]}
+
+
+@pytest.mark.parametrize(("rates", "inside"), [((0.02, 0.005), False), ((0.0205, 0.02), True), ((0.98, 0.995), True)])
+def test_points_alone_do_not_make_rates_equal(rates, inside):
+    """2 % against .5 % are one and a half points, and four times as many; of a hundred thousand each."""
+    one, two, n, sure = (array(x) for x in (*rates, 100_000.0, 1.0))
+    near, close = nearly_equal(one, n, two, n, sure, array(1e6))
+    assert (near.tolist(), close.tolist()) == ([inside], [inside])
 
 
 @pytest.mark.parametrize(
