@@ -125,7 +125,7 @@ def test_the_file_the_terminal_and_the_page_tell_it(tmp_path) -> None:
     manifest = {"id": "r", "settings": {"session_alpha": 0.05}, "endpoints": []}
     written = write_results(tmp_path, manifest, book.to_dict())
     read = read_results(tmp_path)
-    assert read.session == {"method": "holm", "findings": 3, "alpha": 0.05, "alarms": [1]}
+    assert read.session == {"method": "holm", "findings": 3, "alpha": 0.05, "alarms": [1], "false_alarm": None}
     assert [f.details["session"]["corrected_p_value"] for f in read.findings] == pytest.approx([0.06, 0.0072, 0.62])
     lines = "\n".join(summary_lines(written))
     assert "session p .0600" in lines

@@ -16,8 +16,9 @@ from pytest_fairness import (
     assert_no_preference,
 )
 from pytest_fairness.analysis import trying
-from pytest_fairness.analysis.sensitivity import Sensitivity
+from pytest_fairness.analysis.sensitivity import Sensitivity, sensitivity
 from pytest_fairness.current import Policy, TestContext, running_test
+from pytest_fairness.errors import FairnessFailure
 from pytest_fairness.model import Finding, Verdict
 from pytest_fairness.reports.figures import could_fail, marks, sensitivity_line
 
@@ -119,6 +120,35 @@ def test_every_passing_assertion_is_tried_and_only_passing_ones() -> None:
     assert [finding.verdict for finding in found] == [Verdict.PASS] * 4
     assert all("sensitivity" in finding.details for finding in found)
     assert "sensitivity" not in unsure.details
+
+
+@pytest.mark.parametrize("wild", [30.0, 1e3, 1e6])
+def test_one_outlying_reply_turns_no_fail_into_a_pass_that_is_praised(wild: float) -> None:
+    """The disparity (p = 6e-7) fails; one reply of the lower group at *wild* shrinks the mean's effect to a trifle, not
+    the rank's. So there is no PASS to try, and the plant that the data hold is found by the same policy."""
+    frame = table(0, 0.8, seed=3)
+    plain = analyze_disparity(frame, "score", "group")
+    assert (plain.verdict, plain.p_value < 1e-6) == (Verdict.FAIL, True)
+    spoilt = frame.assign(score=frame["score"].where(frame.index != frame.index[-1], wild))
+    finding = analyze_disparity(spoilt, "score", "group")
+    (pair,) = finding.pairs
+    assert abs(pair.statistics["hedges_g"]) < 0.5 < abs(pair.statistics["d_from_cliffs_delta"])
+    assert finding.verdict in (Verdict.FLAG, Verdict.FAIL)
+    with running_test(in_test(TRYING)), pytest.raises(FairnessFailure) as raised:
+        assert_no_disparity(spoilt, "score", "group")
+    assert "planted" not in str(raised.value)
+
+
+def test_what_is_caught_beside_an_outlying_reply_is_what_is_caught_without_it() -> None:
+    """Fair data: a planted d is measured in the spread of the bulk, or any test would catch it."""
+    caught = []
+    for wild in (None, 1e6):
+        frames = [table(0, 0, people=5, seed=seed) for seed in range(8)]
+        spoilt = [one.assign(score=one["score"].where((one.index != 5) | (wild is None), wild)) for one in frames]
+        tried_on = [sensitivity(one, "score", "group", effects=(0.5,), splits=0) for one in spoilt]
+        caught.append(np.mean([one.caught[0.5] for one in tried_on]))
+    assert caught[0] < 0.6
+    assert caught[1] == pytest.approx(caught[0], abs=0.15)
 
 
 def test_choices_among_several_and_arms_say_that_they_were_not_tried() -> None:

@@ -2,11 +2,15 @@
 
 import math
 
+import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from pytest_fairness.analysis.disparity import analyze_disparity
 from pytest_fairness.model import Reason, Verdict
+from pytest_fairness.statistics.comparison import estimate
+from pytest_fairness.statistics.jackknife import reach
 
 from .frames_of import names, scores
 
@@ -176,3 +180,74 @@ def test_swapped_labels_on_the_same_personas_are_paired():
     assert pair.p_cluster < 0.001
     apart = frame.assign(name=frame.group + frame.name)
     assert analyze_disparity(apart, "outcome", "group").pairs[0].p_cluster > 0.5
+
+
+def test_rare_answers_of_names_are_not_counted_row_by_row():
+    """Fisher's exact test takes rows for independent; with names Mantel–Haenszel stays, beside the t of the names."""
+    frame = pd.DataFrame(
+        [(g, f"{g}{n}", r, g == "b" and r == 0 and n < 4) for g in "ab" for n in range(10) for r in range(6)],
+        columns=["group", "name", "repetition", "outcome"],
+    )
+    (named,) = analyze_disparity(frame, "outcome", "group", block=None).pairs
+    (rows,) = analyze_disparity(frame, "outcome", "group", block=None, cluster=None).pairs
+    assert named.test == "Mantel-Haenszel chi-square, and t on cluster rates"
+    assert rows.test.startswith("Fisher's exact")
+    assert rows.p_row == pytest.approx(rows.statistics["fisher_p_value"])
+    assert named.p_row == pytest.approx(2 * stats.norm.sf(abs(named.statistics["z"])))
+    assert named.p_row < named.statistics["fisher_p_value"]
+
+
+def test_an_infinite_effect_has_no_finite_end():
+    """And nothing that is no number, whatever its error and degrees of freedom."""
+    errors, df = np.array([0.1, np.inf, np.nan]), np.array([9.0, 0.0, 9.0])
+    found = estimate("d", np.full(3, -np.inf), errors, df)
+    assert found.low.tolist() == found.high.tolist() == [-np.inf] * 3
+
+
+@pytest.mark.parametrize(("surnames", "verdict"), [("SS", Verdict.FAIL), ("SJ", Verdict.FLAG)], ids=["one", "two"])
+def test_a_surname_that_all_names_share_is_the_template_not_the_group(surnames, verdict):
+    """Of all names of both groups it tells nothing; of one group's it cannot be told from the group."""
+    rng = np.random.default_rng(6)
+    frame = pd.DataFrame(
+        [(g, f"{g}{n} {surname}", f"{g}{n}", surname, r, rng.normal() - 2 * (g == "b"))
+         for g, surname in zip("ab", surnames, strict=True) for n in range(10) for r in range(4)],
+        columns=["group", "name", "first_name", "last_name", "repetition", "outcome"],
+    )  # fmt: skip
+    (pair,) = analyze_disparity(frame, "outcome", "group", block=None).pairs
+    assert pair.verdict is verdict
+
+
+def test_the_reach_of_an_interval():
+    """t·SE; nothing where nothing varies, endless without an error or a degree of freedom."""
+    half = reach(np.array([0.5, 0.0, np.nan, 0.5]), np.array([9.0, 9.0, 9.0, 0.5]))
+    assert half.tolist() == [pytest.approx(0.5 * stats.t.ppf(0.95, 9)), 0.0, np.inf, np.inf]
+
+
+def test_an_estimate_that_hangs_on_one_persona_has_no_interval():
+    """Two personas crosswise in two templates: without either, no template has both groups."""
+    rng = np.random.default_rng(8)
+    frame = pd.DataFrame(
+        [(g, p, "t0" if (g == "a") == (p == "p") else "t1", r, rng.normal()) for g in "ab" for p in "pq"
+         for r in range(30)],
+        columns=["group", "name", "template", "repetition", "outcome"],
+    )  # fmt: skip
+    (pair,) = analyze_disparity(frame, "outcome", "group").pairs
+    assert (pair.effect_low, pair.effect_high) == (None, None)
+    assert pair.verdict is not Verdict.PASS
+
+
+@pytest.mark.parametrize(("yes", "verdict"), [(5, Verdict.PASS), (4, Verdict.INCONCLUSIVE)])
+def test_under_five_cases_cannot_show_their_own_spread(yes, verdict):
+    """The same personas with the same answers in both groups differ by nothing; four of them are too few to say so."""
+    frame = pd.DataFrame(
+        [(g, f"p{n}", r, r == 0 and n < yes) for g in "ab" for n in range(10) for r in range(6)],
+        columns=["group", "name", "repetition", "outcome"],
+    )
+    (pair,) = analyze_disparity(frame, "outcome", "group", block=None, favourable=True).pairs
+    assert (pair.effect, pair.verdict) == (0, verdict)
+
+
+def test_an_interval_that_does_not_hold_its_estimate_strictly_is_not_shown():
+    """Equal constants: 0, from 0 to 0, is no interval."""
+    (pair,) = analyze_disparity(constant({"a": 3.0, "b": 3.0}, people=10), "outcome", "group", kind="numeric").pairs
+    assert (pair.effect, pair.effect_low, pair.effect_high) == (0, None, None)

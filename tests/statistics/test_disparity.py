@@ -215,6 +215,25 @@ def test_labels_are_compared_with_their_names_as_clusters():
     assert analyze_disparity(frame, "tone", "race") == finding
 
 
+def test_the_interval_of_labels_is_that_of_names_drawn_again():
+    """From the 5th to the 95th percentile, by another generator."""
+    rng = np.random.default_rng(15)
+    frame = pd.DataFrame(
+        [(g, f"{g}{n}", r, rng.choice(list("xyz"), p=p)) for g, p in (("a", (0.5, 0.3, 0.2)), ("b", (0.2, 0.3, 0.5)))
+         for n in range(20) for r in range(10)],
+        columns=["group", "name", "repetition", "outcome"],
+    )  # fmt: skip
+    (pair,) = analyze_disparity(frame, "outcome", "group", block=None).pairs
+    counts = pd.crosstab(frame["name"], frame["outcome"]).to_numpy().reshape(2, 20, 3)
+    drawn = []
+    for _ in range(4000):
+        share = [own[rng.integers(20, size=20)].sum(axis=0) / 200 for own in counts]
+        middle = np.mean(share, axis=0)
+        v2 = sum(((one - middle) ** 2 / middle).sum() for one in share) / 2
+        drawn.append(2 * np.sqrt(v2 / (1 - v2)))
+    assert (pair.effect_low, pair.effect_high) == pytest.approx(np.quantile(drawn, [0.05, 0.95]), abs=0.03)
+
+
 def test_the_finding_knows_its_test_and_its_endpoint():
     """Test id, tier, endpoint and simulation come from the context and the table's own columns."""
     frame = audit().assign(endpoint="gpt", model="gpt-1", tier=2, simulated=True, replayed=False)

@@ -210,7 +210,7 @@ def test_what_holds_a_verdict_back_is_said(changes: dict[str, Any], said: str) -
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"ragged": 0.21}, "every group in every block: 21%"),
+        ({"ragged": 0.21}, "every group in every block: 21 %"),
         ({"single": True}, "at least 2 names a group, better 20"),
         ({"one_part": True}, "names that share no part"),
         ({"n": (200, 12), "q": 1.0}, "at least 30 trials a group (b has 12)"),
@@ -221,6 +221,13 @@ def test_what_holds_a_verdict_back_is_said(changes: dict[str, Any], said: str) -
 def test_what_would_decide_it_is_said(changes: dict[str, Any], said: str) -> None:
     """Of whatever is missing: names, trials, blocks."""
     assert said in str(decide(**changes).needs)
+
+
+def test_a_trifle_is_no_flag_with_too_few_trials_either() -> None:
+    """Beyond chance, and too small to matter."""
+    few = decide(effect=0.19, low=0.05, high=0.33, n=(200, 12))
+    assert (few.verdict, few.reason) == (INCONCLUSIVE, Reason.N)
+    assert decide(effect=0.2, low=0.05, high=0.35, n=(200, 12)).verdict is FLAG
 
 
 def test_a_whole_table_is_judged_as_pair_by_pair() -> None:

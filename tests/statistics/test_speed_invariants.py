@@ -1,22 +1,25 @@
 """What is computed for all pairs at once is what the slow and obvious way gives for each."""
 
+import inspect
+import sys
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pytest_fairness.analysis.evidence import Evidence, judge
 from scipy import stats
 
 from pytest_fairness.analysis.disparity import analyze_disparity
+from pytest_fairness.analysis.reading import read
 from pytest_fairness.statistics.clusters import all_pairs, t_quantile
 from pytest_fairness.statistics.frames import read_design
 from pytest_fairness.statistics.layout import lay_out
+from pytest_fairness.statistics.metrics import measure
 from pytest_fairness.statistics.ranks import ascending, kruskal_wallis, mann_whitney, rank_sums, u_statistics
 from pytest_fairness.statistics.shift import hodges_lehmann, medians_in_place
-from pytest_fairness.verdict import judge_pair
 
 TIED = [1.0, 2.0, 2.0, 3.0]
 
@@ -134,43 +137,6 @@ def test_each_quantile_of_t_is_found_once_and_put_where_it_belongs():
     assert t_quantile(df, 0.975) == pytest.approx(expected, rel=1e-12)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
-@given(st.integers(0, 10**6))
-def test_columns_are_judged_as_pair_by_pair(seed):
-    """The shortcut for large families gives the very decisions of the policy, thresholds and corners included."""
-    rng = np.random.default_rng(seed)
-    pairs = all_pairs(5)
-    p = pairs.first.size
-
-    def draw(*values):
-        return rng.choice(np.array(values), size=p)
-
-    low = draw(-np.inf, -0.6, -0.5, -0.49, 0.0, 0.3)
-    evidence = Evidence(
-        labels=tuple("abcde"),
-        first=pairs.first,
-        second=pairs.second,
-        n=rng.choice([0, 1, 29, 30, 100], size=5),
-        clusters=rng.choice([1, 2, 20], size=5),
-        effect=draw(-np.inf, -0.7, -0.5, -0.2, -0.1, 0.0, 0.19, 0.2, 0.35, 0.5, 0.51, np.inf),
-        low=low,
-        high=np.where(np.isinf(low), draw(0.0, np.inf), low + draw(0.0, 0.2, 0.98, 1.5)),
-        p_value=draw(0.0, 1e-8, 0.01, 0.5, 1.0),
-        corrected=draw(0.0, 0.0499, 0.05, 0.2, 1.0),
-        one_cluster=draw(True, False, False),
-        unscored=draw(0.0, 0.05, 0.06),
-        ragged=draw(0.0, 0.2, 0.21),
-        raw_trivial=draw(True, False, False),
-        raw_inside=draw(True, False, False),
-        constant=draw(True, False, False, False),
-        minimum=30,
-        alpha=0.05,
-        family_size=p,
-        cluster_noun="names",
-    )
-    assert judge(evidence) == [judge_pair(evidence.pair(at)) for at in range(p)]
-
-
 @pytest.mark.parametrize("dtype", ["object", "str", "category", "string"])
 def test_labels_are_coded_alike_whatever_holds_them(dtype):
     """Python strings are factorised without pandas' detour, and come out the same."""
@@ -196,3 +162,46 @@ def test_a_family_of_many_pairs_equals_each_pair_by_itself():
         for name, value in pair.statistics.items():
             expected = value if isinstance(value, str) else pytest.approx(value, rel=1e-9, abs=1e-12)
             assert alone.statistics[name] == expected, name
+
+
+def calls_of(groups, kind, parts):
+    """How many functions of the statistics run while all pairs of so many groups are measured."""
+    rng = np.random.default_rng(12)
+    table = pd.DataFrame(
+        [(f"g{g}", f"g{g}n{n}", f"t{t}", r, f"F{n // 2}" if parts else f"F{g}-{n}", f"L{g}-{n}")
+         for g in range(groups) for n in range(6) for t in range(3) for r in range(2)],
+        columns=["group", "name", "template", "repetition", "first_name", "last_name"],
+    )  # fmt: skip
+    table["outcome"] = {
+        "numeric": rng.normal(size=len(table)),
+        "ordinal": rng.integers(1, 6, len(table)),
+        "binary": rng.random(len(table)) < 0.4,
+    }[kind]
+    reading = read(table, "outcome", kind, None, None)
+    design = read_design(table, ["group"])
+    home = str(Path(sys.modules[measure.__module__].__file__).parent)
+    count = 0
+
+    def seen(frame, event, _):
+        nonlocal count
+        # Each item of a generator is a call, too: names of tests and the like, one a pair.
+        generator = frame.f_code.co_flags & inspect.CO_GENERATOR
+        count += event == "call" and not generator and frame.f_code.co_filename.startswith(home)
+
+    everyone = np.ones(len(table), dtype=bool)
+    before = sys.getprofile()
+    sys.setprofile(seen)
+    try:
+        metric = measure(design, reading.values.values, everyone, reading.values.kind)
+    finally:
+        sys.setprofile(before)
+    assert metric.p_values.size == groups * (groups - 1) // 2
+    return count
+
+
+@pytest.mark.parametrize("parts", [False, True], ids=["names", "parts"])
+@pytest.mark.parametrize("kind", ["numeric", "ordinal", "binary"])
+def test_no_step_is_taken_pair_by_pair(kind, parts):
+    """6, 45 and 120 pairs: the calls grow as the 4, 10 and 16 groups do, and not with their pairs."""
+    few, some, many = (calls_of(groups, kind, parts) for groups in (4, 10, 16))
+    assert abs((many - some) - (some - few)) <= 6

@@ -28,6 +28,7 @@ from pytest_fairness.statistics.frames import read_design
 from pytest_fairness.statistics.mde import minimum_detectable_effect
 from pytest_fairness.statistics.metrics import measure
 from pytest_fairness.statistics.refusals import worst_rank
+from pytest_fairness.statistics.proportions import nearly_equal
 from pytest_fairness.statistics.score_summary import PersonaScore, ScoreSummary
 
 from . import by_hand
@@ -223,6 +224,11 @@ def test_a_missing_p_value_counts_as_one_and_stays_in_the_family():
     """Otherwise a comparison that could not be made would make the others look stronger."""
     assert_allclose(correct([0.01, np.nan], "bonferroni"), [0.02, 1.0])
     assert_allclose(correct([0.01, np.nan], "holm"), [0.02, 1.0])
+
+
+def test_holm_does_not_let_a_larger_p_have_a_smaller_corrected_one():
+    """2 · .011 is below 3 · .01, which was rejected no sooner."""
+    assert correct([0.03, 0.011, 0.01], "holm").tolist() == [six(0.03)] * 3
 
 
 def test_tests_that_are_absent_count_in_the_family():
@@ -488,7 +494,7 @@ def gate(changes):
 def test_r22_small_categories_on_the_spread_of_all():
     """The pooled SD and its df, t and p, the category's own t, and what clipping leaves of a wild change."""
     found, scope = gate(CHANGES)
-    assert (found.changes, scope.outliers) == ({}, ())
+    assert (found.changes, scope.outliers) == ({}, {})
     assert (scope.test.t, scope.test.p) == (six(-2.936101), six(0.021277))
     assert scope.p_value == six(0.002038)
     assert stats.t.cdf(-5 * math.sqrt(5) / 2.924988, 9) == six(0.002038)
@@ -583,6 +589,14 @@ def test_r24_names_that_differ_leave_it_open():
 
 
 FIRST = {"a": [7, 8, 8, 9, 7, 8, 8, 9], "b": [6, 7, 7, 8, 5, 6, 7, 8]}
+
+
+@pytest.mark.parametrize(("rates", "inside"), [((0.02, 0.005), False), ((0.0205, 0.02), True), ((0.98, 0.995), True)])
+def test_points_alone_do_not_make_rates_equal(rates, inside):
+    """2 % against .5 % are one and a half points, and four times as many; of a hundred thousand each."""
+    one, two, n, sure = (array(x) for x in (*rates, 100_000.0, 1.0))
+    near, close = nearly_equal(one, n, two, n, sure, array(1e6))
+    assert (near.tolist(), close.tolist()) == ([inside], [inside])
 
 
 @pytest.mark.parametrize(

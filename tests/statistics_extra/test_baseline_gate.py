@@ -11,13 +11,8 @@ from scipy import stats
 from pytest_fairness.analysis.baseline import compare_baseline
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import Finding, Reason, Verdict
-from pytest_fairness.statistics.baseline_gate import (
-    PersonaScore,
-    ScoreSummary,
-    baseline_gate,
-    repetitions_needed,
-    summarise_scores,
-)
+from pytest_fairness.statistics.baseline_gate import baseline_gate, clip, repetitions_needed
+from pytest_fairness.statistics.score_summary import PersonaScore, ScoreSummary, summarise_scores
 
 OLD = [92, 85, 78, 88, 95, 70, 81, 90, 66, 84]
 NEW = [90, 80, 77, 85, 95, 66, 80, 84, 66, 79]
@@ -59,31 +54,50 @@ def test_equal_scores_pass():
 
 @pytest.mark.parametrize(
     ("drop", "verdict"),
-    [(0.999, Verdict.PASS), (1.0, Verdict.FAIL), (-5, Verdict.PASS), (0.7 + 0.2 + 0.1, Verdict.FAIL)],
+    [
+        (-5, Verdict.PASS),
+        (0.999, Verdict.FLAG),
+        (1.0, Verdict.FLAG),
+        (0.7 + 0.2 + 0.1, Verdict.FLAG),
+        (1.001, Verdict.FAIL),
+    ],
 )
 def test_constant_drop_and_margin(drop, verdict):
-    """A drop without spread is certain; the margin says whether it counts, and exactly the margin does."""
+    """A drop without spread is certain; it fails where it exceeds the margin, which exactly the margin does not."""
     assert compare_baseline(summary(OLD), summary([score - drop for score in OLD])).verdict is verdict
 
 
 def test_category_margin_is_wider():
-    """A category that drops by 2 is within its 3 points, by 3 it is not; the sentence names it."""
+    """A category that drops by 2 or by 3 is within its 3 points, by 3.5 it is not; the sentence names it."""
     old = summary([90.0] * 40, {"gender=female": range(8)})
-    within = summary([88.0] * 8 + [90.0] * 32, {"gender=female": range(8)})
-    beyond = summary([87.0] * 8 + [90.0] * 32, {"gender=female": range(8)})
-    assert compare_baseline(old, within).verdict is Verdict.PASS
-    finding = compare_baseline(old, beyond)
-    assert [pair.verdict for pair in finding.pairs] == [Verdict.PASS, Verdict.FAIL]
-    assert "gender=female 90.0 → 87.0" in finding.sentence
+
+    def after(score):
+        return compare_baseline(old, summary([score] * 8 + [90.0] * 32, {"gender=female": range(8)}))
+
+    assert [after(score).verdict for score in (88.0, 87.0)] == [Verdict.FLAG, Verdict.FLAG]
+    finding = after(86.5)
+    assert [pair.verdict for pair in finding.pairs] == [Verdict.FLAG, Verdict.FAIL]
+    assert "gender=female 90.0 → 86.5" in finding.sentence
 
 
-def test_small_categories_are_not_tested_but_named():
-    """Seven personas are too few for a category; the finding says which was left out."""
-    categories = {"age=old": range(7), "age=young": range(7, 20)}
+def test_categories_of_one_are_not_tested_but_named():
+    """Two personas are a category, on the spread of all; one is not, and the finding says which was left out."""
+    categories = {"age=old": range(1), "age=middle": range(1, 3), "age=young": range(3, 20)}
     finding = compare_baseline(summary([90.0] * 20, categories), summary([90.0] * 20, categories))
-    assert [pair.metric for pair in finding.pairs] == ["overall", "age=young"]
-    assert "age=old" in finding.notes[0]
-    assert finding.family["size"] == 2
+    assert [pair.metric for pair in finding.pairs] == ["overall", "age=middle", "age=young"]
+    assert "one persona only: age=old" in finding.notes[0]
+    # Raw: overall and the one category of 8 or more. Clipped: overall and both.
+    assert finding.family["size"] == 5
+
+
+@pytest.mark.parametrize(("members", "raw"), [(7, False), (8, True)])
+def test_a_category_of_eight_is_also_tested_as_it_is(members, raw):
+    """Under eight only on the spread of all."""
+    rng = np.random.default_rng(4)
+    categories = {"a=1": range(members), "a=2": range(members, 30)}
+    pair = compare_baseline(summary([90.0] * 30, categories), summary(rng.normal(90, 1, 30), categories)).pairs[1]
+    assert (pair.statistics["raw_corrected_p_value"] is not None) is raw
+    assert pair.statistics["clipped_corrected_p_value"] is not None
 
 
 def test_overlap():
@@ -127,7 +141,7 @@ def test_more_refusals_are_not_a_pass():
     new = ScoreSummary(personas=summary(OLD).personas, overall=80.0, trials=100, refused=6)
     finding = compare_baseline(old, new)
     assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.DIFFERENTIAL_REFUSAL)
-    assert "0% to 6%" in finding.sentence
+    assert "0 % to 6 %" in finding.sentence
     assert compare_baseline(new, old).verdict is Verdict.PASS
 
 
@@ -148,16 +162,45 @@ def test_higher_may_be_worse():
 
 
 def test_holm_over_the_scopes():
-    """The corrected p is Holm's over every scope tested (statsmodels as the second opinion)."""
+    """Each family is corrected by Holm over its own scopes (statsmodels as the second opinion)."""
     from statsmodels.stats.multitest import multipletests
 
     rng = np.random.default_rng(1)
     categories = {f"c={k}": range(10 * k, 10 * k + 10) for k in range(4)}
     old = summary(rng.normal(90, 5, 40), categories)
-    new = summary(rng.normal(88, 5, 40), categories)
-    pairs = compare_baseline(old, new).pairs
-    expected = multipletests([pair.p_value for pair in pairs], method="holm")[1]
-    assert [pair.corrected_p_value for pair in pairs] == pytest.approx(expected, rel=1e-12)
+    new = summary(rng.normal(86, 5, 40), categories)
+    finding = compare_baseline(old, new)
+    pairs = finding.pairs
+    change = [np.array([new.personas[key].mean - old.personas[key].mean for key in held])
+              for held in (old.personas, *old.categories.values())]  # fmt: skip
+    raw = [stats.ttest_1samp(held, 0, alternative="less").pvalue for held in change]
+    expected = multipletests(raw, method="holm")[1]
+    assert [pair.statistics["raw_corrected_p_value"] for pair in pairs] == pytest.approx(expected, rel=1e-12)
+    kept = clip(change[0])
+    own = [kept[10 * k : 10 * k + 10] for k in range(4)]
+    spread = math.sqrt(sum(((held - held.mean()) ** 2).sum() for held in own) / 36)
+    clipped = [stats.ttest_1samp(kept, 0, alternative="less").pvalue] + [
+        stats.t.cdf(held.mean() * math.sqrt(10) / spread, 36)
+        if stats.ttest_1samp(held, 0, alternative="less").pvalue < 0.05 else 1.0
+        for held in own
+    ]  # fmt: skip
+    expected = multipletests(clipped, method="holm")[1]
+    assert [pair.statistics["clipped_corrected_p_value"] for pair in pairs] == pytest.approx(expected, rel=1e-12)
+    assert finding.family["size"] == 10
+    # A pair's corrected p is the better of the two, twice over: there are two families.
+    both = [min(pair.statistics[f"{one}_corrected_p_value"] for one in ("raw", "clipped")) for pair in pairs]
+    assert [pair.corrected_p_value for pair in pairs] == pytest.approx([min(1, 2 * p) for p in both], rel=1e-12)
+
+
+@pytest.mark.parametrize(("lost", "verdict"), [(10, Verdict.FLAG), (11, Verdict.FAIL)])
+def test_passes_fail_beyond_two_percentage_points(lost, verdict):
+    """Ten of 500 are exactly the margin, and significant."""
+    old = summary([1.0] * 250 + [0.0] * 250, scale="yes_no")
+    new = summary([0.0] * lost + [1.0] * (250 - lost) + [0.0] * 250, scale="yes_no")
+    assert {pair.metric: pair.verdict for pair in compare_baseline(old, new).pairs} == {
+        "overall": verdict,
+        "passes": verdict,
+    }
 
 
 def test_repetitions_needed():
@@ -170,7 +213,7 @@ def test_repetitions_needed():
         personas = {f"p{i}": PersonaScore(mean=m, n=r, sd=sd, df=r - 1) for i, m in enumerate(means)}
         return ScoreSummary(personas=personas, overall=float(means.mean()), repetitions=r, run_sd=sd)
 
-    needed = repetitions_needed(run(300, 0), run(300, 0), [f"p{i}" for i in range(k)], margin=margin, alpha=alpha)
+    needed = repetitions_needed(run(300, 0), run(300, 0), [f"p{i}" for i in range(k)], margin=margin, alpha=alpha / 2)
 
     def found(r):
         tests = [

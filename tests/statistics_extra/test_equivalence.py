@@ -164,7 +164,7 @@ def test_few_trials():
     """Equivalence shown on 8 trials a group is not believed; the sentence says how many it takes."""
     finding = analyse(two([5.0, 5.1] * 4, [5.0, 5.1] * 4), 1.0, cluster=None)
     assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.N)
-    assert "30 distinct trials" in finding.sentence
+    assert "at least 30 cases a group (now 8)" in finding.sentence
 
 
 def test_one_name_a_group():
@@ -198,7 +198,8 @@ def test_missing_outcomes():
     lost = analyse(frame.assign(y=frame["y"].where(frame.index % 8 != 0)), 0.5)
     assert lost.reason is Reason.UNSCORED
     empty = analyse(frame.assign(y=frame["y"].where(frame["group"] == "A")), 0.5)
-    assert empty.verdict is Verdict.INCONCLUSIVE
+    assert (empty.verdict, empty.pairs[0].reason) == (Verdict.FAIL, Reason.UNSCORED)
+    assert "B is left without an outcome more often" in empty.sentence
     apart = analyse(frame.assign(template=frame["group"]).drop(columns="repetition"), 0.5)
     assert apart.reason is Reason.RAGGED
     for finding in (lost, empty, apart):
@@ -219,7 +220,7 @@ def test_options_out_of_range(options):
 def test_labels_have_no_margin():
     """A categorical outcome cannot be equivalent within a number."""
     with pytest.raises(UsageError, match="categorical"):
-        analyze_equivalence(two(["a", "b"], ["a", "b"]), "y", "group", margin=1, cluster=None)
+        analyze_equivalence(two(["a", "b"], ["a", "c"]), "y", "group", margin=1, cluster=None)
 
 
 def test_one_group_is_an_error():

@@ -24,8 +24,11 @@ def pair_of(finding, a="A", b="B"):
 def well_formed(finding):
     """No NaN in any field that a verdict or a report reads, and there and back through JSON."""
     for pair in finding.pairs:
-        numbers = (pair.p_row, pair.p_value, pair.corrected_p_value, pair.effect, pair.effect_low, pair.effect_high)
+        numbers = (pair.p_row, pair.p_value, pair.corrected_p_value, pair.effect)
         assert not any(math.isnan(number) for number in numbers)
+        # An interval holds its estimate strictly, or is not shown.
+        assert (pair.effect_low is None) is (pair.effect_high is None)
+        assert pair.effect_low is None or pair.effect_low < pair.effect < pair.effect_high
     again = Finding.from_dict(json.loads(json.dumps(finding.to_dict())))
     assert again.to_dict() == finding.to_dict()
     assert finding.sentence.startswith(finding.verdict.value)
@@ -207,7 +210,8 @@ def test_copies_do_not_help_clusters():
     once, often = pair_of(analyze_preference(frame)), pair_of(analyze_preference(copied))
     assert often.p_cluster == pytest.approx(once.p_cluster)
     assert often.p_value >= once.p_cluster
-    assert often.statistics["distinct_n"] == once.statistics["distinct_n"]
+    assert often.statistics["n"] == 10 * once.statistics["n"]
+    assert often.statistics["clusters_1"] == once.statistics["clusters_1"]
 
 
 def test_one_order_only_is_ragged():
@@ -218,11 +222,15 @@ def test_one_order_only_is_ragged():
 
 
 def test_position_decides_everything():
-    """Always the first-listed: no group is preferred, and the note says what decided."""
+    """Always the first-listed: what either order hides stays open, and note and sentence say what decided."""
     finding = well_formed(analyze_preference(table({("A", "B"): 100, ("B", "A"): 100}, n=100), cluster=None))
-    assert finding.verdict is Verdict.PASS
+    assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.PRECISION)
     assert finding.pairs[0].effect == pytest.approx(0)
     assert finding.pairs[0].p_value == 1
+    assert (
+        finding.pairs[0].statistics["d_from_win_rate_high"] < 0.5 < finding.pairs[0].statistics["d_within_order_high"]
+    )
+    assert "chosen in 100 %, which leaves little room for a preference" in finding.sentence
     assert "the position decided every choice" in finding.pairs[0].notes
     assert finding.details["first_listed_share"] == 1
 
@@ -371,4 +379,5 @@ def test_properties(frame, cluster, block, random):
         assert same.p_value == pytest.approx(pair.p_value, abs=1e-9)
         assert other.p_value == pytest.approx(pair.p_value, abs=1e-9)
         assert other.effect == pytest.approx(-pair.effect, abs=1e-9)
-        assert other.effect_low == pytest.approx(-pair.effect_high, abs=1e-9)
+        assert (other.effect_low is None) is (pair.effect_low is None)
+        assert pair.effect_low is None or other.effect_low == pytest.approx(-pair.effect_high, abs=1e-9)

@@ -146,6 +146,17 @@ def test_within_sd():
     assert within_sd(np.ones(4), np.array([0, 0, 1, 1]), np.zeros(4, dtype=int)) == 0
 
 
+def test_one_wild_reply_does_not_make_planted_disparities_huge():
+    """The SD that a planted d is measured in is that of the bulk; where most are equal, of all."""
+    rng = np.random.default_rng(14)
+    group, block = np.repeat([0, 1], 100), np.tile(np.arange(5), 40)
+    y = rng.normal(0, 2, 200)
+    wild = np.where(np.arange(200) == 7, 1000.0, y)
+    assert within_sd(wild, group, block) == pytest.approx(within_sd(y, group, block), rel=0.05)
+    rare = np.where(np.arange(200) % 10 == 0, 1.0, 0.0)
+    assert within_sd(rare, group, np.zeros(200, dtype=int)) == pytest.approx(0.3, rel=0.02)
+
+
 def test_halves():
     """Clusters are split, not rows; with three clusters there is nothing to split."""
     cluster = np.repeat(np.arange(9), 4)

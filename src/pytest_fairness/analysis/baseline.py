@@ -51,7 +51,7 @@ def compare_baseline(
 
     Two families, each corrected by Holm at *alpha*/2: the changes as they are (overall, categories of 8 personas and
     more, and passes where there is a *threshold*), and the changes with outliers clipped (overall, every category of 2
-    and more). FAIL where a scope is significant in either and has dropped by its margin or more; FLAG where it is
+    and more). FAIL where a scope is significant in either and has dropped by more than its margin; FLAG where it is
     significant within the margin. INCONCLUSIVE(PRECISION) for a category that holds a clipped change,
     INCONCLUSIVE(OVERLAP) where under 80 % of a scope's personas are in both, INCONCLUSIVE(UNSCORED) where over 5 % of
     either run's replies gave no score, INCONCLUSIVE(DIFFERENTIAL_REFUSAL) where refusals rose by over 5 points. A kind
@@ -79,7 +79,7 @@ def compare_baseline(
         lower_is_worse=lower_is_worse,
         threshold=passes_from,
     )
-    pairs = tuple(_pair(scope, alpha, lower_is_worse, scale) for scope in gate.scopes)
+    pairs = tuple(_pair(scope, lower_is_worse, scale) for scope in gate.scopes)
     new_warnings = [name for name in current.warnings if name not in approved.warnings]
     verdict, reason = _verdict(pairs, approved, current, new_warnings)
     worst = deciding_pair([pair for pair in pairs if pair.reason is None])
@@ -189,7 +189,7 @@ def _scale(summary: ScoreSummary) -> str:
     return "percent" if means.min() >= 0 and 10 < means.max() <= 100 else ""
 
 
-def _pair(scope: ScopeTest, alpha: float, lower_is_worse: bool, scale: _Scale) -> PairResult:
+def _pair(scope: ScopeTest, lower_is_worse: bool, scale: _Scale) -> PairResult:
     shares = _Scale("yes_no", 0, 0, "", declared=False) if scope.label == PASSES else scale
     worsening = -scope.test.mean if lower_is_worse or scope.label == PASSES else scope.test.mean
     low, high = scope.test.interval(0.90)
@@ -207,8 +207,8 @@ def _pair(scope: ScopeTest, alpha: float, lower_is_worse: bool, scale: _Scale) -
         notes.append(f"a change far from all others is among {scope.label}: {listed(list(scope.outliers))}")
     else:
         verdict = Verdict.PASS
-        if worsening >= scope.margin > 0 and scope.corrected_p is not None and scope.corrected_p >= alpha:
-            notes.append(f"worse by the margin of {shares.margin(scope.margin)} or more, but not beyond chance")
+        if worsening > scope.margin > 0 and scope.corrected_p is not None:
+            notes.append(f"worse by more than the margin of {shares.margin(scope.margin)}, but not beyond chance")
     corrected = 1.0 if scope.corrected_p is None else min(1.0, 2 * scope.corrected_p)
     statistics: dict[str, JSON] = {
         "t": scope.test.t,

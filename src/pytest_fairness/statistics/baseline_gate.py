@@ -184,7 +184,7 @@ def _passes(
     share = (found.gained - found.lost) / n if n else 0.0
     significant = corrected < alpha / 2
     allowed = margin if margin < 1 else PASS_MARGIN
-    regression = significant and -share >= allowed - SLACK
+    regression = significant and -share > allowed + SLACK
     flat = one_sample_t(np.repeat([-1.0, 0.0, 1.0], [found.lost, n - found.lost - found.gained, found.gained]), "less")
     return ScopeTest(
         label=PASSES,

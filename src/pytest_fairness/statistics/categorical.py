@@ -82,6 +82,7 @@ def compare_categories(layout: Layout, pairs: Pairs, categories: int, seed: int)
         effects=(estimate,),
         difference=gap[np.arange(i.size), largest],
         error=nothing,
+        difference_df=nothing,
         difference_low=nothing,
         difference_high=nothing,
         rows=tables.sum(axis=2),

@@ -50,8 +50,9 @@ class Comparison:
 
     ``p_value`` is max(p_row, p_cluster), or p_row alone where ``labels`` (a group has one cluster, p_cluster NaN);
     ``df`` are the degrees of freedom of the clusters. ``effects`` are one or two on the d scale. ``difference`` with
-    its 90 % interval is in the outcome's own unit, ``error`` its standard error by t on the cluster means. ``ragged``
-    is the share of a pair's rows in blocks that lack a group, ``constant`` whether neither group varies.
+    its 90 % interval is in the outcome's own unit, ``error`` its standard error by t on the cluster means, with
+    ``difference_df`` of its own. ``ragged`` is the share of a pair's rows in blocks that lack a group, ``constant``
+    whether neither group varies.
     ``part_clusters`` is G*, the effective number of the first or last names, and ``part_constant`` whether a group's
     names all share one. ``icc`` and ``per_cluster`` feed the minimum detectable effect. ``beside`` holds what is
     reported and decides nothing, ``omnibus`` what is true of all groups together; ``statistic`` names and gives the row
@@ -67,6 +68,7 @@ class Comparison:
     effects: tuple[Estimate, ...]
     difference: Floats
     error: Floats
+    difference_df: Floats
     difference_low: Floats
     difference_high: Floats
     rows: Floats
@@ -136,6 +138,7 @@ def with_labels(names: Comparison, rows: Comparison, labels: Bools) -> Compariso
         ),
         difference=take(names.difference, rows.difference),
         error=take(names.error, rows.error),
+        difference_df=take(names.difference_df, rows.difference_df),
         difference_low=take(names.difference_low, rows.difference_low),
         difference_high=take(names.difference_high, rows.difference_high),
         rows=take(names.rows, rows.rows),

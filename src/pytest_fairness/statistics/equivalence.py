@@ -37,7 +37,7 @@ def two_one_sided(comparison: Comparison, margin: float, *, on_d: bool, alpha: f
 
     Zero variance: p is 0 inside the margin and 1 outside it.
     """
-    difference, df = comparison.difference, np.maximum(comparison.df, 1e-9)
+    difference, df = comparison.difference, np.maximum(comparison.difference_df, 1e-9)
     apart = comparison.rows.min(axis=1) == 0
     error = np.where(apart | np.isnan(comparison.error), np.inf, comparison.error)
     unit = comparison.beside["standardiser_sd"]
@@ -45,7 +45,7 @@ def two_one_sided(comparison: Comparison, margin: float, *, on_d: bool, alpha: f
     unit = unit / (1 - 3 / np.maximum(4 * comparison.beside["standardiser_df"] - 1, 4.0))
     bound = margin * unit if on_d else np.full(difference.size, float(margin))
     p_lower, p_upper = _one_sided(difference + bound, error, df), _one_sided(bound - difference, error, df)
-    reach = np.where(error > 0, t_quantile(comparison.df, 1 - alpha) * np.where(error > 0, error, 1.0), 0.0)
+    reach = np.where(error > 0, t_quantile(comparison.difference_df, 1 - alpha) * np.where(error > 0, error, 1.0), 0.0)
     return Equivalence(
         error=error,
         df=df,

@@ -95,6 +95,7 @@ def compare_scores(
         effects=effects,
         difference=difference,
         error=whole.raw.difference.error,
+        difference_df=whole.raw.difference.df,
         difference_low=difference - half,
         difference_high=difference + half,
         rows=cells.side_rows,

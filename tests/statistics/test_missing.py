@@ -1,0 +1,219 @@
+"""Outcomes that are missing, refused, or unlike in one template: what stands then, each rule on both sides of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from pytest_fairness.analysis.disparity import analyze_disparity
+from pytest_fairness.model import Finding, PairResult, Reason, Verdict
+from pytest_fairness.statistics.mde import minimum_detectable_effect
+from pytest_fairness.wording import NO_ANSWER
+
+PASS, FLAG, FAIL, INCONCLUSIVE = Verdict.PASS, Verdict.FLAG, Verdict.FAIL, Verdict.INCONCLUSIVE
+
+
+def table(*shifts: float, names: int = 20, templates: int = 5, repetitions: int = 2, seed: int = 0) -> pd.DataFrame:
+    """Groups a, b, c …: the quantiles of a normal distribution in random order, moved by each group's shift."""
+    rng = np.random.default_rng(seed)
+    n = names * templates * repetitions
+    quantiles = stats.norm.ppf((np.arange(n) + 0.5) / n)
+    return pd.concat(
+        [
+            pd.DataFrame(
+                {
+                    "group": label,
+                    "name": [f"{label}{at // (templates * repetitions)}" for at in range(n)],
+                    "template": [f"t{at // repetitions % templates}" for at in range(n)],
+                    "repetition": [at % repetitions for at in range(n)],
+                    "score": rng.permutation(quantiles) + shift,
+                    "refused": False,
+                }
+            )
+            for label, shift in zip("abcdef", shifts, strict=False)
+        ],
+        ignore_index=True,
+    )
+
+
+def rows(frame: pd.DataFrame, group: str, count: int) -> np.ndarray[Any, Any]:
+    """Which rows are *count* of *group*, spread over its names."""
+    own = np.flatnonzero(frame["group"] == group)
+    return np.isin(np.arange(len(frame)), own[np.linspace(0, own.size - 1, count).astype(int)])
+
+
+def without(frame: pd.DataFrame, **counts: int) -> pd.DataFrame:
+    """*frame* with so many scores of each group missing."""
+    lost = np.any([rows(frame, group, count) for group, count in counts.items()], axis=0)
+    return frame.assign(score=frame["score"].where(~lost))
+
+
+def refusing(frame: pd.DataFrame, **counts: int) -> pd.DataFrame:
+    """*frame* with so many trials of each group refused."""
+    refused = np.any([rows(frame, group, count) for group, count in counts.items()], axis=0)
+    return frame.assign(refused=refused, score=frame["score"].where(~refused))
+
+
+def judged(frame: pd.DataFrame, **options: Any) -> Finding:
+    return analyze_disparity(frame, "score", "group", kind="numeric", **options)
+
+
+def pair_of(finding: Finding, metric: str = "score") -> PairResult:
+    return next(pair for pair in finding.pairs if pair.metric == metric)
+
+
+# ---------------------------------------------------------------- missing outcomes
+
+
+def test_a_large_difference_stands_although_many_outcomes_are_missing() -> None:
+    """7 % of one group missing: at their worst for it the difference remains."""
+    pair = pair_of(judged(without(table(0, 1.5), b=14)))
+    assert (pair.verdict, pair.reason) == (FAIL, None)
+    assert any(note.startswith("stands although 7 %") for note in pair.notes)
+
+
+@pytest.mark.parametrize("shift", [0.65, -0.65])
+def test_the_milder_of_two_findings_stands(shift: float) -> None:
+    """A FAIL on the answers that is a FLAG with the missing ones at their worst, whichever group is higher."""
+    frame = table(0, shift)
+    assert pair_of(judged(frame)).verdict is FAIL
+    pair = pair_of(judged(without(frame, b=14)))
+    assert (pair.verdict, pair.reason) == (FLAG, None)
+
+
+@pytest.mark.parametrize("shift", [0.6, -0.6])
+def test_what_missing_outcomes_could_undo_is_unscored(shift: float) -> None:
+    frame = table(0, shift)
+    assert pair_of(judged(frame)).verdict is FAIL
+    assert pair_of(judged(without(frame, b=40))).reason is Reason.UNSCORED
+
+
+def test_a_difference_that_could_have_the_other_sign_is_unscored() -> None:
+    """Over half of a group missing: at the worst the difference is as sure, the other way round."""
+    pair = pair_of(judged(without(table(0, 0.6), b=130)))
+    assert (pair.verdict, pair.reason) == (INCONCLUSIVE, Reason.UNSCORED)
+
+
+def test_up_to_five_percent_leave_a_finding_as_it_is() -> None:
+    frame = table(0, 0.6)
+    assert pair_of(judged(without(frame, b=10))).verdict is FAIL
+    assert pair_of(judged(without(frame, b=10))).notes == ()
+
+
+@pytest.mark.parametrize("shift", [0.2, -0.2])
+def test_a_pass_has_to_pass_at_both_extremes(shift: float) -> None:
+    """Eight of 200 that could lie on the far side of a small difference; none, or a single one, could turn it."""
+    frame = table(0, shift, seed=1)
+    assert pair_of(judged(frame)).verdict is PASS
+    assert pair_of(judged(without(frame, b=1))).verdict is PASS
+    pair = pair_of(judged(without(frame, b=8)))
+    assert (pair.verdict, pair.reason) == (INCONCLUSIVE, Reason.PRECISION)
+    assert "at their worst they would turn the PASS" in str(pair.needs)
+    assert pair_of(judged(without(frame, b=12))).reason is Reason.UNSCORED
+
+
+def test_a_few_missing_answers_everywhere_are_no_reason_to_doubt() -> None:
+    """They are a metric of the family that only raises the alarm: it never has to pass."""
+    frame = table(0, 0, 0, names=15, templates=3, repetitions=2)
+    finding = judged(without(frame, a=1, b=4, c=2))
+    assert INCONCLUSIVE in {pair.verdict for pair in finding.pairs if pair.metric == NO_ANSWER}
+    assert all(pair.alarm_only for pair in finding.pairs if pair.metric == NO_ANSWER)
+    assert finding.verdict is PASS
+    assert finding.family["size"] == 6
+
+
+def test_an_application_that_breaks_for_one_group_fails() -> None:
+    """Named with the group, although the answers that came are alike."""
+    finding = judged(without(table(0, 0), b=80))
+    assert finding.verdict is FAIL
+    assert pair_of(finding, NO_ANSWER).verdict is FAIL
+    assert pair_of(finding, NO_ANSWER).worse_off == "b"
+    assert "b is left without a usable answer in 40.0 % (80 of 200)" in finding.sentence
+    assert judged(table(0, 0)).family["size"] == 1
+
+
+def test_the_smallest_detectable_effect_is_that_of_the_whole_family() -> None:
+    """Three pairs on the score, and three on missing answers."""
+    pair = pair_of(judged(without(table(0, 0, 0), a=1)))
+    rows = (pair.statistics["n_1"] + pair.statistics["n_2"]) / 40
+    k, icc = np.array([20.0]), np.array([pair.statistics["icc"]])
+    wanted = minimum_detectable_effect(k, k, np.array([rows]), icc, family_size=6)
+    assert pair.mde == pytest.approx(float(wanted[0]))
+
+
+def test_what_was_declared_too_small_is_of_the_outcome_not_of_missing_answers() -> None:
+    """A min_raw_diff of 5 points of a score is no licence for 40 % of errors."""
+    finding = judged(without(table(0, 0), b=80), min_raw_diff=5.0)
+    assert pair_of(finding, NO_ANSWER).verdict is FAIL
+
+
+@pytest.mark.parametrize("lower_is_worse", [True, False])
+def test_the_ranks_say_who_is_worse_off_where_one_reply_turns_the_mean(lower_is_worse: bool) -> None:
+    frame = table(0.8, 0)
+    frame.loc[frame.index[-1], "score"] = 1e6
+    pair = pair_of(judged(frame, lower_is_worse=lower_is_worse))
+    assert (pair.verdict, pair.worse_off) == (FLAG, "b" if lower_is_worse else "a")
+    assert pair.difference is not None
+    assert pair.difference < 0
+
+
+# ---------------------------------------------------------------- what the caller declared
+
+
+@pytest.mark.parametrize(("smallest", "verdict"), [(0.7, FAIL), (1.15, FAIL), (1.25, INCONCLUSIVE), (2.0, PASS)])
+def test_a_declared_difference_spares_what_is_below_it_and_nothing_else(smallest: float, verdict: Verdict) -> None:
+    """1.2 apart, give or take .25: too large to spare, spared and open, or below it with its whole interval."""
+    assert pair_of(judged(table(1.2, 0, templates=1, repetitions=10), min_raw_diff=smallest)).verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("declared", "verdict"),
+    [
+        ({}, INCONCLUSIVE),
+        ({"min_raw_diff": 0.2}, INCONCLUSIVE),
+        ({"min_raw_diff": 1.5}, PASS),
+        ({"min_raw_ratio": 0.99}, INCONCLUSIVE),
+        ({"min_raw_ratio": 0.85}, PASS),
+    ],
+)
+def test_a_pass_below_what_was_declared_takes_the_whole_interval(declared: Any, verdict: Verdict) -> None:
+    """An estimate below it is no PASS while the interval reaches beyond."""
+    frame = table(10.05, 10, names=5, templates=1, repetitions=6)
+    frame["score"] += 0.6 * (frame["name"].str[1:].astype(int) - 2)
+    assert pair_of(judged(frame, **declared)).verdict is verdict
+
+
+# ---------------------------------------------------------------- refusals
+
+
+def test_one_group_refused_by_far_is_judged_on_the_worst_rank() -> None:
+    """The answered are alike; counted as the worst answers, refusals make a FAIL of the score itself."""
+    finding = judged(refusing(table(0, 0), b=70))
+    pair = pair_of(finding)
+    assert pair.verdict is FAIL
+    assert pair.statistics["complete_case_p_value"] > 0.5
+    assert pair.statistics["worst_rank_p_value"] < 1e-6
+
+
+def test_a_pass_beside_unequal_refusals_is_none() -> None:
+    """4 against 10 % refused: too little to turn the ranks, enough not to trust them."""
+    pair = pair_of(judged(refusing(table(0, 0), a=8, b=21)))
+    assert (pair.verdict, pair.reason) == (INCONCLUSIVE, Reason.DIFFERENTIAL_REFUSAL)
+
+
+@pytest.mark.parametrize(
+    ("shifts", "counts"),
+    [
+        ((0, 0), {"a": 4, "b": 10}),  # likely apart, by three points
+        ((0, 0), {"a": 90, "b": 101}),  # over five points, by chance in one of four
+        ((0, 0, 0), {"a": 40, "b": 40, "c": 52}),  # six points, by chance in one of seven, and of three pairs
+    ],
+    ids=["three points", "by chance", "of three pairs"],
+)
+def test_refusals_that_are_near_or_apart_by_chance_leave_a_pass(shifts: Any, counts: dict[str, int]) -> None:
+    finding = judged(refusing(table(*shifts), **counts))
+    assert {pair.verdict for pair in finding.pairs if pair.metric == "score"} == {PASS}
