@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from pytest_fairness.model import JSON, Finding, PairResult, Verdict
+from pytest_fairness.model import ALARMS, JSON, Finding, PairResult, Verdict
 from pytest_fairness.verdict import ALPHA
 
 KEY = "session"
@@ -75,7 +75,7 @@ def session_p_value(finding: Finding) -> float | None:
 def only_by_itself(finding: Finding, alpha: float | None = None) -> bool:
     """Whether *finding* is a FLAG or FAIL beyond chance by itself and not across its session."""
     q = session_p_value(finding)
-    if finding.verdict not in (Verdict.FLAG, Verdict.FAIL) or q is None:
+    if finding.verdict not in ALARMS or q is None:
         return False
     own = finding.family.get("alpha")
     level = _number(own, ALPHA)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pytest_fairness.confirming import ALARMS, confirmed, together, unconfirmed
+from pytest_fairness.confirming import confirmed, together, unconfirmed
 from pytest_fairness.current import Policy, TestContext, current_test
 from pytest_fairness.errors import (
     BudgetError,
@@ -18,7 +18,7 @@ from pytest_fairness.errors import (
     UsageError,
 )
 from pytest_fairness.false_alarms import chance
-from pytest_fairness.model import Finding, Verdict
+from pytest_fairness.model import ALARMS, Finding, Verdict
 from pytest_fairness.verdict import CONFIRMED
 
 if TYPE_CHECKING:

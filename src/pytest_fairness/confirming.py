@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING
 
 from pytest_fairness.current import FreshSample
 from pytest_fairness.explaining import explain
-from pytest_fairness.model import JSON, Finding, PairResult, Verdict
+from pytest_fairness.model import ALARMS, JSON, Finding, PairResult
 from pytest_fairness.wording import interval_words, p_words
 
 if TYPE_CHECKING:
     import pandas as pd
-
-ALARMS = (Verdict.FLAG, Verdict.FAIL)
 
 
 def together(frame: pd.DataFrame, sample: FreshSample) -> pd.DataFrame:

@@ -155,6 +155,10 @@ class Verdict(StrEnum):
         return max(verdicts, key=lambda verdict: verdict.severity, default=cls.INCONCLUSIVE)
 
 
+ALARMS = (Verdict.FLAG, Verdict.FAIL)
+"""What turns a test red unless it is justified."""
+
+
 class Reason(StrEnum):
     """Why a verdict is INCONCLUSIVE."""
 

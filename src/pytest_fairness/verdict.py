@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from pytest_fairness.model import OutcomeKind, PairResult, Reason, Verdict
+from pytest_fairness.model import ALARMS, OutcomeKind, PairResult, Reason, Verdict
 
 MINIMUM_N: Mapping[OutcomeKind, int] = {
     OutcomeKind.NUMERIC: 30,
@@ -77,7 +77,7 @@ def deciding_pair(pairs: Sequence[PairResult]) -> PairResult | None:
     there to raise the alarm decides nothing without one. Of pairs that only rounding tells apart, the first: the order
     of rows must not choose what a sentence is about.
     """
-    gating = [pair for pair in pairs if not pair.alarm_only or pair.verdict in (Verdict.FLAG, Verdict.FAIL)]
+    gating = [pair for pair in pairs if not pair.alarm_only or pair.verdict in ALARMS]
     keys = [_urgency(pair) for pair in gating]
     least = min(keys, default=None)
     if least is None:
@@ -124,7 +124,7 @@ def spec_verdict(p_value: float, tests: int, effect: float, n: int, minimum: int
 def worst_spec(verdicts: Iterable[Verdict | None]) -> Verdict | None:
     """The most severe of what the literal specification says of each pair; None where it says nothing of one."""
     known = list(verdicts)
-    alarms = [one for one in known if one in (Verdict.FLAG, Verdict.FAIL)]
+    alarms = [one for one in known if one in ALARMS]
     if alarms:
         return Verdict.worst(alarms)
     return None if None in known or not known else Verdict.PASS

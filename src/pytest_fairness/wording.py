@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pytest_fairness.model import GroupResult, OutcomeKind, PairResult, Reason, Verdict
+from pytest_fairness.model import ALARMS, GroupResult, OutcomeKind, PairResult, Reason, Verdict
 
 ALPHA = 0.05
 RATES = (OutcomeKind.BINARY, OutcomeKind.REFUSAL)
@@ -135,7 +135,7 @@ def _join(parts: Sequence[str]) -> str:
 
 
 def _outcome(verdict: Verdict, reason: Reason | None, pair: PairResult, subject: Subject) -> str:
-    if verdict in (Verdict.FAIL, Verdict.FLAG):
+    if verdict in ALARMS:
         return _difference(pair, subject)
     if verdict is Verdict.PASS:
         return _no_difference(pair, subject)

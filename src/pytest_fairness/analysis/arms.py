@@ -14,7 +14,7 @@ from pytest_fairness.analysis.arm_data import ArmData, Missing, arms_of_choices,
 from pytest_fairness.analysis.assembling import finding_of
 from pytest_fairness.analysis.judging_choices import check_options
 from pytest_fairness.errors import FrameError, UsageError
-from pytest_fairness.model import JSON, Finding, OutcomeKind, PairResult, Reason, Verdict
+from pytest_fairness.model import ALARMS, JSON, Finding, OutcomeKind, PairResult, Reason, Verdict
 from pytest_fairness.statistics.arms import ArmContrast, Estimate
 from pytest_fairness.statistics.choices import block_columns, read_choices
 from pytest_fairness.statistics.corrections import correct
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 
 _RATES = (OutcomeKind.BINARY, OutcomeKind.REFUSAL)
-_ALARMS = (Verdict.FLAG, Verdict.FAIL)
 _IDLE = "nothing to reduce: in both arms the whole 90 % interval lies inside ±.2 SD"
 
 
@@ -282,7 +281,7 @@ class _Rule:
         least = self._imputed(
             data, test, contrast, "lowers the change" if contrast.change.mean > 0 else "raises the change"
         )
-        return milder(decision, least) if least.verdict in _ALARMS else lost
+        return milder(decision, least) if least.verdict in ALARMS else lost
 
     def _imputed(self, data: ArmData, test: _Tested, contrast: ArmContrast, missing: Missing) -> Decision:
         found = self._contrast(data, test.a, test.b, missing)
@@ -430,7 +429,7 @@ def _conclude(judged: Sequence[_Judged], detail: Sequence[_Judged]) -> tuple[Ver
     """The verdict on the class, and the pair that the sentence is about."""
     pairs = [one.pair for one in judged]
     decider = deciding_pair([*pairs, *(one.pair for one in detail)])
-    if decider is None or decider.verdict in _ALARMS:
+    if decider is None or decider.verdict in ALARMS:
         return *verdict_by(decider), decider
     unusable = [pair for pair in pairs if pair.reason is not None and pair.reason.unusable]
     smaller = [one.pair for one in judged if one.became == "smaller"]
@@ -517,7 +516,7 @@ def _sentence(verdict: Verdict, pair: PairResult | None, judged: Sequence[_Judge
     what = "preference" if data.choices else "difference"
     if verdict is Verdict.PASS:
         return f"PASS: the {what} shrinks: {gap} ({sure})."
-    if verdict in _ALARMS:
+    if verdict in ALARMS:
         how = "turns round" if turned else "grows"
         return f"{verdict}: the {what} {how} instead of shrinking: {gap} ({sure})."
     if all(one.idle_control for one in judged):

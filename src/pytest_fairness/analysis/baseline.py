@@ -9,7 +9,7 @@ import pandas as pd
 
 from pytest_fairness.analysis.provenance import stamp
 from pytest_fairness.errors import UsageError
-from pytest_fairness.model import JSON, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
+from pytest_fairness.model import ALARMS, JSON, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
 from pytest_fairness.statistics.baseline_gate import (
     OVERALL,
     PASSES,
@@ -316,7 +316,7 @@ def _sentence(
     new_warnings: list[str],
 ) -> str:
     approved, current = runs
-    if verdict in (Verdict.FAIL, Verdict.FLAG):
+    if verdict in ALARMS:
         worse = [
             _fall(scope, scale)
             for scope, pair in zip(gate.scopes, pairs, strict=True)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pytest_fairness.analysis.assembling import finding_of
-from pytest_fairness.analysis.family import BlockEffect, Family, Member, Thresholds, judge_family, missing_member
+from pytest_fairness.analysis.family import Family, judge_family
+from pytest_fairness.analysis.members import Member, Thresholds, missing_member
 from pytest_fairness.analysis.missing import first_reasons
 from pytest_fairness.analysis.reading import (
     Reading,
@@ -22,8 +23,9 @@ from pytest_fairness.analysis.reading import (
     scored_rows,
     unscored_rows,
 )
+from pytest_fairness.analysis.templates import BlockEffect
 from pytest_fairness.errors import UsageError
-from pytest_fairness.model import JSON, Finding, GroupResult, OutcomeKind, PairResult, Verdict
+from pytest_fairness.model import ALARMS, JSON, Finding, GroupResult, OutcomeKind, PairResult
 from pytest_fairness.statistics.corrections import METHODS
 from pytest_fairness.statistics.frames import Bools, Design, read_design, row_name
 from pytest_fairness.statistics.groups import describe_groups
@@ -35,7 +37,6 @@ from pytest_fairness.wording import NO_ANSWER, REFUSAL, Subject, disparity_sente
 if TYPE_CHECKING:
     import pandas as pd
 
-_ALARMS = (Verdict.FLAG, Verdict.FAIL)
 MOST_BLOCK_EFFECTS = 2_000
 """Effects within blocks that a finding carries; those of the pairs with the smallest p first."""
 
@@ -257,7 +258,7 @@ def _conclude(
     verdict, reason = verdict_by(decider)
     home = next((g for g in groupings if decider is not None and g.by == decider.statistics["by"]), groupings[0])
     alarms = sorted(
-        (pair for pair in pairs if pair.alarm_only and pair.verdict in _ALARMS and pair.statistics["by"] == home.by),
+        (pair for pair in pairs if pair.alarm_only and pair.verdict in ALARMS and pair.statistics["by"] == home.by),
         key=lambda pair: (-pair.verdict.severity, pair.corrected_p_value),
     )
     own = [pair for pair in pairs if pair.metric == reading.name and pair.statistics["by"] == home.by]
@@ -273,7 +274,7 @@ def _conclude(
         groups={name: {group.group: group for group in results} for name, results in home.results.items()},
         answers=reading.values.categories if kind is OutcomeKind.BINARY else (),
         missing=first_reasons(frame, home.design, reading, home.used),
-        raised=[pair for pair in own if pair.verdict in _ALARMS],
+        raised=[pair for pair in own if pair.verdict in ALARMS],
         turning=_turning(frame, home, reading, decider),
         in_block=_in_block(family, decider, reading, nouns[2]),
     )

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pytest_fairness.analysis.assembling import finding_of
-from pytest_fairness.analysis.family import Thresholds, alarm_results, missing_member, unless_refused
+from pytest_fairness.analysis.family import alarm_results, unless_refused
+from pytest_fairness.analysis.members import Thresholds, missing_member
 from pytest_fairness.analysis.missing import reasons_by_group
 from pytest_fairness.analysis.reading import (
     Reading,

@@ -11,11 +11,12 @@ import numpy as np
 
 from pytest_fairness.analysis.assembling import finding_of
 from pytest_fairness.analysis.decision_tables import Table, read_decisions, selection_p, tabulate
-from pytest_fairness.analysis.family import Thresholds, alarm_results, missing_member
+from pytest_fairness.analysis.family import alarm_results
+from pytest_fairness.analysis.members import Thresholds, missing_member
 from pytest_fairness.analysis.missing import reasons_by_group
 from pytest_fairness.analysis.reading import as_columns, case_noun, cluster_noun, every_grouping
 from pytest_fairness.errors import UsageError
-from pytest_fairness.model import JSON, Finding, OutcomeKind, PairResult, Reason, Verdict
+from pytest_fairness.model import ALARMS, JSON, Finding, OutcomeKind, PairResult, Reason, Verdict
 from pytest_fairness.statistics.clusters import all_pairs
 from pytest_fairness.statistics.comparison import Comparison
 from pytest_fairness.statistics.corrections import METHODS, correct
@@ -419,7 +420,7 @@ def _with_missing(pair: _Pair, decision: Decision, *, alpha: float, bare: bool, 
         return decision
     _, least_q, lower = found[pair.lower]
     least = judged[pair.lower]
-    if least_q < alpha and lower == pair.lower and least.verdict in (Verdict.FLAG, Verdict.FAIL):
+    if least_q < alpha and lower == pair.lower and least.verdict in ALARMS:
         return milder(decision, least)
     return lost
 

@@ -13,7 +13,7 @@ import numpy as np
 from pytest_fairness.analysis.policy import PairTable
 from pytest_fairness.analysis.policy import judge as judge_table
 from pytest_fairness.errors import UsageError
-from pytest_fairness.model import JSON, GroupResult, OutcomeKind, PairResult, Reason, Verdict
+from pytest_fairness.model import ALARMS, JSON, GroupResult, OutcomeKind, PairResult, Reason, Verdict
 from pytest_fairness.statistics.comparison import Estimate
 from pytest_fairness.statistics.corrections import METHODS, correct
 from pytest_fairness.statistics.cumulative_odds import LOGIT_TO_D
@@ -25,7 +25,6 @@ from pytest_fairness.wording import interval_words, p_words, percent
 METRIC = "chosen"
 LEAST_RATIO = 0.8
 """Win rates whose ratio is below this are no trifle: a significant difference is at least a FLAG."""
-_ALARMS = (Verdict.FLAG, Verdict.FAIL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +140,7 @@ class _Choices:
         return decision
 
     def _by_ratio(self, decision: Decision, p: Preference, corrected: float) -> Decision:
-        if decision.verdict in _ALARMS or decision.reason is Reason.N or corrected >= self.alpha:
+        if decision.verdict in ALARMS or decision.reason is Reason.N or corrected >= self.alpha:
             return decision
         if min(p.rate, 1 - p.rate) >= LEAST_RATIO * max(p.rate, 1 - p.rate):
             return decision
@@ -170,7 +169,7 @@ class _Choices:
             return decision
         ahead = pair.preference.rate > 0.5
         least, rate, significant = self._imputed(at, not ahead, p_values)
-        if significant and (rate > 0.5) == ahead and least.verdict in _ALARMS:
+        if significant and (rate > 0.5) == ahead and least.verdict in ALARMS:
             return milder(decision, least)
         return lost
 
@@ -315,7 +314,7 @@ def preference_sentence(
     clusters = f"{s['clusters_1']} and {s['clusters_2']}" if s["clusters_1"] != s["clusters_2"] else s["clusters_1"]
     basis = "" if noun == "rows" else f"; {clusters} {noun[:-1] if clusters == 1 else noun}"
     room = _room(s.get("first_listed_share"))
-    if verdict in _ALARMS:
+    if verdict in ALARMS:
         return f"{verdict}: {gap}, where 50 % would be even ({sure}{basis}){room}."
     if verdict is Verdict.PASS:
         among = "between the two groups" if pairs == 1 else f"among {pairs} pairs of groups"

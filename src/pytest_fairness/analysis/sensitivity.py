@@ -11,7 +11,7 @@ import numpy as np
 from pytest_fairness.analysis.disparity import analyze_disparity
 from pytest_fairness.analysis.reading import Reading, as_columns, read
 from pytest_fairness.errors import UsageError
-from pytest_fairness.model import JSON, Finding, OutcomeKind, Verdict
+from pytest_fairness.model import ALARMS, JSON, Finding, OutcomeKind
 from pytest_fairness.statistics.frames import Design, read_design, require_frame
 from pytest_fairness.statistics.sensitivity import halves, plant, within_sd
 from pytest_fairness.wording import percent
@@ -19,7 +19,6 @@ from pytest_fairness.wording import percent
 if TYPE_CHECKING:
     import pandas as pd
 
-_ALARM = (Verdict.FLAG, Verdict.FAIL)
 _AT_RANDOM = (OutcomeKind.ORDINAL, OutcomeKind.BINARY, OutcomeKind.REFUSAL, OutcomeKind.CATEGORICAL)
 
 
@@ -139,7 +138,7 @@ def _alarm(
     by: str | Sequence[str],
     settings: Mapping[str, Any],
 ) -> bool:
-    return analyze(frame, outcome, by, **settings).verdict in _ALARM
+    return analyze(frame, outcome, by, **settings).verdict in ALARMS
 
 
 def _split(

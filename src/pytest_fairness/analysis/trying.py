@@ -14,7 +14,7 @@ from pytest_fairness.analysis.four_fifths import analyze_four_fifths
 from pytest_fairness.analysis.preference import analyze_preference
 from pytest_fairness.analysis.sensitivity import Sensitivity, sensitivity
 from pytest_fairness.explaining import explain
-from pytest_fairness.model import Finding, OutcomeKind, Verdict
+from pytest_fairness.model import ALARMS, Finding, OutcomeKind
 from pytest_fairness.statistics.sensitivity import plant
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def preference(frame: pd.DataFrame, by: str, options: Mapping[str, Any]) -> Sens
                 wins = plant(won, OutcomeKind.BINARY, stood, sd=1.0, d=d, lower_is_worse=True, rng=rng)
                 winner = np.where(wins == 1, label, other)
                 planted = frame.assign(**{chosen: np.where(np.isnan(won), was, winner)})
-                seen = analyze_preference(planted, by, **options).verdict in (Verdict.FLAG, Verdict.FAIL)
+                seen = analyze_preference(planted, by, **options).verdict in ALARMS
                 caught[d].append(seen)
                 if not seen:
                     missed[d].add(label)
