@@ -1,8 +1,9 @@
 """The sentence that leads every message."""
 
 from pytest_fairness.analysis.disparity import analyze_disparity
+from pytest_fairness.analysis.four_fifths_words import four_fifths_sentence
 from pytest_fairness.model import OutcomeKind, Verdict
-from pytest_fairness.wording import Subject, disparity_sentence, four_fifths_sentence
+from pytest_fairness.wording import Subject, disparity_sentence
 
 from .frames_of import decisions, scores
 from .test_disparity import audit

@@ -12,6 +12,8 @@ import numpy as np
 from pytest_fairness.analysis.assembling import finding_of
 from pytest_fairness.analysis.decision_tables import Table, read_decisions, selection_p, tabulate
 from pytest_fairness.analysis.family import alarm_results
+from pytest_fairness.analysis.four_fifths_rule import capped, decide, with_chance
+from pytest_fairness.analysis.four_fifths_words import details, effect_size, four_fifths_sentence, notes, number
 from pytest_fairness.analysis.members import Thresholds, missing_member
 from pytest_fairness.analysis.missing import reasons_by_group
 from pytest_fairness.analysis.reading import as_columns, case_noun, cluster_noun, every_grouping
@@ -40,14 +42,12 @@ from pytest_fairness.verdict import (
     spec_verdict,
     verdict_by,
 )
-from pytest_fairness.wording import four_fifths_sentence, percent
+from pytest_fairness.wording import percent
 
 if TYPE_CHECKING:
     import pandas as pd
 
 HIGHEST = "highest"
-LEAST_RATIO = 2 / 3
-"""A PASS needs the lower end of the ratio's 90 % interval to reach this: four fifths of four fifths is .64."""
 
 
 def analyze_four_fifths(
@@ -122,16 +122,16 @@ def analyze_four_fifths(
         by=", ".join(columns),
         groups=groups,
         decider=decider,
-        test_statistic="" if decider is None else f"z = {_number(decider.statistics.get('z')):.4f} SD",
-        effect_size="" if decider is None else _effect_size(decider),
-        notes=_notes(tables, bare_ratio, missing, cases),
+        test_statistic="" if decider is None else f"z = {number(decider.statistics.get('z')):.4f} SD",
+        effect_size="" if decider is None else effect_size(decider),
+        notes=notes(tables, bare_ratio, missing, cases),
         pairs=judged.pairs,
         outcome=name,
         kind=OutcomeKind.BINARY,
         cluster=design.cluster_name,
         block=design.block_name,
         family={"size": judged.size, "method": correction, "alpha": None if bare_ratio else alpha},
-        details=_details(tables, declared, bare_ratio),
+        details=details(tables, declared, bare_ratio),
     )
 
 
@@ -268,9 +268,9 @@ def _result(pair: _Pair, name: str, *, alpha: float, bare: bool, cases: str) -> 
     inflation = 1.0 if comparison is None else float(comparison.beside["design_effect"][at])
     decision = decide(ratio, q, alpha=alpha, bare=bare, cases=cases)
     if decision.reason is Reason.SMALL_NUMBERS:
-        decision = _with_chance(decision, chance_of(ratio.ratio, table.x, table.n, design_effect=inflation), cases)
+        decision = with_chance(decision, chance_of(ratio.ratio, table.x, table.n, design_effect=inflation), cases)
     decision = _with_missing(pair, decision, alpha=alpha, bare=bare, cases=cases)
-    decision = _capped(_usable(pair, decision), comparison, at)
+    decision = capped(_usable(pair, decision), comparison, at)
     sign = 1.0 if comparison is None or group < reference else -1.0
     effect, low, high, p_row, p_cluster, test, scope = 0.0, None, None, 1.0, None, "", "names"
     more: dict[str, JSON] = {}
@@ -343,51 +343,6 @@ def _result(pair: _Pair, name: str, *, alpha: float, bare: bool, cases: str) -> 
     )
 
 
-def decide(ratio: ImpactRatio, q: float, *, alpha: float, bare: bool, cases: str = "cases") -> Decision:
-    """The rule: the ratio, significance after correction, and whether one decision more would turn it."""
-    if bare:
-        return Decision(verdict=Verdict.FAIL if ratio.below else Verdict.PASS)
-    if ratio.x_high == 0:
-        return Decision(
-            verdict=Verdict.INCONCLUSIVE,
-            reason=Reason.PRECISION,
-            needs="favourable decisions in some group: without any there is no ratio",
-        )
-    if ratio.below:
-        if q < alpha and not ratio.flip_flop:
-            return Decision(verdict=Verdict.FAIL)
-        why = "one decision more would turn it round" if ratio.flip_flop else "the difference is within chance"
-        return Decision(
-            verdict=Verdict.INCONCLUSIVE,
-            reason=Reason.SMALL_NUMBERS,
-            needs=f"more {cases} in the smaller group",
-            notes=(f"below four fifths, but {why}",),
-        )
-    if q < alpha:
-        return Decision(verdict=Verdict.FLAG, notes=("at least four fifths, but the rates differ by more than chance",))
-    fewest = min(ratio.n_low, ratio.n_high)
-    if fewest < MINIMUM_N[OutcomeKind.BINARY]:
-        return Decision(
-            verdict=Verdict.INCONCLUSIVE,
-            reason=Reason.PRECISION,
-            needs=f"at least {MINIMUM_N[OutcomeKind.BINARY]} {cases} a group (now {fewest})",
-        )
-    if ratio.low_90 >= LEAST_RATIO:
-        return Decision(verdict=Verdict.PASS)
-    return Decision(
-        verdict=Verdict.INCONCLUSIVE,
-        reason=Reason.PRECISION,
-        needs=f"more {cases}, until the interval of the ratio stays above two thirds",
-        notes=("the interval reaches below two thirds",),
-    )
-
-
-def _with_chance(decision: Decision, chance: float, cases: str) -> Decision:
-    share = f"{100 * chance:.0f} %" if chance >= 0.005 else "under 1 %"
-    note = f"equal treatment brings a ratio this low in {share} of audits with as many {cases}"
-    return replace(decision, notes=(*decision.notes, note))
-
-
 def _with_missing(pair: _Pair, decision: Decision, *, alpha: float, bare: bool, cases: str) -> Decision:
     """What stands where decisions are missing: as for a disparity, bounds first."""
     table = pair.table
@@ -442,57 +397,3 @@ def _usable(pair: _Pair, decision: Decision) -> Decision:
             needs="a reference group of at least 2 % of the data",
         )
     return decision
-
-
-def _capped(decision: Decision, comparison: Comparison | None, at: int) -> Decision:
-    if decision.verdict is Verdict.FAIL and comparison is not None and comparison.labels[at]:
-        note = "a group has a single name: the result is about that one, so FAIL is capped at FLAG"
-        return replace(decision, verdict=Verdict.FLAG, notes=(*decision.notes, note))
-    return decision
-
-
-def _effect_size(decider: PairResult) -> str:
-    if "impact_ratio" not in decider.statistics:
-        return ""
-    ratio, low, high = (
-        _number(decider.statistics[name]) for name in ("impact_ratio", "impact_ratio_low", "impact_ratio_high")
-    )
-    return f"impact ratio = {ratio:.3f} (95 % interval {low:.3f} to {high:.3f})"
-
-
-def _number(value: JSON) -> float:
-    return float(value) if isinstance(value, (int, float)) else 0.0
-
-
-def _notes(tables: Sequence[Table], bare: bool, missing: Mapping[str, str], cases: str) -> tuple[str, ...]:
-    notes = []
-    if bare:
-        notes.append(
-            "judged by the bare ratio: with few decisions it falls below four fifths by chance alone (for four "
-            "groups of 100 and a rate of one half, in about 40 % of fair audits)"
-        )
-    if missing:
-        lost = sum(tables[0].unscored)
-        why = "; ".join(f"{group}: {words}" for group, words in list(missing.items())[:4])
-        notes.append(f"{lost} {cases} have no decision ({why})")
-    for table in tables:
-        if table.reference is None:
-            continue
-        total = sum(table.n)
-        tiny = [label for label, n in zip(table.labels, table.n, strict=True) if 0 < n < SMALLEST_SHARE * total]
-        if tiny:
-            notes.append(f"under 2 % of the data, so never the reference: {', '.join(tiny)}")
-        if table.metric.copies_dropped:
-            notes.append("repetitions with the same text count once in the tests, for a group has one cluster only")
-    return tuple(dict.fromkeys(notes))
-
-
-def _details(tables: Sequence[Table], declared: bool, bare: bool) -> dict[str, JSON]:
-    references: dict[str, JSON] = {
-        table.by: None if table.reference is None else table.labels[table.reference] for table in tables
-    }
-    return {
-        "reference": references,
-        "reference_declared": declared,
-        "mode": "bare ratio" if bare else "ratio with significance and flip-flop",
-    }

@@ -10,21 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
-import numpy as np
-
+from pytest_fairness.analysis.drawn_designs import ROUGH, Design, Outcome, found, passed
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import OutcomeKind
 from pytest_fairness.statistics.planning import (
     DRAWS,
-    Drawn,
-    Sample,
-    draw_labels,
-    draw_rates,
-    draw_ratings,
-    draw_scores,
-    label_shares,
     smallest,
 )
 from pytest_fairness.verdict import ALPHA, MARGIN, MINIMUM_N, RECOMMENDED_CLUSTERS, TRIVIAL
@@ -36,126 +27,6 @@ OUT_OF_REACH = 0.05
 """A PASS less likely than this, where nothing differs, is not to be waited for."""
 LIKELY = 0.8
 """How likely a PASS is to be, where nothing differs, with what a design is said to need."""
-ROUGH = 1000
-"""Pairs that are drawn to look for a size; what is said of the one found is drawn in full."""
-RATES = (OutcomeKind.BINARY, OutcomeKind.REFUSAL)
-RATE = 0.5
-LEVELS = {OutcomeKind.ORDINAL: (3, 11, 5), OutcomeKind.CATEGORICAL: (3, 50, 3)}
-"""Fewest and most levels or labels, and how many if that is not said."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Outcome:
-    """What is taken for granted of an outcome: *rate* of a yes/no outcome, *levels* of a rating or number of labels."""
-
-    kind: OutcomeKind
-    rate: float
-    levels: int
-    icc: float
-    alpha: float
-
-    @classmethod
-    def of(cls, kind: str | OutcomeKind, rate: float | None, levels: int | None, icc: float, alpha: float) -> _Outcome:
-        """Raises UsageError for an argument out of range, or one that the kind has not."""
-        try:
-            found = OutcomeKind(kind)
-        except ValueError:
-            known = ", ".join(member.value for member in OutcomeKind)
-            raise UsageError(f"unknown outcome kind {kind!r}; it is one of {known}") from None
-        if rate is not None and found not in RATES:
-            raise UsageError(f"rate={rate!r}: only yes/no outcomes have a rate, and {found} is none")
-        if levels is not None and found not in LEVELS:
-            raise UsageError(f"levels={levels!r}: only ratings (ordinal) and labels (categorical) have levels")
-        least, most, usual = LEVELS.get(found, (0, 0, 0))
-        if levels is not None and not least <= levels <= most:
-            few = "; two levels are a yes/no outcome: kind='binary'" if levels == 2 else ""
-            raise UsageError(f"levels={levels!r}: from {least} to {most}{few}")
-        if not 0 <= icc < 1:
-            raise UsageError(f"icc={icc!r}: a share of variance, from 0 to below 1")
-        for what, value in (("alpha", alpha), ("rate", RATE if rate is None else rate)):
-            if not 0 < value < 1:
-                raise UsageError(f"{what}={value!r}: a probability between 0 and 1")
-        return cls(kind=found, rate=rate or RATE, levels=levels or usual, icc=icc, alpha=alpha)
-
-    @property
-    def words(self) -> str:
-        """The outcome as planned for."""
-        if self.kind in RATES:
-            what = "favourable answers" if self.kind is OutcomeKind.BINARY else "refusals"
-            return f"{self.kind} outcome, {100 * self.rate:g} % {what}"
-        if self.kind in LEVELS:
-            what = "levels" if self.kind is OutcomeKind.ORDINAL else "labels"
-            return f"{self.kind} outcome, {self.levels} equally likely {what}"
-        return f"{self.kind} outcome"
-
-    def check(self, effect: float) -> None:
-        """Raises UsageError for an *effect* that cannot be."""
-        if not (effect > 0 and math.isfinite(effect)):
-            raise UsageError(f"effect={effect!r}: give the d that must not be missed, above 0")
-        if self.kind is OutcomeKind.CATEGORICAL and label_shares(effect, self.levels).min() < 0:
-            raise UsageError(f"effect={effect!r}: {self.levels} labels cannot differ by so much")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Design:
-    """What a group is asked: *names* (one or none: a label) in *templates*, *rows* replies a name, *trials* in all."""
-
-    names: int
-    templates: int
-    rows: int
-    trials: int
-
-    @property
-    def labels(self) -> bool:
-        return self.names < 2
-
-    def sample(self, icc: float) -> Sample:
-        """As clusters: the names, or the replies where there is one name."""
-        clusters, rows = (self.rows, 1) if self.labels else (self.names, self.rows)
-        return Sample(
-            clusters=clusters, rows=rows, icc=0.0 if self.labels else icc, labels=self.labels, blocks=self.templates
-        )
-
-
-@lru_cache(maxsize=512)
-def _found(outcome: _Outcome, design: _Design, family: int, effect: float, draws: int = DRAWS) -> float:
-    """How often a pair that differs by *effect* is FLAG or FAIL."""
-    drawn = _draw(outcome, design, effect, draws)
-    return 0.0 if drawn is None else float(np.mean(_alarms(outcome, family, drawn)))
-
-
-@lru_cache(maxsize=512)
-def _passed(outcome: _Outcome, design: _Design, family: int, draws: int = DRAWS) -> float:
-    """How often a pair without a difference PASSes."""
-    drawn = _draw(outcome, design, 0.0, draws)
-    if drawn is None or design.trials < MINIMUM_N[outcome.kind]:
-        return 0.0
-    inside = np.logical_and.reduce([(e.low > -MARGIN) & (e.high < MARGIN) for e in drawn.effects])
-    if drawn.near is not None and drawn.constant is not None:
-        saturated = design.labels or design.names >= RECOMMENDED_CLUSTERS
-        inside = np.where(drawn.constant, saturated, inside | drawn.near)
-    return float(np.mean(inside & ~_alarms(outcome, family, drawn)))
-
-
-def _draw(outcome: _Outcome, design: _Design, effect: float, draws: int) -> Drawn | None:
-    """Pairs of the design, compared; None where no group has two of what a test needs."""
-    sample = design.sample(outcome.icc)
-    if sample.clusters < 2:
-        return None
-    if outcome.kind in RATES:
-        return draw_rates(sample, effect, outcome.rate, favourable=outcome.kind is OutcomeKind.BINARY, draws=draws)
-    if outcome.kind is OutcomeKind.ORDINAL:
-        return draw_ratings(sample, effect, outcome.levels, draws)
-    if outcome.kind is OutcomeKind.CATEGORICAL:
-        return draw_labels(
-            sample, effect, outcome.levels, draws // 2 if draws == DRAWS else draws // 4, intervals=effect == 0
-        )
-    return draw_scores(sample, effect, draws)
-
-
-def _alarms(outcome: _Outcome, family: int, drawn: Drawn) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    size = np.maximum.reduce([np.abs(effect.value) for effect in drawn.effects])
-    return np.asarray((drawn.p_value * family < outcome.alpha) & (size >= TRIVIAL))
 
 
 # ---------------------------------------------------------------- a sample to be planned
@@ -231,7 +102,7 @@ def plan_sample(
     Raises UsageError for an argument out of range, or where no affordable design finds the effect (the message says
     what limits it).
     """
-    outcome = _Outcome.of(kind, rate, levels, icc, alpha)
+    outcome = Outcome.of(kind, rate, levels, icc, alpha)
     outcome.check(effect)
     _check(groups, power)
     for what, value in (("metrics", metrics), ("templates", templates), ("repetitions", repetitions)):
@@ -240,12 +111,12 @@ def plan_sample(
     family = groups * (groups - 1) // 2 * metrics
     notes: list[str] = []
 
-    def design(names: int, templates: int) -> _Design:
+    def design(names: int, templates: int) -> Design:
         rows = templates * repetitions
-        return _Design(names=names, templates=templates, rows=rows, trials=names * rows)
+        return Design(names=names, templates=templates, rows=rows, trials=names * rows)
 
-    def enough(one: _Design, draws: int = ROUGH) -> bool:
-        return _found(outcome, one, family, effect, draws) >= power
+    def enough(one: Design, draws: int = ROUGH) -> bool:
+        return found(outcome, one, family, effect, draws) >= power
 
     if names is None:
         fewest = _smallest(lambda k, draws: enough(design(k, templates), draws), 2)
@@ -268,7 +139,7 @@ def plan_sample(
         people, start = names, math.ceil(MINIMUM_N[outcome.kind] / (names * repetitions))
         fewest = _smallest(lambda t, draws: enough(design(people, t), draws), start)
         if fewest is None:
-            most = _found(outcome, design(names, AT_MOST), family, effect)
+            most = found(outcome, design(names, AT_MOST), family, effect)
             raise UsageError(
                 f"names={names!r}: even {AT_MOST} templates find d = {effect:g} in {percent(most)} of pairs only; "
                 "it takes more names"
@@ -277,7 +148,7 @@ def plan_sample(
         if names == 1:
             notes.append("one name a group: the result is about that name, and its FAIL is capped at FLAG")
     chosen = design(names, templates)
-    passing = _passed(outcome, chosen, family)
+    passing = passed(outcome, chosen, family)
     if passing < LIKELY:
         notes.append(f"to pass 80 % of equal pairs: {_ways(outcome, chosen, family, repetitions)}")
     return SamplePlan(
@@ -293,7 +164,7 @@ def plan_sample(
         repetitions=repetitions,
         calls_per_group=chosen.trials,
         calls=groups * chosen.trials,
-        power=_found(outcome, chosen, family, effect),
+        power=found(outcome, chosen, family, effect),
         pass_probability=passing,
         notes=tuple(notes),
     )
@@ -361,7 +232,7 @@ def assess_design(
     where nothing differs is out of reach. The other arguments are those of :func:`plan_sample`. Raises UsageError for
     an argument out of range.
     """
-    outcome = _Outcome.of(kind, rate, levels, icc, alpha)
+    outcome = Outcome.of(kind, rate, levels, icc, alpha)
     outcome.check(effect)
     _check(groups, 0.5)
     for what, value in (("trials", trials), ("templates", templates), ("repetitions", repetitions)):
@@ -371,13 +242,13 @@ def assess_design(
     people, minimum = max(names, 1), MINIMUM_N[outcome.kind]
     # Replies a name that tell something. Where one name is all there is, copies of a reply do not count either.
     rows = max(trials // (people * repetitions if repeats else people), 1)
-    here = _Design(
+    here = Design(
         names=people,
         templates=templates,
         rows=rows,
         trials=rows if repeats and people < 2 else trials,
     )
-    passing = _passed(outcome, here, family)
+    passing = passed(outcome, here, family)
     enough = here.trials >= minimum
     why = []
     if not enough:
@@ -390,7 +261,7 @@ def assess_design(
     return DesignPower(
         family=family,
         effect=effect,
-        power=_found(outcome, here, family, effect),
+        power=found(outcome, here, family, effect),
         pass_probability=passing,
         can_pass=enough and passing >= OUT_OF_REACH,
         can_fail=enough and not here.labels,
@@ -400,7 +271,7 @@ def assess_design(
     )
 
 
-def _ways(outcome: _Outcome, here: _Design, family: int, repetitions: int) -> str:
+def _ways(outcome: Outcome, here: Design, family: int, repetitions: int) -> str:
     """The fewest names, templates or repetitions, each by itself, that make a PASS likely, in words; no *repetitions*
     where they tell nothing."""
 
@@ -411,7 +282,7 @@ def _ways(outcome: _Outcome, here: _Design, family: int, repetitions: int) -> st
             rows=max(int(here.rows * times), 1),
             trials=int(here.trials * times * names / here.names),
         )
-        return _passed(outcome, larger, family, ROUGH) >= LIKELY
+        return passed(outcome, larger, family, ROUGH) >= LIKELY
 
     ways = []
     if not here.labels:
