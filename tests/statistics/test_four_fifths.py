@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytest_fairness.analysis.four_fifths import analyze_four_fifths
+from pytest_fairness.analysis.four_fifths import analyze_four_fifths, decide
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import Reason, Verdict
 from pytest_fairness.statistics.four_fifths import below_four_fifths, impact_ratio, reference_group
@@ -109,6 +109,18 @@ def test_flip_flop_and_shortfall():
     assert (far.x_low, far.x_high) == (5, 20)
     assert not far.flip_flop
     assert far.shortfall == pytest.approx(7.5)
+
+
+def test_a_flip_flop_holds_back_what_is_significant():
+    """3 and 5 of 10 are level after one moves; 2 and 5 are not."""
+    level, apart = impact_ratio(3, 10, 5, 10), impact_ratio(2, 10, 5, 10)
+    assert (level.flip_flop, apart.flip_flop) == (True, False)
+    held = decide(level, 0.001, alpha=0.05, bare=False)
+    assert (held.verdict, held.reason) == (
+        Verdict.INCONCLUSIVE,
+        Reason.SMALL_NUMBERS,
+    )
+    assert decide(apart, 0.001, alpha=0.05, bare=False).verdict is Verdict.FAIL
 
 
 def test_nobody_gets_it():

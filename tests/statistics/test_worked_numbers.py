@@ -27,8 +27,8 @@ from pytest_fairness.statistics.corrections import correct
 from pytest_fairness.statistics.frames import read_design
 from pytest_fairness.statistics.mde import minimum_detectable_effect
 from pytest_fairness.statistics.metrics import measure
-from pytest_fairness.statistics.refusals import worst_rank
 from pytest_fairness.statistics.proportions import nearly_equal
+from pytest_fairness.statistics.refusals import worst_rank
 from pytest_fairness.statistics.score_summary import PersonaScore, ScoreSummary
 
 from . import by_hand
