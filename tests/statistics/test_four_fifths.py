@@ -221,3 +221,26 @@ def test_the_worst_of_what_is_missing_is_corrected_with_its_family():
         frame.loc[frame.index[frame.group == group][619:681], "outcome"] = None
     for correction in ("bonferroni", "holm"):
         assert judge(frame, correction=correction).verdict is Verdict.PASS
+
+
+def test_equal_rates_of_too_few_are_no_pass():
+    """Forty a group; fifty would do."""
+    few, enough = (decide(impact_ratio(x, n, x, n), 1.0, alpha=0.05, bare=False) for x, n in ((30, 40), (38, 50)))
+    assert (few.verdict, few.reason) == (Verdict.INCONCLUSIVE, Reason.PRECISION)
+    assert enough.verdict is Verdict.PASS
+
+
+def test_one_name_a_group_never_fails():
+    """The result is about that name."""
+    frame = decisions(a=(20, 100), b=(80, 100))
+    frame = frame.assign(name=frame["group"], repetition=frame.groupby("group").cumcount())
+    assert analyze_four_fifths(frame, "outcome", "group").pairs[0].verdict is Verdict.FLAG
+
+
+def test_who_is_refused_is_not_selected_whatever_the_row_says():
+    frame = decisions(a=(80, 100), b=(80, 100))
+    refused = (frame["group"] == "b") & (frame.index % 100 < 50)
+    pair = analyze_four_fifths(frame.assign(refused=refused), "outcome", "group", cluster=None).pairs[0]
+    assert sorted((pair.statistics["favourable_1"], pair.statistics["favourable_2"])) == [30, 80]
+    assert pair.verdict is Verdict.FAIL
+    assert pair.p_value < 1e-6
