@@ -417,3 +417,12 @@ def test_a_category_with_a_wild_change_is_not_passed():
     assert verdicts["g=a"] == (Verdict.INCONCLUSIVE, Reason.PRECISION)
     assert verdicts["g=b"] == (Verdict.PASS, None)
     assert "p0" in finding.sentence
+
+
+@pytest.mark.parametrize(
+    ("kind", "verdict"), [("critical: age", Verdict.FAIL), ("minor: tone", Verdict.FLAG), ("known", Verdict.PASS)]
+)
+def test_warnings_that_the_baseline_lacks_belong_to_the_gate(kind, verdict):
+    """Critical ones fail, others need a justification; those that were there before are no news."""
+    old, new = summary(OLD, warnings={"known": 3}), summary(OLD, warnings={"known": 9, kind: 1})
+    assert compare_baseline(old, new).verdict is verdict
