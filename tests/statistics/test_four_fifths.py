@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytest_fairness.analysis.four_fifths import analyze_four_fifths
+from pytest_fairness.analysis.four_fifths import analyze_four_fifths, decide
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import Reason, Verdict
 from pytest_fairness.statistics.four_fifths import below_four_fifths, impact_ratio, reference_group
@@ -111,6 +111,18 @@ def test_flip_flop_and_shortfall():
     assert far.shortfall == pytest.approx(7.5)
 
 
+def test_a_flip_flop_holds_back_what_is_significant():
+    """3 and 5 of 10 are level after one moves; 2 and 5 are not."""
+    level, apart = impact_ratio(3, 10, 5, 10), impact_ratio(2, 10, 5, 10)
+    assert (level.flip_flop, apart.flip_flop) == (True, False)
+    held = decide(level, 0.001, alpha=0.05, bare=False)
+    assert (held.verdict, held.reason) == (
+        Verdict.INCONCLUSIVE,
+        Reason.SMALL_NUMBERS,
+    )
+    assert decide(apart, 0.001, alpha=0.05, bare=False).verdict is Verdict.FAIL
+
+
 def test_nobody_gets_it():
     """No favourable decision anywhere: there is no ratio, and nothing is shown."""
     finding = judge(decisions(a=(0, 60), b=(0, 60)))
@@ -209,3 +221,26 @@ def test_the_worst_of_what_is_missing_is_corrected_with_its_family():
         frame.loc[frame.index[frame.group == group][619:681], "outcome"] = None
     for correction in ("bonferroni", "holm"):
         assert judge(frame, correction=correction).verdict is Verdict.PASS
+
+
+def test_equal_rates_of_too_few_are_no_pass():
+    """Forty a group; fifty would do."""
+    few, enough = (decide(impact_ratio(x, n, x, n), 1.0, alpha=0.05, bare=False) for x, n in ((30, 40), (38, 50)))
+    assert (few.verdict, few.reason) == (Verdict.INCONCLUSIVE, Reason.PRECISION)
+    assert enough.verdict is Verdict.PASS
+
+
+def test_one_name_a_group_never_fails():
+    """The result is about that name."""
+    frame = decisions(a=(20, 100), b=(80, 100))
+    frame = frame.assign(name=frame["group"], repetition=frame.groupby("group").cumcount())
+    assert analyze_four_fifths(frame, "outcome", "group").pairs[0].verdict is Verdict.FLAG
+
+
+def test_who_is_refused_is_not_selected_whatever_the_row_says():
+    frame = decisions(a=(80, 100), b=(80, 100))
+    refused = (frame["group"] == "b") & (frame.index % 100 < 50)
+    pair = analyze_four_fifths(frame.assign(refused=refused), "outcome", "group", cluster=None).pairs[0]
+    assert sorted((pair.statistics["favourable_1"], pair.statistics["favourable_2"])) == [30, 80]
+    assert pair.verdict is Verdict.FAIL
+    assert pair.p_value < 1e-6

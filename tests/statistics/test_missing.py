@@ -10,8 +10,9 @@ import pytest
 from scipy import stats
 
 from pytest_fairness.analysis.disparity import analyze_disparity
-from pytest_fairness.model import Finding, PairResult, Reason, Verdict
+from pytest_fairness.model import Finding, OutcomeKind, PairResult, Reason, Verdict
 from pytest_fairness.statistics.mde import minimum_detectable_effect
+from pytest_fairness.statistics.refusals import impute, worst_rank
 from pytest_fairness.wording import NO_ANSWER
 
 PASS, FLAG, FAIL, INCONCLUSIVE = Verdict.PASS, Verdict.FLAG, Verdict.FAIL, Verdict.INCONCLUSIVE
@@ -217,3 +218,34 @@ def test_a_pass_beside_unequal_refusals_is_none() -> None:
 def test_refusals_that_are_near_or_apart_by_chance_leave_a_pass(shifts: Any, counts: dict[str, int]) -> None:
     finding = judged(refusing(table(*shifts), **counts))
     assert {pair.verdict for pair in finding.pairs if pair.metric == "score"} == {PASS}
+
+
+@pytest.mark.parametrize(("lower_is_worse", "filled"), [(True, -3.0), (False, 10.0)])
+def test_a_refusal_ranks_beyond_the_worst_score(lower_is_worse: bool, filled: float) -> None:
+    """By more than the whole range, on the side of harm."""
+    values, scored = np.array([2.0, 5.0, np.nan]), np.array([True, True, False])
+    found, kind, _ = worst_rank(
+        values, OutcomeKind.NUMERIC, scored=scored, refused=~scored, lower_is_worse=lower_is_worse
+    )
+    assert (found[2], kind) == (filled, OutcomeKind.ORDINAL)
+
+
+@pytest.mark.parametrize(
+    ("kind", "scale", "first_high", "filled"),
+    [
+        (OutcomeKind.NUMERIC, (None, None), True, [3.0, 1.0]),
+        (OutcomeKind.NUMERIC, (None, None), False, [1.0, 3.0]),
+        (OutcomeKind.NUMERIC, (0.0, 10.0), True, [10.0, 0.0]),
+        (OutcomeKind.NUMERIC, (0.0, 10.0), False, [0.0, 10.0]),
+        # Labels: what each has in excess sets them apart, what the other has brings them together.
+        (OutcomeKind.CATEGORICAL, (None, None), True, [1.0, 3.0]),
+        (OutcomeKind.CATEGORICAL, (None, None), False, [3.0, 1.0]),
+    ],
+)
+def test_what_is_missing_at_its_extremes(kind: OutcomeKind, scale: Any, first_high: bool, filled: list[float]) -> None:
+    values = np.array([1.0, 1.0, 2.0, np.nan, 2.0, 3.0, 3.0, np.nan])
+    missing = np.isnan(values)
+    found = impute(
+        values, kind, np.repeat([0, 1], 4), (0, 1), used=~missing, missing=missing, first_high=first_high, scale=scale
+    )
+    assert found[missing].tolist() == filled

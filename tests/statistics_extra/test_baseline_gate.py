@@ -359,3 +359,70 @@ def test_flakes_are_rare_and_drops_are_seen():
     caught = sum(compare_baseline(run(), run(5)).verdict is Verdict.FAIL for _ in range(50))
     assert flakes < 5
     assert caught == 50
+
+
+def gate_of(changes, categories=None, **noise):
+    """The gate on personas that moved by *changes* from 50."""
+    old, new = summary([50.0] * len(changes), categories), summary([50.0 + x for x in changes], categories)
+    if noise:
+        old, new = (
+            ScoreSummary(
+                personas={key: PersonaScore(mean=one.mean, **noise) for key, one in run.personas.items()},
+                categories=run.categories,
+            )
+            for run in (old, new)
+        )
+    return baseline_gate(old, new, alpha=0.005, margin_overall=1, margin_category=3).scopes
+
+
+def test_either_family_finds_what_the_other_misses():
+    """One wild reply hides a fall of everyone from the changes as they are; a sixth that falls is clipped away."""
+    hidden = gate_of([1000.0, *np.linspace(-6, -4, 40)])[0]
+    assert hidden.p_raw > 0.0025 > hidden.p_clipped
+    clipped = gate_of([*([-10.0] * 10), *np.linspace(-0.2, 0.2, 50)])[0]
+    assert clipped.p_raw < 0.0025
+    assert clipped.clipped > -1
+    assert (hidden.regression, clipped.regression) == (True, True)
+
+
+def test_a_category_is_not_surer_than_its_own_repetitions():
+    """Four personas that fell by exactly 5 each; where a persona's mean varies by as much anyway, that is chance."""
+    changes, categories = [-5.0] * 4 + [0.0] * 4, {"g=a": range(4), "g=b": range(4, 8)}
+    sure, noisy = (gate_of(changes, categories, n=3, sd=sd, df=2)[1] for sd in (0.0, 15.0))
+    assert (sure.label, sure.p_clipped, sure.regression) == ("g=a", 0.0, True)
+    assert noisy.p_clipped > 0.0025
+    assert not noisy.regression
+
+
+def test_nothing_is_clipped_where_most_changes_are_alike():
+    """A MAD of 0 says nothing about what is far."""
+    assert clip(np.array([0.0, 0.0, 0.0, -10.0])).tolist() == [0.0, 0.0, 0.0, -10.0]
+
+
+@pytest.mark.parametrize("given", [{"margin_overall": 1}, {"margin_category": 1.5}])
+def test_a_margin_that_the_scale_cannot_reach_is_refused(given):
+    """Shares fall by one at most."""
+    run = summary([1.0, 0.0] * 10, scale="yes_no")
+    with pytest.raises(UsageError, match="no drop could reach it"):
+        compare_baseline(run, run, **given)
+
+
+def test_a_category_with_a_wild_change_is_not_passed():
+    """A reply 500 points off among ten that held: named, and open."""
+    changes = [500.0, *np.linspace(-0.5, 0.5, 39)]
+    categories = {"g=a": range(10), "g=b": range(10, 40)}
+    old = summary([50.0] * 40, categories)
+    finding = compare_baseline(old, summary([50.0 + x for x in changes], categories))
+    verdicts = {pair.metric: (pair.verdict, pair.reason) for pair in finding.pairs}
+    assert verdicts["g=a"] == (Verdict.INCONCLUSIVE, Reason.PRECISION)
+    assert verdicts["g=b"] == (Verdict.PASS, None)
+    assert "p0" in finding.sentence
+
+
+@pytest.mark.parametrize(
+    ("kind", "verdict"), [("critical: age", Verdict.FAIL), ("minor: tone", Verdict.FLAG), ("known", Verdict.PASS)]
+)
+def test_warnings_that_the_baseline_lacks_belong_to_the_gate(kind, verdict):
+    """Critical ones fail, others need a justification; those that were there before are no news."""
+    old, new = summary(OLD, warnings={"known": 3}), summary(OLD, warnings={"known": 9, kind: 1})
+    assert compare_baseline(old, new).verdict is verdict
