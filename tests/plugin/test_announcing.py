@@ -120,7 +120,7 @@ class TestWhatIsCounted:
                 """
             )
             result = pytester.runpytest("--fairness-endpoint", "model", "--fairness-max-cost", "0.0000001")
-        result.stdout.fnmatch_lines(["fairness: 1 test, up to 40,000 trials*", "fairness: about 40,000 requests*"])
+        result.stdout.fnmatch_lines(["fairness: 1 test, up to 40,000 trials*", "fairness: about 42,400 requests*"])
 
 
 class TestWhatToKnowOfTheDesigns:

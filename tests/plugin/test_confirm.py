@@ -81,7 +81,7 @@ def endpoint():
     def reply(prompt):
         harsh = any(name in prompt for name in FIRST)
         noise = int(hashlib.sha256(prompt.encode()).hexdigest(), 16) % 5
-        return f"{(3 if harsh else 5) + noise}/10"
+        return f"{(HARSH if harsh else 5) + noise}/10"
     return reply
 
 @pytest.mark.fairness_grid(template=["Rate {name} from 1 to 10.", "From 1 to 10, how good is {name}?"],
@@ -96,7 +96,7 @@ def test_what_was_due_to_the_names_drawn_is_not_borne_out(
     pytester: pytest.Pytester, run: Run, findings: Findings
 ) -> None:
     """The system is harsh to twenty names, all of one group: with other names of it the alarm does not stand."""
-    pytester.makepyfile(LUCKY.replace("PICK", "trials"))
+    pytester.makepyfile(LUCKY.replace("HARSH", "4").replace("PICK", "trials"))
     run("--fairness-no-confirm").assert_outcomes(failed=1)
     run().assert_outcomes(passed=1)
     (finding,) = findings()
@@ -109,7 +109,7 @@ def test_rows_picked_by_their_replies_cannot_be_picked_again(
     pytester: pytest.Pytester, run: Run, findings: Findings
 ) -> None:
     """The alarm then stands, marked, with the reason why it was not looked at again."""
-    pytester.makepyfile(LUCKY.replace("PICK", "trials[~trials.reply.str.startswith('9')]"))
+    pytester.makepyfile(LUCKY.replace("HARSH", "3").replace("PICK", "trials[~trials.reply.str.startswith('9')]"))
     result = run()
     result.assert_outcomes(failed=1)
     (finding,) = findings()

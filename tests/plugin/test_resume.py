@@ -119,7 +119,7 @@ def test_what_changed_is_named_and_not_mixed(pytester: pytest.Pytester, last_run
     result.stderr.fnmatch_lines(["*cannot be resumed: the seed was 0, is 3. Its data are kept.*"])
 
     pytester.makepyfile(
-        test_model=GRID.replace("a landlord reference", "a longer letter").replace("groups=", "repetitions=3, groups=")
+        test_model=GRID.replace("a landlord reference", "a longer letter").replace("repetitions=2", "repetitions=3")
     )
     result = pytester.runpytest_subprocess(*PLAIN, "--fairness-resume")
     result.assert_outcomes(errors=1)

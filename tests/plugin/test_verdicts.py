@@ -40,7 +40,7 @@ def test_a_planted_bias_fails_and_names_the_group(pytester: pytest.Pytester, run
 
 def test_a_small_sample_fails_unless_it_is_a_smoke_test(pytester: pytest.Pytester, run: Run) -> None:
     """INCONCLUSIVE(N) fails; ``--fairness-smoke`` skips it with the reason."""
-    pytester.makepyfile(GRID.replace("groups=", "names=4, repetitions=1, groups="))
+    pytester.makepyfile(GRID.replace("repetitions=2", "names=4, repetitions=1"))
     run().assert_outcomes(failed=1)
     smoke = run("--fairness-smoke", "-rs")
     smoke.assert_outcomes(skipped=1)
