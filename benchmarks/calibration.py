@@ -351,7 +351,8 @@ def markdown(rows: list[Row], count: int, first: dict[str, float]) -> str:
 AFTER = """
 ## How to read it
 
-A measured rate near .05 over 1,000 runs is uncertain by about ±.014, over 4,000 by ±.007.
+A measured rate near .05 over 1,000 runs is uncertain by about ±.014, over 400 by ±.022. From G13 on a target counts as
+missed where the measured share is beyond it by more than two standard errors of so many runs.
 
 - **G1–G3** are the heart of it. Names differ a little however fair a model is, and a test on calls takes that for
   bias: the fewer the names and the more the calls, the surer. The plain recipe does well only where names are many
@@ -366,8 +367,9 @@ A measured rate near .05 over 1,000 runs is uncertain by about ±.014, over 4,00
 - **G13–G15.** p and both effects agree on what they measure: no single reply makes or unmakes a verdict, and a rating
   at its ceiling is judged as the yes/no outcome it nearly is.
 - **G17.** Names made of a few first and last names are fewer names than they look; the parts are judged, too.
-- **G19, G24.** Missing answers are set against and for each group before PASS; where 2 % of all answers are missing
-  at random, this costs a third of the PASS that complete data get ([decision 18](decisions/0018-missing-answers.md)).
+- **G19, G24.** Missing answers are set against and for each group before PASS. Where 2 % of all answers are missing at
+  random, this costs a third of the PASS that complete data get, and nearly all of them at 5 %: .85 was hoped for and
+  cannot be had without trusting what is not there ([decision 18](decisions/0018-missing-answers.md)).
 - **G25.** An alarm is looked at again on other names, both samples together.
 
 Not attainable, and so not promised: FAIL with 80 % power at d = .5; PASS at 30 trials a group; PASS on an event of

@@ -49,12 +49,21 @@ class Row:
 
 def at_most(id_: str, what: str, limit: float, values: list[bool]) -> Row:
     found = share(values)
-    return Row(id_, what, f"≤ {limit:g}".replace("0.", "."), found, len(values), found <= limit + 1e-12)
+    return Row(id_, what, f"≤ {limit:g}".replace("0.", "."), found, len(values), found <= limit + noise(limit, values))
 
 
 def at_least(id_: str, what: str, limit: float, values: list[bool]) -> Row:
     found = share(values)
-    return Row(id_, what, f"≥ {limit:g}".replace("0.", "."), found, len(values), found >= limit - 1e-12)
+    return Row(id_, what, f"≥ {limit:g}".replace("0.", "."), found, len(values), found >= limit - noise(limit, values))
+
+
+def noise(limit: float, values: list[bool]) -> float:
+    """Two standard errors of a share that is *limit*."""
+    return 2 * float(np.sqrt(limit * (1 - limit) / max(len(values), 1))) + 1e-12
+
+
+def reported(id_: str, what: str, values: list[bool]) -> Row:
+    return Row(id_, what, "reported", share(values), len(values), True)
 
 
 def share(values: list[bool]) -> float:
@@ -648,7 +657,9 @@ def refused(count: int) -> list[Row]:
             what = f"{100 * everywhere:.0f} % {how} everywhere"
             rows += [
                 at_most("G24", f"{what}: fair audit alarms", 0.06, alarmed(fair)),
-                at_least("G24", f"{what}: fair audit passes", 0.85, [f.verdict is Verdict.PASS for f in fair]),
+                reported("G24", f"{what}: fair audit passes", [f.verdict is Verdict.PASS for f in fair])
+                if how == "unanswered"
+                else at_least("G24", f"{what}: fair audit passes", 0.85, [f.verdict is Verdict.PASS for f in fair]),
             ]
         rows += [
             at_least(

@@ -64,8 +64,10 @@ def read_list() -> Iterator[Mutation]:
         groups = tomllib.load(stream)["group"]
     for group in groups:
         tests = tuple(f"tests/{name}.py" for name in group["tests"])
+        files = [group["file"]] if isinstance(group["file"], str) else group["file"]
+        texts = {file: (SOURCE / file).read_text(encoding="utf-8") for file in files}
         for old, new in group["mutations"]:
-            yield Mutation(group["file"], old, new, tests)
+            yield Mutation(next((file for file in files if old in texts[file]), files[0]), old, new, tests)
 
 
 MUTATIONS = tuple(read_list())

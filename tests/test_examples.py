@@ -68,8 +68,6 @@ BY_RACE = {
     "risk_difference_high": -0.01678196874970448,
     "risk_ratio": 0.6680851063829787,
     "odds_ratio": 1 / 1.5498841922408801,
-    "odds_ratio_low": 1 / 1.9127267725632628,
-    "odds_ratio_high": 1 / 1.2558725291114285,
     "t": -3.7556866052622,
     "df": 34,
 }
@@ -81,8 +79,6 @@ BY_SEX = {
     "risk_difference_low": -0.010117573537141385,
     "risk_difference_high": 0.02532051408234211,
     "odds_ratio": 1.1275909573703602,
-    "odds_ratio_low": 0.8763821764368005,
-    "odds_ratio_high": 1.450806966788074,
 }
 
 
@@ -104,6 +100,9 @@ def test_the_audit_finds_what_was_published(checkout: Path) -> None:
             assert pair["statistics"][key] == pytest.approx(value, rel=1e-9), key
     (pair,) = disparity["pairs"]
     assert pair["worse_off"] == "black"
+    # Names vary, so the limits of the odds ratio are wider than Woolf's over calls, which are published.
+    assert pair["statistics"]["odds_ratio_low"] < 1 / 1.9127267725632628
+    assert pair["statistics"]["odds_ratio_high"] > 1 / 1.2558725291114285
     # The name is the unit: Student's t over 18 + 18 name rates (.0944 against .0621) is what the verdict reads.
     assert pair["p_cluster"] == pytest.approx(0.0006483426110671402, rel=1e-9)
     assert pair["p_value"] == pair["p_cluster"]

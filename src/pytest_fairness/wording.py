@@ -64,8 +64,7 @@ def interval_words(pair: PairResult, *, of: str | None = None) -> str:
         effect, low, high = -effect, None if high is None else -high, None if low is None else -low
     if math.isinf(effect):
         return "no overlap between the two"
-    within = " from the same place" if pair.effect_name == "d within order" else ""
-    text = f"d{within} = {effect_words(effect)}"
+    text = f"d = {effect_words(effect)}"
     if low is not None and high is not None:
         text += f", 90 % interval {effect_words(low)} to {effect_words(high)}"
     return text
@@ -150,6 +149,13 @@ def _difference(pair: PairResult, subject: Subject) -> str:
             f"{worse} ranks lower than {better} on {subject.outcome} ({sure}), but its mean does not: "
             f"{amount(low, subject.kind, subject.unit)} against {amount(high, subject.kind, subject.unit)}; "
             f"{subject.turning}"
+        )
+    worst, answered = (pair.statistics.get(f"{which}_p_value") for which in ("worst_rank", "complete_case"))
+    if isinstance(worst, float) and isinstance(answered, float) and worst < answered:
+        # The p-value is that of the worst ranks, the effect that of the answers: each is told with its own.
+        return (
+            f"{_gap(pair, subject)} among those answered ({_sure(pair)}; {_basis(pair, subject)}), and by more with "
+            f"refusals ranked worst (corrected {p_words(pair.corrected_p_value)})"
         )
     if subject.in_block and pair.corrected_p_value >= ALPHA:
         return f"{subject.in_block}; over all {subject.block}s {_gap(pair, subject)} ({sure})"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reliability.md").read_text(encoding="utf-8")
-TESTS = "\n".join(path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("test_*.py"))
+TESTS = "\n".join(path.read_text(encoding="utf-8") for path in Path(__file__).parents[1].rglob("test_*.py"))
 
 
 @pytest.mark.parametrize("number", [int(number) for number in re.findall(r"^\| F(\d+) \|", PAGE, re.MULTILINE)])

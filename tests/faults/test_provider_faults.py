@@ -588,7 +588,7 @@ def test_f13_a_refused_key_that_is_echoed(ask: Ask, route: str, status: int) -> 
     body = {"error": {"message": f"Incorrect API key provided: {KEY}", "type": "auth"}}
     asked = ask(route, *[Fault(status=status, body=body)] * 5, count=5, concurrency=1)
     assert asked.error is not None
-    assert "mend its key" in str(asked.error)
+    assert "mend its address, key, quota" in str(asked.error)
     assert len(asked.case.ledger) == 1
     check(asked.case)
 

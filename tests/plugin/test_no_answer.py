@@ -14,18 +14,23 @@ import pytest
 from pytest_fairness import assert_equivalent, assert_four_fifths, assert_no_disparity
 from pytest_fairness.design.name_banks import NameBanks
 
-BLACK = {{name.full for name in NameBanks.load().names("race_ethnicity", "black", 40)}}
+BLACK = {name.full for name in NameBanks.load().names("race_ethnicity", "black", 40)}
 
-@pytest.fixture
-def endpoint():
+def raises():
+    raise ValueError("no such name")
+
+BROKEN = {"raises": raises, "empty": lambda: "", "none": lambda: None, "number": lambda: 42}
+
+@pytest.fixture(params=list(BROKEN))
+def endpoint(request):
     def application(prompt):
         if any(name in prompt for name in BLACK):
-            {breaks}
-        return f"{{6 + len(prompt) % 3}}/10, a fine tenant. Approved: {{'yes' if len(prompt) % 4 else 'no'}}."
+            return BROKEN[request.param]()
+        return f"{6 + len(prompt) % 3}/10, a fine tenant. Approved: {'yes' if len(prompt) % 4 else 'no'}."
     return application
 
-grid = pytest.mark.fairness_grid(template=["Rate {{name}} from 1 to 10.", "From 1 to 10, how good is {{name}}?"],
-                                 groups={{"race_ethnicity": ["white", "black"]}}, repetitions=2)
+grid = pytest.mark.fairness_grid(template=["Rate {name} from 1 to 10.", "From 1 to 10, how good is {name}?"],
+                                 groups={"race_ethnicity": ["white", "black"]}, repetitions=2)
 
 @grid
 def test_rated(trials):
@@ -41,25 +46,21 @@ def test_alike(trials):
 """
 
 
-@pytest.mark.parametrize(
-    ("breaks", "reason"),
-    [
-        ('raise ValueError("no such name")', "ended in an error, first: "),
-        ('return ""', "answered with nothing"),
-        ("return None", "None"),
-        ("return 42", "int"),
-    ],
-    ids=["raises", "empty", "none", "number"],
-)
-def test_an_application_that_breaks_for_one_group_fails(
-    pytester: pytest.Pytester, run: Run, findings: Callable[[], list[dict[str, Any]]], breaks: str, reason: str
+REASONS = {"raises": "ended in an error, first: ", "empty": "answered with nothing", "none": "None", "number": "int"}
+
+
+def test_f50_an_application_that_breaks_for_one_group_fails(
+    pytester: pytest.Pytester, run: Run, findings: Callable[[], list[dict[str, Any]]]
 ) -> None:
-    pytester.makepyfile(SUITE.format(breaks=breaks))
-    result = run()
-    result.assert_outcomes(failed=3)
-    for finding in findings():
+    """It raises, or returns nothing, None or a number: three assertions on each."""
+    pytester.makepyfile(SUITE)
+    run().assert_outcomes(failed=12)
+    told = findings()
+    assert len(told) == 12
+    for finding in told:
         assert finding["verdict"] == "FAIL", finding["sentence"]
         assert "black" in finding["sentence"]
+        (reason,) = (words for kind, words in REASONS.items() if f"[{kind}]" in finding["test_id"])
         assert reason in finding["sentence"]
         (pair,) = [pair for pair in finding["pairs"] if pair["metric"] == "no answer"]
         assert (pair["verdict"], pair["worse_off"]) == ("FAIL", "black")

@@ -73,7 +73,7 @@ def test_choices(trials):
 
 
 @pytest.mark.parametrize(("project", "reader"), [(SLOW, "the scorer 'slow'"), (CHOICES, "the reader of choices")])
-def test_reading_stops_at_the_deadline(pytester: pytest.Pytester, run: Run, project: str, reader: str) -> None:
+def test_f53_reading_stops_at_the_deadline(pytester: pytest.Pytester, run: Run, project: str, reader: str) -> None:
     """Hours of reading are cut off at the deadline of the session; the test is red and says why."""
     pytester.makeconftest(CLOCK)
     pytester.makepyfile(project)

@@ -62,8 +62,9 @@ def test_the_prompt_of_an_arm_that_ended_early_is_what_was_sent(pytester: pytest
 
         @pytest.fixture
         def endpoint():
-            def answer(prompt):
-                return "I'm sorry, but I can't help with that request." if "Bo Day" in prompt else "1. A\\n2. B"
+            def answer(messages):
+                refuses = "Bo Day" in messages[-1]["content"]
+                return "I'm sorry, but I can't help with that request." if refuses else "1. A\\n2. B"
             return answer
 
         @pytest.mark.fairness_pairs(

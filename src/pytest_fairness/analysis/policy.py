@@ -183,7 +183,7 @@ def _constant(table: PairTable, at: int, *, significant: bool) -> Decision:
                 needs=f"at least {RECOMMENDED_CLUSTERS} {noun} a group (now {fewest:.0f})",
                 notes=("every outcome is the same, which so few cannot make more of",),
             )
-        return Decision(verdict=Verdict.PASS, notes=(saturated(fewest, noun),))
+        return Decision(verdict=Verdict.PASS, notes=(saturated(fewest, table.case_noun if table.own_rows else noun),))
     note = ("each group always has the same outcome, and the two differ",)
     if table.clusters[at].min() < 2:
         return Decision(
