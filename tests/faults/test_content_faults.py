@@ -113,8 +113,9 @@ def shown(request: pytest.FixtureRequest, project: Project) -> Case:
     os.environ["GITHUB_STEP_SUMMARY"] = str(summary)
     try:
         case = project.run(
-            "-rA", "--fairness-no-confirm", "--html=page.html", "--self-contained-html", *workers, apart=True, prompts=(), secrets=(KEY,)
-        )
+            "-rA", "--fairness-no-confirm", "--html=page.html", "--self-contained-html", *workers,
+            apart=True, prompts=(), secrets=(KEY,),
+        )  # fmt: skip
     finally:
         del os.environ["GITHUB_STEP_SUMMARY"]
     assert case.code == 1, case.output
