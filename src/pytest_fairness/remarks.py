@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _LOOKED_AT = 400
 """Cells of a design whose texts are compared: enough for means of length, and made in some milliseconds."""
 _NAMED = 3
-_ENOUGH_NAMES, _ENOUGH_TRIALS = 10, 100
+_ENOUGH_NAMES, _ENOUGH_TRIALS = 10, 50
 
 
 def remarks(grids: Mapping[Any, Planned], items: Sequence[pytest.Item]) -> list[str]:
