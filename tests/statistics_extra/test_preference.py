@@ -381,3 +381,40 @@ def test_properties(frame, cluster, block, random):
         assert other.effect == pytest.approx(-pair.effect, abs=1e-9)
         assert (other.effect_low is None) is (pair.effect_low is None)
         assert pair.effect_low is None or other.effect_low == pytest.approx(-pair.effect_high, abs=1e-9)
+
+
+def counted(won, lost, unread=0):
+    """Choices between A and B, each kind half in one order and half in the other."""
+    rows = []
+    for chosen, count in (("A", won), ("B", lost), (None, unread)):
+        for at in range(count):
+            first, second = ("A", "B") if at % 2 else ("B", "A")
+            rows.append({"first": first, "second": second, "chosen": chosen})
+    return pd.DataFrame(rows)
+
+
+def test_win_rates_whose_ratio_is_below_four_fifths_are_no_trifle():
+    """57 against 43 is d = .16, and still a FLAG; 54.5 against 45.5 is a trifle however many choices there are."""
+    finding = analyze_preference(counted(570, 430), cluster=None)
+    assert finding.verdict is Verdict.FLAG
+    assert "the ratio of the two win rates is below .8, beyond chance" in finding.pairs[0].notes
+    trifle = analyze_preference(counted(2180, 1820), cluster=None)
+    assert trifle.pairs[0].corrected_p_value < 0.001
+    assert trifle.verdict is Verdict.PASS
+
+
+def test_what_is_unread_is_set_against_a_preference():
+    """110 of 180 is significant; with the 20 unread for the other it would not be."""
+    assert analyze_preference(counted(110, 70), cluster=None).verdict is Verdict.FLAG
+    finding = analyze_preference(counted(110, 70, unread=20), cluster=None)
+    assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.UNSCORED)
+    assert analyze_preference(counted(150, 30, unread=20), cluster=None).verdict is Verdict.FAIL
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_pass_has_to_pass_whichever_side_what_is_unread_was_on(turned):
+    """175 of 380 passes; with the 20 unread for the group that is ahead the ratio would be below .8, beyond chance."""
+    won, lost = (205, 175) if turned else (175, 205)
+    assert analyze_preference(counted(won, lost), cluster=None).verdict is Verdict.PASS
+    finding = analyze_preference(counted(won, lost, unread=20), cluster=None)
+    assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.PRECISION)
