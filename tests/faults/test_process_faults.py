@@ -356,9 +356,10 @@ SCOPE = ("-o", "asyncio_default_fixture_loop_scope=function")
 
 
 @pytest.mark.parametrize("with_", ["anyio", "anyio, trio", "pytest-asyncio"])
-def test_f27_strict_filters_and_other_loops(project: Project, with_: str) -> None:
+def test_f27_strict_filters_and_other_loops(project: Project, with_: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A project that turns every warning into an error and runs its tests in loops of its own: all pass, and nothing of
     ours is left open or never awaited."""
+    monkeypatch.delenv("PYTEST_ADDOPTS")  # which switches anyio's plugin off
     if with_ == "pytest-asyncio":
         pytest.importorskip("pytest_asyncio")
         suite, options = LOOPS.format(mark="", sleep="asyncio.sleep"), ("-o", "asyncio_mode=auto", *SCOPE)
