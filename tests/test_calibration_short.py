@@ -3,25 +3,20 @@
 The full table is `docs/calibration.md`, made by `benchmarks/calibration.py`, whose functions run here.
 """
 
-import importlib.util
 import re
-import sys
 from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parents[1] / "benchmarks" / "calibration.py"
+from tests.support.benchmarks import benchmark
+
+DOCS = Path(__file__).parents[1] / "docs"
 
 
 @pytest.fixture(scope="module")
 def calibration():
     """The benchmark as a module."""
-    spec = importlib.util.spec_from_file_location("calibration_benchmark", SOURCE)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules[spec.name]
+    return benchmark("calibration")
 
 
 def measured(rows):
@@ -87,7 +82,7 @@ def test_choices(calibration):
 
 def test_the_table_in_the_docs_is_that_of_the_benchmark(calibration):
     """docs/calibration.md has a line for every target, explains each that is missed, and has the benchmark's text."""
-    text = (SOURCE.parents[1] / "docs" / "calibration.md").read_text(encoding="utf-8")
+    text = (DOCS / "calibration.md").read_text(encoding="utf-8")
     assert {f"G{n}" for n in range(1, 27)} <= {line.split("|")[1].strip() for line in text.splitlines() if "|" in line}
     missed = {line.split("|")[1].strip() for line in text.splitlines() if "**missed**" in line}
     assert missed <= set(re.findall(r"\*\*Missed: (G\d+)", text))

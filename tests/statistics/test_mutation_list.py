@@ -1,24 +1,18 @@
 """The list of mutations fits the source that it mutates; the mutations themselves run by one command."""
 
-import importlib.util
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support.benchmarks import benchmark
+
 ROOT = Path(__file__).parents[2]
-SOURCE = ROOT / "benchmarks" / "mutations.py"
 
 
 @pytest.fixture(scope="module")
 def mutations():
     """The benchmark as a module."""
-    spec = importlib.util.spec_from_file_location("mutations_benchmark", SOURCE)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    yield module
-    del sys.modules[spec.name]
+    return benchmark("mutations")
 
 
 def test_each_mutation_changes_one_place_and_names_tests(mutations):

@@ -5,23 +5,15 @@ The short form of ``benchmarks/selection.py``, whose truth it is held against; t
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_fairness.suites.selection.metrics import selection_results
 from pytest_fairness.suites.selection.results import SelectionResults
+from tests.support.benchmarks import benchmark as load_benchmark
 
-_SPEC = importlib.util.spec_from_file_location(
-    "benchmark_of_selection", Path(__file__).parents[2] / "benchmarks" / "selection.py"
-)
-assert _SPEC is not None
-assert _SPEC.loader is not None
-benchmark = sys.modules[_SPEC.name] = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(benchmark)
+benchmark = load_benchmark("selection")
 
 #: How far an interval is drawn out, so that the one seed of this test cannot fail by chance.
 WIDE = 3.0

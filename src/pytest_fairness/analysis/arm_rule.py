@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -24,10 +24,6 @@ from pytest_fairness.verdict import (
     milder,
 )
 from pytest_fairness.wording import percent
-
-if TYPE_CHECKING:
-    pass
-
 
 IDLE = "nothing to reduce: in both arms the whole 90 % interval lies inside ±.2 SD"
 

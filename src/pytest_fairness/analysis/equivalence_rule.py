@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from pytest_fairness.analysis.reading import (
     Reading,
@@ -16,9 +15,6 @@ from pytest_fairness.verdict import (
     Decision,
 )
 from pytest_fairness.wording import amount, p_words, percent
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from pytest_fairness.model import OutcomeKind, Reason, Verdict
 from pytest_fairness.statistics.comparison import Comparison
@@ -14,10 +13,6 @@ from pytest_fairness.verdict import (
     MINIMUM_N,
     Decision,
 )
-
-if TYPE_CHECKING:
-    pass
-
 
 LEAST_RATIO = 2 / 3
 """A PASS needs the lower end of the ratio's 90 % interval to reach this: four fifths of four fifths is .64."""

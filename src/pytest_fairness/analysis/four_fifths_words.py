@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from pytest_fairness.analysis.decision_tables import Table
-from pytest_fairness.model import JSON, PairResult
+from pytest_fairness.model import JSON, OutcomeKind, PairResult, Reason, Verdict
 from pytest_fairness.statistics.four_fifths import (
     SMALLEST_SHARE,
 )
-
-if TYPE_CHECKING:
-    pass
-
-
-from pytest_fairness.model import OutcomeKind, Reason, Verdict
 from pytest_fairness.wording import amount, interval_words, p_words
 
 

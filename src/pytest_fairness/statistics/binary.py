@@ -68,7 +68,7 @@ def compare_rates(layout: Layout, pairs: Pairs, parts: NameParts | None = None, 
     inflation = design_effect(whole.rates, row_error)
     log_odds, log_error = whole.odds.log_odds, effect.error / LOGIT_TO_D
     ends = reach(log_error, df, 0.95)
-    known = recurrence(cells, parts) if parts is not None else None
+    recurring = recurrence(cells, parts)
     strata = _each_block(cells, layout, parts)
     with np.errstate(over="ignore"):
         odds = {
@@ -94,8 +94,8 @@ def compare_rates(layout: Layout, pairs: Pairs, parts: NameParts | None = None, 
         labels=np.isnan(p_cluster),
         ragged=ragged_share(layout, pairs),
         constant=constant,
-        part_clusters=cells.units.min(axis=1) if known is None else known.least,
-        part_constant=np.zeros(pairs.first.size, dtype=np.bool_) if known is None else known.constant,
+        part_clusters=recurring.least,
+        part_constant=recurring.constant,
         icc=icc_both,
         per_cluster=per_cluster.mean(axis=1),
         statistic=("Cochran-Mantel-Haenszel z", whole.z),

@@ -70,12 +70,14 @@ class Recurrence:
     constant: Bools
 
 
-def recurrence(cells: PairCells, parts: NameParts) -> Recurrence:
-    """G* of each comparison; a part that all names of both sides share is part of the template, and no evidence."""
+def recurrence(cells: PairCells, parts: NameParts | None) -> Recurrence:
+    """G* of each comparison, K without *parts*; a part that all names of both sides share is part of the template, and
+    no evidence.
+    """
     units = cells.units
     least = units.min(axis=1)
     constant = np.zeros(cells.comparisons, dtype=np.bool_)
-    for codes, count in zip(parts.codes, parts.labels, strict=True):
+    for codes, count in () if parts is None else zip(parts.codes, parts.labels, strict=True):
         squares, labels, only = _labels(cells, codes, count)
         same = (labels[:, 0] == 1) & (labels[:, 1] == 1) & (only[:, 0] == only[:, 1])
         constant |= ((labels == 1) & (units > 1)).any(axis=1) & ~same

@@ -84,7 +84,7 @@ def compare_scores(
     shift, exact = hodges_lehmann(layout, pairs, order)
     half = reach(whole.raw.error, whole.ranks.df)
     difference = whole.raw.difference.difference
-    known = recurrence(cells, parts) if parts is not None else None
+    recurring = recurrence(cells, parts)
     return Comparison(
         pairs=pairs,
         test=_tests(np.isnan(p_cluster), cells.paired, layout.blocks > 1),
@@ -103,8 +103,8 @@ def compare_scores(
         labels=np.isnan(p_cluster),
         ragged=ragged_share(layout, pairs),
         constant=constant,
-        part_clusters=cells.units.min(axis=1) if known is None else known.least,
-        part_constant=np.zeros(pairs.first.size, dtype=np.bool_) if known is None else known.constant,
+        part_clusters=recurring.least,
+        part_constant=recurring.constant,
         icc=icc_both,
         per_cluster=per_cluster.mean(axis=1),
         statistic=("van Elteren z" if layout.blocks > 1 else "Wilcoxon z", whole.z),
