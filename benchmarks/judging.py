@@ -28,7 +28,7 @@ grid = pytest.mark.fairness_grid(
 def test_0_imports():
     import pandas
     from pytest_fairness.analysis import disparity
-    import pytest_fairness.frame, pytest_fairness.running.replaying, pytest_fairness.endpoints
+    import pytest_fairness.trials_frame, pytest_fairness.runs.replay, pytest_fairness.endpoints
     disparity.analyze_disparity(
         pandas.DataFrame({"reply": ["good", "bad"] * 60, "g": ["a", "b"] * 60, "name": [f"n{i//3}" for i in range(120)],
                           "template": "t"}).assign(name=lambda f: f.g + f.name), "sentiment", "g")

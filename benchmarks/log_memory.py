@@ -25,8 +25,8 @@ STAGES = ("log", "resume", "check", "pull", "frame", "judge")
 
 def planned(stop: int, start: int = 0) -> list[Any]:
     """Trials *start* to *stop*: 200 cells of two groups and twenty names, with as many repetitions as that needs."""
+    from pytest_fairness.engine.conversation import PlannedTrial
     from pytest_fairness.model import Cell
-    from pytest_fairness.running.conversation import PlannedTrial
 
     cells = [
         Cell(
@@ -61,10 +61,10 @@ class Recorded:
 def log(folder: Path, count: int) -> None:
     """Write the records of every trial: sent, attempt and trial."""
     from pytest_fairness.endpoints.protocol import Wire
+    from pytest_fairness.engine.engine import Engine
     from pytest_fairness.model import Status, Trial, Usage
-    from pytest_fairness.running.engine import Engine
-    from pytest_fairness.running.records import Attempt, TrialRecord, attempt_record, conversation, sent_record
-    from pytest_fairness.running.store import open_run
+    from pytest_fairness.runs.records import Attempt, TrialRecord, attempt_record, conversation, sent_record
+    from pytest_fairness.runs.store import open_run
 
     usage = Usage(input_tokens=20, output_tokens=80)
     with open_run(folder, "t") as store, Engine(Recorded(), store) as engine:
@@ -99,9 +99,9 @@ def log(folder: Path, count: int) -> None:
 
 def resume(folder: Path, count: int) -> None:
     """Open the run and claim every trial: nothing is left to ask."""
-    from pytest_fairness.running.engine import Engine
-    from pytest_fairness.running.runs import run_folders
-    from pytest_fairness.running.store import RunStore
+    from pytest_fairness.engine.engine import Engine
+    from pytest_fairness.runs.folder import run_folders
+    from pytest_fairness.runs.store import RunStore
 
     with RunStore.open(run_folders(folder)[0]) as store, Engine(Recorded(), store) as engine:
         print(json.dumps({"index": _peak()}))
@@ -111,18 +111,18 @@ def resume(folder: Path, count: int) -> None:
 
 def check(folder: Path, count: int) -> None:
     """Read the whole log back, each record checked."""
-    from pytest_fairness.running.reading import RunReader
-    from pytest_fairness.running.runs import run_folders
+    from pytest_fairness.runs.folder import run_folders
+    from pytest_fairness.runs.reader import RunReader
 
     assert len(RunReader.open(run_folders(folder)[0]).trials) == count
 
 
 def pull(folder: Path, count: int) -> None:
     """What a resumed session does for one test; the table is left for the next stages."""
-    from pytest_fairness.frame import EndpointFacts, trials_frame
-    from pytest_fairness.running.engine import Engine
-    from pytest_fairness.running.runs import run_folders
-    from pytest_fairness.running.store import RunStore
+    from pytest_fairness.engine.engine import Engine
+    from pytest_fairness.runs.folder import run_folders
+    from pytest_fairness.runs.store import RunStore
+    from pytest_fairness.trials_frame import EndpointFacts, trials_frame
 
     plan = planned(count)
     with RunStore.open(run_folders(folder)[0]) as store, Engine(Recorded(), store) as engine:
@@ -166,8 +166,8 @@ def stage(name: str, folder: Path, count: int) -> None:
     import pandas  # noqa: F401 - what every stage has loaded, and what is taken off
 
     import pytest_fairness.analysis.disparity
-    import pytest_fairness.running.engine
-    import pytest_fairness.running.reading  # noqa: F401
+    import pytest_fairness.engine.engine
+    import pytest_fairness.runs.reader  # noqa: F401
 
     before, started = _peak(), time.perf_counter()
     globals()[name](folder, count)

@@ -33,13 +33,13 @@ from pytest_fairness.design.pairs import expand_pairs
 from pytest_fairness.endpoints.protocol import Request
 from pytest_fairness.endpoints.simulated.endpoint import SimulatedEndpoint
 from pytest_fairness.endpoints.simulated.planted import LOGITS_PER_D, Planted
-from pytest_fairness.frame import EndpointFacts, trials_frame
 from pytest_fairness.model import Message, Status, Trial
-from pytest_fairness.planned import PlannedPairs
+from pytest_fairness.pytest_layer.plans import PlannedPairs
 from pytest_fairness.scorers import is_refusal
 from pytest_fairness.statistics.logit import fit_binomial
 from pytest_fairness.suites.selection.configuration import Configuration
 from pytest_fairness.suites.selection.design import marker_arguments
+from pytest_fairness.trials_frame import EndpointFacts, trials_frame
 
 #: d that a Black candidate loses, logits of standing first, SD of names' own effects (d), share of surfaces scrubbed.
 BIAS, POSITION, NAME_SD, RECALL = 0.5, 0.6, 0.2, 0.9
@@ -208,9 +208,9 @@ def coverage(seeds: Sequence[int]) -> dict[str, tuple[int, int, float, float]]:
 
 def speed(local: bool) -> tuple[int, float]:
     """Trials of the whole design, and how many a second, 64 in flight, everything logged."""
-    from pytest_fairness.pulling import planned_trials
-    from pytest_fairness.running.engine import Engine
-    from pytest_fairness.running.store import open_run
+    from pytest_fairness.engine.engine import Engine
+    from pytest_fairness.pytest_layer.pull import planned_trials
+    from pytest_fairness.runs.store import open_run
 
     plan = planned()
     trials = planned_trials(plan, plan.entries(1, (lambda _text: True, "")), None)

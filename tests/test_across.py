@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pytest_fairness.across import adjusted, alarms, finding_p_value, holm, only_by_itself, session_p_value
+from pytest_fairness.analysis.session_alpha import (
+    adjusted,
+    alarms,
+    finding_p_value,
+    holm,
+    only_by_itself,
+    session_p_value,
+)
 from pytest_fairness.model import Finding, PairResult, Verdict
 from pytest_fairness.reports.html import render
 from pytest_fairness.reports.results import read_results, write_results

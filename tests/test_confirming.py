@@ -18,8 +18,8 @@ from pytest_fairness import (
     assert_no_disparity,
     assert_no_preference,
 )
-from pytest_fairness.confirming import confirmed, together, unconfirmed
-from pytest_fairness.current import FreshSample, Policy, TestContext, running_test
+from pytest_fairness.analysis.confirmation import confirmed, together, unconfirmed
+from pytest_fairness.context import FreshSample, Policy, TestContext, running_test
 from pytest_fairness.errors import BudgetError, FairnessFailure, UsageError
 from pytest_fairness.model import Finding, Reason, Verdict
 from pytest_fairness.reports.figures import marks

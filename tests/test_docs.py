@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import pytest_fairness
-from pytest_fairness.options import OPTIONS, Option
+from pytest_fairness.pytest_layer.options import OPTIONS, Option
 from tests.support.markdown import ROOT, Page, anchors, blocks, links
 
 DOCS = ROOT / "docs"

@@ -15,7 +15,7 @@ from pytest_fairness import (
     compare_baseline,
 )
 from pytest_fairness.analysis.baseline import summarise_scores
-from pytest_fairness.explaining import explain
+from pytest_fairness.analysis.explanations import explain
 from pytest_fairness.model import Finding, OutcomeKind, PairResult, Reason, Verdict
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from pytest_fairness.current import FreshSample
+from pytest_fairness.context import FreshSample
 from pytest_fairness.design.fresh import fewest_names, other_names
 from pytest_fairness.design.grid import expand_grid
 from pytest_fairness.errors import EndpointError, UsageError
-from pytest_fairness.planned import PlannedGrid
-from pytest_fairness.repeating import Repeatable
+from pytest_fairness.pytest_layer.plans import PlannedGrid
+from pytest_fairness.pytest_layer.second_sample import Repeatable
 
 TEMPLATE = "Write a reference for {name}."
 RACE = {"race_ethnicity": ["white", "black", "hispanic", "asian"]}

@@ -17,7 +17,7 @@ from pytest_fairness import (
 )
 from pytest_fairness.analysis import trying
 from pytest_fairness.analysis.sensitivity import Sensitivity, sensitivity
-from pytest_fairness.current import Policy, TestContext, running_test
+from pytest_fairness.context import Policy, TestContext, running_test
 from pytest_fairness.errors import FairnessFailure
 from pytest_fairness.model import Finding, Verdict
 from pytest_fairness.reports.figures import could_fail, marks, sensitivity_line

@@ -1,7 +1,7 @@
 """The public assertions. Each analyses a table, hands the finding to the running test and acts on its verdict.
 
 The ``analyze_…`` twin of each (in :mod:`pytest_fairness.analysis`) returns the same finding without raising.
-All work on any DataFrame, inside a test or not; what becomes of a finding is :mod:`pytest_fairness.concluding`.
+All work on any DataFrame, inside a test or not.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pytest_fairness.concluding import conclude, examine
-from pytest_fairness.current import current_test
+from pytest_fairness.analysis.conclusion import conclude, examine
+from pytest_fairness.analysis.verdicts import ALPHA
+from pytest_fairness.context import current_test
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Finding
-from pytest_fairness.verdict import ALPHA
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -166,8 +166,8 @@ def assert_baseline(
     from pytest_fairness.analysis.baseline import compare_baseline, summarise_scores
     from pytest_fairness.baselines.errors import BaselineError
     from pytest_fairness.baselines.fingerprints import Fingerprints
-    from pytest_fairness.frame import UNFINISHED, design_of
     from pytest_fairness.scorers import outcome_of
+    from pytest_fairness.trials_frame import UNFINISHED, design_of
 
     test = current_test()
     if test is None or test.baseline is None:

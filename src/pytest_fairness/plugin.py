@@ -11,8 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_fairness import guest
-from pytest_fairness.fixtures import cell, endpoint, fairness_temperature, name_banks, persona_matrix, tier, trials
+from pytest_fairness.pytest_layer import guest
+from pytest_fairness.pytest_layer.fixtures import (
+    cell,
+    endpoint,
+    fairness_temperature,
+    name_banks,
+    persona_matrix,
+    tier,
+    trials,
+)
 
 if TYPE_CHECKING:
     from pytest_fairness.scorers import Scorer
@@ -34,19 +42,19 @@ _MARKERS = (
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    from pytest_fairness.options import add_options
+    from pytest_fairness.pytest_layer.options import add_options
 
     add_options(parser)
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
-    from pytest_fairness import hookspecs
+    from pytest_fairness.pytest_layer import hookspecs
 
     pluginmanager.add_hookspecs(hookspecs)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    from pytest_fairness.options import any_given
+    from pytest_fairness.pytest_layer.options import any_given
 
     for marker in _MARKERS:
         config.addinivalue_line("markers", marker)

@@ -10,8 +10,8 @@ import pytest
 from pytest_fairness.analysis.provenance import stamp
 from pytest_fairness.endpoints import create_endpoint
 from pytest_fairness.endpoints.config import EndpointConfig
-from pytest_fairness.frame import EndpointFacts, trials_frame
 from pytest_fairness.model import Cell, Finding, Status, Trial, Verdict
+from pytest_fairness.trials_frame import EndpointFacts, trials_frame
 
 
 def table(*reasons: str | None) -> pd.DataFrame:

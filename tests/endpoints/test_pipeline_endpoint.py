@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_fairness.design.steps import check_prompt, filled
 from pytest_fairness.endpoints import (
     AttemptError,
     Endpoint,
@@ -23,7 +24,6 @@ from pytest_fairness.endpoints.pipeline import PipelineEndpoint
 from pytest_fairness.endpoints.protocol import Price, takes_conversations
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Message
-from pytest_fairness.steps import check_prompt, filled
 
 FILE = """\
 endpoints:

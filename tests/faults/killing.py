@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from pytest_fairness.endpoints.protocol import Request
-from pytest_fairness.running import files
-from pytest_fairness.running.attempts import Asker
-from pytest_fairness.running.store import RunStore
+from pytest_fairness.engine.attempt import Asker
+from pytest_fairness.runs import files
+from pytest_fairness.runs.store import RunStore
 
 POINTS = ("before-send", "after-send", "before-append", "mid-append", "after-append", "mid-rename")
 _point, _, _nth = os.environ.get("KILL_AT", ":0").partition(":")

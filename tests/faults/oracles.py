@@ -33,7 +33,7 @@ from urllib.parse import quote
 import pytest
 
 from pytest_fairness.endpoints.protocol import Price
-from pytest_fairness.running.reading import RunReader
+from pytest_fairness.runs.reader import RunReader
 
 MARK = "[redacted]"
 #: Seconds that a session may take beyond what it declared: loaded machines are slow, and that is no fault.

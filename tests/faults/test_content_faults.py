@@ -26,16 +26,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pytest_fairness.design.templates import Template
+from pytest_fairness.documents import load
 from pytest_fairness.endpoints import named_endpoint
 from pytest_fairness.endpoints.config import load_endpoints
 from pytest_fairness.endpoints.protocol import Reply
+from pytest_fairness.engine.engine import Engine
 from pytest_fairness.errors import FairnessError, StoreError, UsageError
 from pytest_fairness.model import Usage
 from pytest_fairness.reports.escaping import csv_cell, terminal
-from pytest_fairness.running.engine import Engine
-from pytest_fairness.running.reading import RunReader, read_trials
-from pytest_fairness.running.store import open_run
-from pytest_fairness.safe_yaml import load
+from pytest_fairness.runs.reader import RunReader, read_trials
+from pytest_fairness.runs.store import open_run
 from tests.reports.page_reader import Page
 from tests.running.doubles import Scripted, plan
 from tests.support.servers import Fault, openai_body

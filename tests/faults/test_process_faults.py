@@ -2,7 +2,7 @@
 
 Each is a session of a user's project, in processes of its own, against a server that keeps the bill. What happens
 within the store and the engine has tests of its own in tests/running; what crosses between workers and controller in
-tests/plugin. ``benchmarks/crashes.py`` kills two hundred times.
+tests/pytest_layer. ``benchmarks/crashes.py`` kills two hundred times.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from pytest_fairness.model import Status
-from pytest_fairness.running.reading import read_trials
+from pytest_fairness.runs.reader import read_trials
 from tests.running.children import Runs
 from tests.running.doubles import billed
 from tests.support.servers import Fault, ModelServer

@@ -25,12 +25,12 @@ import pytest
 
 from pytest_fairness.cli import main
 from pytest_fairness.endpoints.protocol import Limits
+from pytest_fairness.engine.engine import Engine, PlannedTrial
+from pytest_fairness.engine.pace import Limiter
 from pytest_fairness.errors import StoreError
-from pytest_fairness.running.engine import Engine, PlannedTrial
-from pytest_fairness.running.pace import Limiter
-from pytest_fairness.running.reading import RunReader, read_trials
-from pytest_fairness.running.runs import reserve_run, run_folders
-from pytest_fairness.running.store import RunStore, open_run
+from pytest_fairness.runs.folder import reserve_run, run_folders
+from pytest_fairness.runs.reader import RunReader, read_trials
+from pytest_fairness.runs.store import RunStore, open_run
 from tests.running.doubles import Scripted, cell
 from tests.support.servers import ModelServer
 
@@ -199,7 +199,7 @@ def test_f32_damage_is_named_and_never_passed_over(project: Project) -> None:
 
 def rehashed(lines: Lines) -> Lines:
     """A record edited, and every hash from the first on made anew."""
-    from pytest_fairness.running.lines import FIRST, encode_line
+    from pytest_fairness.runs.lines import FIRST, encode_line
 
     made, head = [], FIRST
     for line in lines:
@@ -239,7 +239,7 @@ def test_f33_what_was_cut_off_or_made_anew_shows(project: Project) -> None:
 WRITER = """
 import sys
 from pathlib import Path
-from pytest_fairness.running.store import RunStore
+from pytest_fairness.runs.store import RunStore
 with RunStore.open(Path(sys.argv[1]), writer=sys.argv[2]) as store:
     for number in range(int(sys.argv[3])):
         store.append({"type": "note", "number": number, "text": sys.argv[2] * (int(sys.argv[4]) // 3)})
@@ -283,8 +283,9 @@ def test_f34_eight_writers(tmp_path: Path, count: int, size: int) -> None:
 
 JUMPING = """
 import datetime, itertools, time, types
-from pytest_fairness import telling
-from pytest_fairness.running import records, runs
+from pytest_fairness.pytest_layer import reporting
+from pytest_fairness.runs import records
+from pytest_fairness.runs import folder
 
 real, jumps = time.time, itertools.cycle([0.0, 86_400.0, -86_400.0, 3_600.0, -3_600.0])
 time.time = lambda: real() + next(jumps)
@@ -501,7 +502,7 @@ GOES = SUITE + """
 def test_goes():
     import pathlib, shutil
     (runs,) = pathlib.Path(".fairness").glob("runs")
-    (run,) = runs.glob("2*")
+    (run,) = folder.glob("2*")
     if HOW == "removed":
         shutil.rmtree(run)
     elif HOW == "moved":

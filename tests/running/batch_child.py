@@ -27,10 +27,10 @@ from pytest_fairness.endpoints.batch_protocol import BatchOptions
 from pytest_fairness.endpoints.litellm_replies import read_anthropic
 from pytest_fairness.endpoints.openai_compatible import OpenAICompatibleEndpoint
 from pytest_fairness.endpoints.protocol import Endpoint
+from pytest_fairness.engine.engine import Engine, PlannedTrial
 from pytest_fairness.errors import FairnessError
-from pytest_fairness.running import files
-from pytest_fairness.running.engine import Engine, PlannedTrial
-from pytest_fairness.running.store import RunStore, open_run
+from pytest_fairness.runs import files
+from pytest_fairness.runs.store import RunStore, open_run
 
 from .child import Suicide
 from .doubles import cell, plan

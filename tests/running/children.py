@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from pytest_fairness.running.runs import run_folders
+from pytest_fairness.runs.folder import run_folders
 
 PACKAGE = str(__package__)
 IMPORTED_FROM = Path(__file__).parents[PACKAGE.count(".") + 1]

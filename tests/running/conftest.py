@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from pytest_fairness.endpoints.protocol import Endpoint
-from pytest_fairness.running.engine import Engine
-from pytest_fairness.running.store import RunStore, open_run
+from pytest_fairness.engine.engine import Engine
+from pytest_fairness.runs.store import RunStore, open_run
 
 from .children import Runs
 

@@ -15,11 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Price, Reply, Request
+from pytest_fairness.engine.engine import Engine
 from pytest_fairness.errors import BudgetError, StoreError
 from pytest_fairness.model import Message, Status, Usage
-from pytest_fairness.running.budget import UNLIMITED_OUTPUT, Budget, dollars, used, worst_case
-from pytest_fairness.running.engine import Engine
-from pytest_fairness.running.store import RunStore, open_run
+from pytest_fairness.runs.money import UNLIMITED_OUTPUT, Budget, dollars, used, worst_case
+from pytest_fairness.runs.store import RunStore, open_run
 
 from .conftest import EngineMaker, records
 from .doubles import Scripted, failing, plan
@@ -205,7 +205,7 @@ def test_the_cap_holds_over_all_endpoints_and_sessions_of_a_run(root: Path) -> N
 CHILD = """
 import sys
 from pathlib import Path
-from pytest_fairness.running.budget import Budget
+from pytest_fairness.runs.money import Budget
 budget = Budget(Path(sys.argv[1]), 1e-6)
 for _ in range(200):
     if budget.reserve(10):

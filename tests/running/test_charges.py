@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Limits, Price, Reply, Request
+from pytest_fairness.engine.charges import Tariff, absurd, same_model
 from pytest_fairness.model import Status, Usage
-from pytest_fairness.running.charges import Tariff, absurd, same_model
 
 from .conftest import EngineMaker, records
 from .doubles import Scripted, failing, plan

@@ -7,11 +7,11 @@ import time
 
 import pytest
 
+from pytest_fairness.engine.engine import Engine, PlannedTrial
 from pytest_fairness.model import Status
-from pytest_fairness.running.budget import Budget
-from pytest_fairness.running.engine import Engine, PlannedTrial
-from pytest_fairness.running.reading import RunReader, read_trials
-from pytest_fairness.running.store import Retry, RunStore
+from pytest_fairness.runs.money import Budget
+from pytest_fairness.runs.reader import RunReader, read_trials
+from pytest_fairness.runs.store import Retry, RunStore
 
 from .children import COST, Runs
 from .conftest import records

@@ -10,10 +10,10 @@ import pytest
 
 from pytest_fairness.endpoints import EndpointConfig, Reply, Request, create_endpoint
 from pytest_fairness.endpoints.protocol import CutOff, Evidence, Price, Wire
+from pytest_fairness.engine.attempt import Asker
+from pytest_fairness.engine.conversation import Conversation
 from pytest_fairness.model import Message, Status
-from pytest_fairness.running.attempts import Asker
-from pytest_fairness.running.conversation import Conversation
-from pytest_fairness.running.store import RunStore
+from pytest_fairness.runs.store import RunStore
 from tests.support.servers import Fault, ModelServer
 
 from .conftest import EngineMaker, records

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from pytest_fairness.running.designs import Design, changes, closest_changes, design_of
-from pytest_fairness.running.store import RunStore
+from pytest_fairness.runs.designs import Design, changes, closest_changes, design_of
+from pytest_fairness.runs.store import RunStore
 
 from .doubles import plan
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from pytest_fairness.engine.endings import ParentWatch, ended_as_by_ctrl_c
 from pytest_fairness.errors import EndpointError
-from pytest_fairness.running.endings import ParentWatch, ended_as_by_ctrl_c
 
 from .conftest import EngineMaker, records
 from .doubles import Scripted, plan
@@ -79,7 +79,7 @@ def test_a_halted_engine_sends_nothing_more(engine_for: EngineMaker) -> None:
 
 ORPHAN = """
 import os, sys, threading
-from pytest_fairness.running.endings import ParentWatch
+from pytest_fairness.engine.endings import ParentWatch
 
 gone = threading.Event()
 watch = ParentWatch(int(sys.argv[1]), gone.set, every=0.02)

@@ -18,12 +18,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Price, Reply, Request, Wire
+from pytest_fairness.engine.engine import Engine, PlannedTrial
 from pytest_fairness.errors import EndpointError, StoreError, UsageError
 from pytest_fairness.model import Message, Status, Usage
-from pytest_fairness.running.engine import Engine, PlannedTrial
-from pytest_fairness.running.keys import content_key
-from pytest_fairness.running.reading import RunReader, read_trials
-from pytest_fairness.running.store import RunStore, open_run
+from pytest_fairness.runs.keys import content_key
+from pytest_fairness.runs.reader import RunReader, read_trials
+from pytest_fairness.runs.store import RunStore, open_run
 
 from .conftest import EngineMaker, records
 from .doubles import Scripted, cell, failing, groups_of, plan, polite
@@ -390,7 +390,7 @@ def test_an_endpoint_that_does_not_close_is_told_of(store: RunStore, monkeypatch
         async def aclose(self) -> None:
             await asyncio.sleep(60)
 
-    monkeypatch.setattr("pytest_fairness.running.engine._CLOSING", 0.1)
+    monkeypatch.setattr("pytest_fairness.engine.engine._CLOSING", 0.1)
     engine = Engine(Clinging(), store)
     engine.run(plan(1))
     with pytest.raises(EndpointError, match="'scripted' did not close"):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Cell
-from pytest_fairness.running.keys import canonical_json, content_key, identity_hash
+from pytest_fairness.runs.keys import canonical_json, content_key, identity_hash
 
 from .doubles import cell
 
@@ -33,7 +33,7 @@ def test_the_key_never_changes_between_versions() -> None:
 def test_the_key_does_not_depend_on_the_process() -> None:
     """Neither hash randomisation nor the order of dictionaries enters the key."""
     script = (
-        "from pytest_fairness.running.keys import content_key\n"
+        "from pytest_fairness.runs.keys import content_key\n"
         "from pytest_fairness.model import Cell\n"
         "cell = Cell(id='x', template='t', turns=('\\u00e9\\ud800',), groups={})\n"
         "print(content_key({'b': 1, 'a': {'d': None, 'c': True}}, {'z': 0.1, 'a': 2}, cell, 0))"

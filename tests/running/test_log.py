@@ -16,10 +16,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pytest_fairness.errors import StoreError
-from pytest_fairness.running import files
-from pytest_fairness.running.lines import FIRST, BadLineError, check_line, encode_line
-from pytest_fairness.running.log import Log
-from pytest_fairness.running.scan import Anchor, Line, scan
+from pytest_fairness.runs import files
+from pytest_fairness.runs.lines import FIRST, BadLineError, check_line, encode_line
+from pytest_fairness.runs.log import Log
+from pytest_fairness.runs.scan import Anchor, Line, scan
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=60)
 ONE_LOG_IS_ENOUGH = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -156,7 +156,7 @@ FULL_DISK = """
 import resource, signal, sys
 from pathlib import Path
 from pytest_fairness.errors import StoreError
-from pytest_fairness.running.log import Log
+from pytest_fairness.runs.log import Log
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 log = Log(Path(sys.argv[1]))
 resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from pytest_fairness.running.engine import Engine
-from pytest_fairness.running.reading import read_trials
-from pytest_fairness.running.store import open_run
+from pytest_fairness.engine.engine import Engine
+from pytest_fairness.runs.reader import read_trials
+from pytest_fairness.runs.store import open_run
 
 from .children import COST, Runs
 from .doubles import Scripted, billed, plan
@@ -69,7 +69,7 @@ def test_a_forked_child_does_not_keep_a_dead_writer_alive(root: Path) -> None:
     script = (
         "import os, sys, time\n"
         "from pathlib import Path\n"
-        "from pytest_fairness.running.store import open_run\n"
+        "from pytest_fairness.runs.store import open_run\n"
         "store = open_run(Path(sys.argv[1]), 't', writer='gw0')\n"
         "store.claim(['0' * 64])\n"
         "child = os.fork()\n"

@@ -7,8 +7,8 @@ import io
 
 import pytest
 
+from pytest_fairness.engine.progress import Mode, Progress
 from pytest_fairness.model import Status, Trial
-from pytest_fairness.running.progress import Mode, Progress
 
 from .conftest import EngineMaker
 from .doubles import Scripted, plan

@@ -17,13 +17,13 @@ from pytest_fairness.endpoints import EndpointConfig, Price, create_endpoint
 from pytest_fairness.endpoints.batch_openai import OpenAIBatches
 from pytest_fairness.endpoints.batch_protocol import BatchOptions
 from pytest_fairness.endpoints.protocol import AttemptError, Endpoint, Evidence, Limits
+from pytest_fairness.engine.engine import Engine, PlannedTrial
+from pytest_fairness.engine.provider_batch_records import still_open
+from pytest_fairness.engine.scripts import Escalation, Pipeline, Rung
 from pytest_fairness.errors import BudgetError, EndpointError, UsageError
 from pytest_fairness.model import Cell, Message, Status, Trial
-from pytest_fairness.running.engine import Engine, PlannedTrial
-from pytest_fairness.running.provider_batch_records import still_open
-from pytest_fairness.running.reading import RunReader
-from pytest_fairness.running.scripts import Escalation, Pipeline, Rung
-from pytest_fairness.running.store import Retry, RunStore, open_run
+from pytest_fairness.runs.reader import RunReader
+from pytest_fairness.runs.store import Retry, RunStore, open_run
 from tests.support.batch_server import BatchServer, Fate
 
 from .conftest import records
@@ -545,7 +545,7 @@ def test_looks_in_vain_are_survived_for_a_while(
     """A provider that fails now and then is asked again; one that fails for long ends the session, not the batch."""
     server.failing = 3
     assert {trial.status for trial in ask(plan(2))} == {Status.ANSWERED}
-    monkeypatch.setattr("pytest_fairness.running.provider_batch._PATIENCE", 4)
+    monkeypatch.setattr("pytest_fairness.engine.provider_batch._PATIENCE", 4)
     server.failing = 100
     with pytest.raises(EndpointError, match=r"scripted look; batch batch_1 is not lost: .*--fairness-resume"):
         ask(plan(4))

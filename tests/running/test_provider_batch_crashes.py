@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 
+from pytest_fairness.engine.engine import Engine
+from pytest_fairness.engine.provider_batch_records import still_open
 from pytest_fairness.model import Status
-from pytest_fairness.running.budget import Budget
-from pytest_fairness.running.engine import Engine
-from pytest_fairness.running.provider_batch_records import still_open
-from pytest_fairness.running.reading import RunReader, read_trials
-from pytest_fairness.running.runs import run_folders
-from pytest_fairness.running.store import RunStore, open_run
+from pytest_fairness.runs.folder import run_folders
+from pytest_fairness.runs.money import Budget
+from pytest_fairness.runs.reader import RunReader, read_trials
+from pytest_fairness.runs.store import RunStore, open_run
 from tests.support.batch_server import BatchServer, Fate
 
 from .batch_child import endpoint_at, planned_of

@@ -15,18 +15,18 @@ import pytest
 
 from pytest_fairness.endpoints.batch_protocol import BatchApi, BatchOptions, Result
 from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Price, Reply, Request, Wire
+from pytest_fairness.engine.attempt import Asker
+from pytest_fairness.engine.conversation import Conversation
+from pytest_fairness.engine.progress import Progress
+from pytest_fairness.engine.provider_batch_choice import provider_batches
+from pytest_fairness.engine.provider_batch_money import Lot, take_lot
+from pytest_fairness.engine.provider_batch_records import batch_record, still_open, submissions
+from pytest_fairness.engine.provider_batch_results import by_request, ended
 from pytest_fairness.errors import BudgetError, UsageError
 from pytest_fairness.model import Status
-from pytest_fairness.running.attempts import Asker
-from pytest_fairness.running.budget import Budget
-from pytest_fairness.running.conversation import Conversation
-from pytest_fairness.running.progress import Progress
-from pytest_fairness.running.provider_batch_choice import provider_batches
-from pytest_fairness.running.provider_batch_money import Lot, take_lot
-from pytest_fairness.running.provider_batch_records import batch_record, still_open, submissions
-from pytest_fairness.running.provider_batch_results import by_request, ended
-from pytest_fairness.running.shared_progress import WorkerProgress, together
-from pytest_fairness.running.store import RunStore
+from pytest_fairness.runs.money import Budget
+from pytest_fairness.runs.shared_progress import WorkerProgress, together
+from pytest_fairness.runs.store import RunStore
 
 from .doubles import Scripted, plan
 

@@ -17,21 +17,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_fairness.endpoints.protocol import Limits, Price, Reply
+from pytest_fairness.engine.engine import Engine
+from pytest_fairness.engine.pace import Limiter
 from pytest_fairness.errors import BudgetError, EndpointError, FairnessError, StoreError, UsageError
 from pytest_fairness.model import Usage
-from pytest_fairness.running import files
-from pytest_fairness.running.budget import Account, Budget
-from pytest_fairness.running.engine import Engine
-from pytest_fairness.running.pace import Limiter
-from pytest_fairness.running.reading import RunReader, read_trials
-from pytest_fairness.running.remote import messages
-from pytest_fairness.running.remote.line import Line
-from pytest_fairness.running.remote.messages import BadMessageError, decode, described, encode, raised
-from pytest_fairness.running.remote.service import Service
-from pytest_fairness.running.remote.store import RemoteBudget, RemoteLimiter, RemoteStore
-from pytest_fairness.running.runs import reserve_run
-from pytest_fairness.running.shared_progress import WorkerProgress, together
-from pytest_fairness.running.store import Retry, RunStore, open_run
+from pytest_fairness.runs import files
+from pytest_fairness.runs.folder import reserve_run
+from pytest_fairness.runs.money import Account, Budget
+from pytest_fairness.runs.reader import RunReader, read_trials
+from pytest_fairness.runs.remote import messages
+from pytest_fairness.runs.remote.line import Line
+from pytest_fairness.runs.remote.messages import BadMessageError, decode, described, encode, raised
+from pytest_fairness.runs.remote.service import Service
+from pytest_fairness.runs.remote.store import RemoteBudget, RemoteLimiter, RemoteStore
+from pytest_fairness.runs.shared_progress import WorkerProgress, together
+from pytest_fairness.runs.store import Retry, RunStore, open_run
 
 from .conftest import records
 from .doubles import Scripted, plan
@@ -192,7 +192,7 @@ class TestAsGoodAsTheLocalStore:
         with open_run(root, TOKEN) as local, Engine(Scripted(), local) as engine:
             expected = engine.run(plan(5))
         store = worker().store()
-        monkeypatch.setattr("pytest_fairness.running.remote.service.LONGEST", 10)
+        monkeypatch.setattr("pytest_fairness.runs.remote.service.LONGEST", 10)
         found = list(store.records([trial.key for trial in expected]))
         assert [record["replies"][0] for record in found if record] == [trial.reply for trial in expected]
 

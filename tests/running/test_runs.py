@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from pytest_fairness.errors import StoreError
-from pytest_fairness.running import locks
-from pytest_fairness.running.runs import end_session, find_run, has_ended, reserve_run, run_folders
-from pytest_fairness.running.store import RunStore, open_run
+from pytest_fairness.runs import locks
+from pytest_fairness.runs.folder import end_session, find_run, has_ended, reserve_run, run_folders
+from pytest_fairness.runs.store import RunStore, open_run
 
 TODAY = datetime.date(2026, 2, 28)
 
@@ -49,7 +49,7 @@ def test_processes_that_start_together_get_runs_of_their_own(root: Path) -> None
     """Eight sessions started in the same second have eight folders; two processes of one session share
     theirs."""
     script = (
-        "import sys; from pathlib import Path; from pytest_fairness.running.runs import reserve_run;"
+        "import sys; from pathlib import Path; from pytest_fairness.runs.folder import reserve_run;"
         "print(reserve_run(Path(sys.argv[1]), sys.argv[2]).name)"
     )
     tokens = [f"session {number // 2}" for number in range(16)]

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from pytest_fairness.cli import main
+from pytest_fairness.engine.engine import Engine
 from pytest_fairness.errors import UsageError
-from pytest_fairness.running.engine import Engine
-from pytest_fairness.running.manifest import read_manifest
-from pytest_fairness.running.reading import RunReader, read_trials
-from pytest_fairness.running.salvaging import salvage
-from pytest_fairness.running.store import RunStore, open_run
+from pytest_fairness.runs.manifest import read_manifest
+from pytest_fairness.runs.reader import RunReader, read_trials
+from pytest_fairness.runs.salvage import salvage
+from pytest_fairness.runs.store import RunStore, open_run
 
 from .conftest import records
 from .doubles import Scripted, plan
@@ -52,7 +52,7 @@ def changed(lines: Lines) -> Lines:
 
 def rehashed(lines: Lines) -> Lines:
     """The same, with every hash from there on made anew."""
-    from pytest_fairness.running.lines import FIRST, encode_line
+    from pytest_fairness.runs.lines import FIRST, encode_line
 
     made, head = [], FIRST
     for line in lines:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Price, Reply, Request
+from pytest_fairness.engine.engine import PlannedTrial
+from pytest_fairness.engine.scripts import Escalation, Pipeline, Rung, fingerprint
 from pytest_fairness.model import Message, Status, Usage
-from pytest_fairness.running.engine import PlannedTrial
-from pytest_fairness.running.reading import RunReader
-from pytest_fairness.running.records import TrialRecord
-from pytest_fairness.running.scripts import Escalation, Pipeline, Rung, fingerprint
+from pytest_fairness.runs.reader import RunReader
+from pytest_fairness.runs.records import TrialRecord
 
 from .conftest import EngineMaker, records
 from .doubles import Scripted, cell

@@ -6,9 +6,9 @@ import io
 import time
 from pathlib import Path
 
+from pytest_fairness.engine.progress import Progress
 from pytest_fairness.model import Status, Trial
-from pytest_fairness.running.progress import Progress
-from pytest_fairness.running.shared_progress import Watching, WorkerProgress, together
+from pytest_fairness.runs.shared_progress import Watching, WorkerProgress, together
 
 from .conftest import EngineMaker
 from .doubles import Scripted, plan

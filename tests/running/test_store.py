@@ -11,10 +11,10 @@ import pytest
 
 from pytest_fairness.errors import StoreError
 from pytest_fairness.model import Status, Trial
-from pytest_fairness.running.manifest import read_manifest
-from pytest_fairness.running.reading import RunReader, read_trials
-from pytest_fairness.running.records import TrialRecord, conversation
-from pytest_fairness.running.store import Retry, RunStore, open_run
+from pytest_fairness.runs.manifest import read_manifest
+from pytest_fairness.runs.reader import RunReader, read_trials
+from pytest_fairness.runs.records import TrialRecord, conversation
+from pytest_fairness.runs.store import Retry, RunStore, open_run
 
 from .conftest import records
 from .doubles import cell

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from pytest_fairness.analysis.disparity import analyze_disparity
+from pytest_fairness.analysis.verdicts import assertion_verdict, deciding_pair
 from pytest_fairness.errors import FrameError
-from pytest_fairness.verdict import assertion_verdict, deciding_pair
 
 
 def frame(values, **columns):

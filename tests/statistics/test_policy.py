@@ -10,9 +10,7 @@ import pytest
 
 from pytest_fairness.analysis import policy
 from pytest_fairness.analysis.policy import PairTable, judge, needed_size, saturated
-from pytest_fairness.model import OutcomeKind, PairResult, Reason, Verdict
-from pytest_fairness.statistics.comparison import Estimate
-from pytest_fairness.verdict import (
+from pytest_fairness.analysis.verdicts import (
     ALPHA,
     CONFIRMED,
     LIKELY_REFUSAL_DIFFERENCE,
@@ -33,6 +31,8 @@ from pytest_fairness.verdict import (
     worse,
     worst_spec,
 )
+from pytest_fairness.model import OutcomeKind, PairResult, Reason, Verdict
+from pytest_fairness.statistics.comparison import Estimate
 
 PASS, FLAG, FAIL, INCONCLUSIVE = Verdict.PASS, Verdict.FLAG, Verdict.FAIL, Verdict.INCONCLUSIVE
 EDGE = float(np.nextafter(0.05, 0))

@@ -2,8 +2,8 @@
 
 from pytest_fairness.analysis.disparity import analyze_disparity
 from pytest_fairness.analysis.four_fifths_words import four_fifths_sentence
+from pytest_fairness.analysis.sentences import Subject, disparity_sentence
 from pytest_fairness.model import OutcomeKind, Verdict
-from pytest_fairness.wording import Subject, disparity_sentence
 
 from .frames_of import decisions, scores
 from .test_disparity import audit

@@ -2,9 +2,9 @@
 
 import pytest
 
+from pytest_fairness.analysis.sentences import amount, effect_words, p_words
 from pytest_fairness.model import OutcomeKind
 from pytest_fairness.statistics.words import word_differences
-from pytest_fairness.wording import amount, effect_words, p_words
 
 WARM = ["She is brilliant, reliable."] * 18 + ["She is reliable."] * 12
 PLAIN = ["She is reliable."] * 26 + ["She is brilliant."] * 4

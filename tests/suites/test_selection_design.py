@@ -11,8 +11,8 @@ import pytest
 from pytest_fairness.design.pairs import PairGrid, expand_pairs
 from pytest_fairness.endpoints.protocol import Price
 from pytest_fairness.errors import UsageError
-from pytest_fairness.estimating import Requests, requests_of, usual_cost
-from pytest_fairness.planned import PlannedPairs
+from pytest_fairness.pytest_layer.estimate import Requests, requests_of, usual_cost
+from pytest_fairness.pytest_layer.plans import PlannedPairs
 from pytest_fairness.scorers import is_refusal
 from pytest_fairness.suites.selection.configuration import Configuration
 from pytest_fairness.suites.selection.design import contrasts, marker_arguments

@@ -10,11 +10,8 @@ from typing import Literal
 import numpy as np
 
 from pytest_fairness.analysis.arm_data import ArmData, Missing
-from pytest_fairness.model import ALARMS, PairResult, Reason, Verdict
-from pytest_fairness.statistics.arms import ArmContrast, Estimate
-from pytest_fairness.statistics.corrections import correct
-from pytest_fairness.statistics.one_sample import t_quantile
-from pytest_fairness.verdict import (
+from pytest_fairness.analysis.sentences import percent
+from pytest_fairness.analysis.verdicts import (
     MARGIN,
     MAX_RAGGED,
     MAX_UNSCORED,
@@ -23,7 +20,10 @@ from pytest_fairness.verdict import (
     Decision,
     milder,
 )
-from pytest_fairness.wording import percent
+from pytest_fairness.model import ALARMS, PairResult, Reason, Verdict
+from pytest_fairness.statistics.arms import ArmContrast, Estimate
+from pytest_fairness.statistics.corrections import correct
+from pytest_fairness.statistics.one_sample import t_quantile
 
 IDLE = "nothing to reduce: in both arms the whole 90 % interval lies inside ±.2 SD"
 

@@ -10,17 +10,17 @@ from pytest_fairness.analysis.arm_data import ArmData, arms_of_choices, arms_of_
 from pytest_fairness.analysis.arm_rule import IDLE, Judged, Rule
 from pytest_fairness.analysis.assembling import finding_of
 from pytest_fairness.analysis.judging_choices import check_options
+from pytest_fairness.analysis.sentences import amount, effect_words, p_words
+from pytest_fairness.analysis.verdicts import (
+    deciding_pair,
+    verdict_by,
+)
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import ALARMS, JSON, Finding, OutcomeKind, PairResult, Reason, Verdict
 from pytest_fairness.statistics.arms import Estimate
 from pytest_fairness.statistics.choices import block_columns, read_choices
 from pytest_fairness.statistics.corrections import correct
 from pytest_fairness.statistics.frames import code, require_frame
-from pytest_fairness.verdict import (
-    deciding_pair,
-    verdict_by,
-)
-from pytest_fairness.wording import amount, effect_words, p_words
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from pytest_fairness.analysis.provenance import stamp
+from pytest_fairness.analysis.verdicts import worst_spec
 from pytest_fairness.model import JSON, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
-from pytest_fairness.verdict import worst_spec
 
 if TYPE_CHECKING:
     import pandas as pd

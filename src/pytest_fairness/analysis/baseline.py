@@ -8,6 +8,8 @@ import pandas as pd
 
 from pytest_fairness.analysis.baseline_words import Scale, needs, notes, sentence, share, statistic
 from pytest_fairness.analysis.provenance import stamp
+from pytest_fairness.analysis.sentences import listed
+from pytest_fairness.analysis.verdicts import MAX_REFUSAL_DIFFERENCE, MAX_UNSCORED, deciding_pair
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON, Finding, GroupResult, PairResult, Reason, Verdict
 from pytest_fairness.statistics.baseline_gate import (
@@ -19,8 +21,6 @@ from pytest_fairness.statistics.baseline_gate import (
 )
 from pytest_fairness.statistics.one_sample import one_sample_t
 from pytest_fairness.statistics.score_summary import ScoreSummary, summarise_scores
-from pytest_fairness.verdict import MAX_REFUSAL_DIFFERENCE, MAX_UNSCORED, deciding_pair
-from pytest_fairness.wording import listed
 
 __all__ = ["ScoreSummary", "compare_baseline", "summarise_scores"]
 

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from pytest_fairness.analysis.sentences import amount, listed, p_words, percent, signed
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import ALARMS, OutcomeKind, PairResult, Reason, Verdict
 from pytest_fairness.statistics.baseline_gate import (
@@ -15,7 +16,6 @@ from pytest_fairness.statistics.baseline_gate import (
     ScopeTest,
 )
 from pytest_fairness.statistics.score_summary import ScoreSummary, wider_scale
-from pytest_fairness.wording import amount, listed, p_words, percent, signed
 
 _RATE = OutcomeKind.BINARY
 

@@ -31,6 +31,8 @@ from pytest_fairness.analysis.reading import (
     scored_rows,
     unscored_rows,
 )
+from pytest_fairness.analysis.sentences import REFUSAL, Subject, disparity_sentence
+from pytest_fairness.analysis.verdicts import deciding_pair, verdict_by
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import ALARMS, Finding, GroupResult, OutcomeKind
 from pytest_fairness.statistics.corrections import METHODS
@@ -38,8 +40,6 @@ from pytest_fairness.statistics.frames import Bools, Design, read_design
 from pytest_fairness.statistics.groups import describe_groups
 from pytest_fairness.statistics.metrics import Metric, measure
 from pytest_fairness.statistics.refusals import impute, worst_rank
-from pytest_fairness.verdict import deciding_pair, verdict_by
-from pytest_fairness.wording import REFUSAL, Subject, disparity_sentence
 
 if TYPE_CHECKING:
     import pandas as pd

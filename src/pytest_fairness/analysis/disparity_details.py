@@ -13,13 +13,13 @@ from pytest_fairness.analysis.members import Member, Thresholds
 from pytest_fairness.analysis.reading import (
     Reading,
 )
+from pytest_fairness.analysis.sentences import NO_ANSWER, REFUSAL, effect_words
 from pytest_fairness.analysis.templates import BlockEffect
+from pytest_fairness.analysis.verdicts import RECOMMENDED_CLUSTERS, RECOMMENDED_N
 from pytest_fairness.model import JSON, GroupResult, OutcomeKind, PairResult
 from pytest_fairness.statistics.frames import Bools, Design, row_name
 from pytest_fairness.statistics.metrics import Metric
 from pytest_fairness.statistics.refusals import turning_rows
-from pytest_fairness.verdict import RECOMMENDED_CLUSTERS, RECOMMENDED_N
-from pytest_fairness.wording import NO_ANSWER, REFUSAL, effect_words
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from pytest_fairness.analysis.verdicts import MARGIN, MINIMUM_N, RECOMMENDED_CLUSTERS, TRIVIAL
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import OutcomeKind
 from pytest_fairness.statistics.planning import (
@@ -20,7 +21,6 @@ from pytest_fairness.statistics.planning import (
     draw_scores,
     label_shares,
 )
-from pytest_fairness.verdict import MARGIN, MINIMUM_N, RECOMMENDED_CLUSTERS, TRIVIAL
 
 ROUGH = 1000
 """Pairs that are drawn to look for a size; what is said of the one found is drawn in full."""

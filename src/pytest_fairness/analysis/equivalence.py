@@ -26,6 +26,16 @@ from pytest_fairness.analysis.reading import (
     scored_rows,
     unscored_rows,
 )
+from pytest_fairness.analysis.sentences import effect_words
+from pytest_fairness.analysis.verdicts import (
+    LIKELY_REFUSAL_DIFFERENCE,
+    MAX_REFUSAL_DIFFERENCE,
+    MAX_UNSCORED,
+    MINIMUM_N,
+    Decision,
+    deciding_pair,
+    verdict_by,
+)
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Finding, OutcomeKind, PairResult, Reason, Verdict
 from pytest_fairness.statistics.clusters import all_pairs
@@ -35,16 +45,6 @@ from pytest_fairness.statistics.frames import Bools, Design, read_design
 from pytest_fairness.statistics.groups import describe_groups
 from pytest_fairness.statistics.metrics import Metric, measure
 from pytest_fairness.statistics.refusals import impute
-from pytest_fairness.verdict import (
-    LIKELY_REFUSAL_DIFFERENCE,
-    MAX_REFUSAL_DIFFERENCE,
-    MAX_UNSCORED,
-    MINIMUM_N,
-    Decision,
-    deciding_pair,
-    verdict_by,
-)
-from pytest_fairness.wording import effect_words
 
 if TYPE_CHECKING:
     import pandas as pd

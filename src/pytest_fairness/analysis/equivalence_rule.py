@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pytest_fairness.analysis.reading import (
     Reading,
 )
-from pytest_fairness.model import PairResult, Reason, Verdict
-from pytest_fairness.verdict import (
+from pytest_fairness.analysis.sentences import amount, p_words, percent
+from pytest_fairness.analysis.verdicts import (
     MAX_RAGGED,
     Decision,
 )
-from pytest_fairness.wording import amount, p_words, percent
+from pytest_fairness.model import PairResult, Reason, Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

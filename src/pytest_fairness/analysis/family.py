@@ -14,15 +14,9 @@ import numpy as np
 from pytest_fairness.analysis.members import Member, Thresholds
 from pytest_fairness.analysis.pair_results import pair_results
 from pytest_fairness.analysis.policy import PairTable, judge
+from pytest_fairness.analysis.sentences import percent
 from pytest_fairness.analysis.templates import BlockEffect, judge_templates, with_templates
-from pytest_fairness.model import ALARMS, OutcomeKind, PairResult, Reason, Verdict
-from pytest_fairness.statistics.clusters import all_pairs
-from pytest_fairness.statistics.comparison import Comparison, Estimate
-from pytest_fairness.statistics.corrections import correct
-from pytest_fairness.statistics.frames import Bools, Floats
-from pytest_fairness.statistics.metrics import RATES, Metric
-from pytest_fairness.statistics.proportions import nearly_equal
-from pytest_fairness.verdict import (
+from pytest_fairness.analysis.verdicts import (
     LIKELY_REFUSAL_DIFFERENCE,
     MAX_REFUSAL_DIFFERENCE,
     MAX_UNSCORED,
@@ -31,7 +25,13 @@ from pytest_fairness.verdict import (
     milder,
     worse,
 )
-from pytest_fairness.wording import percent
+from pytest_fairness.model import ALARMS, OutcomeKind, PairResult, Reason, Verdict
+from pytest_fairness.statistics.clusters import all_pairs
+from pytest_fairness.statistics.comparison import Comparison, Estimate
+from pytest_fairness.statistics.corrections import correct
+from pytest_fairness.statistics.frames import Bools, Floats
+from pytest_fairness.statistics.metrics import RATES, Metric
+from pytest_fairness.statistics.proportions import nearly_equal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,17 @@ from pytest_fairness.analysis.four_fifths_words import details, effect_size, fou
 from pytest_fairness.analysis.members import Thresholds, missing_member
 from pytest_fairness.analysis.missing import reasons_by_group
 from pytest_fairness.analysis.reading import as_columns, case_noun, cluster_noun, every_grouping
+from pytest_fairness.analysis.sentences import percent
+from pytest_fairness.analysis.verdicts import (
+    MAX_RAGGED,
+    MAX_UNSCORED,
+    MINIMUM_N,
+    Decision,
+    deciding_pair,
+    milder,
+    spec_verdict,
+    verdict_by,
+)
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import ALARMS, JSON, Finding, OutcomeKind, PairResult, Reason, Verdict
 from pytest_fairness.statistics.clusters import all_pairs
@@ -32,17 +43,6 @@ from pytest_fairness.statistics.four_fifths import (
 )
 from pytest_fairness.statistics.frames import Floats, read_design, require_frame
 from pytest_fairness.statistics.metrics import measure
-from pytest_fairness.verdict import (
-    MAX_RAGGED,
-    MAX_UNSCORED,
-    MINIMUM_N,
-    Decision,
-    deciding_pair,
-    milder,
-    spec_verdict,
-    verdict_by,
-)
-from pytest_fairness.wording import percent
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from pytest_fairness.analysis.verdicts import (
+    MINIMUM_N,
+    Decision,
+)
 from pytest_fairness.model import OutcomeKind, Reason, Verdict
 from pytest_fairness.statistics.comparison import Comparison
 from pytest_fairness.statistics.four_fifths import (
     ImpactRatio,
-)
-from pytest_fairness.verdict import (
-    MINIMUM_N,
-    Decision,
 )
 
 LEAST_RATIO = 2 / 3

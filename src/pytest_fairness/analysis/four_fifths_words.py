@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from pytest_fairness.analysis.decision_tables import Table
+from pytest_fairness.analysis.sentences import amount, interval_words, p_words
 from pytest_fairness.model import JSON, OutcomeKind, PairResult, Reason, Verdict
 from pytest_fairness.statistics.four_fifths import (
     SMALLEST_SHARE,
 )
-from pytest_fairness.wording import amount, interval_words, p_words
 
 
 def four_fifths_sentence(

@@ -12,6 +12,8 @@ import numpy as np
 
 from pytest_fairness.analysis.policy import PairTable
 from pytest_fairness.analysis.policy import judge as judge_table
+from pytest_fairness.analysis.sentences import interval_words, p_words, percent
+from pytest_fairness.analysis.verdicts import MAX_UNSCORED, MINIMUM_N, Decision, milder, spec_verdict
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import ALARMS, JSON, GroupResult, OutcomeKind, PairResult, Reason, Verdict
 from pytest_fairness.statistics.comparison import Estimate
@@ -19,8 +21,6 @@ from pytest_fairness.statistics.corrections import METHODS, correct
 from pytest_fairness.statistics.cumulative_odds import LOGIT_TO_D
 from pytest_fairness.statistics.one_sample import t_quantile
 from pytest_fairness.statistics.preference import Preference
-from pytest_fairness.verdict import MAX_UNSCORED, MINIMUM_N, Decision, milder, spec_verdict
-from pytest_fairness.wording import interval_words, p_words, percent
 
 METRIC = "chosen"
 LEAST_RATIO = 0.8

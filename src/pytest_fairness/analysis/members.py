@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pytest_fairness.analysis.sentences import NO_ANSWER
 from pytest_fairness.model import OutcomeKind
 from pytest_fairness.statistics.frames import Bools, Design, Floats, Ints
 from pytest_fairness.statistics.metrics import Metric, measure
-from pytest_fairness.wording import NO_ANSWER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,13 +8,13 @@ import numpy as np
 
 from pytest_fairness.analysis.members import Member
 from pytest_fairness.analysis.policy import PairTable
+from pytest_fairness.analysis.verdicts import Decision, spec_verdict
 from pytest_fairness.model import JSON, OutcomeKind, PairResult
 from pytest_fairness.statistics.comparison import Comparison
 from pytest_fairness.statistics.frames import Floats, Ints
 from pytest_fairness.statistics.mde import minimum_detectable_effect
 from pytest_fairness.statistics.metrics import RATES
 from pytest_fairness.statistics.proportions import clustered_difference
-from pytest_fairness.verdict import Decision, spec_verdict
 
 
 def pair_results(

@@ -13,11 +13,11 @@ from statistics import NormalDist
 
 import numpy as np
 
+from pytest_fairness.analysis.sentences import percent
+from pytest_fairness.analysis.verdicts import ALPHA, MARGIN, MAX_RAGGED, RECOMMENDED_CLUSTERS, TRIVIAL, Decision
 from pytest_fairness.model import Reason, Verdict
 from pytest_fairness.statistics.comparison import Estimate
 from pytest_fairness.statistics.frames import Bools, Floats, Ints
-from pytest_fairness.verdict import ALPHA, MARGIN, MAX_RAGGED, RECOMMENDED_CLUSTERS, TRIVIAL, Decision
-from pytest_fairness.wording import percent
 
 _PASS, _FLAG, _FAIL = (Decision(verdict=verdict) for verdict in (Verdict.PASS, Verdict.FLAG, Verdict.FAIL))
 

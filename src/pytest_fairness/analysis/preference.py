@@ -20,6 +20,8 @@ from pytest_fairness.analysis.judging_choices import (
     preference_sentence,
 )
 from pytest_fairness.analysis.reading import several
+from pytest_fairness.analysis.sentences import effect_words, p_words
+from pytest_fairness.analysis.verdicts import assertion_verdict, deciding_pair
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON, Finding, GroupResult, OutcomeKind, PairResult
 from pytest_fairness.statistics.bradley_terry import bradley_terry, interaction
@@ -38,8 +40,6 @@ from pytest_fairness.statistics.clusters import all_pairs
 from pytest_fairness.statistics.frames import require_frame
 from pytest_fairness.statistics.logit import LikelihoodRatio
 from pytest_fairness.statistics.preference import Preference, compare_pair
-from pytest_fairness.verdict import assertion_verdict, deciding_pair
-from pytest_fairness.wording import effect_words, p_words
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pytest_fairness.current import current_test
-from pytest_fairness.explaining import explain
+from pytest_fairness.analysis.explanations import explain
+from pytest_fairness.context import current_test
 from pytest_fairness.model import Finding, Reason, Status, Verdict
 
 if TYPE_CHECKING:

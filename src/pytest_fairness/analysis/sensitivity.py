@@ -10,11 +10,11 @@ import numpy as np
 
 from pytest_fairness.analysis.disparity import analyze_disparity
 from pytest_fairness.analysis.reading import Reading, as_columns, read
+from pytest_fairness.analysis.sentences import percent
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import ALARMS, JSON, Finding, OutcomeKind
 from pytest_fairness.statistics.frames import Design, read_design, require_frame
 from pytest_fairness.statistics.sensitivity import halves, plant, within_sd
-from pytest_fairness.wording import percent
 
 if TYPE_CHECKING:
     import pandas as pd

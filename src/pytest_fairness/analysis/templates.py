@@ -9,10 +9,10 @@ import numpy as np
 from pytest_fairness.analysis.members import Member, Thresholds
 from pytest_fairness.analysis.pair_results import shown
 from pytest_fairness.analysis.policy import PairTable
+from pytest_fairness.analysis.verdicts import MARGIN, TEMPLATE_ALPHA, Decision
 from pytest_fairness.model import ALARMS, JSON, Reason, Verdict
 from pytest_fairness.statistics.corrections import correct
 from pytest_fairness.statistics.frames import Bools, Floats
-from pytest_fairness.verdict import MARGIN, TEMPLATE_ALPHA, Decision
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,8 +27,8 @@ def add(subparsers: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> Told:
     """Merge; say where the run is and how it is judged."""
-    from pytest_fairness.running.merging import merge
-    from pytest_fairness.running.reading import RunReader
+    from pytest_fairness.runs.merge import merge
+    from pytest_fairness.runs.reader import RunReader
 
     merged = merge(arguments.runs, arguments.into)
     trials = len(RunReader.open(merged).trials)

@@ -67,8 +67,8 @@ def run(arguments: argparse.Namespace) -> Told:
 
 def _sample(arguments: argparse.Namespace) -> Told:
     from pytest_fairness.analysis.planning import plan_sample
+    from pytest_fairness.analysis.sentences import percent
     from pytest_fairness.model import to_json
-    from pytest_fairness.wording import percent
 
     plan = plan_sample(
         arguments.kind,

@@ -24,7 +24,7 @@ def add(subparsers: Any) -> None:
 def run(arguments: argparse.Namespace) -> Told:
     """Salvage; say what was kept, what was lost, and how the new run is used."""
     from pytest_fairness.reports.escaping import terminal
-    from pytest_fairness.running.salvaging import salvage
+    from pytest_fairness.runs.salvage import salvage
 
     damaged: Path = arguments.damaged
     done = salvage(damaged, arguments.into or damaged.resolve().parent)

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_fairness import collecting, guest
-from pytest_fairness.estimating import (
+from pytest_fairness.model import JSON, to_json
+from pytest_fairness.pytest_layer import collection, guest
+from pytest_fairness.pytest_layer.estimate import (
     Requests,
     asks_others,
     brings_its_own,
@@ -25,13 +26,12 @@ from pytest_fairness.estimating import (
     system_of,
     usual_reply,
 )
-from pytest_fairness.model import JSON, to_json
-from pytest_fairness.running.budget import output_limit
+from pytest_fairness.runs.money import output_limit
 
 if TYPE_CHECKING:
     from pytest_fairness.model import Cell
-    from pytest_fairness.planned import Entry, Planned
-    from pytest_fairness.session import FairnessSession
+    from pytest_fairness.pytest_layer.plans import Entry, Planned
+    from pytest_fairness.pytest_layer.session import FairnessSession
 
 FACTS_FILE = "PYTEST_FAIRNESS_PLAN"
 
@@ -42,7 +42,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if path is None or hasattr(session.config, "workerinput"):
         return
     fairness = guest.session_if_any(session.config)
-    chosen = collecting.selected_cells(session.items)
+    chosen = collection.selected_cells(session.items)
     tests: list[JSON] = [] if fairness is None else list(_tests(fairness, session.items, chosen))
     facts: dict[str, JSON] = {"tests": tests, "items": len(session.items), "failed": session.testsfailed}
     if fairness is not None:
@@ -78,12 +78,12 @@ def _endpoint(fairness: FairnessSession) -> dict[str, JSON]:
 
 
 def _tests(
-    fairness: FairnessSession, items: list[pytest.Item], chosen: Mapping[collecting.Selection, tuple[int, ...]]
+    fairness: FairnessSession, items: list[pytest.Item], chosen: Mapping[collection.Selection, tuple[int, ...]]
 ) -> Iterator[dict[str, JSON]]:
     """One entry a test, tier and temperature; of per-cell items, the cells that are selected."""
-    groups: dict[collecting.Selection, list[pytest.Item]] = {}
+    groups: dict[collection.Selection, list[pytest.Item]] = {}
     for item in items:
-        key = collecting.selection_of(item)
+        key = collection.selection_of(item)
         if key[0] in fairness.grids and not item.get_closest_marker("skip"):
             groups.setdefault(key, []).append(item)
     asked: set[str] = set()
@@ -106,7 +106,7 @@ def _facts(
     asked: set[str],
 ) -> dict[str, JSON]:
     """*asked* holds the trials of the tests before, by what they send: a run asks each once."""
-    from pytest_fairness.running.keys import content_key
+    from pytest_fairness.runs.keys import content_key
 
     entries = planned.entries(tier, (lambda _text: True, ""), cells)
     first, fewest, most, again = items[0], Requests(), Requests(), 0
@@ -122,7 +122,7 @@ def _facts(
                 continue
             asked.add(sent)
             fewest, most = fewest + low, most + high
-    name = f"{first.parent.nodeid}::{collecting.name_of(first)}" if first.parent else first.nodeid
+    name = f"{first.parent.nodeid}::{collection.name_of(first)}" if first.parent else first.nodeid
     return {
         "test": name,
         "tier": tier,

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pytest_fairness.analysis.false_alarms import chance
 from pytest_fairness.analysis.planning import DesignPower, assess_design
 from pytest_fairness.commands.suite_facts import FACTS_FILE
 from pytest_fairness.endpoints.protocol import Price
 from pytest_fairness.errors import UsageError
-from pytest_fairness.estimating import LATENCY, Requests, input_tokens, most_cost, usual_cost
-from pytest_fairness.false_alarms import chance
-from pytest_fairness.running.budget import UNLIMITED_OUTPUT, output_limit
+from pytest_fairness.pytest_layer.estimate import LATENCY, Requests, input_tokens, most_cost, usual_cost
+from pytest_fairness.runs.money import UNLIMITED_OUTPUT, output_limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

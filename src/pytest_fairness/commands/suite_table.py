@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from pytest_fairness.false_alarms import words
+from pytest_fairness.analysis.false_alarms import words
+from pytest_fairness.analysis.sentences import percent
 from pytest_fairness.reports.columns import wrapped
 from pytest_fairness.reports.escaping import line
-from pytest_fairness.wording import percent
 
 if TYPE_CHECKING:
     from pytest_fairness.analysis.planning import DesignPower

@@ -9,10 +9,9 @@ from typing import Any, TypeAlias
 
 from pytest_fairness.design.resources import layers
 from pytest_fairness.design.slugs import is_slug
-from pytest_fairness.design.suggest import did_you_mean, listed
-from pytest_fairness.errors import UsageError
-from pytest_fairness.safe_yaml import Plain, load_path
-from pytest_fairness.steps import TEXT, Ask
+from pytest_fairness.design.steps import TEXT, Ask
+from pytest_fairness.documents import Plain, load_path
+from pytest_fairness.errors import UsageError, did_you_mean, listed
 
 __all__ = ["RULES", "TEXT", "Arm", "Ask", "Step", "arms_of", "ready_arms"]
 

@@ -18,10 +18,9 @@ from pytest_fairness.design.personas import Persona
 from pytest_fairness.design.pronouns import BY_GENDER
 from pytest_fairness.design.resources import layers
 from pytest_fairness.design.signals import LABEL, Signals
-from pytest_fairness.design.suggest import did_you_mean, listed
 from pytest_fairness.design.templates import read_template
-from pytest_fairness.errors import UsageError
-from pytest_fairness.safe_yaml import Plain, load_path
+from pytest_fairness.documents import Plain, load_path
+from pytest_fairness.errors import UsageError, did_you_mean, listed
 
 Given: TypeAlias = "str | Name | Persona | Path"
 NEITHER = "neither"

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 from pytest_fairness.design.pronouns import SLOTS
 from pytest_fairness.design.rendering import LABEL_SLOT, bracketed, render
 from pytest_fairness.design.slugs import join
-from pytest_fairness.design.suggest import did_you_mean, listed
 from pytest_fairness.design.templates import Template, base_slot
-from pytest_fairness.errors import UsageError
+from pytest_fairness.errors import UsageError, did_you_mean, listed
 
 if TYPE_CHECKING:
     from pytest_fairness.design.grid import Grid

@@ -9,8 +9,7 @@ from typing import TypeAlias
 from pytest_fairness.design.name_banks import GENDER, Name, NameBanks
 from pytest_fairness.design.signals import CONTROL, LABEL, Signals
 from pytest_fairness.design.slugs import slug
-from pytest_fairness.design.suggest import did_you_mean, listed
-from pytest_fairness.errors import UsageError
+from pytest_fairness.errors import UsageError, did_you_mean, listed
 
 PRONOUN = "pronoun"
 Value: TypeAlias = "str | Name"

@@ -13,8 +13,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from pytest_fairness.design.name_entries import Key, NameEntry, read_first_names, read_surnames
-from pytest_fairness.design.suggest import did_you_mean, listed
-from pytest_fairness.errors import UsageError
+from pytest_fairness.errors import UsageError, did_you_mean, listed
 
 NEUTRAL = "neutral"
 _SHARED = (NEUTRAL, "shared")

@@ -21,9 +21,8 @@ from pytest_fairness.design.pair_text import (
     without_empty,
 )
 from pytest_fairness.design.slugs import join, slug, slugs
-from pytest_fairness.design.suggest import listed
 from pytest_fairness.design.templates import Template
-from pytest_fairness.errors import UsageError
+from pytest_fairness.errors import UsageError, listed
 from pytest_fairness.model import JSON, Cell
 
 if TYPE_CHECKING:

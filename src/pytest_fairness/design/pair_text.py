@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from pytest_fairness.design.arms import TEXT
 from pytest_fairness.design.candidates import Candidate
 from pytest_fairness.design.pronouns import pronouns, with_article
-from pytest_fairness.design.suggest import did_you_mean, listed
 from pytest_fairness.design.templates import Template, base_slot
-from pytest_fairness.errors import UsageError
+from pytest_fairness.errors import UsageError, did_you_mean, listed
 
 CANDIDATES = "candidates"
 QUALIFICATIONS = "qualifications"

@@ -11,9 +11,8 @@ from typing import TypeAlias, overload
 from pytest_fairness.design.quotas import GROUPS, QUOTAS, age_band, gap_band
 from pytest_fairness.design.resources import layers
 from pytest_fairness.design.slugs import is_slug
-from pytest_fairness.design.suggest import did_you_mean, listed
-from pytest_fairness.errors import UsageError
-from pytest_fairness.safe_yaml import Plain, load_path
+from pytest_fairness.documents import Plain, load_path
+from pytest_fairness.errors import UsageError, did_you_mean, listed
 
 Wanted: TypeAlias = "str | int | float | Sequence[str] | Sequence[int] | Sequence[float]"
 SCORES = ("technical_skills", "communication", "problem_solving")

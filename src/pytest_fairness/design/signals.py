@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pytest_fairness.design.resources import layers, shipped_folder
-from pytest_fairness.design.suggest import did_you_mean, listed
-from pytest_fairness.errors import UsageError
-from pytest_fairness.safe_yaml import Plain, load_path
+from pytest_fairness.documents import Plain, load_path
+from pytest_fairness.errors import UsageError, did_you_mean, listed
 
 LABEL = "label"
 CONTROL = "control"

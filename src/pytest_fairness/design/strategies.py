@@ -9,9 +9,8 @@ from typing import Any
 
 from pytest_fairness.design.resources import layers
 from pytest_fairness.design.slugs import is_slug
-from pytest_fairness.design.suggest import did_you_mean, listed
-from pytest_fairness.errors import UsageError
-from pytest_fairness.safe_yaml import Plain, load_path
+from pytest_fairness.documents import Plain, load_path
+from pytest_fairness.errors import UsageError, did_you_mean, listed
 
 DIRECT = "direct"
 _REQUEST, _KEY = "{request}", "{key}"

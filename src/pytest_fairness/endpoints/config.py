@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from pytest_fairness import safe_yaml
+from pytest_fairness import documents
 from pytest_fairness.endpoints.batch_options import read_batch
 from pytest_fairness.endpoints.batch_protocol import BatchOptions
 from pytest_fairness.endpoints.http_options import HTTP_KEYS, read_http
@@ -113,7 +113,7 @@ def load_endpoints(path: Path, *, types: Iterable[str] = ()) -> dict[str, Endpoi
 
     Raises UsageError, beginning with ``path:line``, for whatever is not as described above.
     """
-    data = safe_yaml.load_path(path, max_bytes=MAX_BYTES)
+    data = documents.load_path(path, max_bytes=MAX_BYTES)
     # The document was found to be free of aliases and of a bounded depth, so composing it again is safe.
     lines = _Lines(yaml.compose(path.read_text(encoding="utf-8-sig"), Loader=yaml.SafeLoader))
     if not isinstance(data, dict):

@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
+from pytest_fairness.design.steps import Ask, check_prompt
 from pytest_fairness.endpoints.protocol import AttemptError, Endpoint, Evidence, Price, Reply, Request
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON
-from pytest_fairness.steps import Ask, check_prompt
 
 _AS_IT_IS = "{text}"
 

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from pytest_fairness.design.steps import check_prompt
 from pytest_fairness.endpoints.http_template import Misplaced
 from pytest_fairness.endpoints.parameters import unknown
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON
-from pytest_fairness.steps import check_prompt
 
 if TYPE_CHECKING:
     from pytest_fairness.endpoints.config import EndpointConfig

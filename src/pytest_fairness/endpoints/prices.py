@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from pytest_fairness import safe_yaml
+from pytest_fairness import documents
 from pytest_fairness.endpoints.protocol import Price
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON
@@ -48,7 +48,7 @@ def provenance() -> dict[str, JSON]:
 
 def read_price_table(data: bytes, source: str) -> PriceTable:
     """The table in *data*. Raises UsageError, naming *source* and the model, for anything that is no price."""
-    table = safe_yaml.load(data, source)
+    table = documents.load(data, source)
     if not isinstance(table, dict) or not isinstance(table.get("prices"), dict):
         raise UsageError(f"{source}: no prices: a table has version, as_of, source and prices")
     version, providers = table.get("version"), table["prices"]

@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from pytest_fairness.across import only_by_itself, session_p_value
+from pytest_fairness.analysis.sentences import RATES, amount
+from pytest_fairness.analysis.session_alpha import only_by_itself, session_p_value
 from pytest_fairness.model import JSON, Finding, GroupResult, OutcomeKind, PairResult, number
-from pytest_fairness.wording import RATES, amount
 
 RATIO_ASSERTIONS = ("four_fifths",)
 #: What the literal specification has a rule for.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pytest_fairness import false_alarms
+from pytest_fairness.analysis import false_alarms
 from pytest_fairness.model import Finding, Verdict
 from pytest_fairness.reports import figures
 from pytest_fairness.reports.chapters import without_verdict
@@ -26,7 +26,7 @@ from pytest_fairness.reports.pictures import (
     share_picture,
 )
 from pytest_fairness.reports.results import RunResults, read_results
-from pytest_fairness.running.files import write_atomically
+from pytest_fairness.runs.files import write_atomically
 
 NAME = "report.html"
 #: Results of a suite that has a page of its own, what they are called, and that page, which is made after this one.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_fairness import false_alarms
+from pytest_fairness.analysis import false_alarms
 from pytest_fairness.model import Finding, GroupResult, Verdict
 from pytest_fairness.reports import figures
 from pytest_fairness.reports.columns import clipped, columns_of, padded, wrapped

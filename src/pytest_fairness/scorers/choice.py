@@ -16,7 +16,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
-from pytest_fairness.current import check_reading_time
+from pytest_fairness.context import check_reading_time
 from pytest_fairness.scorers.reading import LONGEST, json_fields, plain, squeezed
 from pytest_fairness.scorers.refusal import is_refusal
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_fairness.collecting import own_personas
 from pytest_fairness.design.arms import Arm
 from pytest_fairness.design.candidates import candidate_groups
 from pytest_fairness.errors import UsageError
-from pytest_fairness.guest import session_of
+from pytest_fairness.pytest_layer.collection import own_personas
+from pytest_fairness.pytest_layer.guest import session_of
 from pytest_fairness.suites.selection.configuration import SALARY, SELECTION, Configuration
 from pytest_fairness.suites.selection.design import (
     GROUP,
@@ -180,7 +180,7 @@ class Files:
 
     def write(self, name: str, trials: pd.DataFrame, results: SelectionResults | None = None) -> None:
         """The records of *trials*, and *results*. Raises StoreError."""
-        from pytest_fairness.running.files import write_atomically
+        from pytest_fairness.runs.files import write_atomically
         from pytest_fairness.suites.selection.records import write_records
 
         if results is not None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from pytest_fairness.analysis.four_fifths_rule import decide
 from pytest_fairness.analysis.four_fifths_words import four_fifths_sentence
+from pytest_fairness.analysis.verdicts import MAX_UNSCORED, Decision, assertion_verdict, deciding_pair
 from pytest_fairness.model import PairResult, Reason, Verdict
 from pytest_fairness.statistics.choices import NEITHER, Choices
 from pytest_fairness.statistics.clusters import all_pairs
@@ -13,7 +14,6 @@ from pytest_fairness.statistics.corrections import correct
 from pytest_fairness.statistics.four_fifths import ImpactRatio, deviations, impact_ratio, reference_group
 from pytest_fairness.statistics.selection import Difference, Units, equal_selection
 from pytest_fairness.suites.selection.results import FourFifths, ImpactPair
-from pytest_fairness.verdict import MAX_UNSCORED, Decision, assertion_verdict, deciding_pair
 
 SELECTION = "selection"
 

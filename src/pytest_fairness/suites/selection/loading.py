@@ -9,9 +9,8 @@ from typing import Any
 
 from pytest_fairness.design.arms import Arm, Ask, ready_arms
 from pytest_fairness.design.conveyance import conditions
-from pytest_fairness.design.suggest import did_you_mean, listed
-from pytest_fairness.errors import UsageError
-from pytest_fairness.safe_yaml import Plain, load_path
+from pytest_fairness.documents import Plain, load_path
+from pytest_fairness.errors import UsageError, did_you_mean, listed
 from pytest_fairness.suites.selection.configuration import (
     ARMS,
     DOCUMENT,

@@ -14,6 +14,7 @@ import numpy as np
 from pytest_fairness.analysis.choice_columns import NEITHER
 from pytest_fairness.analysis.judging_choices import Compared, check_options, judge, preference_sentence
 from pytest_fairness.analysis.preference import compare_all
+from pytest_fairness.analysis.verdicts import assertion_verdict, deciding_pair
 from pytest_fairness.errors import FrameError
 from pytest_fairness.model import PairResult
 from pytest_fairness.scorers.choice import Said
@@ -64,7 +65,6 @@ from pytest_fairness.suites.selection.results import (
     Strengths,
 )
 from pytest_fairness.suites.selection.scrubber_quality import scrubber_qualities
-from pytest_fairness.verdict import assertion_verdict, deciding_pair
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,7 +12,7 @@ from typing import Any
 
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.reports.pages import environment
-from pytest_fairness.running.files import write_atomically
+from pytest_fairness.runs.files import write_atomically
 from pytest_fairness.suites.selection.behaviour_chapters import behaviour_chapters
 from pytest_fairness.suites.selection.contrast_chapters import contrast_chapters, scrubber_chapters
 from pytest_fairness.suites.selection.page_examples import examples_of

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.errors import StoreError
 from pytest_fairness.model import JSON, to_json
-from pytest_fairness.running.reading import RunReader
+from pytest_fairness.runs.reader import RunReader
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,0 +1,113 @@
+"""A second look: before an alarm stands, an equal sample on other names is drawn and both are judged together.
+
+Two stages, the second on all the data (Pocock 1977, Biometrika 64:191): every pair is judged again on both samples, the
+alarm at half of alpha, a PASS by the interval of both. A fair system has to look unfair twice, in a sample twice as
+large, and a true difference is found more often. See ``docs/decisions/0071-confirming-an-alarm.md``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pytest_fairness.analysis.explanations import explain
+from pytest_fairness.analysis.sentences import interval_words, p_words
+from pytest_fairness.context import FreshSample
+from pytest_fairness.model import ALARMS, JSON, Finding, PairResult
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def together(frame: pd.DataFrame, sample: FreshSample) -> pd.DataFrame:
+    """Both samples in one table, which carries the design of the first."""
+    import pandas as pd
+
+    parts = [frame.astype(object), sample.frame.astype(object)]
+    both: pd.DataFrame = pd.concat(parts, ignore_index=True).infer_objects()
+    for column in frame.columns:
+        # Text stays text: a column that is empty in one of the two must not change its kind.
+        if both[column].dtype != frame[column].dtype:
+            try:
+                both[column] = both[column].astype(frame[column].dtype)
+            except (TypeError, ValueError):
+                continue
+    both.attrs = dict(frame.attrs)
+    return both
+
+
+def confirmed(first: Finding, both: Finding, sample: FreshSample) -> Finding:
+    """*both*, the finding on the two samples together, with what the *first* sample alone raised."""
+    stands = both.verdict in ALARMS
+    head = both.sentence.removesuffix(".")
+    at_first = _at_first(first)
+    sentence = (
+        f"{head}; confirmed with {sample.about}."
+        if stands
+        else f"{head}. The first sample alone raised an alarm that {sample.about} did not bear out: {at_first}."
+    )
+    word = "confirmed" if stands else "not confirmed"
+    changed = replace(
+        both,
+        sentence=sentence,
+        notes=(*both.notes, f"{word}: judged on the first sample and {sample.about} together; at first: {at_first}"),
+        details={**both.details, "confirmation": _details(first, both, sample)},
+    )
+    return replace(changed, explanation=explain(changed))
+
+
+def unconfirmed(finding: Finding, why: str) -> Finding:
+    """*finding* as it is, marked: an alarm is never lost because it could not be looked at again."""
+    return replace(
+        finding,
+        notes=(*finding.notes, f"unconfirmed, so it stands as it is: {why}"),
+        details={**finding.details, "confirmation": {"confirmed": None, "why": why}},
+    )
+
+
+def _at_first(first: Finding) -> str:
+    """What the first sample found, in a clause."""
+    worst = [pair for pair in first.pairs if pair.verdict is first.verdict]
+    if not worst:
+        return first.sentence.rstrip(".")
+    pair = min(worst, key=lambda one: (one.alarm_only, one.corrected_p_value))
+    named = pair.group_1, pair.group_2
+    if pair.worse_off == pair.group_2:
+        named = pair.group_2, pair.group_1
+    sure = interval_words(pair, of=pair.worse_off)
+    about = f"{named[0]} against {named[1]} on {pair.metric}"
+    return f"{first.verdict}, {about} ({sure}, corrected {p_words(pair.corrected_p_value)})"
+
+
+def _details(first: Finding, both: Finding, sample: FreshSample) -> dict[str, JSON]:
+    return {
+        "confirmed": both.verdict in ALARMS,
+        "sample": sample.about,
+        "first": {
+            "verdict": first.verdict.value,
+            "sentence": first.sentence,
+            "n_per_group": dict(first.n_per_group),
+            "alpha": first.family.get("alpha"),
+            "pairs": [_pair(pair) for pair in first.pairs if pair.verdict in ALARMS],
+        },
+        "both": {
+            "verdict": both.verdict.value,
+            "n_per_group": dict(both.n_per_group),
+            "alpha": both.family.get("alpha"),
+        },
+    }
+
+
+def _pair(pair: PairResult) -> JSON:
+    return {
+        "group_1": pair.group_1,
+        "group_2": pair.group_2,
+        "metric": pair.metric,
+        "verdict": pair.verdict.value,
+        "p_value": pair.p_value,
+        "corrected_p_value": pair.corrected_p_value,
+        "effect": pair.effect,
+        "effect_low": pair.effect_low,
+        "effect_high": pair.effect_high,
+        "difference": pair.difference,
+    }

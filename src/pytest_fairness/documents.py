@@ -1,0 +1,225 @@
+"""Read YAML and JSON that people write: guarded, then typed. A complaint names file, line, and what was probably meant.
+
+YAML 1.1 turns the surname ``No`` into ``False`` and ``1:30`` into 90, a second ``name:`` silently replaces the first,
+and ten lines of aliases fill the memory. Here only these plain scalars are not text: ``null`` (or nothing at all),
+``true``, ``false``, whole numbers such as ``-12``, and decimals such as ``0.75`` or ``1.5e-3``. Keys are always text.
+Anchors, aliases, merge keys, tags and keys that stand twice are refused; size, depth and number of values are bounded.
+
+:func:`load` gives plain data; :func:`read` converts it into a ``msgspec.Struct`` (or any type msgspec knows), whose
+annotations are the schema. Structs that people write say ``forbid_unknown_fields=True``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+import msgspec
+import yaml
+
+from pytest_fairness.errors import UsageError, did_you_mean, listed
+
+Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | None"
+Place: TypeAlias = "tuple[str | int, ...]"
+T = TypeVar("T")
+
+MAX_BYTES = 5_000_000
+MAX_DEPTH = 40
+MAX_NODES = 500_000
+
+_INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})")
+_DECIMAL = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})\.[0-9]{1,18}(?:[eE][-+]?[0-9]{1,2})?")
+_WORDS: dict[str, Plain] = {"": None, "null": None, "true": True, "false": False}
+_STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]|(\[\.\.\.\])")
+_UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
+
+# libyaml is some ten times faster; both parsers give the same events.
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@dataclass(frozen=True)
+class Document:
+    """Plain data, and the line on which each part of it begins, by its path from the root."""
+
+    source: str
+    data: Plain
+    lines: dict[Place, int] = field(repr=False, default_factory=dict)
+
+    def where(self, *place: str | int) -> str:
+        """``source:line`` of *place*, or of the nearest thing around it that is there."""
+        while place and place not in self.lines:
+            place = place[:-1]
+        return f"{self.source}:{self.lines.get(place, 1)}"
+
+    def wrong(self, why: str, *place: str | int) -> UsageError:
+        """The error that says *why*, with the line of *place*."""
+        return UsageError(f"{self.where(*place)}: {why}")
+
+    def convert(self, kind: type[T], *place: str | int) -> T:
+        """What stands at *place* as a *kind*. Raises UsageError with the line of what does not fit."""
+        value: Any = self.data
+        for step in place:
+            value = value[step]
+        try:
+            return msgspec.convert(value, kind)
+        except msgspec.ValidationError as error:
+            why, _, path = str(error).partition(" - at `$")
+            inside = tuple(
+                name or (int(index) if index else None) for name, index, _ in _STEP.findall(path.rstrip("`"))
+            )
+            known = inside[: inside.index(None)] if None in inside else inside
+            unknown = _UNKNOWN.fullmatch(why)
+            if unknown:
+                fields = _fields_at(msgspec.inspect.type_info(kind), inside)
+                wrong = unknown[1]
+                if did_you_mean(wrong, fields):
+                    why = f"unknown key {wrong!r}{did_you_mean(wrong, fields)}"
+                else:
+                    why = f"unknown key {wrong!r} (there are: {listed(fields)})"
+                raise self.wrong(why, *place, *known, wrong) from None  # type: ignore[arg-type]  # no None in known
+            name = f"{inside[-1]}: " if inside and inside[-1] is not None else ""
+            raise self.wrong(name + _plainly(why), *place, *known) from None  # type: ignore[arg-type]
+
+
+def _plainly(why: str) -> str:
+    """A complaint of msgspec in the words of YAML."""
+    for theirs, ours in (
+        ("Object missing required field", "missing key"), ("Expected `object`", "expected a mapping"),
+        ("Expected `array`", "expected a list"), ("got `array`", "got a list"), ("got `object`", "got a mapping"),
+        ("`str`", "text"), ("`int`", "a whole number"), ("`float`", "a number"), ("`bool`", "true or false"),
+        ("`null`", "nothing"), ("Expected ", "expected "),
+    ):  # fmt: skip
+        why = why.replace(theirs, ours)
+    return why
+
+
+def _fields_at(kind: Any, place: tuple[Any, ...]) -> list[str]:
+    """The keys that the mapping at *place* of *kind* may have."""
+    if isinstance(kind, msgspec.inspect.UnionType):
+        return [name for member in kind.types for name in _fields_at(member, place)]
+    if isinstance(kind, (msgspec.inspect.StructType, msgspec.inspect.DataclassType)):
+        if not place:
+            return [known.encode_name for known in kind.fields]
+        return next((_fields_at(known.type, place[1:]) for known in kind.fields if known.encode_name == place[0]), [])
+    inner = getattr(kind, "item_type", None) or getattr(kind, "value_type", None)
+    return _fields_at(inner, place[1:]) if inner is not None and place else []
+
+
+def read(path: Path, kind: type[T], *, max_bytes: int = MAX_BYTES) -> T:
+    """The document in *path* as a *kind*. Raises UsageError with ``path:line`` for whatever is not as *kind* says."""
+    return open_document(path, max_bytes=max_bytes).convert(kind)
+
+
+def load_path(path: Path, *, max_bytes: int = MAX_BYTES) -> Plain:
+    """The document in *path* as plain data. Raises as :func:`load`."""
+    return open_document(path, max_bytes=max_bytes).data
+
+
+def open_document(path: Path, *, max_bytes: int = MAX_BYTES) -> Document:
+    """The document in *path*, read as UTF-8. Raises UsageError if it cannot be read or is refused."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(max_bytes + 1)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror or error})") from error
+    return parse(data, str(path), max_bytes=max_bytes)
+
+
+def load(text: str | bytes, source: str, *, max_bytes: int = MAX_BYTES) -> Plain:
+    """The one document in *text* as plain data; *source* names it in errors. Raises as :func:`parse`."""
+    return parse(text, source, max_bytes=max_bytes).data
+
+
+def parse(text: str | bytes, source: str, *, max_bytes: int = MAX_BYTES) -> Document:
+    """The one document in *text*.
+
+    Raises UsageError, with ``source:line``, for: a syntax error, text that is not UTF-8, more than one document, a
+    key that stands twice, an anchor, an alias, a merge key, a tag, a key that is not plain text, and for a document
+    over *max_bytes*, nested deeper than MAX_DEPTH or of more than MAX_NODES values.
+    """
+    if len(text) > max_bytes:
+        unit = "bytes" if isinstance(text, bytes) else "characters"
+        raise UsageError(f"{source}: larger than {max_bytes:,} {unit}; split the file")
+    if isinstance(text, bytes):
+        try:
+            text = text.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            line = error.object[: error.start].count(b"\n") + 1
+            raise UsageError(f"{source}:{line}: not UTF-8; save the file as UTF-8") from error
+    try:
+        _guard(yaml.parse(text, Loader=_LOADER), source)
+        # Free of aliases and of a bounded depth, so composing it is safe.
+        root = yaml.compose(text, Loader=_LOADER)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f"{source}:{mark.line + 1}" if mark else source
+        raise UsageError(f"{where}: not valid YAML: {error.problem or error.context}") from error
+    except yaml.YAMLError as error:
+        raise UsageError(f"{source}: not valid YAML: {' '.join(str(error).split())}") from error
+    except UnicodeEncodeError as error:
+        line = text[: error.start].count("\n") + 1
+        raise UsageError(f"{source}:{line}: holds half a surrogate pair, which is no text") from error
+    lines: dict[Place, int] = {}
+    data = None if root is None else _plain(root, (), lines, source)
+    return Document(source, data, lines)
+
+
+def _guard(events: Iterator[yaml.Event], source: str) -> None:
+    """Refuse what could grow, or mean two things, before anything is built of it."""
+    depth = nodes = documents = 0
+    for event in events:
+        why = ""
+        if isinstance(event, yaml.AliasEvent):
+            why = f"the alias *{event.anchor} is not read; write the value out"
+        elif isinstance(event, yaml.DocumentStartEvent):
+            documents += 1
+            why = "a second document; keep one a file" if documents > 1 else ""
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        elif isinstance(event, yaml.NodeEvent):
+            nodes += 1
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            if event.anchor is not None:
+                why = f"the anchor &{event.anchor} is not read; write the value out"
+            elif (tag := getattr(event, "tag", None)) is not None:
+                why = f"the tag {tag!r} is not read; write plain data"
+            elif depth > MAX_DEPTH:
+                why = f"nested deeper than {MAX_DEPTH} levels"
+            elif nodes > MAX_NODES:
+                why = f"more than {MAX_NODES:,} values; split the file"
+        if why:
+            line = event.start_mark.line + 1 if event.start_mark else 1
+            raise UsageError(f"{source}:{line}: {why}")
+
+
+def _plain(node: yaml.Node, place: Place, lines: dict[Place, int], source: str) -> Plain:
+    lines.setdefault(place, node.start_mark.line + 1)
+    if isinstance(node, yaml.SequenceNode):
+        return [_plain(value, (*place, number), lines, source) for number, value in enumerate(node.value)]
+    if isinstance(node, yaml.ScalarNode):
+        # The pure parser gives an unquoted scalar the style None, libyaml "".
+        return str(node.value) if node.style else _scalar(node.value)
+    found: dict[str, Plain] = {}
+    for key, value in node.value:
+        where = f"{source}:{key.start_mark.line + 1}"
+        if not isinstance(key, yaml.ScalarNode):
+            raise UsageError(f"{where}: a key must be plain text, not a list or a mapping")
+        if key.value == "<<":
+            raise UsageError(f"{where}: merge keys (<<) are not read; write the entries out")
+        if key.value in found:
+            raise UsageError(f"{where}: the key {key.value!r} stands here twice; keep one")
+        lines[(*place, key.value)] = key.start_mark.line + 1
+        found[key.value] = _plain(value, (*place, key.value), lines, source)
+    return found
+
+
+def _scalar(text: str) -> Plain:
+    """What an unquoted scalar means."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    return float(text) if _DECIMAL.fullmatch(text) else text

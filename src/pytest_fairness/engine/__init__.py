@@ -1,0 +1,1 @@
+"""Asking, in memory: planned trials in, finished trials out."""

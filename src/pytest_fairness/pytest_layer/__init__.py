@@ -1,0 +1,1 @@
+"""What pytest sees: options, collection, fixtures, the session and its reports."""

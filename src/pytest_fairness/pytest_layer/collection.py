@@ -1,0 +1,256 @@
+"""From a ``fairness_grid`` or ``fairness_pairs`` marker to pytest items: one of all, or one a cell; tiers apart."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+
+import pytest
+
+from pytest_fairness.errors import UsageError
+from pytest_fairness.pytest_layer.guest import DESIGNS, GRID, PAIRS, PULLS
+
+if TYPE_CHECKING:
+    from pytest_fairness.baselines.justifications import Justification
+    from pytest_fairness.pytest_layer.plans import Planned
+
+_ARMS_OF_TIER_1 = "its arms have system prompts, so they are of tier 1: give arms without, to run it in tier 2"
+#: Items of one test. Each takes pytest some 4 kB and 0.2 ms before the first one runs.
+_MOST_ITEMS = 20_000
+_NO_SYSTEM_PROMPT = "tier 1 needs a system prompt: give fairness_grid(system=...)"
+
+
+def key_of(node: Any, name: str) -> tuple[str, str]:
+    """Identifies a test function across its parameters: the node id of its parent, and its name."""
+    return node.parent.nodeid, name
+
+
+def name_of(item: pytest.Item) -> str:
+    """The name of the item's test function, without its parameters."""
+    return str(getattr(item, "originalname", item.name))
+
+
+def grid_key(item: pytest.Item) -> tuple[str, str]:
+    """The key of the grid that *item* pulls from."""
+    return key_of(item, name_of(item))
+
+
+def nodeid_of(item: pytest.Item) -> str:
+    """The node id as it is without xdist, which adds ``@group`` to it under ``--dist loadgroup``."""
+    return (
+        item.nodeid.rpartition("@")[0] if item.get_closest_marker("xdist_group") and "@" in item.nodeid else item.nodeid
+    )
+
+
+def expand(metafunc: pytest.Metafunc, tier: str) -> Planned | None:
+    """Parametrise a test from its ``fairness_grid`` or ``fairness_pairs`` marker; None where it has neither.
+
+    A design that makes no sense is a collection error which names the test and the mend.
+    """
+    markers = [metafunc.definition.get_closest_marker(name) for name in DESIGNS]
+    found = [marker for marker in markers if marker is not None]
+    wanted = PULLS.intersection(metafunc.fixturenames)
+    if not found:
+        if wanted:
+            _refuse(metafunc, f"asks for {sorted(wanted)[0]!r} but has no @pytest.mark.{GRID}(...)")
+        return None
+    if len(found) > 1:
+        _refuse(metafunc, f"has both {GRID} and {PAIRS}; write two tests")
+    (marker,) = found
+    if not wanted:
+        _refuse(
+            metafunc,
+            f"has a {marker.name} but asks for neither 'trials' (the whole grid) nor 'cell' (one at a time)",
+        )
+    if wanted == PULLS:
+        _refuse(metafunc, "asks for both 'trials' and 'cell'; write two tests: they share their replies")
+    planned = _planned(metafunc, marker)
+    tiers, ids = _tiers(planned, tier)
+    metafunc.parametrize("tier", tiers, ids=ids, indirect=True)
+    if planned.temperatures:
+        named = [_temperature_id(value) for value in planned.temperatures]
+        metafunc.parametrize("fairness_temperature", planned.temperatures, ids=named, indirect=True)
+    if "cell" in wanted:
+        if len(planned.grid) > _MOST_ITEMS:
+            _refuse(
+                metafunc,
+                f"would make {len(planned.grid):,} items, a cell each (at most {_MOST_ITEMS:,}): ask for 'trials', the "
+                "whole grid as one table, or give sample=",
+            )
+        cells = [cell.id for cell in planned.grid]
+        metafunc.parametrize("cell", range(len(cells)), ids=cells, indirect=True)
+    return planned
+
+
+def _temperature_id(value: float | None) -> str:
+    return "t-default" if value is None else f"t-{value:g}"
+
+
+def _planned(metafunc: pytest.Metafunc, marker: pytest.Mark) -> Planned:  # noqa: RET503 - _refuse never returns
+    plan = _plan_grid if marker.name == GRID else _plan_pairs
+    try:
+        return plan(marker, Path(metafunc.definition.path).parent, metafunc.config.rootpath)
+    except UsageError as error:
+        problem = str(error)
+    _refuse(metafunc, problem)  # outside the except block: one error is told, not two
+
+
+def _plan_grid(marker: pytest.Mark, folder: Path, root: Path) -> Planned:
+    from pytest_fairness.design.grid import expand_grid
+    from pytest_fairness.design.strategies import ladder_of
+    from pytest_fairness.pytest_layer.plans import PlannedGrid
+
+    arguments = _arguments(marker, folder, root)
+    ladder = ladder_of(arguments.pop("strategies", None), arguments.pop("scorer", None), arguments["personas_folder"])
+    temperatures = _temperatures(arguments)
+    _bind(marker, expand_grid, arguments)
+    return PlannedGrid(expand_grid(**arguments), ladder, temperatures, arguments)
+
+
+def _plan_pairs(marker: pytest.Mark, folder: Path, root: Path) -> Planned:
+    from pytest_fairness.design.pairs import expand_pairs
+    from pytest_fairness.pytest_layer.plans import PlannedPairs
+    from pytest_fairness.scorers import is_refusal
+
+    arguments = _arguments(marker, folder, root)
+    temperatures = _temperatures(arguments)
+    _bind(marker, expand_pairs, arguments)
+    return PlannedPairs(expand_pairs(**arguments), is_refusal, temperatures, arguments=arguments)
+
+
+def _arguments(marker: pytest.Mark, folder: Path, root: Path) -> dict[str, Any]:
+    if marker.args:
+        example = "groups" if marker.name == GRID else "candidates"
+        raise UsageError(f"{marker.name} takes keyword arguments only, for example template=..., {example}=...")
+    arguments = {key: _located(value, folder, root) for key, value in marker.kwargs.items()}
+    arguments.setdefault("personas_folder", own_personas(root))
+    return arguments
+
+
+def _bind(marker: pytest.Mark, function: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
+    try:
+        inspect.signature(function).bind(**arguments)
+    except TypeError as error:
+        raise UsageError(f"{marker.name}: {error}") from None
+
+
+def _temperatures(arguments: dict[str, Any]) -> tuple[float | None, ...]:
+    """``temperatures=["default", 0.0]``: None for the deployment's own. Each is an item of its own."""
+    given = arguments.pop("temperatures", None)
+    if given is None:
+        return ()
+    if not isinstance(given, Sequence) or isinstance(given, str) or not given:
+        raise UsageError("temperatures: give a list, such as ['default', 0.0]")
+    if "temperature" in (arguments.get("parameters") or {}):
+        raise UsageError("temperatures and parameters={'temperature': ...} both set the temperature; keep one")
+    found: list[float | None] = []
+    for value in given:
+        if value == "default":
+            found.append(None)
+        elif isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 2:
+            found.append(float(value))
+        else:
+            raise UsageError(f"temperatures: {value!r} is neither 'default' nor a number from 0 to 2")
+    if len(set(found)) != len(found):
+        raise UsageError("temperatures: one stands twice; keep one")
+    return tuple(found)
+
+
+def own_personas(root: Path) -> Path | None:
+    """The project's own ``personas/`` folder, if it has one: it extends what ships."""
+    from pytest_fairness.design.resources import shipped_folder
+
+    folder = root / "personas"
+    # In a checkout of this package the two are one and the same.
+    return folder if folder.is_dir() and folder.resolve() != shipped_folder() else None
+
+
+def _located(value: Any, folder: Path, root: Path) -> Any:
+    """Relative paths are looked for beside the test, then at the root directory."""
+    if isinstance(value, list):
+        return [_located(item, folder, root) for item in value]
+    if isinstance(value, dict):
+        return {key: _located(item, folder, root) for key, item in value.items()}
+    if not isinstance(value, Path) or value.is_absolute():
+        return value
+    return next((place / value for place in (folder, root) if (place / value).exists()), folder / value)
+
+
+def _tiers(grid: Planned, tier: str) -> tuple[list[Any], list[Any]]:
+    """Parameters and ids of the ``tier`` axis; a single tier leaves the test's id as it is."""
+    hidden = [pytest.HIDDEN_PARAM]
+    if grid.tiers_by_arm and grid.has_system_prompt:
+        if tier == "2":
+            return [pytest.param(1, marks=pytest.mark.skip(reason=_ARMS_OF_TIER_1))], hidden
+        return [1], hidden
+    if tier == "all" and grid.has_system_prompt:
+        return [1, 2], ["tier1", "tier2"]
+    if tier == "1" and not grid.has_system_prompt:
+        return [pytest.param(1, marks=pytest.mark.skip(reason=_NO_SYSTEM_PROMPT))], hidden
+    if tier in ("1", "auto") and grid.has_system_prompt:
+        return [1], hidden
+    return [2], hidden
+
+
+def _refuse(metafunc: pytest.Metafunc, problem: str) -> NoReturn:
+    pytest.fail(f"{metafunc.definition.nodeid}: {problem}", pytrace=False)
+
+
+#: A test function, its tier and its temperature.
+Selection: TypeAlias = "tuple[tuple[str, str], int, float | None]"
+
+
+def selection_of(item: pytest.Item) -> Selection:
+    """The test function of *item*, its tier (2 where it has none) and its temperature (None: the deployment's own)."""
+    parameters = _parameters(item)
+    return grid_key(item), parameters.get("tier", 2), parameters.get("fairness_temperature")
+
+
+def _parameters(item: pytest.Item) -> Mapping[str, Any]:
+    return getattr(getattr(item, "callspec", None), "params", {})
+
+
+def selected_cells(items: Sequence[pytest.Item]) -> dict[Selection, tuple[int, ...]]:
+    """Which cells of which grid (tier, temperature) the selected per-cell items will ask for."""
+    chosen: dict[Selection, set[int]] = {}
+    for item in items:
+        parameters = _parameters(item)
+        if "cell" in parameters and any(item.get_closest_marker(name) is not None for name in DESIGNS):
+            chosen.setdefault(selection_of(item), set()).add(parameters["cell"])
+    return {key: tuple(sorted(indices)) for key, indices in chosen.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Labels:
+    """What the ``fairness`` marker says of a test, or what stands in for it."""
+
+    id: str
+    description: str
+    justifications: tuple[Justification, ...]
+
+
+def labels_of(item: pytest.Item) -> Labels:
+    """Id, description and justifications of *item*; the nearest marker wins. Raises UsageError for unknown keys."""
+    from pytest_fairness.baselines.justifications import parse
+
+    keywords: dict[str, Any] = {}
+    for marker in reversed(list(item.iter_markers("fairness"))):
+        keywords |= marker.kwargs
+    unknown = set(keywords) - {"id", "description", "justification"}
+    if unknown:
+        raise UsageError(
+            f"{item.nodeid}: @pytest.mark.fairness has no {sorted(unknown)[0]!r}; "
+            "it takes id, description and justification"
+        )
+    function = getattr(item, "function", None)
+    docstring = (inspect.getdoc(function) or "").strip().partition("\n")[0] if function else ""
+    name = name_of(item)
+    given = keywords.get("justification")
+    return Labels(
+        id=str(keywords.get("id") or nodeid_of(item)),
+        description=str(keywords.get("description") or docstring or name.removeprefix("test_").replace("_", " ")),
+        justifications=() if given is None else (parse(given, f"{item.nodeid}: justification"),),
+    )

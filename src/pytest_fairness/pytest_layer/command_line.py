@@ -1,0 +1,126 @@
+"""The command line of a session as it may be written down: no secret, and paths from the project on.
+
+Our own options, pytest's and the tests that were named stay. Of any other option the name stays: its value may be a
+password, and nobody here can tell.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import pytest
+
+from pytest_fairness.endpoints.keys import is_secret
+from pytest_fairness.endpoints.redaction import MARK, redact, remember, safe_url
+from pytest_fairness.pytest_layer.guest import ARGUMENTS, arguments_of
+from pytest_fairness.pytest_layer.options import OPTIONS
+
+#: Options of pytest, pytest-xdist and pytest-html whose values are written down.
+_WITH_VALUE = frozenset(
+    (
+        "-c", "-k", "-m", "-n", "-p", "-r", "-W", "--capture", "--color", "--config-file", "--confcutdir", "--deselect",
+        "--dist", "--durations", "--html", "--ignore", "--ignore-glob", "--import-mode", "--junit-xml", "--junitxml",
+        "--log-level", "--max-worker-restart", "--maxfail", "--maxprocesses", "--numprocesses", "--rootdir", "--tb",
+        "--verbosity", *(option.flag for option in OPTIONS if option.read is not bool),
+    )
+)  # fmt: skip
+_FLAGS = re.compile(r"-[hlqsvVx]+")
+_INI = ("-o", "--override-ini")
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://[^\s'\"]+")
+
+
+def recorded_command(config: pytest.Config) -> list[str]:
+    """``pytest`` and its arguments as they may stand in a file that is shown around; in a worker those of its
+    controller. From now on the secrets among them are cut out of everything else, too.
+    """
+    arguments, tests = _arguments(config)
+    for secret in secrets_of(arguments):
+        remember(secret)
+    return ["pytest", *_recorded(arguments, tests, config.rootpath)]
+
+
+def _arguments(config: pytest.Config) -> tuple[list[str], frozenset[str]]:
+    """The arguments of the command line, and which of them name tests."""
+    given = getattr(config, "workerinput", {}).get(ARGUMENTS) or arguments_of(config)
+    return given["all"], frozenset(given["tests"])
+
+
+def secrets_of(arguments: Sequence[str]) -> list[str]:
+    """Those values in *arguments* that are secrets by the name of their option, or by their place in an address."""
+    found = [value for name, value in _options(arguments) if is_secret(name, value)]
+    for argument in arguments:
+        for address in _ADDRESS.findall(argument):
+            found += _secrets_in(address)
+    return list(dict.fromkeys(found))
+
+
+def recorded_path(path: Path, root: Path) -> str:
+    """*path* from the folder *root* on: where somebody's home lies is nobody's business."""
+    try:
+        return os.path.relpath(path, root)
+    except ValueError:  # on another drive, as Windows has them
+        return path.name
+
+
+def recorded_text(text: str, root: Path) -> str:
+    """*text* without secrets, and without the way to the project *root* and to the home of whoever runs it."""
+    text = _ADDRESS.sub(lambda match: safe_url(match[0]), redact(text))
+    for folder, short in ((str(root), "."), (str(Path.home()), "~")):
+        if len(folder) > 1:
+            text = text.replace(folder + os.sep, "" if short == "." else short + os.sep).replace(folder, short)
+    return text
+
+
+def _recorded(arguments: Sequence[str], tests: frozenset[str], root: Path) -> Iterator[str]:
+    option = ""  # the one before, if its value is still to come
+    for argument in arguments:
+        if not argument.startswith("-"):
+            yield _value(option, argument, root) if argument in tests or option else MARK
+            option = ""
+            continue
+        name, between, value = _split(argument)
+        known = name in _WITH_VALUE or name in _INI
+        option = name if known and not value else ""
+        yield name if not value else f"{name}{between}{_value(name, value, root) if known else MARK}"
+
+
+def _split(argument: str) -> tuple[str, str, str]:
+    """Name and value of ``--name=value`` and ``-nvalue``, with what stands between them."""
+    if argument.startswith("--"):
+        return argument.partition("=")
+    if _FLAGS.fullmatch(argument):
+        return argument, "", ""
+    return argument[:2], "", argument[2:]
+
+
+def _value(option: str, value: str, root: Path) -> str:
+    if option in _INI:
+        name, between, given = value.partition("=")
+        return f"{name}{between}{_value('', given, root) if name.startswith('fairness_') else MARK}"
+    path, between, rest = value.partition("::")
+    if Path(path).is_absolute():
+        path = recorded_path(Path(path), root)
+    return recorded_text(f"{path}{between}{rest}", root)
+
+
+def _options(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Each option with what follows it, which is its value if it takes one."""
+    for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
+        name, between, value = argument.partition("=")
+        if name.startswith("-") and (between or not following.startswith("-")):
+            yield name, value if between else following
+
+
+def _secrets_in(address: str) -> list[str]:
+    try:
+        parts = urlsplit(address)
+        query = parse_qsl(parts.query)
+    except ValueError:
+        return []
+    # Each as it stands there, and as it is meant.
+    password = [parts.password, unquote(parts.password)] if parts.password else []
+    return [*password, *(value for name, value in query if is_secret(name, value))]

@@ -1,0 +1,94 @@
+"""What a test can ask for. Override ``endpoint`` with any callable to make that the system under test."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_fairness.pytest_layer.guest import session_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from pytest_fairness.design.name_banks import NameBanks
+    from pytest_fairness.design.personas import PersonaMatrix
+    from pytest_fairness.trials_frame import Asked
+
+
+@contextlib.contextmanager
+def plainly() -> Iterator[None]:
+    """Let an error of ours fail the test with its message, not with a traceback through the plugin."""
+    from pytest_fairness.errors import FairnessError
+
+    try:
+        yield
+    except FairnessError as error:
+        message = str(error)
+    else:
+        return
+    from pytest_fairness.reports.escaping import terminal
+
+    # What was caught is not its context: the message would be told twice.
+    raise pytest.fail.Exception(terminal(message), pytrace=False) from None
+
+
+@pytest.fixture(scope="session")
+def endpoint(pytestconfig: pytest.Config) -> Any:
+    """The system under test: the one that ``--fairness-endpoint`` names, by default the simulated one.
+
+    Override it with a fixture that returns any callable, sync or async, from the prompt (or, if its parameter is
+    called ``messages``, from the conversation) to the reply.
+    """
+    with plainly():
+        return session_of(pytestconfig).configured_endpoint()
+
+
+@pytest.fixture(scope="session")
+def persona_matrix(pytestconfig: pytest.Config) -> PersonaMatrix:
+    """The matrix of 100 synthetic personas, or the project's own from its ``personas/`` folder."""
+    from pytest_fairness.design.personas import PersonaMatrix
+    from pytest_fairness.pytest_layer.collection import own_personas
+
+    return PersonaMatrix.load(own_personas(pytestconfig.rootpath))
+
+
+@pytest.fixture(scope="session")
+def name_banks(pytestconfig: pytest.Config) -> NameBanks:
+    """Names for each group, with source, year and strength of signal."""
+    from pytest_fairness.design.name_banks import NameBanks
+    from pytest_fairness.pytest_layer.collection import own_personas
+
+    return NameBanks.load(own_personas(pytestconfig.rootpath))
+
+
+@pytest.fixture
+def tier(request: pytest.FixtureRequest) -> int:
+    """1: the system prompt is ours; 2: conversation only."""
+    return int(getattr(request, "param", 2))
+
+
+@pytest.fixture
+def fairness_temperature(request: pytest.FixtureRequest) -> float | None:
+    """The temperature that ``temperatures=`` asks for in this item; None for the deployment's own."""
+    value = getattr(request, "param", None)
+    return None if value is None else float(value)
+
+
+@pytest.fixture
+def trials(
+    request: pytest.FixtureRequest, endpoint: Any, tier: int, fairness_temperature: float | None
+) -> pd.DataFrame:
+    """Every trial of the test's grid, asked or found in the run: one row each (:mod:`pytest_fairness.trials_frame`)."""
+    with plainly():
+        return session_of(request.config).asking.trials_of(request.node, endpoint, tier, fairness_temperature)
+
+
+@pytest.fixture
+def cell(request: pytest.FixtureRequest, endpoint: Any, tier: int, fairness_temperature: float | None) -> Asked:
+    """One cell of the test's grid with its replies; makes one item a cell."""
+    with plainly():
+        asking = session_of(request.config).asking
+        return asking.cell_of(request.node, endpoint, tier, fairness_temperature, request.param)

@@ -1,0 +1,38 @@
+"""Hooks of pytest-html, registered only where a report of it was asked for."""
+
+from __future__ import annotations
+
+import pytest
+
+from pytest_fairness.pytest_layer.guest import session_if_any
+
+
+class HtmlBridge:
+    """Puts each finding's sentence and table into pytest-html's rows; its cells are raw HTML, so all is escaped."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_html_results_table_row(self, report: pytest.TestReport, cells: list[str]) -> None:
+        from pytest_fairness.reports.escaping import html
+
+        if session_if_any(self._config) is not None:  # pytest-html puts the id there as it is (pytest-html#1024)
+            cells[:] = [cell.replace(report.nodeid, html(report.nodeid)) for cell in cells]
+
+    @pytest.hookimpl
+    def pytest_html_results_table_html(self, report: pytest.TestReport, data: list[str]) -> None:
+        from pytest_fairness.pytest_layer.ledger import findings_on
+        from pytest_fairness.reports.escaping import html
+        from pytest_fairness.reports.text import finding_text
+
+        for finding in findings_on(report):
+            data.insert(0, f'<pre class="fairness">{html(finding_text(finding))}</pre>')
+
+    @pytest.hookimpl
+    def pytest_html_results_summary(self, postfix: list[str]) -> None:
+        from pytest_fairness.reports.escaping import html
+
+        session = session_if_any(self._config)
+        if session is not None:
+            postfix.append(f'<pre class="fairness">{html(chr(10).join(session.summary()))}</pre>')

@@ -1,0 +1,259 @@
+"""The end of a session: findings.json and report.html into the run's folder, a few lines into the terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import importlib.metadata
+import itertools
+import platform
+import shutil
+import subprocess
+from typing import TYPE_CHECKING, Any, TextIO, cast
+
+from pytest_fairness.model import JSON
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    import pytest
+
+    from pytest_fairness.endpoints.protocol import Endpoint
+    from pytest_fairness.engine.progress import Progress
+    from pytest_fairness.pytest_layer.ledger import Ledger
+    from pytest_fairness.pytest_layer.settings import Settings
+    from pytest_fairness.runs.shared_progress import WorkerProgress
+    from pytest_fairness.runs.store import RunStore
+
+_PACKAGES = (
+    "pytest-fairness",
+    "pytest",
+    "pytest-xdist",
+    "numpy",
+    "pandas",
+    "scipy",
+    "statsmodels",
+    "vaderSentiment",
+    "aiohttp",
+    "litellm",
+)
+
+
+class Aside:
+    """A stream to the terminal past pytest's capture, for progress while a test waits for its replies."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._terminal = config.pluginmanager.getplugin("terminalreporter")
+        self._capture = config.pluginmanager.getplugin("capturemanager")
+
+    def isatty(self) -> bool:
+        return self._terminal is not None and bool(self._terminal.isatty)
+
+    def write(self, text: str) -> int:
+        aside = self._capture.global_and_fixture_disabled() if self._capture else contextlib.nullcontext()
+        if self._terminal is not None:
+            with aside:
+                self._terminal.write(text, flush=True)
+        return len(text)
+
+    def flush(self) -> None:
+        """Every write is flushed."""
+
+
+def progress(config: pytest.Config, mode: str, store: RunStore | None = None) -> Progress | WorkerProgress | None:
+    """Where the engine tells how far it is; nowhere under ``-q``, or when told so. A worker, which has no terminal,
+    leaves it in the folder of *store*, where its controller finds it.
+    """
+    if mode == "off" or config.option.verbose < 0:
+        return None
+    if hasattr(config, "workerinput"):
+        return None if store is None else store.progress()
+    from pytest_fairness.engine.progress import Progress
+
+    return Progress(cast("TextIO", Aside(config)))
+
+
+def versions() -> dict[str, JSON]:
+    """Version of Python, the platform and each package that a result can depend on, if installed."""
+    found: dict[str, JSON] = {"python": platform.python_version(), "platform": platform.platform(terse=True)}
+    for package in _PACKAGES:
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def git_commit(root: Path) -> str | None:
+    """The commit checked out in *root*, or None where there is none or no git."""
+    git = shutil.which("git")
+    if git is None:
+        return None
+    try:
+        answer = subprocess.run(  # noqa: S603 - fixed arguments, no shell
+            [git, "-C", str(root), "rev-parse", "HEAD"],
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return answer.stdout.strip() or None
+
+
+def now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+def start_manifest(store: RunStore, settings: Settings, root: Path, *, session: str, command: Sequence[str]) -> None:
+    """Write what is known at the start: who asks, with what, and since when. Once a session, whichever process is
+    first; a session that goes on with an earlier run is added to what is there.
+    """
+    from pytest_fairness.runs.manifest import FINISHED, read_manifest
+
+    if session in store.manifest().get("sessions", ()):
+        return
+    facts = {
+        "session": session,
+        "started": now(),
+        "command": list(command),
+        "settings": recorded_settings(settings, root),
+        "versions": versions(),
+        "git_commit": git_commit(root),
+    }
+
+    def add(manifest: dict[str, Any]) -> None:
+        sessions = manifest.setdefault("sessions", [])
+        if session in sessions:
+            return
+        sessions.append(session)
+        manifest.pop(FINISHED, None)
+        if "started" in manifest:
+            manifest.setdefault("resumed", []).append(facts)
+            return
+        manifest |= {"id": store.directory.name, "seed": settings.seed, **facts}
+        if settings.replay is not None:
+            manifest["replay_of"] = settings.replay.name
+            manifest["replay_of_finished"] = FINISHED in read_manifest(settings.replay)
+        if settings.shard:
+            manifest["shard"] = settings.shard
+
+    store.amend_manifest(add)
+
+
+def recorded_settings(settings: Settings, root: Path) -> dict[str, JSON]:
+    """*settings* for the manifest: no secret, and paths from *root* on."""
+    from pytest_fairness.pytest_layer.command_line import recorded_path, recorded_text
+
+    return {
+        **settings.to_dict(),
+        **{name: recorded_path(path, root) for name, path in settings.paths().items()},
+        "justification": recorded_text(settings.justification, root),
+    }
+
+
+def note_replaced_endpoint(store: RunStore, *, session: str) -> None:
+    """Take the endpoint out of the recorded settings of *session*: no test of it asks that one."""
+
+    def change(manifest: dict[str, Any]) -> None:
+        for facts in (manifest, *(manifest.get("resumed") or ())):
+            if facts.get("session") == session:
+                facts["settings"]["endpoint"] = None
+
+    store.amend_manifest(change)
+
+
+def note_endpoint(store: RunStore, endpoint: Endpoint) -> None:
+    """Add *endpoint* to the manifest, once."""
+    entry = {"name": endpoint.name, "simulated": endpoint.simulated, "identity": endpoint.identity()}
+
+    def add(manifest: dict[str, Any]) -> None:
+        known = manifest.setdefault("endpoints", [])
+        if entry not in known:
+            known.append(entry)
+
+    store.amend_manifest(add)
+
+
+def write_reports(store: RunStore, book: Ledger, root: Path, *, whole: bool) -> Path:
+    """findings.json and report.html of the run, from the ledger, then from the files alone; the run's folder. Messages
+    of tests are written without secrets and without the way to the project's folder *root*. *whole*: nobody writes to
+    the run any more, so that its logs can be sealed.
+    """
+    from pytest_fairness.engine.provider_batch_records import still_open
+    from pytest_fairness.pytest_layer.command_line import recorded_text
+    from pytest_fairness.pytest_layer.run_notes import notes_on
+    from pytest_fairness.reports.html import write_html
+    from pytest_fairness.reports.results import write_results
+    from pytest_fairness.runs.manifest import FINISHED
+
+    notes = [*notes_on(store.directory, store.manifest()), *still_open(store.batch_records())]
+    end = now()
+    store.update_manifest(notes=notes)
+    _keep_earlier(store.directory)
+    for item in book.items.values():
+        item.message = recorded_text(item.message, root)
+    results = write_results(store.directory, {**store.manifest(), FINISHED: end}, book.to_dict())
+    facts = {key: results.run[key] for key in ("models", "cost", "unpriced", "charged_at_worst_case")}
+    write_html(store.directory)
+    if whole:  # after the results: who is killed before leaves a run that has not come to its end
+        store.finish(**facts, **{FINISHED: end})
+    else:
+        store.update_manifest(**facts)
+    if (store.directory / "selection.json").exists():
+        from pytest_fairness.suites.selection.page import write_selection_page
+
+        write_selection_page(store.directory)
+    return store.directory
+
+
+def _keep_earlier(run: Path) -> None:
+    """Put the findings of a session before this one aside: a resumed run has new ones, and none are lost."""
+    findings = run / "findings.json"
+    if findings.exists():
+        number = next(n for n in itertools.count(1) if not (run / f"findings-{n}.json").exists())
+        findings.rename(run / f"findings-{number}.json")
+
+
+def summary(run: Path, root: Path) -> list[str]:
+    """What the terminal is told at the end: counts, each finding's sentence, where the report lies."""
+    from pytest_fairness.reports.results import read_results
+    from pytest_fairness.reports.text import summary_lines
+
+    lines = summary_lines(read_results(run), shown(run / "report.html", root))
+    page = run / "selection.html"
+    return [*lines, f"selection: {shown(page, root)}"] if page.exists() else lines
+
+
+def is_whole(config: pytest.Config) -> bool:
+    """Whether this session collects the whole project: no path on the command line, and one process sees it all."""
+    return config.args_source is not config.ArgsSource.ARGS and not hasattr(config, "workerinput")
+
+
+def orphans(folder: Path, root: Path, book: Ledger) -> list[str]:
+    """A line for each approved baseline that no test of a whole session claims; nothing is ever deleted."""
+    from pytest_fairness.baselines import BaselineFolder, find_orphans
+
+    used = {
+        str(baseline["file"]).rpartition("/")[2]
+        for finding in book.findings
+        if isinstance(baseline := finding.details.get("baseline"), dict)
+    }
+    # A test that failed may have done so before it asked for its baseline: it keeps what it has.
+    finished = [item.nodeid for item in book.items.values() if item.outcome == "passed"]
+    found = find_orphans(BaselineFolder(folder, anchor=root), collected=book.collected, finished=finished, used=used)
+    return [f"  unclaimed baseline {orphan.name}: {orphan.why}; if it is of no use, git rm it" for orphan in found]
+
+
+def shown(path: Path, root: Path) -> str:
+    """*path* relative to *root* where it lies inside."""
+    return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
+
+
+def announce(config: pytest.Config, lines: Iterable[str]) -> None:
+    """Write *lines* to the terminal, past pytest's capture."""
+    aside = Aside(config)
+    for line in lines:
+        aside.write(f"{line}\n")

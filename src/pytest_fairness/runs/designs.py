@@ -1,0 +1,171 @@
+"""What a test asked, in a few lines of the log: so that a resumed, replayed or merged run can name what has changed.
+
+The content key of a trial says *whether* it is the same trial; it cannot say why it is not. The design record can:
+its fields are those that people edit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Self
+
+from pytest_fairness.engine.conversation import PlannedTrial
+from pytest_fairness.model import JSON, to_json
+from pytest_fairness.runs.keys import canonical_json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Design:
+    """What one test asks one system. ``part`` tells several samples of one test apart, ``session`` who wrote this.
+
+    ``templates`` maps each template to the digest of its text; ``prompts`` and ``cell_ids`` are digests over all
+    cells. ``whole`` is False for a selection of cells, which another selection need not equal.
+    """
+
+    test: str
+    tier: int
+    endpoint: str
+    identity: Mapping[str, JSON]
+    part: str = ""
+    session: str = ""
+    parameters: Mapping[str, JSON] = field(default_factory=dict)
+    repetitions: int = 1
+    templates: Mapping[str, str] = field(default_factory=dict)
+    system: str = ""
+    groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    cells: int = 0
+    cell_ids: str = ""
+    prompts: str = ""
+    script: str = ""
+    seed: int = 0
+    whole: bool = True
+
+    @property
+    def place(self) -> tuple[str, int, str]:
+        """What is compared with each other: the same part of the same test at the same tier."""
+        return self.test, self.tier, self.part
+
+    def to_record(self) -> dict[str, Any]:
+        """The record of type ``design``."""
+        return {"type": "design", **{part.name: to_json(getattr(self, part.name)) for part in fields(self)}}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
+        """The inverse of :meth:`to_record`; fields of other versions are passed over."""
+        known = {part.name for part in fields(cls)}
+        return cls(**{key: value for key, value in record.items() if key in known})
+
+    def same(self, other: Design) -> bool:
+        """Whether both ask the same, whoever wrote them."""
+        return replace(self, session="").to_record() == replace(other, session="").to_record()
+
+
+def design_of(
+    planned: Sequence[PlannedTrial],
+    *,
+    test: str,
+    tier: int,
+    endpoint: str,
+    identity: Mapping[str, JSON],
+    parameters: Mapping[str, JSON],
+    templates: Mapping[str, str],
+    **more: Any,
+) -> Design:
+    """The design of *planned*, asked of *endpoint* with *parameters* (the endpoint's defaults included).
+
+    *templates* maps ids to texts; *more* is passed on.
+    """
+    cells = {one.cell.id: one.cell for one in planned}
+    groups: dict[str, set[str]] = {}
+    for cell in cells.values():
+        for protected, group in cell.groups.items():
+            groups.setdefault(protected, set()).add(group)
+    ordered = sorted(cells.values(), key=lambda cell: cell.id)
+    scripts = {one.cell.id: one.script.identity() for one in planned if one.script is not None}
+    return Design(
+        test=test,
+        tier=tier,
+        endpoint=endpoint,
+        identity=identity,
+        parameters=parameters,
+        repetitions=len({one.repetition for one in planned}),
+        templates={key: _digest(text) for key, text in sorted(templates.items())},
+        system=_digest(sorted({cell.system or "" for cell in ordered})),
+        groups={protected: sorted(found) for protected, found in sorted(groups.items())},
+        cells=len(cells),
+        cell_ids=_digest([cell.id for cell in ordered]),
+        prompts=_digest([[cell.id, cell.system, list(cell.turns), cell.arm] for cell in ordered]),
+        script=_digest(scripts) if scripts else "",
+        **more,
+    )
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(canonical_json(value)).hexdigest()[:16]
+
+
+def changes(before: Design, now: Design) -> list[str]:
+    """What differs between two designs of one place, each in a few words; empty if nothing does."""
+    told = [f"the endpoint was {before.endpoint!r}, is {now.endpoint!r}"] if before.endpoint != now.endpoint else []
+    told += _between("the endpoint's", before.identity, now.identity)
+    told += _between("the parameter", before.parameters, now.parameters)
+    if before.repetitions != now.repetitions:
+        told.append(f"n: repetitions were {before.repetitions}, are {now.repetitions}")
+    if before.seed != now.seed:
+        told.append(f"the seed was {before.seed}, is {now.seed}")
+    told += _templates(before.templates, now.templates)
+    if before.script != now.script:
+        told.append("the script (steps or strategies) changed")
+    if (before.whole and now.whole) or before.cell_ids == now.cell_ids:
+        told += _cells(before, now, explained=bool(told))
+    return told
+
+
+def _cells(before: Design, now: Design, *, explained: bool) -> list[str]:
+    told = []
+    if before.system != now.system:
+        told.append("the prompt: the system prompt changed")
+    for protected in dict.fromkeys((*before.groups, *now.groups)):
+        then, since = before.groups.get(protected, ()), now.groups.get(protected, ())
+        if list(then) != list(since):
+            told.append(f"the groups of {protected} were {_listed(then)}, are {_listed(since)}")
+    if before.cells != now.cells:
+        told.append(f"n: cells were {before.cells}, are {now.cells}")
+    if not told and not explained and (before.cell_ids, before.prompts) != (now.cell_ids, now.prompts):
+        told.append("the prompts: names, personas, context or signals changed")
+    return told
+
+
+def _templates(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    told = [
+        f"the prompt: the text of template {key!r} changed"
+        for key in before
+        if now.get(key, before[key]) != before[key]
+    ]
+    told += [f"the prompt: template {key!r} is gone" for key in before if key not in now]
+    return told + [f"the prompt: template {key!r} is new" for key in now if key not in before]
+
+
+def _between(what: str, before: Mapping[str, JSON], now: Mapping[str, JSON]) -> list[str]:
+    missing = object()
+    return [
+        f"{what} {key} was {_shown(before.get(key, missing), missing)}, is {_shown(now.get(key, missing), missing)}"
+        for key in dict.fromkeys((*before, *now))
+        if before.get(key, missing) != now.get(key, missing)
+    ]
+
+
+def _shown(value: object, missing: object) -> str:
+    return "not given" if value is missing else f"{value!r:.80}"
+
+
+def _listed(values: Sequence[str]) -> str:
+    return ", ".join(values) or "none"
+
+
+def closest_changes(before: Sequence[Design], now: Design) -> list[str]:
+    """What differs between *now* and the most alike of *before*; empty if one is the same or there is none."""
+    compared = [changes(one, now) for one in before if one.place == now.place]
+    return min(compared, key=len, default=[])

@@ -1,0 +1,137 @@
+"""Where runs lie: `.fairness/runs/2026-02-28-001/`, one folder a run, the same for all processes of a
+session."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from pytest_fairness.errors import StoreError, UsageError
+from pytest_fairness.runs import files
+from pytest_fairness.runs.locks import FileLock
+
+_RUN_ID = re.compile(r"\d{4}-\d{2}-\d{2}-\d{3,}")
+_BOOKKEEPING = ".sessions"
+_ENDED = ".ended"
+
+
+def reserve_run(root: Path, token: str, *, today: datetime.date | None = None, adopt: str | None = None) -> Path:
+    """The folder of the session *token* under *root*: the one it has already, the earlier run *adopt* if that is to
+    go on, or the next free number of the day.
+
+    Whoever gives the same token gets the same folder, also from another process and on another day. Raises
+    StoreError where the folder cannot be made, is a link, or lies on a file system without locks.
+    """
+    files.make_directory(root)
+    _keep_out_of_git(root)
+    sessions = root / _BOOKKEEPING
+    files.make_directory(sessions)
+    lock = FileLock(sessions / "lock")
+    try:
+        with lock.held():
+            entry = _entry(root, token)
+            if entry.exists():
+                return _reserved(root, entry)
+            if adopt is None:
+                day = (today or datetime.datetime.now().astimezone().date()).isoformat()
+                adopt = f"{day}-{_next_number(root, day):03d}"
+                (root / adopt).mkdir(mode=0o700)
+            files.write_atomically(entry, adopt.encode("ascii", "replace"))
+            return _reserved(root, entry)
+    except OSError as error:
+        raise StoreError(
+            f"{root}: no folder for the run can be made ({error.strerror}): make it writable, "
+            "or choose another with --fairness-run-dir"
+        ) from error
+    finally:
+        lock.close()
+
+
+def find_run(root: Path, token: str) -> Path | None:
+    """The folder that the session *token* has under *root*, or None; nothing is made. Raises StoreError as above."""
+    entry = _entry(root, token)
+    try:
+        return _reserved(root, entry) if entry.is_file() else None
+    except OSError:  # a name that is too long, a folder that may not be looked into: no run can have been made there
+        return None
+
+
+def locate_run(root: Path, name: str, *, is_meant: Callable[[Path], bool]) -> Path:
+    """The run of *root* called *name*, or the newest that *is_meant* where *name* is ``last``.
+
+    Raises UsageError where there is none, naming those that there are.
+    """
+    found = run_folders(root)
+    if name == "last":
+        meant = next((path for path in reversed(found) if is_meant(path)), None)
+        if meant is None:
+            raise UsageError(f"{root} holds no earlier run of this kind")
+        return meant
+    for path in found:
+        if path.name == name:
+            return path
+    known = ", ".join(path.name for path in found[-5:]) or "none"
+    raise UsageError(f"{root} holds no run {name!r}; the newest are: {known}")
+
+
+def leave_sign(root: Path, token: str) -> str:
+    """A file under *root* for the session *token*, by which a process elsewhere can tell that it sees the same disk.
+
+    Its path from *root*. Raises StoreError where it cannot be made.
+    """
+    files.make_directory(root)
+    _keep_out_of_git(root)
+    files.make_directory(root / _BOOKKEEPING)
+    sign = _entry(root, token).with_suffix(".here")
+    files.write_atomically(sign, b"")
+    return str(sign.relative_to(root))
+
+
+def end_session(root: Path, token: str) -> None:
+    """Leave word under *root* that the session *token* has ended, for those of its processes that still ask. Nothing is
+    left where it has no run. Raises StoreError.
+    """
+    if find_run(root, token) is not None:
+        files.write_atomically(_entry(root, token).with_suffix(_ENDED), b"")
+
+
+def has_ended(root: Path, token: str) -> bool:
+    """Whether somebody has left word that the session *token* has ended."""
+    try:
+        return _entry(root, token).with_suffix(_ENDED).exists()
+    except OSError:  # as in find_run: there can be no run
+        return False
+
+
+def _entry(root: Path, token: str) -> Path:
+    return root / _BOOKKEEPING / hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _reserved(root: Path, entry: Path) -> Path:
+    name = entry.read_text("ascii", "replace")
+    if not _RUN_ID.fullmatch(name) or not (root / name).is_dir() or (root / name).is_symlink():
+        raise StoreError(f"{entry} names no run of {root}: remove that file, and the session starts a new run")
+    return root / name
+
+
+def _next_number(root: Path, day: str) -> int:
+    numbers = (int(path.name[len(day) + 1 :]) for path in run_folders(root) if path.name.startswith(day))
+    return max(numbers, default=0) + 1
+
+
+def run_folders(root: Path) -> list[Path]:
+    """The runs under *root*, oldest first."""
+    if not root.is_dir():
+        return []
+    found = (path for path in root.iterdir() if _RUN_ID.fullmatch(path.name) and path.is_dir())
+    return sorted(found, key=lambda path: (path.name[:10], int(path.name[11:])))
+
+
+def _keep_out_of_git(root: Path) -> None:
+    # Prompts and replies may hold personal data; nobody should commit them by accident.
+    ignore = root / ".gitignore"
+    if not ignore.exists() and not ignore.is_symlink():
+        files.write_atomically(ignore, b"*\n")

@@ -1,0 +1,190 @@
+"""The cost cap: every call is reserved at its worst case before it leaves, and settled by what it used.
+
+The account is a small file that all processes of the run share, so that the cap holds for them together. A
+process that dies leaves its reservations standing: what was sent and never accounted for counts as spent in
+full. Amounts are whole nano-dollars, rounded up, so that sums are exact.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytest_fairness.endpoints.protocol import Price
+from pytest_fairness.engine.charges import ABSURD_TOKENS
+from pytest_fairness.errors import BudgetError, StoreError
+from pytest_fairness.model import JSON, Message, Usage
+from pytest_fairness.runs.files import read_at, write_all
+from pytest_fairness.runs.locks import FileLock
+
+#: Reserved for a reply where no parameter limits its length.
+UNLIMITED_OUTPUT = 16_384
+#: A message's role and separators, in tokens, at the most.
+_PER_MESSAGE = 16
+_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "max_tokens_to_sample", "num_predict")
+_WIDTH = 64
+_NANO = 1_000_000_000
+
+
+def worst_case(price: Price, messages: Sequence[Message], parameters: Mapping[str, JSON]) -> int:
+    """The most that one call can cost, in nano-dollars.
+
+    A token is at least one byte in every tokenizer in use, so the UTF-8 length bounds the input; the output
+    is bounded by the parameter that limits it, else taken as ``UNLIMITED_OUTPUT`` tokens; each is asked for
+    *n* times where the parameters say so.
+    """
+    size = sum(len(message.content.encode("utf-8", "surrogatepass")) + _PER_MESSAGE for message in messages)
+    limit = output_limit(parameters)
+    output = UNLIMITED_OUTPUT * max(1, _count(parameters.get("n")) or 1) if limit is None else limit
+    return _nano(price.cost(input_tokens=size, output_tokens=output))
+
+
+def output_limit(parameters: Mapping[str, JSON]) -> int | None:
+    """The most tokens that *parameters* let a call write, all its replies together; None where they set no limit."""
+    limits = [limit for name in _LIMITS if (limit := _count(parameters.get(name))) is not None]
+    return max(limits) * max(1, _count(parameters.get("n")) or 1) if limits else None
+
+
+def used(price: Price, usage: Usage | None, *, replied: bool) -> int | None:
+    """What *usage* comes to, in nano-dollars; None where it cannot be believed: missing, negative, absurd, or
+    nothing counted for a call that *replied*.
+    """
+    if usage is None:
+        return None
+    tokens_in, tokens_out = _count(usage.input_tokens), _count(usage.output_tokens)
+    if tokens_in is None or tokens_out is None or max(tokens_in, tokens_out) > ABSURD_TOKENS:
+        return None
+    if replied and (tokens_in == 0 or tokens_out == 0):
+        return None
+    return _nano(price.cost(input_tokens=tokens_in, output_tokens=tokens_out))
+
+
+def _count(value: object) -> int | None:
+    # type(): True is an int, and no number of tokens.
+    return value if type(value) is int and value >= 0 else None
+
+
+def _nano(dollars: float) -> int:
+    # A millionth of a nano-dollar is rounding in the sum of products, not a cost.
+    return math.ceil(dollars * _NANO - 1e-6)
+
+
+def dollars(nano: int) -> float:
+    return nano / _NANO
+
+
+def unpriced(endpoint: str, cap: float) -> str:
+    """Why an endpoint without a price is not asked under a cap, in US dollars."""
+    return (
+        f"endpoint {endpoint!r} has no known price, so a cost cap of ${cap:.2f} "
+        "cannot be kept; declare it in endpoints.yaml, in US dollars per million tokens, for example "
+        "price: {input_per_million: 3.0, output_per_million: 15.0}; "
+        "or run without a cap (--fairness-max-cost; of a ready-made suite, max_cost: none in its file)"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What the processes of a run have spent, and what they have reserved for calls under way, in
+    nano-dollars."""
+
+    settled: int = 0
+    reserved: int = 0
+
+
+class Budget:
+    """The run's account in the file *path*, under *cap* US dollars (None: no cap, the account is kept all the
+    same).
+
+    ``reserved`` is what this process has reserved now.
+    """
+
+    def __init__(self, path: Path, cap: float | None) -> None:
+        if cap is not None and not 0 <= cap < math.inf:
+            raise BudgetError(f"a cost cap is a number of US dollars, 0 or more, not {cap!r}: mend --fairness-max-cost")
+        self.cap = None if cap is None else math.floor(cap * _NANO + 1e-6)
+        self.reserved = 0
+        self._lock = FileLock(path)
+
+    def check_price(self, endpoint: str, price: Price | None) -> None:
+        """Raise BudgetError where a cap is set and nobody knows what a call costs."""
+        if self.cap is not None and price is None:
+            raise BudgetError(unpriced(endpoint, dollars(self.cap)))
+
+    def reserve(self, amount: int) -> bool:
+        """Set *amount* aside; False if it does not fit now but may once calls under way have settled.
+
+        Raises BudgetError if it cannot fit any more.
+        """
+        with self._lock.held():
+            account = self._read()
+            if self.cap is not None and account.settled + account.reserved + amount > self.cap:
+                if account.settled + amount > self.cap:
+                    raise self._exhausted(account, amount)
+                return False
+            self._write(Account(account.settled, account.reserved + amount))
+            self.reserved += amount
+            return True
+
+    def settle(self, reserved: int, cost: int) -> None:
+        """Put *cost* in the place of *reserved*."""
+        with self._lock.held():
+            account = self._read()
+            self._write(Account(account.settled + cost, account.reserved - reserved))
+            self.reserved -= reserved
+
+    def room(self) -> int | None:
+        """What can be reserved now, None where there is no cap."""
+        if self.cap is None:
+            return None
+        account = self.account()
+        return max(0, self.cap - account.settled - account.reserved)
+
+    def leave(self, amount: int) -> None:
+        """Let *amount* stand reserved, for whoever goes on from here to :meth:`adopt`."""
+        self.reserved -= amount
+
+    def adopt(self, amount: int) -> int:
+        """Take over up to *amount* that an earlier process left reserved; how much of it there was."""
+        taken = min(amount, self.account().reserved)
+        self.reserved += taken
+        return taken
+
+    def account(self) -> Account:
+        """The account as it stands, of all processes."""
+        with self._lock.held():
+            return self._read()
+
+    def blocked(self, amount: int) -> BudgetError:
+        """The error for an *amount* that reservations of processes which do not settle keep from fitting."""
+        return self._exhausted(self.account(), amount)
+
+    def _exhausted(self, account: Account, amount: int) -> BudgetError:
+        held = f" and ${dollars(account.reserved):.4f} is held for calls without an account" if account.reserved else ""
+        return BudgetError(
+            f"the cost cap of ${dollars(self.cap or 0):.2f} leaves no room: "
+            f"${dollars(account.settled):.4f} is spent{held}, the next call may cost ${dollars(amount):.4f}; "
+            "raise --fairness-max-cost, or lower max_tokens (it bounds the worst case). "
+            "What was paid for is kept in the run's folder"
+        )
+
+    def _read(self) -> Account:
+        text = read_at(self._lock.descriptor, _WIDTH, 0)
+        if not text:
+            return Account()
+        parts = text.split()
+        if len(text) != _WIDTH or len(parts) != 2 or not all(part.isdigit() for part in parts):
+            raise StoreError(f"{self._lock.path} is damaged, so the cost cap cannot be kept: start a new run")
+        return Account(int(parts[0]), int(parts[1]))
+
+    def _write(self, account: Account) -> None:
+        # Overwritten in place, at one width, in one call: no crash and no full disk leaves an empty account.
+        text = f"{account.settled:>31} {account.reserved:>31}\n"
+        os.lseek(self._lock.descriptor, 0, os.SEEK_SET)
+        write_all(self._lock.descriptor, text.encode("ascii"), self._lock.path)
+
+    def close(self) -> None:
+        self._lock.close()

@@ -1,0 +1,135 @@
+"""Replay: the trials of a recorded run in the place of asking. Nothing is sent, and nothing is made up.
+
+Every record of the run is checked before the first one is used. What is not in it is an error that names the trial
+and what has changed since, never a gap in the table.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from pytest_fairness.endpoints.protocol import Endpoint
+from pytest_fairness.engine.attempt import sent_parameters
+from pytest_fairness.engine.conversation import SIMULATED, PlannedTrial
+from pytest_fairness.errors import EndpointError
+from pytest_fairness.model import Trial
+from pytest_fairness.runs.designs import Design, closest_changes
+from pytest_fairness.runs.keys import content_key, identity_hash
+from pytest_fairness.runs.reader import RunReader
+from pytest_fairness.runs.records import cell_record, trial_of
+from pytest_fairness.runs.store import RunStore
+
+_HASHES = ("prev", "hash")
+_AT_ONCE = 1000
+
+
+class Recording:
+    """A recorded run, checked from end to end on opening. Raises StoreError as :class:`RunReader` does."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.reader = RunReader.open(directory)
+
+    def systems(self) -> dict[str, list[dict[str, Any]]]:
+        """The systems that were asked, by name, each as its ``engine`` record spells it out."""
+        found: dict[str, list[dict[str, Any]]] = {}
+        for record in self.reader.engines.values():
+            found.setdefault(record["endpoint"]["name"], []).append(record["endpoint"])
+        return found
+
+    def missing(self, planned: PlannedTrial, number: int, total: int, design: Design | None) -> EndpointError:
+        """The error that names the missing trial *planned*, one of *number* of *total*, and why it is missing."""
+        told = [] if design is None else closest_changes(self.reader.designs(), design)
+        why = f"since it was recorded, {'; '.join(told)}" if told else "it was never asked there, or asked otherwise"
+        cell = planned.cell
+        return EndpointError(
+            f"run {self.directory.name} holds no trial for cell {cell.id!r}, repetition {planned.repetition} "
+            f"({number} of {total} trials are missing): {why}. Nothing was asked in their place: run the tests as they "
+            "were recorded, or ask anew without --fairness-replay"
+        )
+
+
+class Replayer:
+    """Hands out the trials of *recording* for one system, and logs them into the replaying run's *store*.
+
+    Has the methods of :class:`~.engine.Engine` that the tests' side uses.
+    """
+
+    def __init__(self, endpoint: Endpoint, recording: Recording, store: RunStore) -> None:
+        self.endpoint = endpoint
+        self.store = store
+        self._recording = recording
+        self._identity = endpoint.identity()
+        self._hash = identity_hash(self._identity)
+        self._introduced = False
+        self._used: set[tuple[str, str]] = set()
+
+    def key_of(self, planned: PlannedTrial) -> str:
+        """The content key of *planned*: the one under which it was asked. Raises UsageError."""
+        parameters = sent_parameters(self.endpoint, planned.parameters)
+        script = None if planned.script is None else planned.script.identity()
+        return content_key(self._identity, parameters, planned.cell, planned.repetition, script)
+
+    def run(self, planned: Sequence[PlannedTrial], design: Design | None = None) -> list[Trial]:
+        """The recorded trials of *planned*, in its order.
+
+        Raises EndpointError naming the first trial that the recording lacks, StoreError where this run's own log
+        cannot be written.
+        """
+        reader = self._recording.reader
+        keys = [self.key_of(one) for one in planned]
+        missing = [one for key, one in zip(keys, planned, strict=True) if key not in reader.trials]
+        if missing:
+            raise self._recording.missing(missing[0], len(missing), len(planned), design)
+        found: dict[str, Trial] = {}
+        cells: dict[str, str] = {}
+        for some in _in_parts(list(dict.fromkeys(keys))):
+            records = {key: self._marked(record) for key, record in zip(some, reader.raw(some), strict=True)}
+            self._log(records)
+            for key, record in records.items():
+                found[key], cells[key] = trial_of({**record, "key": key}), sys.intern(record["cell"]["id"])
+        self._log_uses(keys, planned, cells)
+        self.store.flush()
+        return [found[key] for key in keys]
+
+    def _marked(self, record: dict[str, Any]) -> dict[str, Any]:
+        """*record* as it goes into the replaying run's log: with when it was asked, and where it comes from."""
+        record = {key: value for key, value in record.items() if key not in _HASHES}
+        # A simulated reply stays one: a replay must not make it look like a model's.
+        record["source"] = SIMULATED if record["source"] == SIMULATED else "replay"
+        record["replay_of"] = self._recording.directory.name
+        return record
+
+    def _log(self, records: dict[str, dict[str, Any]]) -> None:
+        claimed = self.store.claim(list(records)).mine
+        if claimed:
+            self._introduce()
+        for key in claimed:
+            self.store.append(records[key])
+
+    def _introduce(self) -> None:
+        if not self._introduced:
+            recorded = self._recording.reader.engines.get(self._hash)
+            if recorded is not None:
+                engine = {key: value for key, value in recorded.items() if key not in _HASHES}
+                self.store.append({**engine, "replay_of": self._recording.directory.name})
+            self._introduced = True
+
+    def _log_uses(self, keys: Sequence[str], planned: Sequence[PlannedTrial], cells: dict[str, str]) -> None:
+        for key, one in zip(keys, planned, strict=True):
+            use = (key, one.cell.id)
+            if one.cell.id != cells[key] and use not in self._used:
+                self.store.append({"type": "use", "key": key, "cell": cell_record(one.cell)})
+                self._used.add(use)
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+
+def _in_parts(keys: list[str]) -> Iterator[list[str]]:
+    """*keys*, so many at a time: whole records, with their messages, are too much to hold of all of them."""
+    for start in range(0, len(keys), _AT_ONCE):
+        yield keys[start : start + _AT_ONCE]
