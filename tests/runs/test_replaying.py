@@ -16,9 +16,8 @@ from pytest_fairness.model import Message, Status
 from pytest_fairness.runs.reader import RunReader
 from pytest_fairness.runs.replay import Recording, Replayer
 from pytest_fairness.runs.store import Retry, RunStore, open_run
-
-from .conftest import records
-from .doubles import Scripted, cell, failing, plan
+from tests.support.doubles import Scripted, cell, failing, plan
+from tests.support.runs import records
 
 
 @pytest.fixture

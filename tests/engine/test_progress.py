@@ -9,9 +9,8 @@ import pytest
 
 from pytest_fairness.engine.progress import Mode, Progress
 from pytest_fairness.model import Status, Trial
-
-from .conftest import EngineMaker
-from .doubles import Scripted, plan
+from tests.support.doubles import Scripted, plan
+from tests.support.runs import EngineMaker
 
 
 class Terminal(io.StringIO):

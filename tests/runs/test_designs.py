@@ -9,8 +9,7 @@ import pytest
 
 from pytest_fairness.runs.designs import Design, changes, closest_changes, design_of
 from pytest_fairness.runs.store import RunStore
-
-from .doubles import plan
+from tests.support.doubles import plan
 
 
 def design(**more: Any) -> Design:

@@ -14,9 +14,9 @@ import pytest
 from pytest_fairness.engine.engine import Engine
 from pytest_fairness.runs.reader import read_trials
 from pytest_fairness.runs.store import open_run
+from tests.support.doubles import Scripted, billed, plan
 
 from .children import COST, Runs
-from .doubles import Scripted, billed, plan
 
 
 def test_two_processes_share_the_trials(runs: Runs) -> None:

@@ -10,9 +10,8 @@ from pytest_fairness.engine.scripts import Escalation, Pipeline, Rung, fingerpri
 from pytest_fairness.model import Message, Status, Usage
 from pytest_fairness.runs.reader import RunReader
 from pytest_fairness.runs.records import TrialRecord
-
-from .conftest import EngineMaker, records
-from .doubles import Scripted, cell
+from tests.support.doubles import Scripted, cell
+from tests.support.runs import EngineMaker, records
 
 
 def piped(pipeline: Pipeline, *turns: str, repetition: int = 0) -> PlannedTrial:

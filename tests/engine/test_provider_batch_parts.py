@@ -27,8 +27,7 @@ from pytest_fairness.model import Status
 from pytest_fairness.runs.money import Budget
 from pytest_fairness.runs.shared_progress import WorkerProgress, together
 from pytest_fairness.runs.store import RunStore
-
-from .doubles import Scripted, plan
+from tests.support.doubles import Scripted, plan
 
 #: Nano-dollars that each call of these trials may cost: nothing but the price per call.
 EACH = 1_000_000

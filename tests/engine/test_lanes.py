@@ -19,9 +19,8 @@ from pytest_fairness.model import Message, Status, Usage
 from pytest_fairness.runs.keys import identity_hash
 from pytest_fairness.runs.reader import RunReader
 from pytest_fairness.runs.store import Retry, open_run
-
-from .conftest import EngineMaker, records
-from .doubles import Scripted, cell, plan
+from tests.support.doubles import Scripted, cell, plan
+from tests.support.runs import EngineMaker, records
 
 DOLLAR = Price(input_per_million=1.0, output_per_million=1.0)
 

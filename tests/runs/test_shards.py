@@ -19,8 +19,7 @@ from pytest_fairness.runs.designs import design_of
 from pytest_fairness.runs.merge import merge
 from pytest_fairness.runs.reader import RunReader
 from pytest_fairness.runs.store import open_run
-
-from .doubles import Scripted, plan
+from tests.support.doubles import Scripted, plan
 
 
 @given(count=st.integers(1, 120), whole=st.integers(1, 9), repetitions=st.integers(1, 3))

@@ -20,9 +20,8 @@ from pytest_fairness.errors import BudgetError, StoreError
 from pytest_fairness.model import Message, Status, Usage
 from pytest_fairness.runs.money import UNLIMITED_OUTPUT, Budget, dollars, used, worst_case
 from pytest_fairness.runs.store import RunStore, open_run
-
-from .conftest import EngineMaker, records
-from .doubles import Scripted, failing, plan
+from tests.support.doubles import Scripted, failing, plan
+from tests.support.runs import EngineMaker, records
 
 PRICE = Price(input_per_million=1.0, output_per_million=10.0)
 

@@ -32,9 +32,8 @@ from pytest_fairness.runs.remote.service import Service
 from pytest_fairness.runs.remote.store import RemoteBudget, RemoteLimiter, RemoteStore
 from pytest_fairness.runs.shared_progress import WorkerProgress, together
 from pytest_fairness.runs.store import Retry, RunStore, open_run
-
-from .conftest import records
-from .doubles import Scripted, plan
+from tests.support.doubles import Scripted, plan
+from tests.support.runs import records
 
 TOKEN = "a session"
 KEYS = ["a" * 64, "b" * 64, "c" * 64]

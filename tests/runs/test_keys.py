@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Cell
 from pytest_fairness.runs.keys import canonical_json, content_key, identity_hash
-
-from .doubles import cell
+from tests.support.doubles import cell
 
 IDENTITY = {"type": "openai", "model": "m-1", "base_url": "http://localhost/v1"}
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=40)  # lone surrogates included

@@ -15,9 +15,8 @@ from pytest_fairness.runs.manifest import read_manifest
 from pytest_fairness.runs.reader import RunReader, read_trials
 from pytest_fairness.runs.records import TrialRecord, conversation
 from pytest_fairness.runs.store import Retry, RunStore, open_run
-
-from .conftest import records
-from .doubles import cell
+from tests.support.doubles import cell
+from tests.support.runs import records
 
 KEYS = [f"{number:064x}" for number in range(10)]
 

@@ -12,8 +12,7 @@ import pytest
 from pytest_fairness.endpoints.protocol import Endpoint
 from pytest_fairness.engine.engine import Engine
 from pytest_fairness.runs.store import RunStore, open_run
-
-from .children import Runs
+from tests.runs.children import Runs
 
 EngineMaker = Callable[..., Engine]
 

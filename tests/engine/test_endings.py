@@ -14,9 +14,8 @@ import pytest
 
 from pytest_fairness.engine.endings import ParentWatch, ended_as_by_ctrl_c
 from pytest_fairness.errors import EndpointError
-
-from .conftest import EngineMaker, records
-from .doubles import Scripted, plan
+from tests.support.doubles import Scripted, plan
+from tests.support.runs import EngineMaker, records
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 

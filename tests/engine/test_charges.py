@@ -9,9 +9,8 @@ import pytest
 from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Limits, Price, Reply, Request
 from pytest_fairness.engine.charges import Tariff, absurd, same_model
 from pytest_fairness.model import Status, Usage
-
-from .conftest import EngineMaker, records
-from .doubles import Scripted, failing, plan
+from tests.support.doubles import Scripted, failing, plan
+from tests.support.runs import EngineMaker, records
 
 LISTED = Price(input_per_million=0.15, output_per_million=0.6)
 

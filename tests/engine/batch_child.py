@@ -31,9 +31,8 @@ from pytest_fairness.engine.engine import Engine, PlannedTrial
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.runs import files
 from pytest_fairness.runs.store import RunStore, open_run
-
-from .child import Suicide
-from .doubles import cell, plan
+from tests.runs.child import Suicide
+from tests.support.doubles import cell, plan
 
 
 def install(suicide: Suicide) -> None:

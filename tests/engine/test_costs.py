@@ -7,9 +7,8 @@ import pytest
 from pytest_fairness.endpoints.protocol import Price, Reply, Request
 from pytest_fairness.errors import BudgetError
 from pytest_fairness.model import Usage
-
-from .conftest import EngineMaker, records
-from .doubles import Scripted, plan
+from tests.support.doubles import Scripted, plan
+from tests.support.runs import EngineMaker, records
 
 PER_CALL = Price(input_per_million=0.0, output_per_million=0.0, per_call=0.01)
 PER_TOKEN = Price(input_per_million=100.0, output_per_million=100.0)

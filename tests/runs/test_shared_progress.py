@@ -9,9 +9,8 @@ from pathlib import Path
 from pytest_fairness.engine.progress import Progress
 from pytest_fairness.model import Status, Trial
 from pytest_fairness.runs.shared_progress import Watching, WorkerProgress, together
-
-from .conftest import EngineMaker
-from .doubles import Scripted, plan
+from tests.support.doubles import Scripted, plan
+from tests.support.runs import EngineMaker
 
 
 def trial(status: Status = Status.ANSWERED, cost: float | None = None) -> Trial:

@@ -14,10 +14,9 @@ from pytest_fairness.engine.attempt import Asker
 from pytest_fairness.engine.conversation import Conversation
 from pytest_fairness.model import Message, Status
 from pytest_fairness.runs.store import RunStore
+from tests.support.doubles import Scripted, plan, polite
+from tests.support.runs import EngineMaker, records
 from tests.support.servers import Fault, ModelServer
-
-from .conftest import EngineMaker, records
-from .doubles import Scripted, plan, polite
 
 PRICE = Price(input_per_million=1.0, output_per_million=10.0)
 

@@ -25,9 +25,8 @@ from pytest_fairness.model import Cell, Message, Status, Trial
 from pytest_fairness.runs.reader import RunReader
 from pytest_fairness.runs.store import Retry, RunStore, open_run
 from tests.support.batch_server import BatchServer, Fate
-
-from .conftest import records
-from .doubles import cell, groups_of, plan
+from tests.support.doubles import cell, groups_of, plan
+from tests.support.runs import records
 
 PRICE = Price(input_per_million=1.0, output_per_million=10.0)
 QUICK = BatchOptions(poll_seconds=0.02)

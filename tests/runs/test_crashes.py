@@ -12,10 +12,10 @@ from pytest_fairness.model import Status
 from pytest_fairness.runs.money import Budget
 from pytest_fairness.runs.reader import RunReader, read_trials
 from pytest_fairness.runs.store import Retry, RunStore
+from tests.support.doubles import Scripted, billed, cell
+from tests.support.runs import records
 
 from .children import COST, Runs
-from .conftest import records
-from .doubles import Scripted, billed, cell
 
 # ------------------------------------------------------------ killed
 

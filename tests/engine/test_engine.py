@@ -24,9 +24,8 @@ from pytest_fairness.model import Message, Status, Usage
 from pytest_fairness.runs.keys import content_key
 from pytest_fairness.runs.reader import RunReader, read_trials
 from pytest_fairness.runs.store import RunStore, open_run
-
-from .conftest import EngineMaker, records
-from .doubles import Scripted, cell, failing, groups_of, plan, polite
+from tests.support.doubles import Scripted, cell, failing, groups_of, plan, polite
+from tests.support.runs import EngineMaker, records
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=60)
 

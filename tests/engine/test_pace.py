@@ -17,9 +17,8 @@ from pytest_fairness.endpoints.registry import create_endpoint
 from pytest_fairness.engine.pace import Limiter, Pace
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Message, Status, Usage, to_json
-
-from .conftest import EngineMaker, records
-from .doubles import Scripted, plan, polite
+from tests.support.doubles import Scripted, plan, polite
+from tests.support.runs import EngineMaker, records
 
 
 class Clock:

@@ -16,9 +16,8 @@ from pytest_fairness.runs.manifest import read_manifest
 from pytest_fairness.runs.reader import RunReader, read_trials
 from pytest_fairness.runs.salvage import salvage
 from pytest_fairness.runs.store import RunStore, open_run
-
-from .conftest import records
-from .doubles import Scripted, plan
+from tests.support.doubles import Scripted, plan
+from tests.support.runs import records
 
 Lines = list[bytes]
 #: Records of a run of three trials: log, engine, and sent, attempt and trial of each.

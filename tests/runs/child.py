@@ -23,8 +23,7 @@ from pytest_fairness.engine.engine import Engine, PlannedTrial
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.runs import files
 from pytest_fairness.runs.store import RunStore, open_run
-
-from .doubles import Scripted, cell, plan, polite
+from tests.support.doubles import Scripted, cell, plan, polite
 
 
 class Suicide:

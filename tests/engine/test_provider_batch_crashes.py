@@ -22,11 +22,11 @@ from pytest_fairness.runs.folder import run_folders
 from pytest_fairness.runs.money import Budget
 from pytest_fairness.runs.reader import RunReader, read_trials
 from pytest_fairness.runs.store import RunStore, open_run
+from tests.runs.children import IMPORTED_FROM
 from tests.support.batch_server import BatchServer, Fate
+from tests.support.runs import records
 
 from .batch_child import endpoint_at, planned_of
-from .children import IMPORTED_FROM, PACKAGE
-from .conftest import records
 
 Child = subprocess.Popen[str]
 Start = Callable[..., Child]
@@ -46,7 +46,7 @@ def start(server: BatchServer, root: Path) -> Iterator[Start]:
     def go(**options: Any) -> Child:
         arguments = [f"--{name}={value}" for name, value in options.items()]
         child = subprocess.Popen(
-            [sys.executable, "-m", f"{PACKAGE}.batch_child", str(root), f"--url={server.url}", *arguments],
+            [sys.executable, "-m", f"{__package__}.batch_child", str(root), f"--url={server.url}", *arguments],
             env={**os.environ, "PYTHONPATH": str(IMPORTED_FROM)},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
