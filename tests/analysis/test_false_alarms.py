@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pytest_fairness.analysis.session_alpha import (
+from pytest_fairness.analysis.false_alarms import (
     adjusted,
     alarms,
     finding_p_value,
@@ -19,7 +19,7 @@ from pytest_fairness.reports.results import read_results, write_results
 from pytest_fairness.reports.text import summary_lines
 from pytest_fairness.statistics.corrections import correct
 
-from .reports.factories import disparity, passing, results
+from ..reports.factories import disparity, passing, results
 
 
 def finding(*corrected: float, verdict: Verdict = Verdict.FLAG, assertion: str = "no_disparity", **more) -> Finding:
