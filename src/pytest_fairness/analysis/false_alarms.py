@@ -18,7 +18,7 @@ from functools import cache
 from math import prod, sqrt
 from statistics import NormalDist
 
-from pytest_fairness.analysis.verdicts import ALPHA, CONFIRMED, TEMPLATE_ALPHA
+from pytest_fairness.analysis.policy import ALPHA, CONFIRMED, TEMPLATE_ALPHA
 from pytest_fairness.model import ALARMS, JSON, Finding, PairResult, Verdict
 
 _STEP = 0.01

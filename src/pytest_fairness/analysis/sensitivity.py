@@ -9,19 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pytest_fairness.analysis.decision_tables import read_decisions
 from pytest_fairness.analysis.disparity import analyze_disparity
 from pytest_fairness.analysis.equivalence import analyze_equivalence
 from pytest_fairness.analysis.explanations import explain
-from pytest_fairness.analysis.four_fifths import analyze_four_fifths
+from pytest_fairness.analysis.four_fifths import analyze_four_fifths, read_decisions
 from pytest_fairness.analysis.preference import analyze_preference
 from pytest_fairness.analysis.reading import Reading, as_columns, read
 from pytest_fairness.analysis.sentences import percent
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import ALARMS, JSON, Finding, OutcomeKind
-from pytest_fairness.statistics.baseline_gate import clip
-from pytest_fairness.statistics.cumulative_odds import LOGIT_TO_D
-from pytest_fairness.statistics.frames import Bools, Floats, Ints, read_design, require_frame
+from pytest_fairness.statistics.arrays import Bools, Floats, Ints, read_design, require_frame
+from pytest_fairness.statistics.effects import LOGIT_TO_D
+from pytest_fairness.statistics.persona_scores import clip
 
 if TYPE_CHECKING:
     import pandas as pd
