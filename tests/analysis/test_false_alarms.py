@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -36,6 +39,12 @@ def finding(*corrected: float, verdict: Verdict = Verdict.FLAG, assertion: str =
         for at, p in enumerate(corrected)
     )
     return Finding(assertion=assertion, verdict=verdict, sentence=f"{verdict}: x.", pairs=pairs, family={"alpha": 0.05})
+
+
+def test_the_controller_of_a_session_loads_no_numpy() -> None:
+    """Reports are made where nothing is judged."""
+    code = "import sys, pytest_fairness.reports.html; sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_holm_is_that_of_the_statistics() -> None:

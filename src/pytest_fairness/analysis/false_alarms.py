@@ -18,8 +18,13 @@ from functools import cache
 from math import prod, sqrt
 from statistics import NormalDist
 
-from pytest_fairness.analysis.policy import ALPHA, CONFIRMED, TEMPLATE_ALPHA
 from pytest_fairness.model import ALARMS, JSON, Finding, PairResult, Verdict
+
+ALPHA = 0.05
+CONFIRMED = 0.5
+"""Share of alpha at which both samples together raise the alarm again (Pocock 1977)."""
+TEMPLATE_ALPHA = 0.2
+"""Share of alpha at which a template by itself raises the alarm: .01 of .05."""
 
 _STEP = 0.01
 _FAR = 6.0
