@@ -373,7 +373,7 @@ def _second_look(
 ) -> Finding:
     """An alarm that nothing justifies, judged again on this sample and a fresh one together."""
     from pytest_fairness.analysis.confirmation import confirmed, together, unconfirmed
-    from pytest_fairness.analysis.verdicts import CONFIRMED
+    from pytest_fairness.analysis.policy import CONFIRMED
 
     if finding.verdict is Verdict.FLAG and test.justification(finding) is not None:
         return finding  # it does not fail the test, so there is nothing to pay for

@@ -27,9 +27,10 @@ from pytest_fairness.endpoints.batch_protocol import BatchOptions
 from pytest_fairness.endpoints.litellm_replies import read_anthropic
 from pytest_fairness.endpoints.openai_compatible import OpenAICompatibleEndpoint
 from pytest_fairness.endpoints.protocol import Endpoint
-from pytest_fairness.engine.engine import Engine, PlannedTrial
+from pytest_fairness.engine.engine import Engine
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.runs import files
+from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.store import RunStore, open_run
 from tests.runs.child import Suicide
 from tests.support.doubles import cell, plan

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Limits, Price, Reply, Request
-from pytest_fairness.engine.charges import Tariff, absurd, same_model
+from pytest_fairness.engine.charges import Tariff, same_model
 from pytest_fairness.model import Status, Usage
+from pytest_fairness.runs.money import absurd
 from tests.support.doubles import Scripted, failing, plan
 from tests.support.runs import EngineMaker, records
 

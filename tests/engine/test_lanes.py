@@ -12,10 +12,11 @@ from pytest_fairness.design.steps import Ask
 from pytest_fairness.endpoints.batch_protocol import BatchApi
 from pytest_fairness.endpoints.pipeline import PipelineEndpoint, pipeline_endpoint
 from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Limits, Price, Reply, Request
-from pytest_fairness.engine.engine import Engine, PlannedTrial
+from pytest_fairness.engine.engine import Engine
 from pytest_fairness.engine.scripts import Pipeline
 from pytest_fairness.errors import BudgetError, EndpointError, UsageError
 from pytest_fairness.model import Message, Status, Usage
+from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.keys import identity_hash
 from pytest_fairness.runs.reader import RunReader
 from pytest_fairness.runs.store import Retry, open_run

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from pytest_fairness.endpoints.config import load_endpoints
 from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Limits, Reply, Request
 from pytest_fairness.endpoints.registry import create_endpoint
-from pytest_fairness.engine.pace import Limiter, Pace
+from pytest_fairness.engine.pace import Pace
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Message, Status, Usage, to_json
+from pytest_fairness.runs.rate_limits import Limiter
 from tests.support.doubles import Scripted, plan, polite
 from tests.support.runs import EngineMaker, records
 

@@ -17,11 +17,12 @@ from pytest_fairness.endpoints import EndpointConfig, Price, create_endpoint
 from pytest_fairness.endpoints.batch_openai import OpenAIBatches
 from pytest_fairness.endpoints.batch_protocol import BatchOptions
 from pytest_fairness.endpoints.protocol import AttemptError, Endpoint, Evidence, Limits
-from pytest_fairness.engine.engine import Engine, PlannedTrial
+from pytest_fairness.engine.engine import Engine
 from pytest_fairness.engine.provider_batch_records import still_open
 from pytest_fairness.engine.scripts import Escalation, Pipeline, Rung
 from pytest_fairness.errors import BudgetError, EndpointError, UsageError
 from pytest_fairness.model import Cell, Message, Status, Trial
+from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.reader import RunReader
 from pytest_fairness.runs.store import Retry, RunStore, open_run
 from tests.support.batch_server import BatchServer, Fate

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Price, Reply, Request
-from pytest_fairness.engine.engine import PlannedTrial
 from pytest_fairness.engine.scripts import Escalation, Pipeline, Rung, fingerprint
 from pytest_fairness.model import Message, Status, Usage
+from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.reader import RunReader
 from pytest_fairness.runs.records import TrialRecord
 from tests.support.doubles import Scripted, cell

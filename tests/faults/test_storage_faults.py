@@ -25,10 +25,11 @@ import pytest
 
 from pytest_fairness.cli import main
 from pytest_fairness.endpoints.protocol import Limits
-from pytest_fairness.engine.engine import Engine, PlannedTrial
-from pytest_fairness.engine.pace import Limiter
+from pytest_fairness.engine.engine import Engine
 from pytest_fairness.errors import StoreError
+from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.folder import reserve_run, run_folders
+from pytest_fairness.runs.rate_limits import Limiter
 from pytest_fairness.runs.reader import RunReader, read_trials
 from pytest_fairness.runs.store import RunStore, open_run
 from tests.support.doubles import Scripted, cell

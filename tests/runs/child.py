@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from pytest_fairness.endpoints.protocol import Price, Reply, Request
-from pytest_fairness.engine.engine import Engine, PlannedTrial
+from pytest_fairness.engine.engine import Engine
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.runs import files
+from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.store import RunStore, open_run
 from tests.support.doubles import Scripted, cell, plan, polite
 

@@ -7,8 +7,9 @@ import time
 
 import pytest
 
-from pytest_fairness.engine.engine import Engine, PlannedTrial
+from pytest_fairness.engine.engine import Engine
 from pytest_fairness.model import Status
+from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.money import Budget
 from pytest_fairness.runs.reader import RunReader, read_trials
 from pytest_fairness.runs.store import Retry, RunStore

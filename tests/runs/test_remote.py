@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 
 from pytest_fairness.endpoints.protocol import Limits, Price, Reply
 from pytest_fairness.engine.engine import Engine
-from pytest_fairness.engine.pace import Limiter
 from pytest_fairness.errors import BudgetError, EndpointError, FairnessError, StoreError, UsageError
 from pytest_fairness.model import Usage
 from pytest_fairness.runs import files
 from pytest_fairness.runs.folder import reserve_run
 from pytest_fairness.runs.money import Account, Budget
+from pytest_fairness.runs.rate_limits import Limiter
 from pytest_fairness.runs.reader import RunReader, read_trials
 from pytest_fairness.runs.remote import messages
 from pytest_fairness.runs.remote.line import Line

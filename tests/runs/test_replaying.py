@@ -10,9 +10,10 @@ import pytest
 
 from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Request
 from pytest_fairness.endpoints.replay import ReplayEndpoint
-from pytest_fairness.engine.engine import Engine, PlannedTrial
+from pytest_fairness.engine.engine import Engine
 from pytest_fairness.errors import EndpointError, UsageError
 from pytest_fairness.model import Message, Status
+from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.reader import RunReader
 from pytest_fairness.runs.replay import Recording, Replayer
 from pytest_fairness.runs.store import Retry, RunStore, open_run

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_fairness.engine.engine import Engine, PlannedTrial
+from pytest_fairness.engine.engine import Engine
 from pytest_fairness.engine.shards import Deal
 from pytest_fairness.errors import StoreError, UsageError
-from pytest_fairness.runs.designs import design_of
+from pytest_fairness.runs.designs import PlannedTrial, design_of
 from pytest_fairness.runs.merge import merge
 from pytest_fairness.runs.reader import RunReader
 from pytest_fairness.runs.store import open_run

@@ -6,9 +6,9 @@ import io
 import time
 from pathlib import Path
 
-from pytest_fairness.engine.progress import Progress
+from pytest_fairness.engine.progress import Progress, Watching
 from pytest_fairness.model import Status, Trial
-from pytest_fairness.runs.shared_progress import Watching, WorkerProgress, together
+from pytest_fairness.runs.shared_progress import WorkerProgress, together
 from tests.support.doubles import Scripted, plan
 from tests.support.runs import EngineMaker
 

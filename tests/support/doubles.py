@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Price, Reply, Request
-from pytest_fairness.engine.engine import PlannedTrial
 from pytest_fairness.model import Cell, Usage
+from pytest_fairness.runs.designs import PlannedTrial
 
 Answer = Callable[[Request], Reply]
 
