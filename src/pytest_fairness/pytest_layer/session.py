@@ -314,9 +314,9 @@ class FairnessSession:
         alpha = self.settings.session_alpha
         if alpha is None or self.worker is not None:
             return 0
-        from pytest_fairness.analysis import session_alpha
+        from pytest_fairness.analysis import false_alarms
 
-        return len(session_alpha.alarms(self.ledger.findings, self.ledger.outcomes, alpha))
+        return len(false_alarms.alarms(self.ledger.findings, self.ledger.outcomes, alpha))
 
     def _take_stock(self) -> None:
         """Let the ledger know what was collected, by workers too, and which of it has finished."""
