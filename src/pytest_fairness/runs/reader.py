@@ -80,10 +80,7 @@ class RunReader:
 
     def __len__(self) -> int:
         """How many trials are finished."""
-        (count,) = self.connection.execute(
-            "SELECT count(DISTINCT key) FROM records WHERE key IS NOT NULL AND type = 'trial'"
-        ).fetchone()
-        return int(count)
+        return count_trials(self.connection)
 
     def raw(self, keys: Iterable[str]) -> Iterator[dict[str, Any]]:
         """The records of the finished trials *keys*, as they were logged. Raises KeyError for others."""
@@ -142,6 +139,12 @@ class RunReader:
                 f"{self.directory}, record {number}: not a trial as this version writes it ({error!r}): read it with "
                 "the version in the first record"
             ) from error
+
+
+def count_trials(connection: sqlite3.Connection) -> int:
+    """How many trials are finished."""
+    query = "SELECT count(DISTINCT key) FROM records WHERE key IS NOT NULL AND type = 'trial'"
+    return int(connection.execute(query).fetchone()[0])
 
 
 def read_trials(directory: Path) -> dict[str, Trial]:

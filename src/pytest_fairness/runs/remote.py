@@ -32,7 +32,7 @@ from pytest_fairness.runs.database import Append, Flush, Operation
 from pytest_fairness.runs.money import ReadAccount, Reserve, Settle
 from pytest_fairness.runs.rate_limits import Correct, Take
 from pytest_fairness.runs.shared_progress import Report
-from pytest_fairness.runs.store import Claim, Find, FindType, Look, ReadManifest, Release, ReplaceManifest, RunStore
+from pytest_fairness.runs.store import Claim, Count, Find, FindType, Look, ReadManifest, Release, ReplaceManifest, RunStore
 
 #: Characters of one message. A record holds the bytes of one reply, which endpoints cut at 10 MB.
 LONGEST = 64 * 2**20
@@ -66,7 +66,7 @@ class CloseStore(Operation, frozen=True, tag=True):
 
 
 Asked: TypeAlias = (
-    Append | Claim | CloseStore | Correct | Find | FindType | Flush | Hello | Look | OpenStore | ReadAccount
+    Append | Claim | CloseStore | Correct | Count | Find | FindType | Flush | Hello | Look | OpenStore | ReadAccount
     | ReadManifest | Release | ReplaceManifest | Report | Reserve | Settle | Take
 )  # fmt: skip
 

@@ -36,7 +36,7 @@ from pytest_fairness.runs.lines import (
     previous_of,
 )
 from pytest_fairness.runs.manifest import LOGS, NAME, Anchor, anchors_of, read_manifest, write_manifest
-from pytest_fairness.runs.reader import RunReader, charge
+from pytest_fairness.runs.reader import RunReader, charge, count_trials
 
 _MARK = b"\xef\xbb\xbf"
 _FOREIGN = "a copy, or of another log: nothing in this one leads to it"
@@ -162,9 +162,7 @@ def _fill(run: Path, directory: Path, remains: _Remains) -> Salvage:
         (done.records,) = connection.execute("SELECT count(*) FROM records").fetchone()
         if not done.records:
             raise UsageError(f"nothing of {directory} verifies: there is nothing to salvage")
-        (done.trials,) = connection.execute(
-            "SELECT count(DISTINCT key) FROM records WHERE key IS NOT NULL AND type = 'trial'"
-        ).fetchone()
+        done.trials = count_trials(connection)
         charge(connection, at_least=remains.account())
         connection.execute("COMMIT")
         done.lost.sort(key=lambda lost: (lost.file, lost.first))

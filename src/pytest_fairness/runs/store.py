@@ -27,7 +27,7 @@ from pytest_fairness.runs.lines import decode_line, encode_record
 from pytest_fairness.runs.manifest import LOGS, encode_manifest, read_manifest, write_manifest
 from pytest_fairness.runs.money import Budget
 from pytest_fairness.runs.rate_limits import Limiter
-from pytest_fairness.runs.reader import AT_ONCE, FIND_TRIALS, Heads
+from pytest_fairness.runs.reader import AT_ONCE, FIND_TRIALS, Heads, count_trials
 from pytest_fairness.runs.records import SCHEMA, trial_of, utc_now
 from pytest_fairness.runs.shared_progress import WorkerProgress
 
@@ -163,7 +163,7 @@ class FindType(Operation, frozen=True, tag=True):
 
 
 class Look(Operation, frozen=True, tag=True):
-    """What changes whenever another connection has written, the last record, and how many trials are finished."""
+    """What changes whenever another connection has written, and the last record."""
 
     writes = False
 
@@ -171,10 +171,16 @@ class Look(Operation, frozen=True, tag=True):
         execute = database.connection.execute
         (version,) = execute("PRAGMA data_version").fetchone()
         (last,) = execute("SELECT ifnull(max(id), 0) FROM records").fetchone()
-        (count,) = execute(
-            "SELECT count(DISTINCT key) FROM records WHERE key IS NOT NULL AND type = 'trial'"
-        ).fetchone()
-        return [version, last, count]
+        return [version, last]
+
+
+class Count(Operation, frozen=True, tag=True):
+    """How many trials are finished."""
+
+    writes = False
+
+    def run(self, database: Database) -> int:
+        return count_trials(database.connection)
 
 
 class ReplaceManifest(Operation, frozen=True, tag=True):
@@ -284,7 +290,7 @@ class RunStore:
 
     def _look(self) -> None:
         """See what was there before this session: of that alone what came to nothing is asked again."""
-        self._version, self._before, _ = self.ask(Look())
+        self._version, self._before = self.ask(Look())
 
     @classmethod
     def open(cls, directory: Path, *, writer: str | None = None) -> Self:
@@ -341,13 +347,13 @@ class RunStore:
 
     def changed(self) -> bool:
         """Whether other processes have written anything since the last look."""
-        version = self.ask(Look())[0]
+        version, _ = self.ask(Look())
         changed, self._version = version != self._version, version
         return bool(changed)
 
     def __len__(self) -> int:
         """The number of finished trials."""
-        return int(self.ask(Look())[2])
+        return int(self.ask(Count()))
 
     def designs(self) -> list[Design]:
         """What the tests of this run have asked, of every session and process."""
