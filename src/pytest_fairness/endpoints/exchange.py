@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
@@ -44,8 +44,8 @@ class Exchange:
     error: str | None = None
     #: Whether there was a connection for it, so that bytes may have left.
     sent: bool = False
-    #: Called before the first byte leaves; what it raises keeps the request from leaving.
-    leaving: Callable[[], None] | None = None
+    #: Awaited before the first byte leaves; what it raises keeps the request from leaving.
+    leaving: Callable[[], Awaitable[None]] | None = None
     refused: Exception | None = None
     #: Why there was no connection, in words.
     unreachable: str = ""
@@ -54,14 +54,14 @@ class Exchange:
     #: What a GET sends, behind the question mark; the log holds it in the place of the body.
     query: str = ""
 
-    def leave(self) -> None:
+    async def leave(self) -> None:
         """There is a connection, and the request is about to leave on it. ``refused`` says why it may not."""
         if self.sent:
             self.refused = ConnectionAbortedError("a second request of one attempt")
             return
         try:
             if self.leaving is not None:
-                self.leaving()
+                await self.leaving()
             self.sent = True
         except Exception as error:  # noqa: BLE001 - raised where the connection is closed because of it
             self.refused = error
@@ -249,7 +249,7 @@ def _telling_when_it_leaves() -> aiohttp.TraceConfig:
             raise ConnectionAbortedError("a second request of one attempt")
 
     async def leave(_session: aiohttp.ClientSession, context: SimpleNamespace, _parameters: object) -> None:
-        context.trace_request_ctx.leave()
+        await context.trace_request_ctx.leave()
 
     async def check(_session: aiohttp.ClientSession, context: SimpleNamespace, _parameters: object) -> None:
         context.trace_request_ctx.check()

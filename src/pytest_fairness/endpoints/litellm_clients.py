@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,7 +31,7 @@ class Watch:
     usable: Callable[[bytes], bool]
     exchanges: list[Exchange] = field(default_factory=list)
     rehearsal: bool = False
-    leaving: Callable[[], None] | None = None
+    leaving: Callable[[], Awaitable[None]] | None = None
 
 
 #: The call under way in this task and those that it starts.

@@ -8,7 +8,7 @@ all the same.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.endpoints.batch_protocol import BatchApi, refuse_one_by_one
@@ -124,7 +124,7 @@ class LiteLLMEndpoint:
         parameters: Mapping[str, JSON],
         *,
         rehearsal: bool = False,
-        leaving: Callable[[], None] | None = None,
+        leaving: Callable[[], Awaitable[None]] | None = None,
     ) -> tuple[Watch, Mapping[str, Any] | None, str]:
         """What was sent, what litellm made of the answer, and what it said if it made nothing of it."""
         from pytest_fairness.endpoints.litellm_clients import Watch, watch

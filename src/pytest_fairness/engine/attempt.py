@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 
 from pytest_fairness.endpoints.protocol import (
@@ -57,14 +57,14 @@ class Ended:
 
 @dataclass(slots=True)
 class _Leaving:
-    """Calls *announce* when a request leaves; keeps the error by which it could not be logged."""
+    """Awaits *announce* when a request leaves; keeps the error by which it could not be logged."""
 
-    announce: Callable[[], None]
+    announce: Callable[[], Awaitable[None]]
     error: StoreError | None = None
 
-    def __call__(self) -> None:
+    async def __call__(self) -> None:
         try:
-            self.announce()
+            await self.announce()
         except StoreError as error:
             self.error = error
             raise
@@ -115,11 +115,11 @@ class Asker:
         number = conversation.attempts + 1
         request = self.request(conversation)
         started = time.monotonic()
-        left = _Leaving(lambda: self.announce(conversation, number, reserved, time.monotonic()))
+        left = _Leaving(lambda: self._announce(conversation, number, reserved))
         if announces_leaving(self._endpoint):
             request = replace(request, leaving=left)
         elif not self._endpoint.simulated:  # nothing is paid for there, and asking again gives the same
-            left()
+            await left()
         limit = self._timeout if until is None else min(self._timeout, max(0.0, until - started))
         ended = await self._ask(request, limit)
         if left.error is not None:  # the endpoint has made something else of it
@@ -183,6 +183,11 @@ class Asker:
         except StoreError:
             self.settle(reserved, 0)
             raise
+
+    async def _announce(self, conversation: Conversation, number: int, reserved: int) -> None:
+        """The same, on the disk on return: and with it all that came before, so that one wait serves both."""
+        self.announce(conversation, number, reserved, time.monotonic())
+        await self._store.written()
 
     def settle(self, reserved: int, cost: int) -> None:
         if self._budget is not None and (reserved or cost):

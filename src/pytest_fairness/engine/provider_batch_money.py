@@ -50,7 +50,7 @@ async def take_lot(
         amount = sum(reserved for _, _, reserved in chosen)
         if kept or wait is not None:
             try:
-                if amount == 0 or budget.reserve(amount):
+                if amount == 0 or await budget.reserve(amount):
                     ready.extendleft(conversation for conversation, _, _ in reversed(lot[len(chosen) :]))
                     return chosen
             except BudgetError:

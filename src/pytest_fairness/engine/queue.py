@@ -300,7 +300,7 @@ class Batch:
             return 0
         tokens = limiter.estimate(conversation.messages, lane.asker.parameters(conversation))
         async with self._turns[id(lane)]:  # one worker watches the schedule; the others wait behind it
-            while not self._stopped.is_set() and (wait := limiter.take(tokens)) > 0:
+            while not self._stopped.is_set() and (wait := await limiter.take(tokens)) > 0:
                 if self._policy.until is not None and time.monotonic() + wait >= self._policy.until:
                     self.late = True
                     return None
@@ -321,13 +321,18 @@ class Batch:
         """
         amount = lane.asker.reservation(conversation)
         if self._budget is not None and amount:
-            async with self._reserving:  # one worker asks the account; the others wait behind it
-                since: float | None = None
-                while not self._stopped.is_set() and not self._budget.reserve(amount):
-                    since = since if since and not self._budget.reserved else time.monotonic()
-                    if time.monotonic() - since > self._policy.attempt_timeout:
-                        raise self._budget.blocked(amount)  # held by processes that never settle
-                    await self._sleep(0.02)
+            if not await self._budget.reserve(amount):
+                async with self._reserving:  # one worker asks the account again; the others wait behind it
+                    since: float | None = None
+                    while not await self._budget.reserve(amount):
+                        since = since if since and not self._budget.reserved else time.monotonic()
+                        if time.monotonic() - since > self._policy.attempt_timeout:
+                            raise self._budget.blocked(amount)  # held by processes that never settle
+                        await self._sleep(0.02)
+                        if self._stopped.is_set():
+                            return None
+            if self._stopped.is_set():
+                self._budget.settle(amount, 0)
         return None if self._stopped.is_set() else amount
 
     async def _after_failure(self, conversation: Conversation, lane: Lane, ended: Ended, failures: int) -> None:

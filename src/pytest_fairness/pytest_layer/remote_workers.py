@@ -15,8 +15,7 @@ from pytest_fairness.errors import FairnessError
 
 if TYPE_CHECKING:
     from pytest_fairness.pytest_layer.session import FairnessSession
-    from pytest_fairness.runs.remote.line import Line
-    from pytest_fairness.runs.remote.service import Service
+    from pytest_fairness.runs.remote import Line, Service
     from pytest_fairness.runs.store import RunStore
 
 CHANNEL = "fairness_channel"
@@ -56,7 +55,7 @@ class Reception:
         channel.setcallback(received, endmarker=None)
 
     def _serve(self, channel: Any, node: Any) -> Service:
-        from pytest_fairness.runs.remote.service import Service
+        from pytest_fairness.runs.remote import Service
 
         worker = node.workerinput["workerid"]
         service = Service(
@@ -110,11 +109,11 @@ def reach(session: FairnessSession, channel: Any) -> tuple[Line | None, str | No
     """The worker's side: the line to the controller, where its disk is not seen here; and why there can be none,
     where there has to be one.
     """
-    from pytest_fairness.runs.remote.line import Line
+    from pytest_fairness.runs.remote import Hello, Line
 
     line = Line(channel)
     try:
-        hello = line.ask("hello", version=importlib.metadata.version("pytest-fairness"))
+        hello = line.ask(Hello(version=importlib.metadata.version("pytest-fairness")))
     except FairnessError as error:
         return None, str(error)
     # Its clock may not be ours: what is left of the session's time must be the same for all.
@@ -137,6 +136,6 @@ def _moved(session: FairnessSession, root: str) -> Any:
 
 def remote_store(line: Line) -> RunStore:
     """The run at the other end of *line*. Raises StoreError."""
-    from pytest_fairness.runs.remote.store import RemoteStore
+    from pytest_fairness.runs.remote import RemoteStore
 
     return RemoteStore(line)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pytest_fairness.model import Finding
     from pytest_fairness.pytest_layer.plans import Planned, Usable
     from pytest_fairness.pytest_layer.systems import Systems
-    from pytest_fairness.runs.remote.line import Line
+    from pytest_fairness.runs.remote import Line
     from pytest_fairness.runs.replay import Recording
     from pytest_fairness.runs.store import RunStore
     from pytest_fairness.scorers import Scorer
@@ -331,7 +331,7 @@ class FairnessSession:
 
             progress = reporting.progress(self.config, self.settings.progress)
             if isinstance(progress, Progress) and self._begun is not None:
-                self._watching = Watching(self._begun / "state", progress)
+                self._watching = Watching(self.store, progress)
                 reporting.announce(self.config, self.store.manifest().get("announced", ()))
 
     def end_workers(self) -> None:

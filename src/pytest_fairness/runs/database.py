@@ -127,7 +127,7 @@ def writer_of(name: str) -> str:
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """The database *path*, made where there is none. Raises StoreError where it is unsafe, damaged or of another kind."""
+    """The database *path*, made where there is none. Raises StoreError where it is unsafe or damaged."""
     with _connecting:  # a file that is closed lets go of the locks that SQLite has on it for this process
         if not path.exists() or path.is_symlink():
             os.close(files.open_regular(path, os.O_RDWR | os.O_CREAT | os.O_EXCL))
@@ -153,7 +153,7 @@ def _create(connection: sqlite3.Connection, path: Path) -> None:
     if kind is not None:
         raise StoreError(
             f"{path.parent} is on a network file system ({kind}), on which processes cannot share a database safely: "
-            "put the runs on a local disk with --fairness-run-dir"
+            "put the runs on a local disk with fairness_run_dir in the ini file"
         )
     until = time.monotonic() + _PATIENCE
     while True:  # SQLite itself does not wait where two processes do this at once
@@ -167,7 +167,7 @@ def _create(connection: sqlite3.Connection, path: Path) -> None:
     if mode != "wal":
         raise StoreError(
             f"{path.parent} is on a file system without shared memory or locks: put the runs on a local disk with "
-            "--fairness-run-dir"
+            "fairness_run_dir in the ini file"
         )
     connection.execute("BEGIN IMMEDIATE")
     if connection.execute("PRAGMA user_version").fetchone()[0] not in (0, SCHEMA_VERSION):
@@ -194,12 +194,13 @@ def _why(path: Path, error: sqlite3.Error) -> StoreError:
         )
     if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
         return StoreError(
-            f"{path} cannot be written ({error}): make it writable, or choose another folder with --fairness-run-dir"
+            f"{path} cannot be written ({error}): make it writable, or choose another folder with fairness_run_dir in "
+            "the ini file"
         )
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL")):
         return StoreError(
             f"{path} cannot be locked ({error}): close the program that has it open, and put the runs on a local disk "
-            "with --fairness-run-dir"
+            "with fairness_run_dir in the ini file"
         )
     return damaged(path, str(error))
 
@@ -248,7 +249,7 @@ class Presence:
 
 
 class Database:
-    """The database of the run in *directory*, written as *writer*; thread safe. One process at a time can be that writer.
+    """The database of the run in *directory*, written as *writer*, of which there is one at a time; thread safe.
 
     ``head`` and ``number`` are the end of the writer's chain. Once anything could not be written, nothing more is: all
     that follows raises the same StoreError, as nothing must be paid for that cannot be recorded.
@@ -304,11 +305,11 @@ class Database:
         self._put(_Waiting(operation, future), urgent=True)
         return future
 
-    async def done(self, operation: Operation) -> Any:
-        """The same on an event loop."""
+    def done(self, operation: Operation) -> asyncio.Future[Any]:
+        """The same on the running event loop."""
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._put(_Waiting(operation, future), urgent=True)
-        return await future
+        return future
 
     def flush(self) -> None:
         """Return once the disk holds everything appended so far. Raises StoreError if it does not."""

@@ -54,12 +54,7 @@ def open_regular(path: Path, flags: int) -> int:
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
         os.close(descriptor)
-<<<<<<< HEAD
         raise StoreError(_unfit(path, status))
-=======
-        what = "has a second name (hard link)" if stat.S_ISREG(status.st_mode) else "is not a plain file"
-        raise StoreError(f"{path} {what}: remove it, or choose another folder with fairness_run_dir in the ini file")
->>>>>>> house
     return descriptor
 
 
@@ -97,7 +92,7 @@ def _unfit(path: Path, status: os.stat_result) -> str:
     if stat.S_ISLNK(status.st_mode):
         return f"{path} is a symbolic link, which a run's folder may not hold: remove it"
     what = "has a second name (hard link)" if stat.S_ISREG(status.st_mode) else "is not a plain file"
-    return f"{path} {what}: remove it, or choose another folder with --fairness-run-dir"
+    return f"{path} {what}: remove it, or choose another folder with fairness_run_dir in the ini file"
 
 
 def _why(path: Path, error: OSError) -> str:

@@ -7,9 +7,10 @@ nano-dollars, rounded up, so that sums are exact.
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_fairness.endpoints.protocol import Price
 from pytest_fairness.errors import BudgetError, StoreError
@@ -174,10 +175,20 @@ class Budget:
         operation = Reserve(amount=amount, cap=self.cap)
         if self.cap is None:
             self._store.submit(operation)  # there is nothing that it could fail to fit
-        elif not await self._store.done(operation):
-            return False
+        else:
+            reserved = self._store.done(operation)
+            try:
+                if not await asyncio.shield(reserved):
+                    return False
+            except asyncio.CancelledError:  # nothing is sent for it, however the account answers
+                reserved.add_done_callback(lambda done: self._give_back(done, amount))
+                raise
         self.reserved += amount
         return True
+
+    def _give_back(self, reserved: asyncio.Future[Any], amount: int) -> None:
+        if not reserved.cancelled() and reserved.exception() is None and reserved.result():
+            self._store.submit(Settle(reserved=amount, cost=0))
 
     def settle(self, reserved: int, cost: int) -> None:
         """Put *cost* in the place of *reserved*."""

@@ -27,7 +27,7 @@ FIRST_GUESS = 500.0
 
 
 class Take(Operation, frozen=True, tag=True):
-    """Take a turn for a call of so many *tokens*: 0 if it may go now, else the seconds until it is worth asking again."""
+    """Take a turn for a call of so many *tokens*: 0 if it may go now, else the seconds until another try."""
 
     identity: Key
     tokens: Amount

@@ -32,7 +32,17 @@ from pytest_fairness.runs.database import Append, Flush, Operation
 from pytest_fairness.runs.money import ReadAccount, Reserve, Settle
 from pytest_fairness.runs.rate_limits import Correct, Take
 from pytest_fairness.runs.shared_progress import Report
-from pytest_fairness.runs.store import Claim, Count, Find, FindType, Look, ReadManifest, Release, ReplaceManifest, RunStore
+from pytest_fairness.runs.store import (
+    Claim,
+    Count,
+    Find,
+    FindType,
+    Look,
+    ReadManifest,
+    Release,
+    ReplaceManifest,
+    RunStore,
+)
 
 #: Characters of one message. A record holds the bytes of one reply, which endpoints cut at 10 MB.
 LONGEST = 64 * 2**20
@@ -182,7 +192,9 @@ class Line:
     def too_late(self, operation: Any) -> StoreError:
         """The error of an answer that has not come: nothing more is asked."""
         name = type(operation).__name__
-        why = f"pytest-xdist's controller did not answer ({name}) within {self.patience:g} s: nothing more is asked here"
+        why = (
+            f"pytest-xdist's controller did not answer ({name}) within {self.patience:g} s: nothing more is asked here"
+        )
         self._break(StoreError(why))
         return StoreError(why)
 
@@ -279,11 +291,12 @@ class RemoteStore(RunStore):
     def ask(self, operation: Operation) -> Any:
         return self._line.ask(operation)
 
-    async def done(self, operation: Operation) -> Any:
-        try:
-            return await asyncio.wait_for(asyncio.wrap_future(self._line.send(operation)), self._line.patience)
-        except TimeoutError:
-            raise self._line.too_late(operation) from None
+    def done(self, operation: Operation) -> asyncio.Future[Any]:
+        loop = asyncio.get_running_loop()
+        future = asyncio.wrap_future(self._line.send(operation))
+        too_late = loop.call_later(self._line.patience, self._line.too_late, operation)
+        future.add_done_callback(lambda _: too_late.cancel())
+        return future
 
     def _append(self, body: str) -> None:
         self._line.post(Append(body))

@@ -264,8 +264,8 @@ class _Remains:
         while last <= furthest:
             try:
                 query = "SELECT id, writer, number, record FROM records WHERE id > ? ORDER BY id"
-                for last, writer, number, record in connection.execute(query, (last,)):  # noqa: B020 - goes on from there
-                    step = 1
+                for at, writer, number, record in connection.execute(query, (last,)):
+                    last, step = at, 1
                     name = log_name(bytes(writer).decode("ascii", "replace"))
                     row = (name, number, bytes(record) + b"\n")
                     self._connection.execute("INSERT OR IGNORE INTO stored VALUES (?, ?, ?)", row)

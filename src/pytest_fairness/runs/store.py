@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime
 import json
 import os
@@ -309,9 +310,9 @@ class RunStore:
         """Have *operation* done, and wait for its result. Raises what it raises, and StoreError."""
         return self.submit(operation).result()
 
-    async def done(self, operation: Operation) -> Any:
-        """The same on an event loop."""
-        return await self._database.done(operation)
+    def done(self, operation: Operation) -> asyncio.Future[Any]:
+        """The same on the running event loop."""
+        return self._database.done(operation)
 
     def _append(self, body: str) -> None:
         self._database.append(body)
