@@ -234,7 +234,7 @@ def test_one_throttled_trial_slows_all(engine_for: EngineMaker) -> None:
         return answer(request) if len(times) == 1 else polite(request)
 
     engine_for(Scripted(first_only), concurrency=4).run(plan(20))
-    assert times[1] - times[0] >= 0.3
+    assert times[4] - times[0] >= 0.3  # four were under way
 
 
 def test_a_refused_key_stops_the_endpoint(engine_for: EngineMaker) -> None:

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pytest_fairness.runs.log import Log
+from pytest_fairness.runs.scan import Anchor, Line, scan
 
 from pytest_fairness.errors import StoreError
 from pytest_fairness.runs import files
 from pytest_fairness.runs.lines import FIRST, BadLineError, check_line, encode_line
-from pytest_fairness.runs.log import Log
-from pytest_fairness.runs.scan import Anchor, Line, scan
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=60)
 ONE_LOG_IS_ENOUGH = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])

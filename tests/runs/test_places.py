@@ -8,9 +8,9 @@ import tracemalloc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pytest_fairness.runs.places import Places
 
 from pytest_fairness.errors import StoreError
-from pytest_fairness.runs.places import Places
 
 KEYS = st.integers(0, 40).map(lambda number: f"{number:064x}")
 

@@ -15,6 +15,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pytest_fairness.runs.remote.line import Line
+from pytest_fairness.runs.remote.messages import BadMessageError, decode, described, encode, raised
+from pytest_fairness.runs.remote.service import Service
+from pytest_fairness.runs.remote.store import RemoteBudget, RemoteLimiter, RemoteStore
 
 from pytest_fairness.endpoints.protocol import Limits, Price, Reply
 from pytest_fairness.engine.engine import Engine
@@ -26,10 +30,6 @@ from pytest_fairness.runs.money import Account, Budget
 from pytest_fairness.runs.rate_limits import Limiter
 from pytest_fairness.runs.reader import RunReader, read_trials
 from pytest_fairness.runs.remote import messages
-from pytest_fairness.runs.remote.line import Line
-from pytest_fairness.runs.remote.messages import BadMessageError, decode, described, encode, raised
-from pytest_fairness.runs.remote.service import Service
-from pytest_fairness.runs.remote.store import RemoteBudget, RemoteLimiter, RemoteStore
 from pytest_fairness.runs.shared_progress import WorkerProgress, together
 from pytest_fairness.runs.store import Retry, RunStore, open_run
 from tests.support.doubles import Scripted, plan

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -50,7 +52,13 @@ def engine_for(store: RunStore) -> Iterator[EngineMaker]:
 
 
 def records(directory: Path, *kinds: str) -> list[dict[str, Any]]:
-    """The records of a run's logs, of these types or all, as plain JSON."""
-    lines = (line for path in sorted(directory.glob("trials*.jsonl")) for line in path.read_text().splitlines())
+    """The records of a run, of these types or all, as plain JSON: of its database, or of exported files alone."""
+    database = directory / "run.sqlite3"
+    if database.exists():
+        with contextlib.closing(sqlite3.connect(database)) as connection:
+            query = "SELECT record FROM records ORDER BY writer, number"
+            lines = [line for (line,) in connection.execute(query)]
+    else:
+        lines = [line for path in sorted(directory.glob("trials*.jsonl")) for line in path.read_text().splitlines()]
     found = [json.loads(line) for line in lines]
     return [record for record in found if not kinds or record["type"] in kinds]

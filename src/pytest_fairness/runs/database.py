@@ -93,13 +93,13 @@ class Operation(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=Tru
         raise NotImplementedError
 
 
-class Append(Operation, frozen=True, tag=True):
+class Append(Operation):
     """Chain a record, encoded as JSON, to those of this writer."""
 
     body: str
 
 
-class Flush(Operation, frozen=True, tag=True):
+class Flush(Operation):
     """Nothing but the wait for what was before it."""
 
     writes = False
@@ -468,7 +468,7 @@ def _resolve(settled: Sequence[tuple[Future[Any] | asyncio.Future[Any], Any]]) -
             future.set_result(result)
 
 
-class _Begin(Operation, frozen=True, tag=True):
+class _Begin(Operation):
     life: str
     pid: int
     host: str

@@ -100,7 +100,7 @@ class Account(NamedTuple):
     reserved: int = 0
 
 
-class ReadAccount(Operation, frozen=True, tag=True):
+class ReadAccount(Operation):
     """The account as it stands."""
 
     writes = False
@@ -109,7 +109,7 @@ class ReadAccount(Operation, frozen=True, tag=True):
         return Account(*database.connection.execute("SELECT settled, reserved FROM account").fetchone())
 
 
-class Reserve(Operation, frozen=True, tag=True):
+class Reserve(Operation):
     """Set *amount* aside; False if it does not fit now but may once calls under way have settled. Raises BudgetError if
     it cannot fit any more.
     """
@@ -127,7 +127,7 @@ class Reserve(Operation, frozen=True, tag=True):
         return True
 
 
-class Settle(Operation, frozen=True, tag=True):
+class Settle(Operation):
     """Put *cost* in the place of *reserved*."""
 
     reserved: Amount

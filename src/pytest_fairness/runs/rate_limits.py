@@ -26,7 +26,7 @@ _MINUTE = 60.0 + _EARLY
 FIRST_GUESS = 500.0
 
 
-class Take(Operation, frozen=True, tag=True):
+class Take(Operation):
     """Take a turn for a call of so many *tokens*: 0 if it may go now, else the seconds until another try."""
 
     identity: Key
@@ -46,7 +46,7 @@ class Take(Operation, frozen=True, tag=True):
         return 0.0
 
 
-class Correct(Operation, frozen=True, tag=True):
+class Correct(Operation):
     """Put the *counted* tokens of a call in the place of those it was *estimated* to take."""
 
     identity: Key

@@ -58,20 +58,20 @@ _LOST = (
 )
 
 
-class Hello(Operation, frozen=True, tag=True):
+class Hello(Operation):
     """What the worker must know before it needs a store."""
 
     version: str
 
 
-class OpenStore(Operation, frozen=True, tag=True):
+class OpenStore(Operation):
     """Open the store in the worker's name."""
 
     host: str
     pid: int
 
 
-class CloseStore(Operation, frozen=True, tag=True):
+class CloseStore(Operation):
     """Close it."""
 
 

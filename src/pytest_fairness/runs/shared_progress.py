@@ -35,7 +35,7 @@ class WorkerReport(msgspec.Struct):
     note: str = ""
 
 
-class Report(Operation, frozen=True, tag=True):
+class Report(Operation):
     """Keep how far this writer is, in the place of what it reported before."""
 
     report: WorkerReport
@@ -45,7 +45,7 @@ class Report(Operation, frozen=True, tag=True):
         database.connection.execute("INSERT OR REPLACE INTO progress VALUES (?, ?)", (database.writer, text))
 
 
-class ReadReports(Operation, frozen=True, tag=True):
+class ReadReports(Operation):
     """What each worker reported last, as JSON."""
 
     writes = False

@@ -70,7 +70,7 @@ NEVER = Retry()
 # ---------------------------------------------------------------- operations
 
 
-class Claim(Operation, frozen=True, tag=True):
+class Claim(Operation):
     """Claim those of *keys* that are neither finished nor claimed by a living process; of trials that may be asked
     again, those logged before record *before*.
     """
@@ -121,7 +121,7 @@ class Claim(Operation, frozen=True, tag=True):
         return finished, {key: again.get(key, []) + tried.get(key, []) for key in again.keys() | tried.keys()}
 
 
-class Release(Operation, frozen=True, tag=True):
+class Release(Operation):
     """Give up claimed keys that were not asked to the end."""
 
     keys: list[Key]
@@ -132,7 +132,7 @@ class Release(Operation, frozen=True, tag=True):
         )
 
 
-class Find(Operation, frozen=True, tag=True):
+class Find(Operation):
     """The records of the first of *keys*, as lines, None for a trial that is not finished: as many as fit into an
     answer, one at least.
     """
@@ -152,18 +152,18 @@ class Find(Operation, frozen=True, tag=True):
         return lines
 
 
-class FindType(Operation, frozen=True, tag=True):
+class FindType(Operation):
     """All records of a type that belongs to no trial, as lines."""
 
     writes = False
-    type: str
+    kind: str
 
     def run(self, database: Database) -> list[str]:
         query = "SELECT record FROM records WHERE key IS NULL AND type = ? ORDER BY id"
-        return [line for (line,) in database.connection.execute(query, (self.type,))]
+        return [line for (line,) in database.connection.execute(query, (self.kind,))]
 
 
-class Look(Operation, frozen=True, tag=True):
+class Look(Operation):
     """What changes whenever another connection has written, and the last record."""
 
     writes = False
@@ -175,7 +175,7 @@ class Look(Operation, frozen=True, tag=True):
         return [version, last]
 
 
-class Count(Operation, frozen=True, tag=True):
+class Count(Operation):
     """How many trials are finished."""
 
     writes = False
@@ -184,7 +184,7 @@ class Count(Operation, frozen=True, tag=True):
         return count_trials(database.connection)
 
 
-class ReplaceManifest(Operation, frozen=True, tag=True):
+class ReplaceManifest(Operation):
     """Put the manifest *after* (JSON) in the place of *before*, if that is what it still is; whether it was. The heads
     of logs stay as they are.
     """
@@ -203,7 +203,7 @@ class ReplaceManifest(Operation, frozen=True, tag=True):
         return True
 
 
-class ReadManifest(Operation, frozen=True, tag=True):
+class ReadManifest(Operation):
     """The manifest as it stands, as JSON."""
 
     writes = False
@@ -212,7 +212,7 @@ class ReadManifest(Operation, frozen=True, tag=True):
         return encode_manifest(read_manifest(database.directory)).decode("ascii")
 
 
-class _Seal(Operation, frozen=True, tag=True):
+class _Seal(Operation):
     """Write how far this writer's records reach into the manifest, and give up what it has claimed."""
 
     def run(self, database: Database) -> None:
@@ -226,7 +226,7 @@ class _Seal(Operation, frozen=True, tag=True):
                 write_manifest(database.directory, manifest)
 
 
-class _Finish(Operation, frozen=True, tag=True):
+class _Finish(Operation):
     """Export all records, and write how far they reach into the manifest, with *fields* (JSON)."""
 
     fields: str
@@ -365,7 +365,7 @@ class RunStore:
         return self._of_type("batch")
 
     def _of_type(self, kind: str) -> list[dict[str, Any]]:
-        return [decode_line(line) for line in self.ask(FindType(type=kind))]
+        return [decode_line(line) for line in self.ask(FindType(kind=kind))]
 
     # ------------------------------------------------------------ asking
 
