@@ -182,7 +182,7 @@ def write_reports(store: RunStore, book: Ledger, root: Path, *, whole: bool) -> 
     of tests are written without secrets and without the way to the project's folder *root*. *whole*: nobody writes to
     the run any more, so that its logs can be sealed.
     """
-    from pytest_fairness.engine.provider_batch_records import still_open
+    from pytest_fairness.engine.batches import still_open
     from pytest_fairness.pytest_layer.command_line import recorded_text
     from pytest_fairness.pytest_layer.run_notes import notes_on
     from pytest_fairness.reports.html import write_html

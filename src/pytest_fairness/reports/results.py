@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from pytest_fairness.analysis import false_alarms, session_alpha
-from pytest_fairness.engine.charges import UNPRICED, USAGE_INVALID
+from pytest_fairness.engine.attempt import UNPRICED, USAGE_INVALID
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import JSON, Finding, Status, Verdict, to_json
 from pytest_fairness.reports.trials import TrialView, each_trial
