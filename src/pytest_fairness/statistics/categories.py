@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import chdtrc, fdtrc
 
+from pytest_fairness.statistics.arrays import Bools, Floats, Ints
 from pytest_fairness.statistics.comparison import (
     Comparison,
     Estimate,
@@ -14,10 +15,8 @@ from pytest_fairness.statistics.comparison import (
     extremes,
     ragged_share,
 )
-from pytest_fairness.statistics.cumulative_odds import FEW
-from pytest_fairness.statistics.frames import Bools, Floats, Ints
-from pytest_fairness.statistics.layout import Layout
-from pytest_fairness.statistics.pair_cells import Pairs
+from pytest_fairness.statistics.effects import FEW
+from pytest_fairness.statistics.layout import Layout, Pairs
 
 RESAMPLES = 2000
 PERMUTATIONS = 9999

@@ -8,7 +8,8 @@ import numpy as np
 from scipy.special import chdtrc
 
 from pytest_fairness.statistics import proportions
-from pytest_fairness.statistics.clusters import Contrast, NameParts, contrast, intraclass, recurrence
+from pytest_fairness.statistics.arrays import Bools, Floats
+from pytest_fairness.statistics.clusters import Contrast, NameParts, contrast, intraclass, reach, recurrence, removals
 from pytest_fairness.statistics.comparison import (
     Comparison,
     Strata,
@@ -18,12 +19,9 @@ from pytest_fairness.statistics.comparison import (
     extremes,
     ragged_share,
 )
-from pytest_fairness.statistics.cumulative_odds import FEW, LOGIT_TO_D, CumulativeOdds, cumulative_odds
-from pytest_fairness.statistics.frames import Bools, Floats
-from pytest_fairness.statistics.jackknife import reach, removals
-from pytest_fairness.statistics.layout import Layout
-from pytest_fairness.statistics.numeric import LEAST_ROWS, mean_known, stratified_z
-from pytest_fairness.statistics.pair_cells import PairCells, Pairs, pair_cells, sums
+from pytest_fairness.statistics.effects import FEW, LOGIT_TO_D, CumulativeOdds, cumulative_odds
+from pytest_fairness.statistics.layout import Layout, PairCells, Pairs, pair_cells, sums
+from pytest_fairness.statistics.scores import LEAST_ROWS, mean_known, stratified_z
 
 
 @dataclass(frozen=True, slots=True)
