@@ -13,9 +13,10 @@ import pytest
 
 import tests.pytest_layer.conftest  # noqa: F401 - it imports what in-process sessions cannot import twice
 from pytest_fairness.endpoints import Endpoint, EndpointConfig, Price, create_endpoint
-from pytest_fairness.engine.engine import Engine, PlannedTrial
+from pytest_fairness.engine.engine import Engine
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import Cell, Trial
+from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.store import open_run
 from tests.support.servers import Fault, ModelServer
 

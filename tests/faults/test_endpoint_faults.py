@@ -21,7 +21,7 @@ from pytest_fairness.endpoints.json_paths import JSONPath
 from pytest_fairness.endpoints.protocol import AttemptError, Evidence
 from pytest_fairness.errors import StoreError
 from pytest_fairness.runs.store import RunStore
-from tests.running.doubles import Scripted
+from tests.support.doubles import Scripted
 from tests.support.servers import Fault, ModelServer
 
 from .conftest import ROUTES, SUITE, TRIALS, Ask, Project, endpoint_of, need

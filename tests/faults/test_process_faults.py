@@ -1,8 +1,8 @@
 """F22 to F29 of the catalogue in docs/reliability.md: processes that die, are interrupted, fork and share.
 
 Each is a session of a user's project, in processes of its own, against a server that keeps the bill. What happens
-within the store and the engine has tests of its own in tests/running; what crosses between workers and controller in
-tests/pytest_layer. ``benchmarks/crashes.py`` kills two hundred times.
+within the store and the engine has tests of its own in tests/runs and tests/engine; what crosses between workers and
+controller in tests/pytest_layer. ``benchmarks/crashes.py`` kills two hundred times.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ import pytest
 
 from pytest_fairness.model import Status
 from pytest_fairness.runs.reader import read_trials
-from tests.running.children import Runs
-from tests.running.doubles import billed
+from tests.runs.children import Runs
+from tests.support.doubles import billed
 from tests.support.servers import Fault, ModelServer
 
 from .conftest import SUITE, TRIALS, Project

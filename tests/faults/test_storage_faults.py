@@ -1,7 +1,7 @@
 """F30 to F38 of the catalogue in docs/reliability.md: disks that fill, logs that are damaged, clocks that jump.
 
 Each is a session of a user's project where it is about sessions. Property by property, the log is tested in
-tests/running/test_log.py, the folder of a run in test_runs.py, salvaging in test_salvaging.py.
+tests/runs/test_log.py, the folder of a run in test_runs.py, salvaging in test_salvaging.py.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ import pytest
 
 from pytest_fairness.cli import main
 from pytest_fairness.endpoints.protocol import Limits
-from pytest_fairness.engine.engine import Engine, PlannedTrial
-from pytest_fairness.engine.pace import Limiter
+from pytest_fairness.engine.engine import Engine
 from pytest_fairness.errors import StoreError
+from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.folder import reserve_run, run_folders
+from pytest_fairness.runs.rate_limits import Limiter
 from pytest_fairness.runs.reader import RunReader, read_trials
 from pytest_fairness.runs.store import RunStore, open_run
-from tests.running.doubles import Scripted, cell
+from tests.support.doubles import Scripted, cell
 from tests.support.servers import ModelServer
 
 from .conftest import SUITE, TRIALS, Project, cells, endpoint_of

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from pytest_fairness.analysis import policy
-from pytest_fairness.analysis.policy import PairTable, judge, needed_size, saturated
-from pytest_fairness.analysis.verdicts import (
+from pytest_fairness.analysis.policy import (
     ALPHA,
     CONFIRMED,
     LIKELY_REFUSAL_DIFFERENCE,
@@ -24,9 +23,13 @@ from pytest_fairness.analysis.verdicts import (
     TEMPLATE_ALPHA,
     TRIVIAL,
     Decision,
+    PairTable,
     assertion_verdict,
     deciding_pair,
+    judge,
     milder,
+    needed_size,
+    saturated,
     spec_verdict,
     worse,
     worst_spec,

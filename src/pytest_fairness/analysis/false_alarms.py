@@ -14,7 +14,7 @@ from math import prod, sqrt
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
-from pytest_fairness.analysis.verdicts import ALPHA, CONFIRMED, TEMPLATE_ALPHA
+from pytest_fairness.analysis.policy import ALPHA, CONFIRMED, TEMPLATE_ALPHA
 
 if TYPE_CHECKING:
     from pytest_fairness.model import Finding

@@ -13,7 +13,7 @@ from pytest_fairness.analysis.reading import Reading, as_columns, read
 from pytest_fairness.analysis.sentences import percent
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import ALARMS, JSON, Finding, OutcomeKind
-from pytest_fairness.statistics.frames import Design, read_design, require_frame
+from pytest_fairness.statistics.arrays import Design, read_design, require_frame
 from pytest_fairness.statistics.sensitivity import halves, plant, within_sd
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from pytest_fairness.analysis.verdicts import ALPHA
+from pytest_fairness.analysis.policy import ALPHA
 from pytest_fairness.model import ALARMS, JSON, Finding, PairResult, Verdict
 
 KEY = "session"

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pytest_fairness.analysis.decision_tables import read_decisions
 from pytest_fairness.analysis.equivalence import analyze_equivalence
 from pytest_fairness.analysis.explanations import explain
-from pytest_fairness.analysis.four_fifths import analyze_four_fifths
+from pytest_fairness.analysis.four_fifths import analyze_four_fifths, read_decisions
 from pytest_fairness.analysis.preference import analyze_preference
 from pytest_fairness.analysis.sensitivity import Sensitivity, sensitivity
 from pytest_fairness.model import ALARMS, Finding, OutcomeKind

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
     from pytest_fairness.baselines.justifications import Justification
     from pytest_fairness.endpoints.protocol import Endpoint
+    from pytest_fairness.engine.progress import Watching
     from pytest_fairness.engine.shards import Deal
     from pytest_fairness.model import Finding
     from pytest_fairness.pytest_layer.plans import Planned, Usable
     from pytest_fairness.pytest_layer.systems import Systems
     from pytest_fairness.runs.remote.line import Line
     from pytest_fairness.runs.replay import Recording
-    from pytest_fairness.runs.shared_progress import Watching
     from pytest_fairness.runs.store import RunStore
     from pytest_fairness.scorers import Scorer
 
@@ -326,8 +326,7 @@ class FairnessSession:
     def show_workers(self) -> None:
         """In xdist's controller, once workers have begun a run: show how far they all are, in one line."""
         if self._watching is None and self._workers_have_one:
-            from pytest_fairness.engine.progress import Progress
-            from pytest_fairness.runs.shared_progress import Watching
+            from pytest_fairness.engine.progress import Progress, Watching
 
             progress = reporting.progress(self.config, self.settings.progress)
             if isinstance(progress, Progress) and self._begun is not None:

@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 from pytest_fairness.model import OutcomeKind
-from pytest_fairness.statistics.baseline_gate import clip
-from pytest_fairness.statistics.cumulative_odds import LOGIT_TO_D
-from pytest_fairness.statistics.frames import Bools, Floats, Ints
+from pytest_fairness.statistics.arrays import Bools, Floats, Ints
+from pytest_fairness.statistics.effects import LOGIT_TO_D
+from pytest_fairness.statistics.persona_scores import clip
 
 
 def plant(
