@@ -20,7 +20,7 @@ from pytest_fairness.analysis.sensitivity import Sensitivity, sensitivity
 from pytest_fairness.context import Policy, TestContext, running_test
 from pytest_fairness.errors import FairnessFailure
 from pytest_fairness.model import Finding, Verdict
-from pytest_fairness.reports.figures import could_fail, marks, sensitivity_line
+from pytest_fairness.reports.formatting import could_fail, marks, sensitivity_line
 
 from .test_confirming import chosen, decided, table
 

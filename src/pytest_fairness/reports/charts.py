@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from pytest_fairness.model import Verdict
 from pytest_fairness.reports.escaping import clipped, columns_of, html, visible
-from pytest_fairness.reports.words import percent
+from pytest_fairness.reports.formatting import percent
 
 WIDTH = 800
 #: The width of a letter of the pictures' text, on the safe side of what browsers draw.
@@ -31,7 +31,7 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Plain data of a page: written to a run's folder as JSON, and read back."""
 
 
-class ForestRow(Spec):
+class ForestRow(Spec, frozen=True):
     """One value with its interval; ``words`` stand beside it, ``verdict`` gives its shape, ``before`` is a ring."""
 
     label: str
@@ -43,14 +43,14 @@ class ForestRow(Spec):
     words: str = ""
 
 
-class ForestPart(Spec):
+class ForestPart(Spec, frozen=True):
     """Rows under one heading; an empty heading takes no room."""
 
     rows: tuple[ForestRow, ...]
     heading: str = ""
 
 
-class Reference(Spec):
+class Reference(Spec, frozen=True):
     """A value to compare with: dashed with its words above it, or solid."""
 
     value: float
@@ -58,7 +58,7 @@ class Reference(Spec):
     solid: bool = False
 
 
-class Forest(Spec, tag="forest"):
+class Forest(Spec, tag="forest", frozen=True):
     """Values with their intervals, one a row, on one axis.
 
     ``rate``: shares, shown in per cent, from 0 on. ``around``: the axis reaches as far left as right of this value, at
@@ -78,14 +78,14 @@ class Forest(Spec, tag="forest"):
     caption: str = ""
 
 
-class Bar(Spec):
+class Bar(Spec, frozen=True):
     """A row of :class:`Bars`: parts of a whole by name, together at most 1."""
 
     label: str
     parts: tuple[tuple[str, float], ...]
 
 
-class Bars(Spec, tag="bars"):
+class Bars(Spec, tag="bars", frozen=True):
     """Shares of a whole as bars of one length, one a row."""
 
     title: str
@@ -94,7 +94,7 @@ class Bars(Spec, tag="bars"):
     caption: str = ""
 
 
-class Square(Spec):
+class Square(Spec, frozen=True):
     """The share of *n* choices in which ``row`` was chosen over ``column``, and the verdict on the two."""
 
     row: str
@@ -104,7 +104,7 @@ class Square(Spec):
     verdict: Verdict
 
 
-class Matrix(Spec, tag="matrix"):
+class Matrix(Spec, tag="matrix", frozen=True):
     """Every group against every other: row over column; mirrored squares are filled in."""
 
     title: str
@@ -112,7 +112,7 @@ class Matrix(Spec, tag="matrix"):
     squares: tuple[Square, ...]
 
 
-class Point(Spec):
+class Point(Spec, frozen=True):
     """A share with its interval; None where there is nothing."""
 
     value: float | None = None
@@ -120,7 +120,7 @@ class Point(Spec):
     high: float | None = None
 
 
-class Panel(Spec):
+class Panel(Spec, frozen=True):
     """For each group a line of points, one a level."""
 
     title: str
@@ -128,7 +128,7 @@ class Panel(Spec):
     lines: tuple[tuple[str, tuple[Point, ...]], ...]
 
 
-class Panels(Spec, tag="panels"):
+class Panels(Spec, tag="panels", frozen=True):
     """Does a share depend on something else, and for some groups more than for others? One scale, half marked."""
 
     title: str
@@ -315,7 +315,7 @@ def _ticks(places: Scale, top: float, bottom: float, *, rate: bool) -> Iterator[
     yield _line(places.left, bottom, places.right, bottom, "axis")
 
 
-def _legend(names: Iterable[str], left: float, top: float, step: float, kind: str) -> Iterator[tuple[int, float, float]]:
+def _legend(names: Iterable[str], left: float, top: float, step: float) -> Iterator[tuple[int, float, float]]:
     """Where each of *names* stands, on as many lines as it takes: number, x and y."""
     x, y = left, top
     for at, name in enumerate(names):
@@ -402,7 +402,7 @@ def _bars(chart: Bars) -> _Drawn:
     places = Scale(0.0, 1.0, left, WIDTH - 20)
     body, top = [], 0.0
     names = [name for name, _ in max(chart.bars, key=lambda bar: len(bar.parts)).parts]
-    for at, x, y in _legend(names, left, 14, 22, "share"):
+    for at, x, y in _legend(names, left, 14, 22):
         body += [_rect(x, y - 11, 13, 13, f"share s{min(at, 7)}"), _text(names[at], x + 19, y, "hint", 30)]
         top = y + 22
     bottom = top + 34 * len(chart.bars)
@@ -475,9 +475,7 @@ def _turned(share: float | None) -> float | None:
     return None if share is None else 1.0 - share
 
 
-def _square(
-    row: str, column: str, share: float | None, square: Square | None, x: float, y: float, width: float
-) -> str:
+def _square(row: str, column: str, share: float | None, square: Square | None, x: float, y: float, width: float) -> str:
     """A tint for which way the share leans from one half and how far, its number, and a shape for the verdict."""
     size = (x + 1.5, y + 1.5, width - 3, _SQUARE - 3)
     empty = _rect(*size, "none", ' rx="4"')
@@ -519,7 +517,7 @@ def _panels(chart: Panels) -> _Drawn:
         return None
     groups = list(dict.fromkeys(group for panel in panels for group, _ in panel.lines))[:MOST_LINES]
     body, top = [], 0.0
-    for at, x, y in _legend(groups, 12, 18, 24, "trace"):
+    for at, x, y in _legend(groups, 12, 18, 24):
         body += [_line(x - 8, y - 4, x + 14, y - 4, f"trace s{at}"), _shape(at, x + 3, y - 4)]
         body.append(_text(groups[at], x + 22, y, "hint", _NAME))
         top = y + 18

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+
 from markupsafe import escape
 
 # Control, format (bidi, zero width, tags), surrogate, line and paragraph separators; never plain space.

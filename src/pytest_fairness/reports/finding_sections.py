@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from pytest_fairness.model import Finding, GroupResult, OutcomeKind, PairResult, Verdict
-from pytest_fairness.reports import words
+from pytest_fairness.reports import formatting
 from pytest_fairness.reports.charts import Bar, Bars, Chart, Forest, ForestPart, ForestRow, Reference
 from pytest_fairness.reports.escaping import shortened
 from pytest_fairness.reports.examples import Examples, conversation
+from pytest_fairness.reports.formatting import between, effect, p_value, part_of, percent
 from pytest_fairness.reports.sections import Cell, Details, Facts, Link, Notes, Part, Section, Table
-from pytest_fairness.reports.words import between, effect, p_value, part_of, percent
 
 MOST_ROWS = 40
 
@@ -23,9 +23,9 @@ def finding_section(
     """The card of a finding. *examples* are those of its groups; where they stand already, *examples_at* says where."""
     parts: list[Part] = [shortened(finding.description, 600)] if finding.description else []
     beside = {
-        "Justified": words.justification_line(finding.justification) if finding.justification else "",
-        "Session": words.session_line(finding),
-        "Sensitivity": words.sensitivity_line(finding),
+        "Justified": formatting.justification_line(finding.justification) if finding.justification else "",
+        "Session": formatting.session_line(finding),
+        "Sensitivity": formatting.sensitivity_line(finding),
     }
     if any(beside.values()):
         parts.append(Facts(rows=tuple((name, text) for name, text in beside.items() if text)))
@@ -36,7 +36,7 @@ def finding_section(
         effects = effect_chart(finding)
         parts += [*([effects] if effects else []), pair_table(finding, finding.pairs, notes=True)]
     parts += _blocks(finding)
-    family = words.family_line(finding) + (f"; {finding.test_statistic}" if finding.test_statistic else "")
+    family = formatting.family_line(finding) + (f"; {finding.test_statistic}" if finding.test_statistic else "")
     parts += [*finding.explain().split("\n\n")[1:], f"{family}."]
     if finding.notes:
         parts.append(Section(heading="Notes", parts=(Notes(items=finding.notes),)))
@@ -46,12 +46,12 @@ def finding_section(
         pointer = f"Examples of these groups stand under finding {examples_at}."
         parts.append(Link(words=pointer, to=f"finding-{examples_at}"))
     about = finding.outcome or finding.assertion.replace("_", " ")
-    literal = words.literal(finding)
+    literal = formatting.literal(finding)
     chips = [
         finding.assertion.replace("_", " "),
         finding.model_endpoint or "",
         f"tier {finding.tier}" if finding.tier else "",
-        words.reason_words(finding.reason) if finding.reason else "",
+        formatting.reason_words(finding.reason) if finding.reason else "",
         f"literal specification: {literal}" if literal else "",
     ]
     return Section(
@@ -59,9 +59,9 @@ def finding_section(
         heading=about + (f" by {finding.protected_class}" if finding.protected_class else ""),
         about=f"Finding {number}" + (f" · {nodeid}" if nodeid else ""),
         verdict=finding.verdict,
-        sentence=words.without_verdict(finding.sentence, finding.verdict),
+        sentence=formatting.without_verdict(finding.sentence, finding.verdict),
         chips=tuple(chip for chip in chips if chip),
-        marks=tuple(words.marks(finding, outcome)),
+        marks=tuple(formatting.marks(finding, outcome)),
         parts=tuple(parts),
     )
 
@@ -74,15 +74,17 @@ def group_table(finding: Finding, *, most_labels: int) -> Table:
     groups = finding.group_results
     columns: list[tuple[str, Callable[[GroupResult], str]]] = [("n", lambda group: str(group.n))]
     if finding.cluster is not None:
-        columns.append((words.plural(finding.cluster), lambda group: str(group.clusters)))
-    labels = words.categories(finding)[:most_labels]
+        columns.append((formatting.plural(finding.cluster), lambda group: str(group.clusters)))
+    labels = formatting.categories(finding)[:most_labels]
     if not labels or any(group.value is not None for group in groups):
-        columns.append((words.value_title(finding), lambda group: words.value(group.value, finding)))
-        columns.append(("95 % interval", lambda group: between(group.low, group.high, lambda e: words.value(e, finding))))
+        columns.append((formatting.value_title(finding), lambda group: formatting.value(group.value, finding)))
+        columns.append(
+            ("95 % interval", lambda group: between(group.low, group.high, lambda e: formatting.value(e, finding)))
+        )
     columns += [(label, _share(label)) for label in labels]
-    columns.append(("refused", words.refused))
+    columns.append(("refused", formatting.refused))
     if any(group.unscored for group in groups):
-        columns.append(("no answer", words.no_answer))
+        columns.append(("no answer", formatting.no_answer))
     return Table(
         caption="The scores now and as approved" if finding.assertion == "baseline" else "The groups",
         head=(finding.protected_class or "group", *(title for title, _ in columns)),
@@ -98,7 +100,7 @@ def pair_table(finding: Finding, pairs: Sequence[PairResult], *, notes: bool = F
     """Each of *pairs* with its figures; what it was compared on, where there are several; its *notes* on request."""
     baseline = finding.assertion == "baseline"
     several = not baseline and len({pair.metric for pair in finding.pairs}) > 1
-    columns = words.pair_columns(finding)
+    columns = formatting.pair_columns(finding)
     rows = []
     for pair in pairs:
         name = (pair.metric,) if baseline else (f"{pair.group_1} – {pair.group_2}",)
@@ -114,7 +116,7 @@ def pair_table(finding: Finding, pairs: Sequence[PairResult], *, notes: bool = F
 
 
 def _blocks(finding: Finding) -> list[Part]:
-    rows = words.by_block(finding)
+    rows = formatting.by_block(finding)
     if not rows:
         return []
     left_out = finding.details.get("by_block_left_out")
@@ -161,10 +163,12 @@ def _examples(finding: Finding, examples: Examples) -> list[Part]:
         words=("not a whole answer",),
     )  # fmt: skip
     shown = tuple(
-        Section(heading=group, parts=tuple(map(conversation, trials)))
-        for group, trials in examples.trials.items()
+        Section(heading=group, parts=tuple(map(conversation, trials))) for group, trials in examples.trials.items()
     )
-    return [table, *([Details(summary="Examples: what was asked and answered, by group", parts=shown)] if shown else [])]
+    return [
+        table,
+        *([Details(summary="Examples: what was asked and answered, by group", parts=shown)] if shown else []),
+    ]
 
 
 # ---------------------------------------------------------------- pictures
@@ -175,11 +179,11 @@ def group_chart(finding: Finding) -> Chart | None:
     groups = [group for group in finding.group_results if group.value is not None][:MOST_ROWS]
     if not groups or finding.assertion == "baseline":
         return None
-    rate = words.is_rate(finding)
+    rate = formatting.is_rate(finding)
     caption = "Dots are group values, lines their 95 % intervals"
-    caption += f" with {words.plural(finding.cluster)} as the unit of evidence." if finding.cluster else "."
+    caption += f" with {formatting.plural(finding.cluster)} as the unit of evidence." if finding.cluster else "."
     lines: tuple[Reference, ...] = ()
-    if finding.assertion in words.RATIO_ASSERTIONS:
+    if finding.assertion in formatting.RATIO_ASSERTIONS:
         limit = 0.8 * _reference(finding, groups)
         lines = (Reference(value=limit, words="four fifths"),)
         caption += f" Left of the dashed line, a rate is below four fifths of the reference ({limit:.1%})."
@@ -191,7 +195,7 @@ def group_chart(finding: Finding) -> Chart | None:
             low=group.low,
             high=group.high,
             verdict=finding.verdict if group.group == worse else None,
-            words=words.value(group.value, finding) + (" worse off" if group.group == worse else ""),
+            words=formatting.value(group.value, finding) + (" worse off" if group.group == worse else ""),
         )
         for group in groups
     )
@@ -203,8 +207,8 @@ def group_chart(finding: Finding) -> Chart | None:
 
 def effect_chart(finding: Finding) -> Chart | None:
     """Each pair's effect with its 90 % interval, against no effect and the ±.2 and ±.5 of the verdict."""
-    pairs = words.most_telling(finding.pairs, MOST_ROWS)
-    if not pairs or finding.assertion in ("baseline", *words.RATIO_ASSERTIONS):
+    pairs = formatting.most_telling(finding.pairs, MOST_ROWS)
+    if not pairs or finding.assertion in ("baseline", *formatting.RATIO_ASSERTIONS):
         return None
     several = len({pair.metric for pair in finding.pairs}) > 1
     caption = "Lines are 90 % intervals. Within ±0.2 an effect is trivial; PASS needs its interval within ±0.5."
@@ -265,9 +269,9 @@ def baseline_chart(finding: Finding) -> Chart | None:
     """Each scope's approved score as a ring, the score now as a mark."""
     rows = []
     for pair in finding.pairs[:MOST_ROWS] if finding.assertion == "baseline" else ():
-        approved, now = words.statistic(pair, "approved"), words.statistic(pair, "now")
+        approved, now = formatting.statistic(pair, "approved"), formatting.statistic(pair, "now")
         if approved is not None and now is not None:
-            change = f"{words.value(approved, finding)} → {words.value(now, finding)}"
+            change = f"{formatting.value(approved, finding)} → {formatting.value(now, finding)}"
             rows.append(ForestRow(label=pair.metric, value=now, before=approved, verdict=pair.verdict, words=change))
     unit = f" ({finding.unit})" if finding.unit else ""
     axis = f"{finding.outcome}{unit}: ring approved, filled now"
@@ -278,7 +282,7 @@ def baseline_chart(finding: Finding) -> Chart | None:
 def share_chart(finding: Finding) -> Chart | None:
     """The distribution of a label in each group."""
     groups = [group for group in finding.group_results if group.shares][:MOST_ROWS]
-    labels = words.categories(finding)[:7]
+    labels = formatting.categories(finding)[:7]
     bars = []
     for group in groups if labels else ():
         parts = [(label, group.shares.get(label, 0.0)) for label in labels]

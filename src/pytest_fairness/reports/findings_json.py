@@ -13,9 +13,8 @@ from typing import Any, Self
 import msgspec
 
 from pytest_fairness.analysis import false_alarms, session_alpha
-from pytest_fairness.engine.charges import UNPRICED, USAGE_INVALID
 from pytest_fairness.errors import FairnessError
-from pytest_fairness.model import JSON, Finding, Status, Verdict, to_json
+from pytest_fairness.model import JSON, MODEL_DIFFERS, UNPRICED, USAGE_INVALID, Finding, Status, Verdict, to_json
 from pytest_fairness.reports.trial_views import TrialView, each_trial
 from pytest_fairness.runs.files import write_atomically
 
@@ -140,7 +139,7 @@ def write_results(run_dir: Path, manifest: Mapping[str, Any], book: Mapping[str,
 
     Trials are counted from the run's own logs. The file is replaced whole: a reader sees the old or the new one.
     """
-    results = RunResults.from_dict({"schema": SCHEMA, "run": _run(run_dir, manifest), **book})
+    results = RunResults.from_dict({**book, "schema": SCHEMA, "run": _run(run_dir, manifest)})
     results = _across(results, results.run["parameters"].get("session_alpha"))
     save_results(results, run_dir)
     return results
@@ -226,7 +225,7 @@ def _count(run_dir: Path) -> _Count:
         count.sources.add(trial.source)
         if trial.model:
             count.models[trial.endpoint, trial.model] += 1
-        if "model_differs" in trial.flags:
+        if MODEL_DIFFERS in trial.flags:
             count.others[trial.endpoint, trial.model] += 1
         if trial.status in _AGAIN:
             nothing.setdefault(trial.key, []).append(trial)

@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from pytest_fairness.analysis import false_alarms
 from pytest_fairness.model import Finding, Verdict
-from pytest_fairness.reports import charts, words
+from pytest_fairness.reports import charts, formatting
 from pytest_fairness.reports.escaping import shortened, visible
 from pytest_fairness.reports.examples import Examples, collect_examples
 from pytest_fairness.reports.finding_sections import finding_section
@@ -79,7 +79,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=_spelt_out,
     )
-    made.globals.update(kind_of=_kind_of, reason_words=words.reason_words)
+    made.globals.update(kind_of=_kind_of, reason_words=formatting.reason_words)
     # A figure and its per-cent sign stay on one line.
     made.filters.update(tight=lambda text: text.replace(" %", "\u00a0%"))
     return made
@@ -102,7 +102,7 @@ def report_page(results: RunResults, run: Section, run_dir: Path) -> Page:
     lead = "This run made no finding."
     if results.findings:
         attention = len(results.findings) - results.counts[Verdict.PASS]
-        lead = f"{words.count(len(results.findings), 'finding')}, {attention or 'none'} to look at."
+        lead = f"{formatting.count(len(results.findings), 'finding')}, {attention or 'none'} to look at."
         endpoints = ", ".join(map(str, results.run.get("endpoints") or ()))
         lead += f" System under test: {endpoints}." if endpoints else ""
     return Page(
@@ -116,33 +116,42 @@ def report_page(results: RunResults, run: Section, run_dir: Path) -> Page:
 
 
 def banners(results: RunResults) -> list[tuple[str, str, str]]:
-    """What has to be read before anything else: kind, what it is about, and the words."""
+    """What has to be read before anything else: kind, what it is about, and the formatting."""
     found = []
     if notes := results.run.get("notes"):
         found.append(("note", "About this run.", " ".join(f"{note}." for note in notes)))
     if alarms := results.session.get("alarms"):
-        one = len(alarms) == 1
         which = ", ".join(f"finding {at + 1}" for at in alarms)
-        across = f"Across all findings {len(alarms)} whose test{' did' if one else 's did'} not fail {'is' if one else 'are'}"
-        significant = f"significant at {results.session.get('alpha')} (Holm): {which}."
-        found.append(("missing", "The session fails.", f"{across} {significant}"))
+        whose = "1 whose test did not fail is" if len(alarms) == 1 else f"{len(alarms)} whose tests did not fail are"
+        why = f"Across all findings {whose} significant at {results.session.get('alpha')} (Holm): {which}."
+        found.append(("missing", "The session fails.", why))
     if results.missing:
         named = ", ".join(results.missing[:20]) + (" …" if len(results.missing) > 20 else "")
-        told = f"{words.count(len(results.missing), 'collected test')} never finished: {named}."
+        told = f"{formatting.count(len(results.missing), 'collected test')} never finished: {named}."
         found.append(("missing", "Incomplete.", f"{told} What they would have found is not below."))
     return found
 
 
 def _overview(results: RunResults, cards: Sequence[Section]) -> Section:
     parts: list[Part] = [Counts(rows=tuple(results.counts.items()))]
-    across = any(words.session_p(finding) for finding in results.findings)
+    across = any(formatting.session_p(finding) for finding in results.findings)
     if cards:
         order = sorted(range(len(cards)), key=lambda at: -results.findings[at].verdict.severity)
         parts.append(
             Table(
                 caption="Every finding, the worst first",
-                head=("Verdict", "What was found", "On", "By", "Endpoint", "Corrected p", *(["Session p"] if across else [])),
-                rows=tuple(_overview_row(results.findings[at], cards[at], results.nodeid_of(at), across) for at in order),
+                head=(
+                    "Verdict",
+                    "What was found",
+                    "On",
+                    "By",
+                    "Endpoint",
+                    "Corrected p",
+                    *(["Session p"] if across else []),
+                ),
+                rows=tuple(
+                    _overview_row(results.findings[at], cards[at], results.nodeid_of(at), across) for at in order
+                ),
                 kind="findings",
             )
         )
@@ -165,10 +174,10 @@ def _overview_row(finding: Finding, card: Section, nodeid: str, across: bool) ->
         Cell(verdict=finding.verdict, reason=finding.reason),
         Cell(words=sentence, link=card.id, small=(nodeid or finding.test_id,)),
         shortened(finding.outcome, 60),
-        shortened(finding.protected_class or words.NOTHING, 60),
-        Cell(words=shortened(finding.model_endpoint or words.NOTHING, 80), marks=card.marks),
-        words.p_value(finding.corrected_p_value),
-        *((words.session_p(finding),) if across else ()),
+        shortened(finding.protected_class or formatting.NOTHING, 60),
+        Cell(words=shortened(finding.model_endpoint or formatting.NOTHING, 80), marks=card.marks),
+        formatting.p_value(finding.corrected_p_value),
+        *((formatting.session_p(finding),) if across else ()),
     )
 
 
@@ -186,7 +195,7 @@ def heat_map(findings: Sequence[Finding]) -> Table | None:
         found = cells.get((model, name))
         if found is None:
             return Cell(words="not tested")
-        return Cell(verdict=Verdict.worst(found), small=(words.count(len(found), "finding"),))
+        return Cell(verdict=Verdict.worst(found), small=(formatting.count(len(found), "finding"),))
 
     return Table(
         caption="The worst verdict of each model on each protected class",
@@ -246,7 +255,7 @@ def run_section(run: Mapping[str, Any]) -> Section:
         ("Endpoints", ", ".join(map(str, run.get("endpoints") or []))),
         ("Models", _models(run.get("models"))),
         ("Trials", ", ".join(f"{n:,} {status.replace('_', ' ')}" for status, n in counted if n and status != "total")),
-        ("Cost", words.cost_line(run)),
+        ("Cost", formatting.cost_line(run)),
         ("Seed", run.get("seed")),
         ("Git commit", run.get("git_commit")),
         ("Command", " ".join(map(str, command)) if isinstance(command, list) else command),

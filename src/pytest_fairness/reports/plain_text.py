@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pytest_fairness.analysis import false_alarms
 from pytest_fairness.model import Finding, Verdict
-from pytest_fairness.reports import words
+from pytest_fairness.reports import formatting
 from pytest_fairness.reports.escaping import clipped, columns_of, commandless, line, padded, terminal, wrapped
 from pytest_fairness.reports.finding_sections import group_table, pair_table
 from pytest_fairness.reports.findings_json import RunResults
@@ -31,13 +31,13 @@ def finding_text(finding: Finding) -> str:
         groups = group_table(finding, most_labels=5)
         parts.append(_table(groups, groups.rows[:MOST_GROUPS], len(finding.group_results), "group"))
     if finding.pairs:
-        pairs = pair_table(finding, words.most_telling(finding.pairs, MOST_PAIRS))
+        pairs = pair_table(finding, formatting.most_telling(finding.pairs, MOST_PAIRS))
         parts.append(_table(pairs, pairs.rows, len(finding.pairs), "pair"))
-    closing = [words.family_line(finding), *(f"note: {note}" for note in finding.notes)]
-    if literal := words.literal(finding):
+    closing = [formatting.family_line(finding), *(f"note: {note}" for note in finding.notes)]
+    if literal := formatting.literal(finding):
         closing.append(f"by the literal specification: {literal}")
     if finding.justification is not None:
-        closing.append(f"justified: {words.justification_line(finding.justification)}")
+        closing.append(f"justified: {formatting.justification_line(finding.justification)}")
     parts.append("\n".join(_wrapped(text, "  ") for text in closing if text))
     # Once more as a whole: wrapped lines begin where no text did.
     return commandless("\n\n".join(part for part in parts if part))
@@ -47,7 +47,7 @@ def summary_lines(run: RunResults, report: Path | str | None = None) -> list[str
     """The end of a session: counts by verdict, each sentence, worst first, and the report's path."""
     counted = ", ".join(f"{count} {verdict}" for verdict, count in run.counts.items() if count)
     total = len(run.findings)
-    head = f"fairness: {words.count(total, 'finding')}{': ' + counted if counted else ''}"
+    head = f"fairness: {formatting.count(total, 'finding')}{': ' + counted if counted else ''}"
     marks = [mark for mark, applies in (("simulated", run.simulated), ("replayed", run.replayed)) if applies]
     lines = [head + (f" ({', '.join(marks)})" if marks else "")]
     for verdict in run.counts:
@@ -65,7 +65,7 @@ def summary_lines(run: RunResults, report: Path | str | None = None) -> list[str
         lines.append("  The findings above leave out what these tests would have found.")
     for note in run.run.get("notes") or ():
         lines += wrapped(f"note: {line(str(note))}", WIDTH, "  ", "    ")
-    if cost := words.cost_line(run.run):
+    if cost := formatting.cost_line(run.run):
         lines += wrapped(f"cost: {cost}", WIDTH, "", "  ")
     if report is not None:
         lines.append(f"report: {line(str(report))}")
@@ -84,19 +84,21 @@ def _session_alarms(run: RunResults) -> list[str]:
 
 
 def _summary_of(finding: Finding, test: str, outcome: str) -> list[str]:
-    marks = words.marks(finding, outcome)
-    if adjusted := words.session_p(finding):
+    marks = formatting.marks(finding, outcome)
+    if adjusted := formatting.session_p(finding):
         marks.append(f"session p {adjusted}")
     sentence = line(finding.sentence).removeprefix(f"{finding.verdict}: ")
     marked = f" [{', '.join(marks)}]" if marks else ""
     head = f"{finding.verdict}{marked}: {sentence}"
     if finding.verdict is Verdict.PASS:
-        tried = words.sensitivity_line(finding)
+        tried = formatting.sensitivity_line(finding)
         return [clipped(f"  {head}", WIDTH), *([clipped(f"    {tried}", WIDTH)] if tried else [])]
     lines = wrapped(head, WIDTH, "  ", "    ")
     if finding.justification is not None:
-        lines += wrapped(f"justified: {line(words.justification_line(finding.justification))}", WIDTH, "    ", "    ")
-    if adjusted := words.session_line(finding):
+        lines += wrapped(
+            f"justified: {line(formatting.justification_line(finding.justification))}", WIDTH, "    ", "    "
+        )
+    if adjusted := formatting.session_line(finding):
         lines += wrapped(adjusted, WIDTH, "    ", "    ")
     return [*lines, *([clipped(f"    {line(test)}", WIDTH)] if test else [])]
 
@@ -117,7 +119,7 @@ def _table(table: Table, rows: Sequence[Sequence[str | Cell]], total: int, what:
         )
         lines.append(("  " + "  ".join(cells)).rstrip())
     if len(rows) < total:
-        lines.append(f"  … and {words.count(total - len(rows), f'more {what}')}")
+        lines.append(f"  … and {formatting.count(total - len(rows), f'more {what}')}")
     return "\n".join(lines)
 
 

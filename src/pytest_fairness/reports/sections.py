@@ -7,8 +7,9 @@ Any suite can hand a page in: it writes ``NAME.page.json`` into the run's folder
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, TypeAlias, Union
+from typing import Any, Literal, TypeAlias, Union
 
 import msgspec
 
@@ -20,7 +21,7 @@ from pytest_fairness.runs.files import write_atomically
 SUFFIX = ".page.json"
 
 
-class Cell(Spec):
+class Cell(Spec, frozen=True):
     """More than words in a table: a verdict as a badge, a link to a section, small print on lines of its own, marks."""
 
     words: str = ""
@@ -31,7 +32,7 @@ class Cell(Spec):
     marks: tuple[str, ...] = ()
 
 
-class Table(Spec, tag="table"):
+class Table(Spec, tag="table", frozen=True):
     """Rows under a head; the first column names the row, the others are figures, but for verdicts and *words*."""
 
     caption: str
@@ -44,32 +45,41 @@ class Table(Spec, tag="table"):
         return column > 0 and self.head[column] not in ("verdict", *self.words)
 
 
-class Facts(Spec, tag="facts"):
+Columns: TypeAlias = Mapping[str, Callable[[Any], "str | Cell"]]
+
+
+def table(caption: str, items: Iterable[Any], columns: Columns, words: Sequence[str] = ()) -> Table:
+    """A row for each of *items*; *columns* say what stands under which title."""
+    rows = tuple(tuple(cell(item) for cell in columns.values()) for item in items)
+    return Table(caption=caption, head=tuple(columns), rows=rows, words=tuple(words))
+
+
+class Facts(Spec, tag="facts", frozen=True):
     """Names and what they stand for."""
 
     rows: tuple[tuple[str, str], ...]
 
 
-class Link(Spec, tag="link"):
+class Link(Spec, tag="link", frozen=True):
     """Words that lead to the section *to*."""
 
     words: str
     to: str
 
 
-class Notes(Spec, tag="notes"):
+class Notes(Spec, tag="notes", frozen=True):
     """Remarks, a line each."""
 
     items: tuple[str, ...]
 
 
-class Counts(Spec, tag="counts"):
+class Counts(Spec, tag="counts", frozen=True):
     """How many findings there are of each verdict."""
 
     rows: tuple[tuple[Verdict, int], ...]
 
 
-class Statement(Spec):
+class Statement(Spec, frozen=True):
     """One sentence of a conclusion, with its verdict and what it is about."""
 
     about: str
@@ -78,27 +88,27 @@ class Statement(Spec):
     reason: Reason | None = None
 
 
-class Statements(Spec, tag="statements"):
+class Statements(Spec, tag="statements", frozen=True):
     """What was concluded, side by side."""
 
     items: tuple[Statement, ...]
 
 
-class Conversation(Spec, tag="conversation"):
+class Conversation(Spec, tag="conversation", frozen=True):
     """What was asked and answered, verbatim: who speaks, and the text. What the model said is a ``reply``."""
 
     about: str
     turns: tuple[tuple[str, str], ...]
 
 
-class Details(Spec, tag="details"):
+class Details(Spec, tag="details", frozen=True):
     """Parts that are shown on request."""
 
     summary: str
     parts: tuple[Part, ...]
 
 
-class Section(Spec, tag="section"):
+class Section(Spec, tag="section", frozen=True):
     """Parts under a heading, with the verdict on them, if there is one, and the sentence that says it."""
 
     heading: str
@@ -117,7 +127,7 @@ Part: TypeAlias = Union[  # noqa: UP007 - the names stand in strings until all a
 ]
 
 
-class Page(Spec):
+class Page(Spec, frozen=True):
     """Sections under a title; ``name`` is what a link to the page is called."""
 
     name: str
@@ -136,8 +146,12 @@ def write_page(run_dir: Path, stem: str, page: Page) -> None:
 
 def read_pages(run_dir: Path) -> dict[str, Page]:
     """The pages that suites handed in, by their stems. Raises FairnessError, naming the file, for what is none."""
-    stems = sorted(path.name.removesuffix(SUFFIX) for path in run_dir.glob(f"*{SUFFIX}"))
-    return {stem: _read(run_dir / f"{stem}{SUFFIX}") for stem in stems}
+    return {stem: _read(run_dir / f"{stem}{SUFFIX}") for stem in page_stems(run_dir)}
+
+
+def page_stems(run_dir: Path) -> list[str]:
+    """What the pages that suites handed in are called."""
+    return sorted(path.name.removesuffix(SUFFIX) for path in run_dir.glob(f"*{SUFFIX}"))
 
 
 def _read(path: Path) -> Page:

@@ -1,4 +1,4 @@
-"""Numbers and findings in short words, alike in text, HTML and every suite's page. Never escaped here: the sink does."""
+"""Numbers and findings in short words, alike in text, HTML and every page. Never escaped here: the sink does."""
 
 from __future__ import annotations
 
