@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pytest_fairness.analysis.false_alarms import TEMPLATE_ALPHA
 from pytest_fairness.analysis.policy import (
     LIKELY_REFUSAL_DIFFERENCE,
     MARGIN,
     MAX_REFUSAL_DIFFERENCE,
     MAX_UNSCORED,
     MINIMUM_N,
-    TEMPLATE_ALPHA,
     Decision,
     PairTable,
     judge,

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import msgspec
 
-from pytest_fairness.analysis import false_alarms, session_alpha
+from pytest_fairness.analysis import false_alarms
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import JSON, MODEL_DIFFERS, UNPRICED, USAGE_INVALID, Finding, Status, Verdict, to_json
 from pytest_fairness.reports.trial_views import TrialView, each_trial
@@ -155,10 +155,10 @@ def _across(results: RunResults, alpha: Any) -> RunResults:
         "method": "holm",
         "findings": len(results.findings),
         "alpha": alpha,
-        "alarms": session_alpha.alarms(results.findings, outcomes, alpha) if isinstance(alpha, float) else [],
+        "alarms": false_alarms.alarms(results.findings, outcomes, alpha) if isinstance(alpha, float) else [],
         "false_alarm": false_alarms.of_session(chances) if chances else None,
     }
-    return replace(results, run={**results.run, "session": session}, findings=session_alpha.adjusted(results.findings))
+    return replace(results, run={**results.run, "session": session}, findings=false_alarms.adjusted(results.findings))
 
 
 def save_results(results: RunResults, run_dir: Path) -> Path:

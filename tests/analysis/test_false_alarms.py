@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
-from pytest_fairness.analysis.session_alpha import (
+from pytest_fairness.analysis.false_alarms import (
     adjusted,
     alarms,
     finding_p_value,
@@ -19,7 +22,7 @@ from pytest_fairness.reports.html import write_html
 from pytest_fairness.reports.plain_text import summary_lines
 from pytest_fairness.statistics.corrections import correct
 
-from .reports.factories import disparity, passing, results
+from ..reports.factories import disparity, passing, results
 
 
 def finding(*corrected: float, verdict: Verdict = Verdict.FLAG, assertion: str = "no_disparity", **more) -> Finding:
@@ -36,6 +39,12 @@ def finding(*corrected: float, verdict: Verdict = Verdict.FLAG, assertion: str =
         for at, p in enumerate(corrected)
     )
     return Finding(assertion=assertion, verdict=verdict, sentence=f"{verdict}: x.", pairs=pairs, family={"alpha": 0.05})
+
+
+def test_the_controller_of_a_session_loads_no_numpy() -> None:
+    """Reports are made where nothing is judged."""
+    code = "import sys, pytest_fairness.reports.html; sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_holm_is_that_of_the_statistics() -> None:
