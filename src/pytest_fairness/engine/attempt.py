@@ -22,13 +22,13 @@ from pytest_fairness.endpoints.protocol import (
 )
 from pytest_fairness.engine.conversation import FREE, Conversation
 from pytest_fairness.errors import StoreError
-from pytest_fairness.model import JSON, Status, Usage
+from pytest_fairness.model import JSON, MODEL_DIFFERS, UNPRICED, USAGE_INVALID, Status, Usage
 from pytest_fairness.runs.money import Budget, absurd, dollars, used, worst_case
-from pytest_fairness.runs.records import SIMULATED, UNPRICED, USAGE_INVALID, Attempt, attempt_record, sent_record
+from pytest_fairness.runs.records import SIMULATED, Attempt, attempt_record, sent_record
 from pytest_fairness.runs.store import RunStore
 
-#: Flags of an attempt: another model answered than was asked for; token counts that no model reaches.
-MODEL_DIFFERS, USAGE_ABSURD = "model_differs", "usage_absurd"
+#: The flag of an attempt with token counts that no model reaches.
+USAGE_ABSURD = "usage_absurd"
 CANCELLED, PROVIDER_ERROR = "cancelled", "provider_error"
 _LONGEST_COUNT = 1 << 62
 _LONGEST_ERROR = 2000

@@ -14,8 +14,6 @@ from pytest_fairness.model import JSON, Cell, Message, Status, Trial, Usage
 SCHEMA = 1
 #: The source of a trial in which a simulated model had a part, and the flag of an attempt that says so.
 SIMULATED = "simulated"
-#: Flags of an attempt: charged at its worst case, as its token counts are missing or cannot be true; of unknown price.
-USAGE_INVALID, UNPRICED = "usage_invalid", "unpriced"
 
 
 def utc_now() -> str:
