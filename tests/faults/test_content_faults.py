@@ -113,7 +113,7 @@ def shown(request: pytest.FixtureRequest, project: Project) -> Case:
     os.environ["GITHUB_STEP_SUMMARY"] = str(summary)
     try:
         case = project.run(
-            "-rA", "--fairness-no-confirm", "--html=page.html", "--self-contained-html", *workers,
+            "-rA", "-o", "fairness_confirm=false", "--html=page.html", "--self-contained-html", *workers,
             apart=True, prompts=(), secrets=(KEY,),
         )  # fmt: skip
     finally:
