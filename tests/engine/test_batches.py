@@ -14,15 +14,16 @@ from typing import Any
 import pytest
 
 from pytest_fairness.endpoints import EndpointConfig, Price, create_endpoint
-from pytest_fairness.endpoints.batch_openai import OpenAIBatches
-from pytest_fairness.endpoints.batch_protocol import BatchOptions
-from pytest_fairness.endpoints.protocol import AttemptError, Endpoint, Evidence, Limits
+from pytest_fairness.endpoints.batch_api import BatchOptions, OpenAIBatches
+from pytest_fairness.endpoints.openai_compatible import OpenAICompatibleEndpoint
+from pytest_fairness.endpoints.protocol import AttemptError, Endpoint, Evidence, Limits, Request
+from pytest_fairness.engine.batches import batch_record, still_open, submissions
 from pytest_fairness.engine.engine import Engine
-from pytest_fairness.engine.provider_batch_records import still_open
 from pytest_fairness.engine.scripts import Escalation, Pipeline, Rung
 from pytest_fairness.errors import BudgetError, EndpointError, UsageError
 from pytest_fairness.model import Cell, Message, Status, Trial
 from pytest_fairness.runs.designs import PlannedTrial
+from pytest_fairness.runs.money import Budget
 from pytest_fairness.runs.reader import RunReader
 from pytest_fairness.runs.store import Retry, RunStore, open_run
 from tests.support.batch_server import BatchServer, Fate
@@ -118,7 +119,6 @@ def test_the_log_tells_as_much_as_of_one_by_one(server: BatchServer, store: RunS
     assert engine["batch"] == {**engine["batch"], "poll_seconds": 0.02, "price_share": 0.5}
     reader = RunReader.open(store.directory)
     assert (len(reader.trials), reader.unanswered) == (5, set())
-    assert not list(store.state.glob("batch-*"))
     assert not still_open(store.batch_records())
 
 
@@ -142,7 +142,9 @@ def test_groups_are_interleaved_within_the_file(server: BatchServer, ask: Asking
     assert all(set(order[start : start + 8]) == set(groups_of(planned)) for start in range(0, 32, 8))
 
 
-def test_a_large_design_is_several_batches_at_once(server: BatchServer, ask: Asking) -> None:
+def test_a_large_design_is_several_batches_at_once(
+    server: BatchServer, ask: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """No batch is larger than it may be, in requests or bytes, and none waits for another."""
     server.polls = 3
     assert len(ask(plan(25), BatchOptions(poll_seconds=0.02, max_requests=10))) == 25
@@ -156,7 +158,8 @@ def test_a_large_design_is_several_batches_at_once(server: BatchServer, ask: Ask
         if (method, path[:11]) == ("GET", "/v1/batches")
     ]
     assert max(creating) < min(looking)
-    ask(plan(6, template="u", turns=("x" * 400,)) + plan(30)[25:], BatchOptions(poll_seconds=0.02, max_bytes=600))
+    monkeypatch.setattr("pytest_fairness.engine.batches.MAX_BYTES", 600)
+    ask(plan(6, template="u", turns=("x" * 400,)) + plan(30)[25:])
     assert all(len(batch.requests) <= 4 for batch in list(server.batches.values())[3:])
 
 
@@ -481,7 +484,53 @@ def test_money_in_the_batch_of_another_worker_is_waited_for(server: BatchServer,
         server.hold = False
         trials = [*has_it.result(60), *waits.result(60)]
     assert {trial.status for trial in trials} == {Status.ANSWERED}
-    assert [len(batch.requests) for batch in server.batches.values()][:2] == [5, 3]
+    sizes = [len(batch.requests) for batch in server.batches.values()]
+    assert (sizes[0], sum(sizes)) == (5, 8)
+
+
+def test_money_that_nobody_gives_back_is_not_waited_for_for_ever(
+    server: BatchServer, store: RunStore, ask: Asking
+) -> None:
+    """A process that died holds it: after as long as a call may take, that is an error."""
+    held = store.budget(0.01)
+    assert held.reserve(9_999_000)
+    with pytest.raises(BudgetError, match="is held for calls without an account"):
+        ask(plan(3), max_cost=0.01, attempt_timeout=0.2)
+    assert not server.calls
+    held.close()
+
+
+def test_waiting_for_money_ends_with_the_session(server: BatchServer, store: RunStore) -> None:
+    """Whoever is halted meanwhile has sent nothing, and holds nothing."""
+    held = store.budget(0.01)
+    assert held.reserve(9_999_000)
+    with Engine(endpoint_at(server), store, max_cost=0.01) as engine, ThreadPoolExecutor(1) as pool:
+        waits = pool.submit(engine.run, plan(3))
+        time.sleep(0.3)
+        engine.halt("the session has ended")
+        with pytest.raises(EndpointError, match="the session has ended"):
+            waits.result(10)
+    assert held.account().reserved == 9_999_000
+    assert not server.calls
+    held.close()
+
+
+def test_a_request_that_cannot_be_sent_is_an_outcome_of_its_own(
+    server: BatchServer, ask: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is an error that costs nothing; the others go out together."""
+    body = OpenAICompatibleEndpoint.body
+
+    async def picky(self: OpenAICompatibleEndpoint, request: Request) -> bytes:
+        if "candidate 1" in request.messages[-1].content:
+            raise AttemptError("no such parameter", evidence=Evidence.REJECTED)
+        return await body(self, request)
+
+    monkeypatch.setattr(OpenAICompatibleEndpoint, "body", picky)
+    trials = ask(plan(4))
+    assert [trial.status for trial in trials].count(Status.ERROR) == 1
+    assert (trials[1].error, trials[1].cost, trials[1].attempts) == ("no such parameter", 0.0, 1)
+    assert [len(batch.requests) for batch in server.batches.values()] == [3]
 
 
 def test_an_unknown_price_with_a_cap_is_refused(server: BatchServer, store: RunStore) -> None:
@@ -545,7 +594,7 @@ def test_looks_in_vain_are_survived_for_a_while(
     """A provider that fails now and then is asked again; one that fails for long ends the session, not the batch."""
     server.failing = 3
     assert {trial.status for trial in ask(plan(2))} == {Status.ANSWERED}
-    monkeypatch.setattr("pytest_fairness.engine.provider_batch._PATIENCE", 4)
+    monkeypatch.setattr("pytest_fairness.engine.batches.PATIENCE", 4)
     server.failing = 100
     with pytest.raises(EndpointError, match=r"scripted look; batch batch_1 is not lost: .*--fairness-resume"):
         ask(plan(4))
@@ -626,3 +675,85 @@ def test_a_system_prompt_is_sent(server: BatchServer, ask: Asking) -> None:
     ((_, _, body),) = server.ledger
     assert body["messages"] == [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Hello"}]
     assert Message("user", "Hello").content == body["messages"][1]["content"]
+
+
+def test_a_worker_without_the_runs_folder_says_so(server: BatchServer, store: RunStore) -> None:
+    """What is sent lies in the run's log first: where that is on another machine, no batch is made."""
+
+    class Remote:
+        """Everything that a store is, but for its class."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(store, name)
+
+    with (
+        Engine(endpoint_at(server), Remote()) as engine,  # type: ignore[arg-type]
+        pytest.raises(UsageError, match="is asked in batches, which a worker on another machine cannot do"),
+    ):
+        engine.run(plan(1))
+    assert not server.calls
+
+
+# ------------------------------------------------------------ the account across processes
+
+
+def test_what_a_dead_process_set_aside_is_taken_over(tmp_path: Path) -> None:
+    """Left, adopted, settled: the account ends with the cost alone; never more is adopted than stands there."""
+    first, second = (Budget(tmp_path / "budget", 1.0) for _ in range(2))
+    assert first.reserve(500)
+    first.leave(500)
+    assert (first.reserved, first.account().reserved) == (0, 500)
+    assert second.adopt(300) == 300
+    second.settle(300, 120)
+    assert second.adopt(300) == 200
+    second.settle(200, 0)
+    assert (second.account().settled, second.account().reserved, second.reserved) == (120, 0, 0)
+    assert second.adopt(10) == 0
+    assert second.room() == 1_000_000_000 - 120
+    assert Budget(tmp_path / "other", None).room() is None
+    first.close()
+    second.close()
+
+
+# ------------------------------------------------------------ records
+
+
+def intent(tag: str) -> dict[str, Any]:
+    return batch_record(tag, "intent", endpoint="model", requests=3, reserved=5)
+
+
+def made(tag: str) -> dict[str, Any]:
+    return batch_record(
+        tag, "submitted", batch=f"batch_{tag}", status="validating", cancel=f"POST http://h/{tag}/cancel"
+    )
+
+
+def test_the_log_tells_how_far_each_batch_is() -> None:
+    """Steps of several batches, in the logs of several writers, in any order of these logs."""
+    records = [
+        batch_record("a", "status", status="in_progress"),
+        batch_record("b", "uploaded", file="file-1"),
+        made("a"),
+        intent("a"),
+        intent("b"),
+        batch_record("stranger", "ended", status="completed"),
+    ]
+    found = submissions([*records[2:], *records[:2]])
+    assert set(found) == {"a", "b"}
+    assert (found["a"].batch, found["a"].status, found["a"].over) == ("batch_a", "in_progress", False)
+    assert (found["b"].batch, found["b"].file, found["b"].requests) == (None, "file-1", 3)
+    assert found["a"].submitted is not None
+
+
+@pytest.mark.parametrize("end", ["collected", "void", "lost"])
+def test_batches_that_go_on_are_told_of_and_others_not(end: str) -> None:
+    """One whose name is known and of which something is still expected; its names are made safe for a terminal."""
+    assert still_open([intent("a")]) == []
+    (told,) = still_open([intent("a"), made("a")])
+    assert told.startswith("batch batch_a of 'model' (3 requests) goes on at the provider and will be billed; ")
+    assert still_open([intent("a"), made("a"), batch_record("a", end)]) == []
+    evil = {**made("a"), "batch": "batch\x1b[2J\n", "cancel": "POST \u202e"}
+    (told,) = still_open([intent("a"), evil])
+    assert "\x1b" not in told
+    assert "\n" not in told
+    assert "\u202e" not in told

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
+from pytest_fairness.engine.batches import still_open
 from pytest_fairness.engine.engine import Engine
-from pytest_fairness.engine.provider_batch_records import still_open
 from pytest_fairness.model import Status
 from pytest_fairness.runs.folder import run_folders
 from pytest_fairness.runs.money import Budget
@@ -47,7 +47,7 @@ def start(server: BatchServer, root: Path) -> Iterator[Start]:
         arguments = [f"--{name}={value}" for name, value in options.items()]
         child = subprocess.Popen(
             [sys.executable, "-m", f"{__package__}.batch_child", str(root), f"--url={server.url}", *arguments],
-            env={**os.environ, "PYTHONPATH": str(IMPORTED_FROM)},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(IMPORTED_FROM), *sys.path])},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
