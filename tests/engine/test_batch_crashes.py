@@ -23,7 +23,7 @@ from pytest_fairness.runs.reader import RunReader, read_trials
 from pytest_fairness.runs.store import RunStore, open_run
 from tests.runs.children import IMPORTED_FROM
 from tests.support.batch_server import BatchServer, Fate
-from tests.support.runs import records
+from tests.support.runs import records, unanswered
 
 from .batch_child import endpoint_at, planned_of
 
@@ -123,7 +123,7 @@ def test_killed_at_a_named_point_and_taken_up_again(server: BatchServer, start: 
         assert account.settled + account.reserved > spent
     else:
         assert (account.settled, account.reserved) == (spent, 0)
-    assert RunReader.open(directory).unanswered == set()
+    assert unanswered(directory) == set()
 
 
 @pytest.mark.parametrize("point", ["before-submitted", "polling"])
@@ -235,4 +235,4 @@ def test_a_survivor_takes_over_the_batch_of_the_dead(server: BatchServer, start:
     server.hold = False
     assert finish(second) == {"answered": 8}
     assert len(server.batches) == 1
-    assert {path.name for path in folder(root).glob("trials*")} == {"trials-gw0.jsonl", "trials-gw1.jsonl"}
+    assert set(RunReader.open(folder(root)).logs) == {"trials-gw0.jsonl", "trials-gw1.jsonl"}

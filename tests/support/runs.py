@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -62,3 +63,28 @@ def records(directory: Path, *kinds: str) -> list[dict[str, Any]]:
         lines = [line for path in sorted(directory.glob("trials*.jsonl")) for line in path.read_text().splitlines()]
     found = [json.loads(line) for line in lines]
     return [record for record in found if not kinds or record["type"] in kinds]
+
+
+def unanswered(directory: Path) -> set[str]:
+    """The keys of requests that were sent, without a record of what came of them."""
+    ended = {(record["key"], record["attempt"]) for record in records(directory, "attempt")}
+    return {one["key"] for one in records(directory, "sent") if (one["key"], one["attempt"]) not in ended}
+
+
+def edit(directory: Path, statement: str, *values: Any) -> None:
+    """Change the database of a closed run, as somebody might."""
+    with contextlib.closing(sqlite3.connect(directory / "run.sqlite3")) as connection, connection:
+        connection.execute(statement, values)
+
+
+def archived(directory: Path) -> Path:
+    """The run as an archive keeps it: the manifest and the exported records, without a database."""
+    with RunStore.open(directory, writer="archivist") as store:
+        store.finish()
+    (directory / "run.sqlite3").unlink()
+    shutil.rmtree(directory / "state")
+    return directory
+
+
+def snapshot(run: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in sorted(run.rglob("*")) if path.is_file()}

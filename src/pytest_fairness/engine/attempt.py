@@ -240,7 +240,7 @@ class Asker:
             nonlocal unlogged
             try:
                 self.announce(conversation, number, reserved)
-                await self._store.written()  # with all that came before, so that one wait serves both
+                await self._store.written()
             except StoreError as error:
                 unlogged = error  # the endpoint may make something else of it
                 raise
@@ -254,6 +254,8 @@ class Asker:
         if unlogged is not None:
             raise unlogged
         self.conclude(conversation, number, ending, reserved, time.monotonic() - started)
+        if not self.endpoint.simulated:
+            await self._store.written()
         return ending
 
     def announce(self, conversation: Conversation, number: int, reserved: int) -> None:

@@ -83,7 +83,7 @@ Key: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
 Amount: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 
 
-class Operation(msgspec.Struct, frozen=True, tag=True, forbid_unknown_fields=True):
+class Operation(msgspec.Struct, tag=True, forbid_unknown_fields=True):
     """What is done in one transaction. It raises FairnessError before it has written anything."""
 
     writes: ClassVar[bool] = True

@@ -301,14 +301,6 @@ class RemoteStore(RunStore):
     def _append(self, body: str) -> None:
         self._line.post(Append(body))
 
-    @property
-    def state(self) -> Path:
-        """There is none here: what is asked of it is asked too far from the disk. Raises StoreError."""
-        raise StoreError(
-            f"the state of run {self.directory.name} is on the controller's disk, which this worker does not see, and "
-            "batches at a provider are kept there: ask for them without workers elsewhere"
-        )
-
     def finish(self, **fields: Any) -> None:  # noqa: ARG002 - as every store has it
         raise StoreError(f"run {self.directory.name} is ended by the controller alone")
 

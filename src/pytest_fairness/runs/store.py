@@ -423,11 +423,6 @@ class RunStore:
         """Where this writer reports how far it is."""
         return WorkerProgress(self)
 
-    @property
-    def state(self) -> Path:
-        """The folder for what a batch at a provider is made of, until its results are logged."""
-        return self.directory / "state"
-
     # ------------------------------------------------------------ the manifest
 
     def manifest(self) -> dict[str, Any]:
