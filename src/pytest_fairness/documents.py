@@ -56,7 +56,7 @@ class Document:
         """``source:line`` of *place*, or of the nearest thing around it that is there."""
         while place and place not in self.lines:
             place = place[:-1]
-        return f"{self.source}:{self.lines.get(place, 1)}"
+        return f"{self.source}:{self.lines.get(place, 1)}" if self.lines else self.source
 
     def wrong(self, why: str, *place: str | int) -> UsageError:
         """The error that says *why*, with the line of *place*."""
