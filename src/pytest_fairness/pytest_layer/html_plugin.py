@@ -23,7 +23,7 @@ class HtmlBridge:
     @pytest.hookimpl
     def pytest_html_results_table_html(self, report: pytest.TestReport, data: list[str]) -> None:
         from pytest_fairness.reports.escaping import html
-        from pytest_fairness.reports.text import finding_text
+        from pytest_fairness.reports.plain_text import finding_text
 
         session = session_if_any(self._config)
         item = None if session is None else session.ledger.items.get(report.nodeid)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pytest_fairness.baselines.justifications import Justification
     from pytest_fairness.endpoints.protocol import Endpoint
     from pytest_fairness.engine.progress import Watching
-    from pytest_fairness.engine.shards import Deal
+    from pytest_fairness.engine.queue import Deal
     from pytest_fairness.model import Finding
     from pytest_fairness.pytest_layer.plans import Planned
     from pytest_fairness.pytest_layer.xdist import Reception

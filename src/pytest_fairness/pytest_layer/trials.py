@@ -19,11 +19,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from pytest_fairness.endpoints.protocol import Endpoint
-    from pytest_fairness.engine.endings import ParentWatch
-    from pytest_fairness.engine.engine import Engine
-    from pytest_fairness.engine.loop import LoopThread
+    from pytest_fairness.engine.engine import Engine, EventLoop, ParentWatch
     from pytest_fairness.engine.progress import Progress
-    from pytest_fairness.engine.shards import Deal
+    from pytest_fairness.engine.queue import Deal
     from pytest_fairness.pytest_layer.plans import Entry, Planned, Resolve, Usable
     from pytest_fairness.runs.designs import PlannedTrial
     from pytest_fairness.runs.replay import Replayer
@@ -57,7 +55,7 @@ class Asking:
         self._controller, self._has_ended = controller, has_ended
         self._engines: dict[str, tuple[Endpoint, Engine | Replayer]] = {}
         self._parent: ParentWatch | None = None
-        self._loop: LoopThread | None = None
+        self._loop: EventLoop | None = None
         self._prefetched: dict[tuple[Any, ...], dict[int, Asked]] = {}
 
     def trials_of(self, item: pytest.Item, system: Any, tier: int, temperature: float | None = None) -> pd.DataFrame:
@@ -173,8 +171,7 @@ class Asking:
         return [asked.get(id(one)) or _of_another_shard(engine.key_of(one), one) for one in plan]
 
     def _engine(self, system: Any) -> tuple[Endpoint, Engine | Replayer]:
-        from pytest_fairness.engine.engine import Engine
-        from pytest_fairness.engine.loop import LoopThread
+        from pytest_fairness.engine.engine import Engine, EventLoop
         from pytest_fairness.runs.keys import identity_hash
         from pytest_fairness.runs.replay import Replayer
         from pytest_fairness.runs.store import Retry
@@ -190,7 +187,7 @@ class Asking:
             self._engines[key] = endpoint, Replayer(endpoint, context.recording, context.store)
             return self._engines[key]
         # One loop for all engines: an endpoint that steps of several systems ask holds its connections there.
-        self._loop = self._loop or LoopThread()
+        self._loop = self._loop or EventLoop()
         engine = Engine(
             endpoint,
             context.store,
@@ -218,7 +215,7 @@ class Asking:
         if self._has_ended():  # before this engine was there to be halted
             engine.halt(_ENDED)
         if self._parent is None:
-            from pytest_fairness.engine.endings import ParentWatch
+            from pytest_fairness.engine.engine import ParentWatch
 
             self._parent = ParentWatch(self._controller, self._halt, ended=self._has_ended)
 
@@ -277,7 +274,7 @@ def deal_of(
     scorers: Mapping[str, Any],
 ) -> Deal:
     """All trials that *items* want, dealt out to the shards, of which *shard* (``2/5``) is one."""
-    from pytest_fairness.engine.shards import Deal
+    from pytest_fairness.engine.queue import Deal
 
     def wanted() -> Iterator[list[PlannedTrial]]:
         for key, tier, temperature in dict.fromkeys(map(collection.selection_of, items)):
