@@ -20,10 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_fairness.endpoints import EndpointConfig, Price, create_endpoint
-from pytest_fairness.endpoints.batch_anthropic import AnthropicBatches
-from pytest_fairness.endpoints.batch_http import Asks
-from pytest_fairness.endpoints.batch_openai import OpenAIBatches
-from pytest_fairness.endpoints.batch_protocol import BatchOptions
+from pytest_fairness.endpoints.batch_api import AnthropicBatches, BatchOptions, OpenAIBatches
 from pytest_fairness.endpoints.litellm_replies import read_anthropic
 from pytest_fairness.endpoints.openai_compatible import OpenAICompatibleEndpoint
 from pytest_fairness.endpoints.protocol import Endpoint
@@ -95,8 +92,8 @@ def endpoint_at(url: str, kind: str) -> Endpoint:
     )
     endpoint = create_endpoint(config)
     if kind == "anthropic" and isinstance(endpoint, OpenAICompatibleEndpoint):
-        asks = Asks(name="model", body=endpoint.body, read=lambda body: read_anthropic(body, None))
-        endpoint.batches = AnthropicBatches(asks, base_url=url, options=options, api_key_env=None)
+        endpoint.read = lambda body: read_anthropic(body, None)  # type: ignore[method-assign]
+        endpoint.batches = AnthropicBatches(endpoint, base_url=url, options=options)
     return endpoint
 
 

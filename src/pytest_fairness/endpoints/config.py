@@ -24,11 +24,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import msgspec
 import yaml
 
 from pytest_fairness import documents
-from pytest_fairness.endpoints.batch_options import read_batch
-from pytest_fairness.endpoints.batch_protocol import BatchOptions
+from pytest_fairness.endpoints.batch_api import BatchOptions
 from pytest_fairness.endpoints.http_options import HTTP_KEYS, read_http
 from pytest_fairness.endpoints.http_template import Misplaced
 from pytest_fairness.endpoints.parameters import check_parameters, unknown
@@ -327,9 +327,12 @@ class _Entry:
         return Price(**amounts)
 
     def _batch(self) -> BatchOptions | None:
+        given = self._entry.get("batch") or False
+        if isinstance(given, bool):
+            return BatchOptions() if given else None
         try:
-            return read_batch(self._entry.get("batch"))
-        except UsageError as error:
+            return msgspec.convert(given, BatchOptions)
+        except msgspec.ValidationError as error:
             raise self.wrong(("batch",), f"batch: {error}") from None
 
     def _options(self, kind: str) -> dict[str, JSON]:

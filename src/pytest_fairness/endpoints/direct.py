@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import ClassVar
 
-from pytest_fairness.endpoints.batch_protocol import BatchApi, refuse_one_by_one
+from pytest_fairness.endpoints.batch_api import BatchApi, refuse_one_by_one
 from pytest_fairness.endpoints.chat_reply import Parsed
 from pytest_fairness.endpoints.exchange import Exchange, Sender
 from pytest_fairness.endpoints.keys import read_key

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pytest_fairness.endpoints.batch_protocol import BatchApi, refuse_one_by_one
+from pytest_fairness.endpoints.batch_api import BatchApi, refuse_one_by_one
 from pytest_fairness.endpoints.chat_reply import Parsed, read_object
 from pytest_fairness.endpoints.config import EndpointConfig
 from pytest_fairness.endpoints.exchange import Sender

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import urlsplit
 
+from pytest_fairness.endpoints.batch_api import AnthropicBatches, AzureBatches, BatchApi, OpenAIBatches
 from pytest_fairness.endpoints.callable_endpoint import callable_endpoint
 from pytest_fairness.endpoints.config import EndpointConfig, load_endpoints
 from pytest_fairness.endpoints.parameters import unknown
@@ -54,19 +55,25 @@ def openai_type(config: EndpointConfig) -> Endpoint:
         from pytest_fairness.endpoints.litellm_endpoint import LiteLLMEndpoint
         from pytest_fairness.endpoints.litellm_routes import OPENAI
 
-        return _openai_batched(LiteLLMEndpoint(config, OPENAI), config)
+        return _batched(LiteLLMEndpoint(config, OPENAI), config, OpenAIBatches, base_url)
     from pytest_fairness.endpoints.openai_compatible import OpenAICompatibleEndpoint
 
-    return _openai_batched(OpenAICompatibleEndpoint(**_direct(config)), config)
+    return _batched(OpenAICompatibleEndpoint(**_direct(config)), config, OpenAIBatches, base_url)
 
 
-def _openai_batched(
-    endpoint: OpenAICompatibleEndpoint | LiteLLMEndpoint, config: EndpointConfig
-) -> OpenAICompatibleEndpoint | LiteLLMEndpoint:
+def _batched(
+    endpoint: OpenAICompatibleEndpoint | LiteLLMEndpoint,
+    config: EndpointConfig,
+    api: type[BatchApi],
+    base_url: str,
+    query: str = "",
+) -> Endpoint:
+    """*endpoint*, asked through *api* and at the price of batches where its entry says so."""
     if config.batch is not None:
-        from pytest_fairness.endpoints.batch_routes import ask_openai_in_batches
-
-        ask_openai_in_batches(endpoint, config, config.batch)
+        endpoint.batches = api(
+            endpoint, base_url=base_url, options=config.batch, api_key_env=config.api_key_env, query=query
+        )
+        endpoint.price = config.batch.price(endpoint.price)
     return endpoint
 
 
@@ -101,11 +108,7 @@ def anthropic_type(config: EndpointConfig) -> Endpoint:
         price=config.price or _listed(config, "anthropic", official=official),
     )
     endpoint = LiteLLMEndpoint(config, ANTHROPIC)
-    if config.batch is not None:
-        from pytest_fairness.endpoints.batch_routes import ask_anthropic_in_batches
-
-        ask_anthropic_in_batches(endpoint, config, config.batch)
-    return endpoint
+    return _batched(endpoint, config, AnthropicBatches, base_url.rstrip("/").removesuffix("/v1"))
 
 
 def azure_type(config: EndpointConfig) -> Endpoint:
@@ -115,11 +118,8 @@ def azure_type(config: EndpointConfig) -> Endpoint:
 
     config = replace(config, api_key_env=config.api_key_env or "AZURE_API_KEY")
     endpoint = LiteLLMEndpoint(config, AZURE)
-    if config.batch is not None:
-        from pytest_fairness.endpoints.batch_routes import ask_azure_in_batches
-
-        ask_azure_in_batches(endpoint, config, config.batch, config.api_version or AZURE_VERSION)
-    return endpoint
+    base_url = f"{(config.base_url or '').rstrip('/')}/openai"
+    return _batched(endpoint, config, AzureBatches, base_url, f"api-version={config.api_version or AZURE_VERSION}")
 
 
 def litellm_type(config: EndpointConfig) -> Endpoint:
