@@ -20,7 +20,7 @@ from typing import Any, TypeAlias, TypeVar
 import msgspec
 import yaml
 
-from pytest_fairness.errors import UsageError, did_you_mean, listed
+from pytest_fairness.errors import UsageError, unknown
 
 Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | None"
 Place: TypeAlias = "tuple[str | int, ...]"
@@ -49,10 +49,10 @@ class Document:
     lines: dict[Place, int] = field(repr=False, default_factory=dict)
 
     def where(self, *place: str | int) -> str:
-        """``source:line`` of *place*, or of the nearest thing around it that is there."""
+        """``source:line`` of *place*, or of the nearest thing around it; *source* alone for data from no file."""
         while place and place not in self.lines:
             place = place[:-1]
-        return f"{self.source}:{self.lines.get(place, 1)}"
+        return f"{self.source}:{self.lines.get(place, 1)}" if self.lines or self.data is None else self.source
 
     def wrong(self, why: str, *place: str | int) -> UsageError:
         """The error that says *why*, with the line of *place*."""
@@ -71,15 +71,10 @@ class Document:
                 name or (int(index) if index else None) for name, index, _ in _STEP.findall(path.rstrip("`"))
             )
             known = inside[: inside.index(None)] if None in inside else inside
-            unknown = _UNKNOWN.fullmatch(why)
-            if unknown:
+            stray = _UNKNOWN.fullmatch(why)
+            if stray:
                 fields = _fields_at(msgspec.inspect.type_info(kind), inside)
-                wrong = unknown[1]
-                if did_you_mean(wrong, fields):
-                    why = f"unknown key {wrong!r}{did_you_mean(wrong, fields)}"
-                else:
-                    why = f"unknown key {wrong!r} (there are: {listed(fields)})"
-                raise self.wrong(why, *place, *known, wrong) from None  # type: ignore[arg-type]  # no None in known
+                raise self.wrong(unknown("key", stray[1], fields), *place, *known, stray[1]) from None  # type: ignore[arg-type]  # no None in known
             name = f"{inside[-1]}: " if inside and inside[-1] is not None else ""
             raise self.wrong(name + _plainly(why), *place, *known) from None  # type: ignore[arg-type]
 

@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 
 from pytest_fairness.design.resources import layers
 from pytest_fairness.design.slugs import is_slug
-from pytest_fairness.design.steps import TEXT, Ask
 from pytest_fairness.documents import Plain, load_path
 from pytest_fairness.errors import UsageError, did_you_mean, listed
+from pytest_fairness.model import TEXT, Ask
 
 __all__ = ["RULES", "TEXT", "Arm", "Ask", "Step", "arms_of", "ready_arms"]
 

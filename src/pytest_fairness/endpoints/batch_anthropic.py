@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from pytest_fairness.endpoints.batch_http import Answer, Asks, BatchHttp, count, id_in, result_lines, unix_time
 from pytest_fairness.endpoints.batch_protocol import Asked, BatchOptions, BatchState, NotSettledError, Result
-from pytest_fairness.endpoints.evidence import message_of
+from pytest_fairness.endpoints.http import message_of
 from pytest_fairness.endpoints.protocol import AttemptError, Evidence
 from pytest_fairness.endpoints.redaction import safe_url
 

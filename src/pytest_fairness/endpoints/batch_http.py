@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import datetime
 import json
 import uuid
@@ -12,12 +13,9 @@ from importlib.metadata import version
 from typing import Any
 
 from pytest_fairness.endpoints.batch_protocol import BatchOptions, Result
-from pytest_fairness.endpoints.chat_reply import Parsed
-from pytest_fairness.endpoints.evidence import evidence_of, policy_refusal, what_was_said
-from pytest_fairness.endpoints.exchange import Exchange, Sender
-from pytest_fairness.endpoints.keys import read_key
+from pytest_fairness.endpoints.http import Exchange, Sender, evidence_of, failure_line, policy_refusal
 from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Reply, Request, Wire
-from pytest_fairness.endpoints.redaction import redact_values, safe_url
+from pytest_fairness.endpoints.redaction import read_key, redact_values, safe_url
 from pytest_fairness.model import Status
 
 #: Bytes of one answer: results of a whole batch come in one.
@@ -31,7 +29,7 @@ class Asks:
 
     name: str
     body: Callable[[Request], Awaitable[bytes]]
-    read: Callable[[bytes], Parsed]
+    read: Callable[[bytes], Reply]
 
 
 class BatchHttp:
@@ -113,13 +111,13 @@ class BatchHttp:
 
     def answered(self, custom_id: str, line: str, body: object, status: int | None = None) -> Result:
         """The result whose answer is the object *body*, as it would have come alone."""
-        parsed = self._asks.read(json.dumps(body).encode())
-        return Result(custom_id=custom_id, line=line, reply=parsed.reply(None), status_code=status)
+        reply = self._asks.read(json.dumps(body).encode())
+        return Result(custom_id=custom_id, line=line, reply=reply, status_code=status)
 
     def failed(self, custom_id: str, line: str, status: int, body: object) -> Result:
         """The result of a request that was answered with an HTTP *status* of failure: not billed in a batch."""
         text = body if isinstance(body, str) else json.dumps(body)
-        policy, said = policy_refusal(status, text), what_was_said(status, text)
+        policy, said = policy_refusal(status, text), failure_line(status, text)
         if policy is not None:
             reply = Reply(text=None, status=Status.REFUSED, finish_reason=policy, error=said)
             return Result(custom_id=custom_id, line=line, reply=reply, free=True, status_code=status)
@@ -152,9 +150,7 @@ class Answer:
 def _wire(exchange: Exchange, content_type: str) -> Wire:
     """The record of an exchange; a file that was sent is in the log already, line by line with its answers."""
     if content_type.startswith("multipart/"):
-        sent = Exchange(exchange.url, exchange.headers, b"", exchange.status, exchange.response_headers)
-        sent.received = exchange.received
-        return sent.wire()
+        return dataclasses.replace(exchange, body=b"").wire()
     return exchange.wire()
 
 

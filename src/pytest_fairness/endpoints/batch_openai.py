@@ -23,7 +23,7 @@ from pytest_fairness.endpoints.batch_http import (
     unix_time,
 )
 from pytest_fairness.endpoints.batch_protocol import Asked, BatchOptions, BatchState, LineError, Result
-from pytest_fairness.endpoints.evidence import message_of
+from pytest_fairness.endpoints.http import message_of
 from pytest_fairness.endpoints.protocol import AttemptError, Evidence
 from pytest_fairness.endpoints.redaction import safe_url
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 
 from pytest_fairness.endpoints.batch_protocol import BatchOptions
-from pytest_fairness.endpoints.parameters import unknown
-from pytest_fairness.errors import UsageError
+from pytest_fairness.errors import UsageError, unknown
 
 #: key → lowest and highest value
 _RANGES: dict[str, tuple[float, float]] = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from pytest_fairness.endpoints.batch_protocol import Result
+from pytest_fairness.endpoints.http import make_wire
 from pytest_fairness.endpoints.protocol import Evidence
-from pytest_fairness.endpoints.wire import make_wire
 from pytest_fairness.engine.attempt import Ended, failed, replied
 from pytest_fairness.model import Status
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pytest_fairness.design.steps import PROMPT, TEXT, filled
 from pytest_fairness.endpoints.pipeline import PipelineEndpoint, PipelineStep
 from pytest_fairness.endpoints.protocol import Endpoint
 from pytest_fairness.engine.conversation import PlannedTrial
@@ -25,7 +24,7 @@ class Relay:
 
     @property
     def endpoints(self) -> tuple[Endpoint | None, ...]:
-        return tuple(step.asked for step in self.steps)
+        return tuple(step.ready for step in self.steps)
 
     def identity(self) -> JSON:
         """The pipeline's own identity says all of it."""
@@ -36,7 +35,7 @@ class Relay:
         if number == len(self.steps) or (number and (status is not Status.ANSWERED or self.refused(replies[-1]))):
             return None
         step = self.steps[number]
-        prompt = filled(step.prompt, {TEXT: replies[-1] if replies else cell.prompt, PROMPT: cell.prompt})
+        prompt = step.filled(text=replies[-1] if replies else cell.prompt, prompt=cell.prompt)
         return (*([] if step.system is None else [Message("system", step.system)]), Message("user", prompt))
 
     def columns(self, cell: Cell, trial: Trial) -> Mapping[str, JSON]:  # noqa: ARG002 - as the protocol has it

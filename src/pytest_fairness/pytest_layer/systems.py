@@ -38,7 +38,7 @@ class Systems:
 
     def _found(self, name: str) -> Endpoint:
         from pytest_fairness.endpoints import callable_endpoint
-        from pytest_fairness.endpoints.callable_endpoint import is_import_path
+        from pytest_fairness.endpoints.function import is_import_path
 
         if is_import_path(name) and not self._is_listed(name):
             return callable_endpoint(name)
