@@ -79,8 +79,8 @@ class AnthropicEndpoint(ChatEndpoint):
         if effort is not None:
             if effort not in _BUDGETS or "thinking" in sent:
                 raise AttemptError(
-                    f"endpoint {self.name!r}: reasoning_effort is one of {', '.join(_BUDGETS)}, without thinking beside "
-                    f"it, not {effort!r}",
+                    f"endpoint {self.name!r}: reasoning_effort must be one of {', '.join(_BUDGETS)}, without thinking "
+                    f"beside it, not {effort!r}",
                     evidence=Evidence.AUTH,
                 )
             sent["thinking"] = {"type": "enabled", "budget_tokens": _BUDGETS[str(effort)]}

@@ -341,7 +341,7 @@ class ApplicationConfig(RemoteConfig, frozen=True, kw_only=True, forbid_unknown_
     reply: str | Places
     supports_system_prompt: bool | UnsetType = UNSET  # type: ignore[assignment]  # asked for, or as the request has it
     method: Literal["POST", "PUT", "GET"] = "POST"
-    headers: Annotated[dict[str, str | int | float | FromEnvironment], Meta(max_length=_MOST)] = {}
+    headers: Annotated[dict[str, str | int | float | FromEnvironment], Meta(max_length=_MOST)] = {}  # noqa: RUF012 - copied
     refusal: Refusal | Annotated[tuple[Refusal, ...], Meta(min_length=1, max_length=_MOST)] | None = None
 
     def __post_init__(self) -> None:
@@ -455,7 +455,7 @@ class ApplicationEndpoint:
         self._config, self._template = config, config.template
         self._paths = {name: _path(text) for name, text in _paths(config.reply).items()}
         self.name, self.type = config.name, config.type
-        self.supports_system_prompt = config.supports_system_prompt
+        self.supports_system_prompt = config.supports_system_prompt is True
         self.supports_conversation = "messages" in self._template.slots
         self.default_parameters: Mapping[str, JSON] = dict(config.default_parameters)
         self.price = config.price
@@ -563,9 +563,9 @@ class ApplicationEndpoint:
             if failure is not None:
                 return failure
             return replace(problem.reply if problem else reply, wire=wire)
-        error = None if exchange.succeeded else failure_line(exchange.status, wire.response_body)
+        line = None if exchange.succeeded else failure_line(exchange.status, wire.response_body)
         reason = reply.finish_reason or str(rule)
-        return replace(reply, status=Status.REFUSED, finish_reason=reason, error=error, wire=wire)
+        return replace(reply, status=Status.REFUSED, finish_reason=reason, error=line, wire=wire)
 
     def _at(self, place: str, data: Any) -> Any:
         path = self._paths.get(place)

@@ -71,9 +71,9 @@ class Tariff:
 
 def _listed(provider: str, model: str) -> Price | None:
     name = model.rpartition("/")[2]
-    prices = price_table().prices.get(provider, {})
-    bare = next((known for known in prices if same_model(known, name)), None)
-    return prices.get(name) or (prices[bare] if bare is not None else None)
+    table = price_table()
+    bare = next((known for known in table.prices.get(provider, {}) if same_model(known, name)), "")
+    return table.find(provider, name) or table.find(provider, bare)
 
 
 def _dearer(price: Price, other: Price | None) -> Price:
