@@ -26,7 +26,7 @@ from scipy.special import expit
 
 from pytest_fairness import Finding, Verdict, analyze_disparity, analyze_preference, compare_baseline
 from pytest_fairness.model import PairResult
-from pytest_fairness.statistics.score_summary import summarise_scores
+from pytest_fairness.statistics.persona_scores import summarise_scores
 
 ALARM = (Verdict.FLAG, Verdict.FAIL)
 LOGIT = np.pi / np.sqrt(3)  # log odds to one d

@@ -25,8 +25,8 @@ from pytest_fairness import (
     plan_sample,
 )
 from pytest_fairness.model import PairResult
+from pytest_fairness.statistics.persona_scores import summarise_scores
 from pytest_fairness.statistics.planning import label_shares
-from pytest_fairness.statistics.score_summary import summarise_scores
 
 ALARM = (Verdict.FLAG, Verdict.FAIL)
 LOGIT = np.pi / np.sqrt(3)

@@ -25,8 +25,8 @@ STAGES = ("log", "resume", "check", "pull", "frame", "judge")
 
 def planned(stop: int, start: int = 0) -> list[Any]:
     """Trials *start* to *stop*: 200 cells of two groups and twenty names, with as many repetitions as that needs."""
-    from pytest_fairness.engine.conversation import PlannedTrial
     from pytest_fairness.model import Cell
+    from pytest_fairness.runs.designs import PlannedTrial
 
     cells = [
         Cell(

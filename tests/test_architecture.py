@@ -25,7 +25,7 @@ FLOORS = [
 ]
 PYTEST_LAYER = {"pytest_layer", "plugin", "testing", "commands", "suites"}
 #: Arrows that still run upwards, each with a reason to go.
-UPWARDS = {("runs", "engine"), ("suites", "pytest_layer"), ("analysis", "reports")}
+UPWARDS = {("suites", "pytest_layer")}
 
 
 def room(module: str) -> str:

@@ -13,9 +13,10 @@ from measured import arguments, report
 
 from pytest_fairness.endpoints import load_endpoints
 from pytest_fairness.endpoints.registry import as_endpoint, create_endpoint
-from pytest_fairness.engine.engine import Engine, PlannedTrial
+from pytest_fairness.engine.engine import Engine
 from pytest_fairness.engine.progress import Progress
 from pytest_fairness.model import Cell
+from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.store import open_run
 
 

@@ -1,161 +1,262 @@
-"""The public assertions. Each analyses a table, hands the finding to the running test and acts on its verdict.
+"""The public assertions: each analyses a table, hands the finding to the running test and acts on its verdict.
 
-The ``analyze_…`` twin of each (in :mod:`pytest_fairness.analysis`) returns the same finding without raising.
-All work on any DataFrame, inside a test or not.
+The ``analyze_…`` twin of each takes the same arguments, which it documents, and returns the same finding without
+raising. All work on any DataFrame, inside a test or not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+import warnings as python_warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from pytest_fairness.analysis.conclusion import conclude, examine
-from pytest_fairness.analysis.verdicts import ALPHA
-from pytest_fairness.context import current_test
-from pytest_fairness.errors import UsageError
-from pytest_fairness.model import Finding
+from pytest_fairness.context import Policy, TestContext, current_test
+from pytest_fairness.errors import (
+    BudgetError,
+    EndpointError,
+    FairnessFailure,
+    InconclusiveWarning,
+    StoreError,
+    UsageError,
+)
+from pytest_fairness.model import ALARMS, Finding, Verdict
 
 if TYPE_CHECKING:
     import pandas as pd
 
+#: A column, the name of a scorer, or a callable on the reply.
+Outcome: TypeAlias = "str | Callable[..., Any]"
+
 
 def assert_no_disparity(
-    frame: pd.DataFrame, outcome: str | Callable[[str], Any], by: str | list[str], **options: Any
+    frame: pd.DataFrame,
+    outcome: Outcome,
+    by: str | Sequence[str],
+    *,
+    cluster: str | None = "name",
+    block: str | None = "template",
+    kind: str = "auto",
+    alpha: float = 0.05,
+    correction: str = "bonferroni",
+    min_raw_diff: float | None = None,
+    min_raw_ratio: float | None = None,
+    lower_is_worse: bool | None = None,
+    favourable: object = None,
+    scorers: Mapping[str, Any] | None = None,
+    seed: int = 0,
 ) -> Finding:
     """Assert that *outcome* does not depend on the group in column *by*.
 
-    ``outcome`` is a column, the name of a scorer, or a callable on the reply. For the options see
-    :func:`pytest_fairness.analyze_disparity`. Returns the finding; raises FairnessFailure where it does not hold
-    and FrameError for a table of the wrong shape.
+    The arguments are those of :func:`pytest_fairness.analyze_disparity`. Returns the finding; raises FairnessFailure
+    where the assertion does not hold and FrameError for a table of the wrong shape.
     """
     __tracebackhide__ = True
-    from pytest_fairness.analysis import trying
-    from pytest_fairness.analysis.disparity import analyze_disparity
-
-    finding = examine(
+    return _assert(
+        "disparity",
         frame,
-        lambda table, share: analyze_disparity(table, outcome, by, **_at(options, share)),
-        sensitivity=lambda: trying.disparity(frame, outcome, by, options),
+        outcome,
+        by,
+        cluster=cluster,
+        block=block,
+        kind=kind,
+        alpha=alpha,
+        correction=correction,
+        min_raw_diff=min_raw_diff,
+        min_raw_ratio=min_raw_ratio,
+        lower_is_worse=lower_is_worse,
+        favourable=favourable,
+        scorers=scorers,
+        seed=seed,
     )
-    return conclude(finding)
 
 
 def assert_four_fifths(
-    frame: pd.DataFrame, outcome: str | Callable[[str], Any], by: str | list[str], **options: Any
+    frame: pd.DataFrame,
+    outcome: Outcome,
+    by: str | Sequence[str],
+    *,
+    cluster: str | None = "name",
+    block: str | None = "template",
+    favourable: object = True,
+    reference: str | None = None,
+    alpha: float = 0.05,
+    correction: str = "bonferroni",
+    bare_ratio: bool = False,
+    scorers: Mapping[str, Any] | None = None,
 ) -> Finding:
     """Assert that no group's favourable rate is below four fifths of the highest (29 CFR 1607.4(D)).
 
-    For the options see :func:`pytest_fairness.analyze_four_fifths`. Returns and raises as
+    The arguments are those of :func:`pytest_fairness.analyze_four_fifths`. Returns and raises as
     :func:`assert_no_disparity`.
     """
     __tracebackhide__ = True
-    from pytest_fairness.analysis import trying
-    from pytest_fairness.analysis.four_fifths import analyze_four_fifths
-
-    finding = examine(
+    return _assert(
+        "four_fifths",
         frame,
-        lambda table, share: analyze_four_fifths(table, outcome, by, **_at(options, share)),
-        sensitivity=lambda: trying.four_fifths(frame, outcome, by, options),
+        outcome,
+        by,
+        cluster=cluster,
+        block=block,
+        favourable=favourable,
+        reference=reference,
+        alpha=alpha,
+        correction=correction,
+        bare_ratio=bare_ratio,
+        scorers=scorers,
     )
-    return conclude(finding)
 
 
-def assert_no_preference(frame: pd.DataFrame, by: str = "group", **options: Any) -> Finding:
+def assert_no_preference(
+    frame: pd.DataFrame,
+    by: str = "group",
+    *,
+    first: str = "first",
+    second: str = "second",
+    chosen: str = "chosen",
+    neither: str = "neither",
+    cluster: str | tuple[str, str] | None = "name",
+    block: str | Sequence[str] | None = "template",
+    trial: str | None = None,
+    rank: str | None = None,
+    position: str | None = None,
+    alpha: float = 0.05,
+    correction: str = "bonferroni",
+) -> Finding:
     """Assert that among equal candidates the choice does not follow the group.
 
-    The frame holds pairwise choices (columns ``first``, ``second``, ``chosen``), or with ``trial=…`` choices among
-    several or rankings. For the options see :func:`pytest_fairness.analyze_preference`. Returns and raises as
+    The arguments are those of :func:`pytest_fairness.analyze_preference`. Returns and raises as
     :func:`assert_no_disparity`.
     """
     __tracebackhide__ = True
-    from pytest_fairness.analysis import trying
-    from pytest_fairness.analysis.preference import analyze_preference
-
-    finding = examine(
+    return _assert(
+        "preference",
         frame,
-        lambda table, share: analyze_preference(table, by, **_at(options, share)),
-        sensitivity=lambda: trying.preference(frame, by, options),
+        by,
+        first=first,
+        second=second,
+        chosen=chosen,
+        neither=neither,
+        cluster=cluster,
+        block=block,
+        trial=trial,
+        rank=rank,
+        position=position,
+        alpha=alpha,
+        correction=correction,
     )
-    return conclude(finding)
 
 
 def assert_equivalent(
     frame: pd.DataFrame,
-    outcome: str | Callable[[str], Any],
-    by: str | list[str],
+    outcome: Outcome,
+    by: str | Sequence[str],
     *,
     margin: float,
     unit: str = "outcome",
-    **options: Any,
+    cluster: str | None = "name",
+    block: str | None = "template",
+    kind: str = "auto",
+    alpha: float = 0.05,
+    correction: str = "bonferroni",
+    lower_is_worse: bool | None = None,
+    scorers: Mapping[str, Any] | None = None,
 ) -> Finding:
     """Assert that every two groups differ by less than *margin* on *outcome*: shown, not merely not refuted.
 
-    ``margin`` is in the outcome's own unit, or with ``unit="d"`` in standard deviations. For the other options see
-    :func:`pytest_fairness.analyze_equivalence`. Returns and raises as :func:`assert_no_disparity`.
+    The arguments are those of :func:`pytest_fairness.analyze_equivalence`. Returns and raises as
+    :func:`assert_no_disparity`.
     """
     __tracebackhide__ = True
-    from pytest_fairness.analysis import trying
-    from pytest_fairness.analysis.equivalence import analyze_equivalence
-
-    settings = {**options, "margin": margin, "unit": unit}
-    finding = examine(
+    return _assert(
+        "equivalence",
         frame,
-        lambda table, share: analyze_equivalence(table, outcome, by, **settings, alarm_share=share),
-        sensitivity=lambda: trying.equivalence(frame, outcome, by, settings),
+        outcome,
+        by,
+        margin=margin,
+        unit=unit,
+        cluster=cluster,
+        block=block,
+        kind=kind,
+        alpha=alpha,
+        correction=correction,
+        lower_is_worse=lower_is_worse,
+        scorers=scorers,
     )
-    return conclude(finding)
 
 
 def assert_arm_reduces_disparity(
     frame: pd.DataFrame,
-    outcome: str | Callable[[str], Any] | None = None,
+    outcome: Outcome | None = None,
     *,
     treated: str,
     control: str,
     by: str = "group",
-    **options: Any,
+    classes: Mapping[str, str] | None = None,
+    group: str = "group",
+    arm: str = "arm",
+    placebo: str | None = None,
+    cluster: str | tuple[str, str] | None = "name",
+    block: str | Sequence[str] | None = "template",
+    kind: str = "auto",
+    first: str = "first",
+    second: str = "second",
+    chosen: str = "chosen",
+    neither: str = "neither",
+    alpha: float = 0.05,
+    correction: str = "bonferroni",
+    scorers: Mapping[str, Any] | None = None,
 ) -> Finding:
     """Assert that arm *treated* shows less disparity between the groups of *by* than arm *control*.
 
-    With an *outcome* the disparity is a difference of means or rates; without one the frame holds pairwise choices.
-    For the options (``arm``, ``placebo``, …) see :func:`pytest_fairness.analyze_arms`. Returns and raises as
+    The arguments are those of :func:`pytest_fairness.analyze_arms`. Returns and raises as
     :func:`assert_no_disparity`.
     """
     __tracebackhide__ = True
-    from pytest_fairness.analysis.arms import analyze_arms
-
-    settings = {**options, "treated": treated, "control": control, "by": by}
-    finding = examine(
+    return _assert(
+        "arms",
         frame,
-        lambda table, share: analyze_arms(table, outcome, **_at(settings, share)),
-        sensitivity=lambda: None,
+        outcome,
+        treated=treated,
+        control=control,
+        by=by,
+        classes=classes,
+        group=group,
+        arm=arm,
+        placebo=placebo,
+        cluster=cluster,
+        block=block,
+        kind=kind,
+        first=first,
+        second=second,
+        chosen=chosen,
+        neither=neither,
+        alpha=alpha,
+        correction=correction,
+        scorers=scorers,
     )
-    return conclude(finding)
-
-
-def _at(options: dict[str, Any], share: float) -> dict[str, Any]:
-    """*options* with the alarm raised at a *share* of its level."""
-    return options if share == 1 else {**options, "alpha": options.get("alpha", ALPHA) * share}
 
 
 def assert_baseline(
     frame: pd.DataFrame,
-    score: str | Callable[[str], Any],
+    score: Outcome,
     *,
     persona: str | None = None,
     categories: Sequence[str] | None = None,
     threshold: float | None = None,
     warnings: str | None = None,
-    **options: Any,
+    alpha: float = 0.005,
+    margin_overall: float | None = None,
+    margin_category: float | None = None,
 ) -> Finding:
     """Assert that *score* has not dropped since its baseline was approved.
 
-    ``score`` is a column, the name of a scorer, or a callable on the reply. Scores are compared persona by persona:
-    ``persona`` is the column that names them, by default ``persona`` or, in a grid without personas, ``name``.
-    ``categories`` are the columns whose groups are gated beside the overall score, by default the protected classes of
-    the grid. ``threshold`` is the score from which a persona passes, kept with the baseline; passes lost are tested
-    too. ``warnings`` is the column that holds each trial's warnings: kinds that the baseline lacks are flagged,
-    critical ones fail. For the other options (``alpha``, ``margin_overall``, ``margin_category``, …) see
+    Scores are compared persona by persona: ``persona`` is the column that names them, by default ``persona`` or, in a
+    grid without personas, ``name``. ``categories`` are the columns whose groups are gated beside the overall score, by
+    default the protected classes of the grid. ``threshold`` is the score from which a persona passes, kept with the
+    baseline; passes lost are tested too. ``warnings`` is the column that holds each trial's warnings: kinds that the
+    baseline lacks are flagged, critical ones fail. ``alpha`` and the margins are those of
     :func:`pytest_fairness.compare_baseline`.
 
     With ``--fairness-approve`` the scores of this run are written instead, under the rules of approval. Returns the
@@ -188,6 +289,9 @@ def assert_baseline(
             lambda approved: compare_baseline(
                 approved,
                 summary,
+                alpha=alpha,
+                margin_overall=margin_overall,
+                margin_category=margin_category,
                 threshold=threshold,
                 low=outcome.low,
                 high=outcome.high,
@@ -195,7 +299,6 @@ def assert_baseline(
                 outcome=outcome.name,
                 unit=outcome.unit or "points",
                 frame=frame,
-                **options,
             ),
             fingerprints=Fingerprints.of(
                 endpoint=design.endpoint,
@@ -215,3 +318,124 @@ def assert_baseline(
         # Raised anew here, so that pytest shows the line of the test and not the inside of the store.
         raise type(error)(str(error)) from None
     return conclude(finding)
+
+
+#: Where each analysis lives; imported when an assertion judges, not when a test module is collected.
+_ANALYSES = {
+    "disparity": "analyze_disparity",
+    "four_fifths": "analyze_four_fifths",
+    "preference": "analyze_preference",
+    "equivalence": "analyze_equivalence",
+    "arms": "analyze_arms",
+}
+
+
+def _assert(analysis: str, frame: pd.DataFrame, *columns: Any, **options: Any) -> Finding:
+    """The finding of *analysis* on *frame*, after what the running test's policy asks for, acted upon."""
+    __tracebackhide__ = True
+    analyze = getattr(import_module(f"pytest_fairness.analysis.{analysis}"), _ANALYSES[analysis])
+
+    def judge(table: pd.DataFrame, share: float = 1.0) -> Finding:
+        if share == 1:
+            return analyze(table, *columns, **options)  # type: ignore[no-any-return]
+        alarm = {"alarm_share": share} if analysis == "equivalence" else {"alpha": options["alpha"] * share}
+        return analyze(table, *columns, **{**options, **alarm})  # type: ignore[no-any-return]
+
+    test = current_test()
+    finding = judge(frame)
+    if test is None:
+        return conclude(finding)
+    false_alarm = _false_alarm(finding, test)
+    if test.policy.confirm and finding.verdict in ALARMS:
+        finding = _second_look(finding, frame, judge, test)
+    if test.policy.sensitivity and finding.verdict is Verdict.PASS:
+        from pytest_fairness.analysis.sensitivity import sensitivity_of, with_sensitivity
+
+        finding = with_sensitivity(finding, sensitivity_of(analysis, frame, *columns, **options))
+    if false_alarm is not None:
+        finding = replace(finding, family={**finding.family, "false_alarm": false_alarm})
+    return conclude(finding)
+
+
+def _false_alarm(finding: Finding, test: TestContext) -> float | None:
+    """How likely a fair system fails this assertion, at most; None for a bare ratio, which has no bound."""
+    from pytest_fairness.analysis.false_alarms import chance
+
+    alpha = finding.family.get("alpha")
+    if not isinstance(alpha, float):
+        return None
+    return chance(alpha, confirmed=test.policy.confirm and test.confirmable())
+
+
+def _second_look(
+    finding: Finding, frame: pd.DataFrame, judge: Callable[[pd.DataFrame, float], Finding], test: TestContext
+) -> Finding:
+    """An alarm that nothing justifies, judged again on this sample and a fresh one together."""
+    from pytest_fairness.analysis.confirmation import confirmed, together, unconfirmed
+    from pytest_fairness.analysis.false_alarms import CONFIRMED
+
+    if finding.verdict is Verdict.FLAG and test.justification(finding) is not None:
+        return finding  # it does not fail the test, so there is nothing to pay for
+    if test.fresh_sample is None:
+        return unconfirmed(
+            finding, "a table is judged as it is; only a test that asks for the trials of a grid can ask more"
+        )
+    try:
+        sample = test.fresh_sample(frame)
+        both = judge(together(frame, sample), CONFIRMED)
+    except (UsageError, EndpointError, BudgetError, StoreError) as error:
+        return unconfirmed(finding, str(error))
+    return confirmed(finding, both, sample)
+
+
+def conclude(finding: Finding) -> Finding:
+    """Do with *finding* what its verdict asks for, under the policy of the running test.
+
+    PASS returns. FAIL raises. FLAG raises unless a documented justification stands behind it. INCONCLUSIVE because the
+    data cannot be used (too few, unscored, ragged, incomplete) raises, or under ``--fairness-smoke`` leaves it to the
+    plugin to skip the test; any other INCONCLUSIVE warns, and raises under ``--fairness-require-conclusive``.
+    """
+    __tracebackhide__ = True
+    test = current_test()
+    policy = test.policy if test is not None else Policy()
+    if test is not None:
+        if finding.verdict is Verdict.FLAG and finding.justification is None:
+            finding = replace(finding, justification=test.justification(finding))
+        finding = replace(finding, notes=(*finding.notes, *test.notes(finding)))
+        test.emit(finding)
+    if _fails(finding, policy):
+        raise FairnessFailure(_message(finding), finding)
+    if finding.verdict is Verdict.INCONCLUSIVE and not unusable(finding):
+        python_warnings.warn(finding.sentence, InconclusiveWarning, stacklevel=4)
+    return finding
+
+
+def _fails(finding: Finding, policy: Policy) -> bool:
+    match finding.verdict:
+        case Verdict.PASS:
+            return False
+        case Verdict.FAIL:
+            return True
+        case Verdict.FLAG:
+            return finding.justification is None
+        case Verdict.INCONCLUSIVE:
+            return not policy.smoke if unusable(finding) else policy.require_conclusive
+
+
+def unusable(finding: Finding) -> bool:
+    """Whether an INCONCLUSIVE *finding* is so because its data cannot be used, or there was nothing to compare."""
+    return finding.reason is None or finding.reason.unusable
+
+
+def _message(finding: Finding) -> str:
+    from pytest_fairness.reports.text import finding_text
+
+    message = finding_text(finding)
+    if finding.verdict is Verdict.FLAG:
+        message += (
+            "\n\nA FLAG needs a documented justification. Give one where it will be read:\n"
+            '  @pytest.mark.fairness(justification={"reason": "…", "approver": "…", "date": "2026-01-31", '
+            '"expiry": "2026-07-31"})\n'
+            "or an entry for this test in justifications.yaml with the same keys."
+        )
+    return message

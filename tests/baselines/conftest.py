@@ -16,7 +16,7 @@ from pytest_fairness.baselines.approval import ApprovalPolicy
 from pytest_fairness.baselines.fingerprints import Fingerprints
 from pytest_fairness.baselines.store import BaselineStore
 from pytest_fairness.model import Finding
-from pytest_fairness.statistics.score_summary import PersonaScore, ScoreSummary
+from pytest_fairness.statistics.persona_scores import PersonaScore, ScoreSummary
 
 from .project import Project
 

@@ -13,7 +13,7 @@ from pytest_fairness.baselines.approval import Approval
 from pytest_fairness.baselines.document import BaselineDocument
 from pytest_fairness.baselines.errors import BaselineError
 from pytest_fairness.baselines.text import digest
-from pytest_fairness.statistics.score_summary import PersonaScore, ScoreSummary
+from pytest_fairness.statistics.persona_scores import PersonaScore, ScoreSummary
 
 from .conftest import LIVE, SCORE, TEST_ID, summary
 

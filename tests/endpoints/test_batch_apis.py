@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pytest_fairness.endpoints import AttemptError, EndpointConfig, Evidence, Price, Request, create_endpoint
+from pytest_fairness.endpoints import AttemptError, Evidence, Price, Request, create_endpoint
 from pytest_fairness.endpoints.batch_http import multipart, result_lines, unix_time
 from pytest_fairness.endpoints.batch_protocol import (
     Asked,
@@ -43,19 +43,17 @@ def server() -> Iterator[BatchServer]:
         yield running
 
 
-def config_of(kind: str, server: BatchServer, batch: BatchOptions | None) -> EndpointConfig:
-    kind, _, via = kind.partition("-")
-    return EndpointConfig(
-        name="model",
-        type=kind,
-        via=via or None,
-        model="m",
-        base_url=server.openai_url if kind == "openai" else server.url,
-        price=Price(input_per_million=4.0, output_per_million=8.0, per_call=0.5),
-        default_parameters={"temperature": 0.5, "max_tokens": 40},
-        api_key_env="THE_KEY",
-        batch=batch,
-    )
+def config_of(kind: str, server: BatchServer, batch: BatchOptions | None) -> dict[str, Any]:
+    return {
+        "name": "model",
+        "type": kind,
+        "model": "m",
+        "base_url": server.openai_url if kind == "openai" else server.url,
+        "price": Price(input_per_million=4.0, output_per_million=8.0, per_call=0.5),
+        "default_parameters": {"temperature": 0.5, "max_tokens": 40},
+        "api_key_env": "THE_KEY",
+        "batch": batch,
+    }
 
 
 def within(kind: str, server: BatchServer, go: Callable[[BatchApi], Any], **options: Any) -> Any:
@@ -140,7 +138,7 @@ def test_the_list_price_is_halved_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """A model of the price list costs half of its list price in a batch."""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     single, batched = (
-        create_endpoint(EndpointConfig(name="m", type="openai", model="gpt-4o-mini", batch=batch))
+        create_endpoint({"name": "m", "type": "openai", "model": "gpt-4o-mini", "batch": batch})
         for batch in (None, BatchOptions())
     )
     assert single.price is not None

@@ -9,7 +9,7 @@ from concurrent.futures import wait
 
 import pytest
 
-from pytest_fairness.endpoints.daemon_threads import DaemonThreads
+from pytest_fairness.endpoints.function import DaemonThreads
 
 
 def test_calls_share_a_limited_number_of_threads() -> None:
@@ -67,7 +67,7 @@ def test_a_call_that_hangs_keeps_no_process_alive() -> None:
     """The interpreter ends although a call never will."""
     code = (
         "import threading\n"
-        "from pytest_fairness.endpoints.daemon_threads import DaemonThreads\n"
+        "from pytest_fairness.endpoints.function import DaemonThreads\n"
         "begun = threading.Event()\n"
         "DaemonThreads(2, name='hung').submit(lambda: begun.set() or threading.Event().wait())\n"
         "begun.wait(5)\n"

@@ -19,7 +19,7 @@ from pytest_fairness.endpoints import (
     load_endpoints,
     pipeline_endpoint,
 )
-from pytest_fairness.endpoints.callable_endpoint import is_import_path
+from pytest_fairness.endpoints.function import is_import_path
 from pytest_fairness.endpoints.pipeline import PipelineEndpoint
 from pytest_fairness.endpoints.protocol import Price, takes_conversations
 from pytest_fairness.errors import UsageError

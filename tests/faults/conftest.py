@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 import tests.pytest_layer.conftest  # noqa: F401 - it imports what in-process sessions cannot import twice
-from pytest_fairness.endpoints import Endpoint, EndpointConfig, Price, create_endpoint
-from pytest_fairness.engine.engine import Engine, PlannedTrial
+from pytest_fairness.endpoints import Endpoint, Price, create_endpoint
+from pytest_fairness.engine.engine import Engine
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import Cell, Trial
+from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.store import open_run
 from tests.support.servers import Fault, ModelServer
 
@@ -113,7 +114,7 @@ class Project:
 
     def run(self, *arguments: str, apart: bool = False, deadline: float = 30.0, **case: Any) -> Case:
         """One session: what came of it. *apart* in a process of its own; the ledger is that of all on this run."""
-        if "--fairness-resume" not in arguments:
+        if not any(argument.startswith("--fairness-resume") for argument in arguments):
             self.started = len(self.server.requests)
         given = given_files(self.path)
         run_folder = self.path / ".fairness"
@@ -189,9 +190,7 @@ Ask = Callable[..., Asked]
 def endpoint_of(route: str, server: ModelServer, **more: Any) -> Endpoint:
     """The endpoint that :func:`entry` describes."""
     need(route)
-    options = entry(route, server, **more)
-    options["price"] = Price(**options["price"]) if options["price"] is not None else None
-    return create_endpoint(EndpointConfig(**options))
+    return create_endpoint(entry(route, server, **more))
 
 
 @pytest.fixture

@@ -37,7 +37,7 @@ from pytest_fairness.reports.escaping import csv_cell, terminal
 from pytest_fairness.runs.reader import RunReader, read_trials
 from pytest_fairness.runs.store import open_run
 from tests.reports.page_reader import Page
-from tests.running.doubles import Scripted, plan
+from tests.support.doubles import Scripted, plan
 from tests.support.servers import Fault, openai_body
 
 from .conftest import KEY, PLACE, Project
@@ -113,7 +113,7 @@ def shown(request: pytest.FixtureRequest, project: Project) -> Case:
     os.environ["GITHUB_STEP_SUMMARY"] = str(summary)
     try:
         case = project.run(
-            "-rA", "--fairness-no-confirm", "--html=page.html", "--self-contained-html", *workers,
+            "-rA", "-o", "fairness_confirm=false", "--html=page.html", "--self-contained-html", *workers,
             apart=True, prompts=(), secrets=(KEY,),
         )  # fmt: skip
     finally:

@@ -18,12 +18,11 @@ import pytest
 from pytest_fairness.analysis.four_fifths import analyze_four_fifths
 from pytest_fairness.analysis.preference import analyze_preference
 from pytest_fairness.model import OutcomeKind
-from pytest_fairness.statistics.baseline_gate import baseline_gate
+from pytest_fairness.statistics.arrays import read_design
+from pytest_fairness.statistics.compare import measure
 from pytest_fairness.statistics.comparison import Comparison, Estimate, Strata
-from pytest_fairness.statistics.frames import read_design
-from pytest_fairness.statistics.metrics import measure
+from pytest_fairness.statistics.persona_scores import PersonaScore, ScoreSummary, baseline_gate
 from pytest_fairness.statistics.proportions import nearly_equal
-from pytest_fairness.statistics.score_summary import PersonaScore, ScoreSummary
 
 from . import by_hand as slow
 from .by_hand import Row

@@ -9,8 +9,8 @@ from scipy import stats
 
 from pytest_fairness.analysis.disparity import analyze_disparity
 from pytest_fairness.model import Reason, Verdict
+from pytest_fairness.statistics.clusters import reach
 from pytest_fairness.statistics.comparison import estimate
-from pytest_fairness.statistics.jackknife import reach
 
 from .frames_of import names, scores
 

@@ -5,7 +5,7 @@ import pytest
 from pytest_fairness.analysis.four_fifths import analyze_four_fifths, decide
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import Reason, Verdict
-from pytest_fairness.statistics.four_fifths import below_four_fifths, impact_ratio, reference_group
+from pytest_fairness.statistics.proportions import below_four_fifths, impact_ratio, reference_group
 
 from .frames_of import decisions
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from pytest_fairness.analysis.disparity import analyze_disparity
-from pytest_fairness.analysis.verdicts import assertion_verdict, deciding_pair
+from pytest_fairness.analysis.policy import assertion_verdict, deciding_pair
 from pytest_fairness.errors import FrameError
 
 

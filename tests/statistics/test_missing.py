@@ -12,8 +12,8 @@ from scipy import stats
 from pytest_fairness.analysis.disparity import analyze_disparity
 from pytest_fairness.analysis.sentences import NO_ANSWER
 from pytest_fairness.model import Finding, OutcomeKind, PairResult, Reason, Verdict
-from pytest_fairness.statistics.mde import minimum_detectable_effect
-from pytest_fairness.statistics.refusals import impute, worst_rank
+from pytest_fairness.statistics.compare import impute, worst_rank
+from pytest_fairness.statistics.corrections import minimum_detectable_effect
 
 PASS, FLAG, FAIL, INCONCLUSIVE = Verdict.PASS, Verdict.FLAG, Verdict.FAIL, Verdict.INCONCLUSIVE
 

@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 
 from pytest_fairness.analysis import policy
-from pytest_fairness.analysis.policy import PairTable, judge, needed_size, saturated
-from pytest_fairness.analysis.verdicts import (
-    ALPHA,
-    CONFIRMED,
+from pytest_fairness.analysis.false_alarms import ALPHA, CONFIRMED, TEMPLATE_ALPHA
+from pytest_fairness.analysis.policy import (
     LIKELY_REFUSAL_DIFFERENCE,
     MARGIN,
     MAX_RAGGED,
@@ -21,12 +19,15 @@ from pytest_fairness.analysis.verdicts import (
     MINIMUM_N,
     RECOMMENDED_CLUSTERS,
     RECOMMENDED_N,
-    TEMPLATE_ALPHA,
     TRIVIAL,
     Decision,
+    PairTable,
     assertion_verdict,
     deciding_pair,
+    judge,
     milder,
+    needed_size,
+    saturated,
     spec_verdict,
     worse,
     worst_spec,

@@ -15,7 +15,7 @@ from scipy.special import chdtrc, stdtrit
 
 from pytest_fairness.analysis.disparity import analyze_disparity
 from pytest_fairness.statistics import proportions
-from pytest_fairness.statistics.categorical import chi_square
+from pytest_fairness.statistics.categories import chi_square
 from pytest_fairness.statistics.corrections import correct
 
 from .frames_of import decisions, scores, strata

@@ -14,12 +14,19 @@ from scipy import stats
 
 from pytest_fairness.analysis.disparity import analyze_disparity
 from pytest_fairness.analysis.reading import read
+from pytest_fairness.statistics.arrays import read_design
 from pytest_fairness.statistics.clusters import all_pairs, t_quantile
-from pytest_fairness.statistics.frames import read_design
+from pytest_fairness.statistics.compare import measure
 from pytest_fairness.statistics.layout import lay_out
-from pytest_fairness.statistics.metrics import measure
-from pytest_fairness.statistics.ranks import ascending, kruskal_wallis, mann_whitney, rank_sums, u_statistics
-from pytest_fairness.statistics.shift import hodges_lehmann, medians_in_place
+from pytest_fairness.statistics.ranks import (
+    ascending,
+    hodges_lehmann,
+    kruskal_wallis,
+    mann_whitney,
+    medians_in_place,
+    rank_sums,
+    u_statistics,
+)
 
 TIED = [1.0, 2.0, 2.0, 3.0]
 

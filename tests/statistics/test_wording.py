@@ -1,7 +1,7 @@
 """The sentence that leads every message."""
 
 from pytest_fairness.analysis.disparity import analyze_disparity
-from pytest_fairness.analysis.four_fifths_words import four_fifths_sentence
+from pytest_fairness.analysis.four_fifths import four_fifths_sentence
 from pytest_fairness.analysis.sentences import Subject, disparity_sentence
 from pytest_fairness.model import OutcomeKind, Verdict
 

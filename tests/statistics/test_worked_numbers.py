@@ -20,16 +20,13 @@ from pytest_fairness.analysis.four_fifths import analyze_four_fifths
 from pytest_fairness.analysis.preference import analyze_preference
 from pytest_fairness.model import OutcomeKind, Reason, Verdict
 from pytest_fairness.statistics import proportions
-from pytest_fairness.statistics.baseline_gate import baseline_gate, clip
-from pytest_fairness.statistics.categorical import balanced_v, chi_square, d_of_v
+from pytest_fairness.statistics.arrays import read_design
+from pytest_fairness.statistics.categories import balanced_v, chi_square, d_of_v
 from pytest_fairness.statistics.clusters import t_quantile
-from pytest_fairness.statistics.corrections import correct
-from pytest_fairness.statistics.frames import read_design
-from pytest_fairness.statistics.mde import minimum_detectable_effect
-from pytest_fairness.statistics.metrics import measure
+from pytest_fairness.statistics.compare import measure, worst_rank
+from pytest_fairness.statistics.corrections import correct, minimum_detectable_effect
+from pytest_fairness.statistics.persona_scores import PersonaScore, ScoreSummary, baseline_gate, clip
 from pytest_fairness.statistics.proportions import nearly_equal
-from pytest_fairness.statistics.refusals import worst_rank
-from pytest_fairness.statistics.score_summary import PersonaScore, ScoreSummary
 
 from . import by_hand
 from .by_hand import Row

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from pytest_fairness.statistics.one_sample import one_sample_t
+from pytest_fairness.statistics.clusters import one_sample_t
 
 R_FILE = Path(__file__).parents[1] / "data" / "r_reference.json"
 

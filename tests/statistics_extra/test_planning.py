@@ -9,7 +9,7 @@ from pytest_fairness.analysis.disparity import analyze_disparity
 from pytest_fairness.analysis.planning import assess_design, plan_sample
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import OutcomeKind, Verdict
-from pytest_fairness.statistics.cumulative_odds import LOGIT_TO_D
+from pytest_fairness.statistics.effects import LOGIT_TO_D
 from pytest_fairness.statistics.planning import label_shares, smallest
 
 

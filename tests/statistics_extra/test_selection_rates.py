@@ -8,10 +8,10 @@ import pytest
 from scipy.special import expit
 from scipy.stats import chi2
 
+from pytest_fairness.statistics.arrays import Coded, code
 from pytest_fairness.statistics.bradley_terry import interaction
 from pytest_fairness.statistics.chi_squares import round_robin
 from pytest_fairness.statistics.choices import FIRST, SECOND, Choices, read_choices
-from pytest_fairness.statistics.frames import Coded, code
 from pytest_fairness.statistics.selection import (
     clustered_interaction,
     clustered_mean,

@@ -7,7 +7,7 @@ from scipy.stats import binomtest
 from pytest_fairness import analyze_preference
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import Reason, Verdict
-from pytest_fairness.statistics.four_fifths import impact_ratio
+from pytest_fairness.statistics.proportions import impact_ratio
 from pytest_fairness.suites.selection.metrics import selection_results
 
 from .choices_of import CLASSES, CRITERIA, GROUPS, experiment

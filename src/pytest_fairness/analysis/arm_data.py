@@ -13,14 +13,14 @@ from pytest_fairness.analysis.reading import Reading, cluster_noun, read, scored
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import GroupResult, OutcomeKind
 from pytest_fairness.statistics.arms import ArmContrast, ArmRows, contrast_arms, contrast_choices
+from pytest_fairness.statistics.arrays import Coded, code, read_design
 from pytest_fairness.statistics.choices import FIRST, NEITHER, REFUSED, UNSCORED, Choices, cross
-from pytest_fairness.statistics.frames import Coded, code, read_design
-from pytest_fairness.statistics.refusals import impute
+from pytest_fairness.statistics.compare import impute
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from pytest_fairness.statistics.frames import Bools, Design, Ints
+    from pytest_fairness.statistics.arrays import Bools, Design, Ints
 
 Missing = Literal["left out", "raises the change", "lowers the change"]
 """What becomes of trials without an outcome: the last two set them to the extremes that are furthest apart."""

@@ -10,8 +10,7 @@ from typing import Literal
 import numpy as np
 
 from pytest_fairness.analysis.arm_data import ArmData, Missing
-from pytest_fairness.analysis.sentences import percent
-from pytest_fairness.analysis.verdicts import (
+from pytest_fairness.analysis.policy import (
     MARGIN,
     MAX_RAGGED,
     MAX_UNSCORED,
@@ -20,10 +19,11 @@ from pytest_fairness.analysis.verdicts import (
     Decision,
     milder,
 )
+from pytest_fairness.analysis.sentences import percent
 from pytest_fairness.model import ALARMS, PairResult, Reason, Verdict
 from pytest_fairness.statistics.arms import ArmContrast, Estimate
+from pytest_fairness.statistics.clusters import t_quantile
 from pytest_fairness.statistics.corrections import correct
-from pytest_fairness.statistics.one_sample import t_quantile
 
 IDLE = "nothing to reduce: in both arms the whole 90 % interval lies inside ±.2 SD"
 
@@ -292,7 +292,7 @@ def _needs(contrast: ArmContrast, alpha: float, test: _Tested, noun: str) -> str
 
 def _interval(estimate: Estimate) -> tuple[float, float]:
     """The 90 % interval."""
-    reach = t_quantile(0.95, estimate.df) * estimate.error if estimate.error else 0.0
+    reach = float(t_quantile(estimate.df, 0.95)) * estimate.error if estimate.error else 0.0
     return estimate.mean - reach, estimate.mean + reach
 
 

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.analysis.arm_data import ArmData, arms_of_choices, arms_of_scores, pooled_choices
 from pytest_fairness.analysis.arm_rule import IDLE, Judged, Rule
-from pytest_fairness.analysis.assembling import finding_of
 from pytest_fairness.analysis.judging_choices import check_options
-from pytest_fairness.analysis.sentences import amount, effect_words, p_words
-from pytest_fairness.analysis.verdicts import (
+from pytest_fairness.analysis.policy import (
     deciding_pair,
     verdict_by,
 )
+from pytest_fairness.analysis.provenance import finding_of
+from pytest_fairness.analysis.sentences import amount, effect_words, p_words
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import ALARMS, JSON, Finding, OutcomeKind, PairResult, Reason, Verdict
 from pytest_fairness.statistics.arms import Estimate
+from pytest_fairness.statistics.arrays import code, require_frame
 from pytest_fairness.statistics.choices import block_columns, read_choices
 from pytest_fairness.statistics.corrections import correct
-from pytest_fairness.statistics.frames import code, require_frame
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from pytest_fairness.analysis.verdicts import MARGIN, MINIMUM_N, RECOMMENDED_CLUSTERS, TRIVIAL
+from pytest_fairness.analysis.policy import MARGIN, MINIMUM_N, RECOMMENDED_CLUSTERS, TRIVIAL
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import OutcomeKind
 from pytest_fairness.statistics.planning import (

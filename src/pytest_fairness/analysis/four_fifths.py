@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from pytest_fairness.analysis.assembling import finding_of
-from pytest_fairness.analysis.decision_tables import Table, read_decisions, selection_p, tabulate
-from pytest_fairness.analysis.family import alarm_results
-from pytest_fairness.analysis.four_fifths_rule import capped, decide, with_chance
-from pytest_fairness.analysis.four_fifths_words import details, effect_size, four_fifths_sentence, notes, number
-from pytest_fairness.analysis.members import Thresholds, missing_member
-from pytest_fairness.analysis.missing import reasons_by_group
-from pytest_fairness.analysis.reading import as_columns, case_noun, cluster_noun, every_grouping
-from pytest_fairness.analysis.sentences import percent
-from pytest_fairness.analysis.verdicts import (
+from pytest_fairness.analysis.family import Thresholds, alarm_results, missing_member
+from pytest_fairness.analysis.policy import (
     MAX_RAGGED,
     MAX_UNSCORED,
     MINIMUM_N,
@@ -28,24 +21,36 @@ from pytest_fairness.analysis.verdicts import (
     spec_verdict,
     verdict_by,
 )
-from pytest_fairness.errors import UsageError
-from pytest_fairness.model import ALARMS, JSON, Finding, OutcomeKind, PairResult, Reason, Verdict
+from pytest_fairness.analysis.provenance import finding_of
+from pytest_fairness.analysis.reading import (
+    as_columns,
+    case_noun,
+    cluster_noun,
+    count_by_group,
+    every_grouping,
+    reasons_by_group,
+)
+from pytest_fairness.analysis.sentences import amount, interval_words, p_words, percent
+from pytest_fairness.errors import FrameError, UsageError
+from pytest_fairness.model import ALARMS, JSON, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
+from pytest_fairness.statistics.arrays import Bools, Design, Floats, read_design, require_frame, row_name
 from pytest_fairness.statistics.clusters import all_pairs
-from pytest_fairness.statistics.comparison import Comparison
+from pytest_fairness.statistics.compare import Metric, describe_groups, measure
+from pytest_fairness.statistics.comparison import Comparison, combine
 from pytest_fairness.statistics.corrections import METHODS, correct
-from pytest_fairness.statistics.four_fifths import (
+from pytest_fairness.statistics.proportions import (
     SMALLEST_SHARE,
     ImpactRatio,
     chance_of,
     deviations,
     impact_ratio,
     lower_first,
+    reference_group,
 )
-from pytest_fairness.statistics.frames import Floats, read_design, require_frame
-from pytest_fairness.statistics.metrics import measure
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 HIGHEST = "highest"
 
@@ -397,3 +402,305 @@ def _usable(pair: _Pair, decision: Decision) -> Decision:
             needs="a reference group of at least 2 % of the data",
         )
     return decision
+
+
+# ---------------------------------------------------------------- decision tables
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """One grouping: who got the favourable decision, and the tests of every pair.
+
+    ``x`` of ``n`` decisions were favourable; who was refused got none and counts. ``unscored`` counts those without a
+    decision, ``missing`` marks their rows. ``p`` is the p-value of every pair of groups, ``family`` the pairs corrected
+    together and ``reported`` those with the reference, as places in the list of all pairs.
+    """
+
+    by: str
+    design: Design
+    metric: Metric
+    labels: tuple[str, ...]
+    x: list[int]
+    n: list[int]
+    p: Floats
+    unscored: list[int]
+    missing: Bools
+    reference: int | None
+    family: list[int]
+    reported: list[int]
+    groups: tuple[GroupResult, ...]
+
+    def unscored_share(self, group: int) -> float:
+        total = self.n[group] + self.unscored[group]
+        return self.unscored[group] / total if total else 0.0
+
+
+def read_decisions(
+    frame: pd.DataFrame,
+    outcome: str | Callable[..., Any],
+    favourable: object,
+    scorers: Mapping[str, Any] | None,
+) -> tuple[str, Floats, Bools]:
+    """The outcome's name, 1 where it is favourable, and where there is an outcome.
+
+    Raises UsageError if *favourable* never occurs and the outcome is not yes or no, and FrameError for a value
+    among yes and no that is neither: it would silently count as unfavourable.
+    """
+    from pytest_fairness.scorers import outcome_of
+
+    found = outcome_of(frame, outcome, scorers)
+    series = found.values
+    present = ~series.isna().to_numpy()
+    if callable(favourable):
+        chosen = np.zeros(present.size)
+        kept = series[present]
+        chosen[present] = [float(bool(favourable(value))) for value in kept]
+        return found.name, chosen, present
+    many = isinstance(favourable, Collection) and not isinstance(favourable, str)
+    wanted = list(favourable) if many and isinstance(favourable, Collection) else [favourable]
+    yes = series.isin(wanted).to_numpy(dtype=np.bool_, na_value=False) & present
+    if favourable is True and yes.any():
+        _require_yes_or_no(frame, found.name, series.to_numpy(dtype=object), present)
+    if not yes.any() and present.any():
+        values = series[present].drop_duplicates().tolist()
+        if any(value not in (0, 1) for value in values):
+            seen = ", ".join(repr(value) for value in values[:8])
+            raise UsageError(
+                f"favourable={favourable!r} never occurs in {found.name!r}, which holds {seen}: name the value "
+                "that is the favourable decision"
+            )
+    return found.name, yes.astype(np.float64), present
+
+
+def _require_yes_or_no(frame: pd.DataFrame, name: str, values: NDArray[np.object_], present: Bools) -> None:
+    for at in np.flatnonzero(present).tolist():
+        if not isinstance(values[at], (bool, np.bool_, int, float, np.number)) or values[at] not in (0, 1):
+            raise FrameError(
+                f"column {name!r}, {row_name(frame, at)}: {values[at]!r} is neither True nor False; mend it, make it a "
+                "missing value, or name the favourable decision with favourable=…"
+            )
+
+
+def tabulate(design: Design, yes: Floats, present: Bools, *, by: str, reference: str | None) -> Table:
+    """Count and test; a refused applicant is not selected. Raises FrameError for a *reference* that is no group."""
+    labels = design.group.labels
+    refused = design.refused & ~design.undetermined
+    used = (present & ~design.undetermined) | refused
+    yes = np.where(refused, 0.0, yes)
+    metric = measure(design, yes, used, OutcomeKind.BINARY)
+    n = count_by_group(design, used).tolist()
+    x = count_by_group(design, used & (yes == 1)).tolist()
+    undetermined = count_by_group(design, design.undetermined)
+    unscored = count_by_group(design, ~used)
+    if reference is None:
+        at = reference_group(x, n)
+    elif reference in labels:
+        at = labels.index(reference)
+    else:
+        raise FrameError(f"reference={reference!r} is no group of {by!r}; it has {', '.join(map(repr, labels))}")
+    pairs = all_pairs(len(labels))
+    both = list(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True))
+    reported = [place for place, pair in enumerate(both) if at is not None and at in pair]
+    return Table(
+        by=by,
+        design=design,
+        metric=metric,
+        labels=labels,
+        x=x,
+        n=n,
+        p=selection_p(metric),
+        unscored=unscored.tolist(),
+        missing=~used,
+        reference=at,
+        family=reported if reference is not None else list(range(len(both))),
+        reported=reported,
+        groups=describe_groups(
+            labels,
+            metric.layout,
+            metric.present,
+            OutcomeKind.BINARY,
+            refused=count_by_group(design, refused),
+            undetermined=undetermined,
+            unscored=unscored - undetermined,
+            has_refusals=design.has_refusals,
+            refused_count=True,
+        ),
+    )
+
+
+def selection_p(metric: Metric) -> Floats:
+    """The p-value of every pair: of z, the difference in pooled standard deviations, where there is one block (Fisher's
+    where few are expected), of Cochran–Mantel–Haenszel over several; and not below that of the clusters."""
+    comparison = metric.comparison
+    if comparison is None or metric.layout is None or metric.layout.blocks > 1:
+        return metric.p_values
+    exact = np.array([test.startswith("Fisher") for test in comparison.test], dtype=np.bool_)
+    row = np.where(exact | comparison.labels, comparison.p_row, comparison.beside["spec_p_value"])
+    return metric.column(combine(row, comparison.p_cluster), 1.0)
+
+
+# ---------------------------------------------------------------- four fifths rule
+
+LEAST_RATIO = 2 / 3
+"""A PASS needs the lower end of the ratio's 90 % interval to reach this: four fifths of four fifths is .64."""
+
+
+def decide(ratio: ImpactRatio, q: float, *, alpha: float, bare: bool, cases: str = "cases") -> Decision:
+    """The rule: the ratio, significance after correction, and whether one decision more would turn it."""
+    if bare:
+        return Decision(verdict=Verdict.FAIL if ratio.below else Verdict.PASS)
+    if ratio.x_high == 0:
+        return Decision(
+            verdict=Verdict.INCONCLUSIVE,
+            reason=Reason.PRECISION,
+            needs="favourable decisions in some group: without any there is no ratio",
+        )
+    if ratio.below:
+        if q < alpha and not ratio.flip_flop:
+            return Decision(verdict=Verdict.FAIL)
+        why = "one decision more would turn it round" if ratio.flip_flop else "the difference is within chance"
+        return Decision(
+            verdict=Verdict.INCONCLUSIVE,
+            reason=Reason.SMALL_NUMBERS,
+            needs=f"more {cases} in the smaller group",
+            notes=(f"below four fifths, but {why}",),
+        )
+    if q < alpha:
+        return Decision(verdict=Verdict.FLAG, notes=("at least four fifths, but the rates differ by more than chance",))
+    fewest = min(ratio.n_low, ratio.n_high)
+    if fewest < MINIMUM_N[OutcomeKind.BINARY]:
+        return Decision(
+            verdict=Verdict.INCONCLUSIVE,
+            reason=Reason.PRECISION,
+            needs=f"at least {MINIMUM_N[OutcomeKind.BINARY]} {cases} a group (now {fewest})",
+        )
+    if ratio.low_90 >= LEAST_RATIO:
+        return Decision(verdict=Verdict.PASS)
+    return Decision(
+        verdict=Verdict.INCONCLUSIVE,
+        reason=Reason.PRECISION,
+        needs=f"more {cases}, until the interval of the ratio stays above two thirds",
+        notes=("the interval reaches below two thirds",),
+    )
+
+
+def with_chance(decision: Decision, chance: float, cases: str) -> Decision:
+    share = f"{100 * chance:.0f} %" if chance >= 0.005 else "under 1 %"
+    note = f"equal treatment brings a ratio this low in {share} of audits with as many {cases}"
+    return replace(decision, notes=(*decision.notes, note))
+
+
+def capped(decision: Decision, comparison: Comparison | None, at: int) -> Decision:
+    if decision.verdict is Verdict.FAIL and comparison is not None and comparison.labels[at]:
+        note = "a group has a single name: the result is about that one, so FAIL is capped at FLAG"
+        return replace(decision, verdict=Verdict.FLAG, notes=(*decision.notes, note))
+    return decision
+
+
+# ---------------------------------------------------------------- four fifths words
+
+
+def four_fifths_sentence(
+    verdict: Verdict,
+    reason: Reason | None,
+    decider: PairResult | None,
+    *,
+    by: str,
+    clusters: str,
+    cases: str = "cases",
+    missing: Mapping[str, str] | None = None,
+) -> str:
+    """Who gets the favourable decision how often, the ratio, and how sure that is."""
+    if decider is not None and decider.alarm_only:
+        worse = decider.worse_off or decider.group_1
+        share = decider.statistics.get("rate_1" if worse == decider.group_1 else "rate_2")
+        rate = amount(float(share), OutcomeKind.BINARY) if isinstance(share, (int, float)) else "many"
+        why = (missing or {}).get(worse, "")
+        sure = f"{interval_words(decider, of=worse)}, corrected {p_words(decider.corrected_p_value)}"
+        return (
+            f"{verdict}: {worse} is left without a decision in {rate} of {cases}{f': {why}' if why else ''} ({sure})."
+        )
+    if decider is None or "impact_ratio" not in decider.statistics:
+        needs = f": it would take {decider.needs}" if decider is not None and decider.needs else ""
+        return f"{verdict}: there are no two groups of {by} with decisions to compare{needs}."
+    s = {name: float(value) if isinstance(value, (int, float)) else 0.0 for name, value in decider.statistics.items()}
+    first = decider.worse_off != decider.group_2
+    worse, better = (decider.group_1, decider.group_2) if first else (decider.group_2, decider.group_1)
+    low, high = ("1", "2") if first else ("2", "1")
+    if s["rate_1"] == s["rate_2"] == 0:
+        return f"{verdict}: no group of {by} is favoured on {decider.metric} at all, so there is no ratio."
+    told = [
+        f"{100 * s[f'rate_{at}']:.1f} % ({s[f'favourable_{at}']:,.0f} of {s[f'n_{at}']:,.0f})" for at in (low, high)
+    ]
+    rates = (
+        f"the favourable rate of {worse} on {decider.metric} is {told[0]}, that of {better} {told[1]}: an impact "
+        f"ratio of {s['impact_ratio']:.2f}"
+    )
+    sure = f"corrected {p_words(decider.corrected_p_value)}"
+    if s["impact_ratio_90_low"] < s["impact_ratio"] < s["impact_ratio_90_high"]:
+        sure = f"90 % interval {s['impact_ratio_90_low']:.2f} to {s['impact_ratio_90_high']:.2f}, {sure}"
+    side = "below four fifths" if decider.statistics["below_four_fifths"] is True else "at least four fifths"
+    if verdict is Verdict.FLAG and side.startswith("at least"):
+        side += ", but apart by more than chance"
+    text = f"{verdict}: {rates}, {side} ({sure})"
+    if verdict is Verdict.PASS:
+        return f"{text}; no two groups of {by} are further apart."
+    if verdict is Verdict.INCONCLUSIVE:
+        because = {
+            Reason.SMALL_NUMBERS: "; ".join(decider.notes).removeprefix("below four fifths, but ")
+            or "the numbers are too small to tell",
+            Reason.PRECISION: "; ".join(decider.notes),
+            Reason.UNSCORED: f"too many {cases} have no decision",
+        }.get(reason or Reason.N, "")
+        needs = f"it would take {decider.needs}" if decider.needs else ""
+        return f"{text}; " + "; ".join(part for part in (because, needs) if part) + "."
+    lack = f"; at equal rates {worse} would have {s['shortfall']:.1f} more" if s["shortfall"] >= 0.05 else ""
+    basis = "" if clusters == "rows" else f"; judged with {clusters} as the unit"
+    return f"{text}{lack}{basis}."
+
+
+def effect_size(decider: PairResult) -> str:
+    if "impact_ratio" not in decider.statistics:
+        return ""
+    ratio, low, high = (
+        number(decider.statistics[name]) for name in ("impact_ratio", "impact_ratio_low", "impact_ratio_high")
+    )
+    return f"impact ratio = {ratio:.3f} (95 % interval {low:.3f} to {high:.3f})"
+
+
+def number(value: JSON) -> float:
+    return float(value) if isinstance(value, (int, float)) else 0.0
+
+
+def notes(tables: Sequence[Table], bare: bool, missing: Mapping[str, str], cases: str) -> tuple[str, ...]:
+    notes = []
+    if bare:
+        notes.append(
+            "judged by the bare ratio: with few decisions it falls below four fifths by chance alone (for four "
+            "groups of 100 and a rate of one half, in about 40 % of fair audits)"
+        )
+    if missing:
+        lost = sum(tables[0].unscored)
+        why = "; ".join(f"{group}: {words}" for group, words in list(missing.items())[:4])
+        notes.append(f"{lost} {cases} have no decision ({why})")
+    for table in tables:
+        if table.reference is None:
+            continue
+        total = sum(table.n)
+        tiny = [label for label, n in zip(table.labels, table.n, strict=True) if 0 < n < SMALLEST_SHARE * total]
+        if tiny:
+            notes.append(f"under 2 % of the data, so never the reference: {', '.join(tiny)}")
+        if table.metric.copies_dropped:
+            notes.append("repetitions with the same text count once in the tests, for a group has one cluster only")
+    return tuple(dict.fromkeys(notes))
+
+
+def details(tables: Sequence[Table], declared: bool, bare: bool) -> dict[str, JSON]:
+    references: dict[str, JSON] = {
+        table.by: None if table.reference is None else table.labels[table.reference] for table in tables
+    }
+    return {
+        "reference": references,
+        "reference_declared": declared,
+        "mode": "bare ratio" if bare else "ratio with significance and flip-flop",
+    }

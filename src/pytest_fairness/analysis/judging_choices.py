@@ -10,16 +10,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pytest_fairness.analysis.policy import PairTable
+from pytest_fairness.analysis.policy import MAX_UNSCORED, MINIMUM_N, Decision, PairTable, milder, spec_verdict
 from pytest_fairness.analysis.policy import judge as judge_table
 from pytest_fairness.analysis.sentences import interval_words, p_words, percent
-from pytest_fairness.analysis.verdicts import MAX_UNSCORED, MINIMUM_N, Decision, milder, spec_verdict
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import ALARMS, JSON, GroupResult, OutcomeKind, PairResult, Reason, Verdict
+from pytest_fairness.statistics.clusters import t_quantile
 from pytest_fairness.statistics.comparison import Estimate
 from pytest_fairness.statistics.corrections import METHODS, correct
-from pytest_fairness.statistics.cumulative_odds import LOGIT_TO_D
-from pytest_fairness.statistics.one_sample import t_quantile
+from pytest_fairness.statistics.effects import LOGIT_TO_D
 from pytest_fairness.statistics.preference import Preference
 
 METRIC = "chosen"
@@ -186,7 +185,7 @@ class _Choices:
 
 def _result(pair: Compared, decision: Decision, corrected: float, *, alpha: float, family: int) -> PairResult:
     p = pair.preference
-    reach = t_quantile(1 - alpha / (2 * family), p.df) + t_quantile(0.8, p.df)
+    reach = float(t_quantile(p.df, 1 - alpha / (2 * family)) + t_quantile(p.df, 0.8))
     mde = reach * 4 * p.error * LOGIT_TO_D  # near a rate of one half, d = 4·(rate − ½)·√3/π
     within = p.within is not None and abs(p.within) >= abs(p.effect)
     effect, low, high = (p.within or 0.0, p.within_low, p.within_high) if within else (p.effect, p.low, p.high)
@@ -272,7 +271,7 @@ def describe(stood: Stood, has_refusals: bool) -> GroupResult:
         shares = np.bincount(at, stood.won) / np.bincount(at)
         clusters = shares.size
         if clusters > 1:
-            reach = t_quantile(0.975, clusters - 1) * float(shares.std(ddof=1)) / math.sqrt(clusters)
+            reach = float(t_quantile(clusters - 1, 0.975)) * float(shares.std(ddof=1)) / math.sqrt(clusters)
             low, high = max(0.0, float(shares.mean()) - reach), min(1.0, float(shares.mean()) + reach)
     if n and low is None:
         bounds = wilson(np.array([stood.won.sum()], dtype=float), np.array([float(n)]), 1.959963984540054)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pytest_fairness.analysis.assembling import finding_of
 from pytest_fairness.analysis.judging_choices import (
     METRIC,
     Compared,
@@ -19,11 +18,13 @@ from pytest_fairness.analysis.judging_choices import (
     judge,
     preference_sentence,
 )
+from pytest_fairness.analysis.policy import assertion_verdict, deciding_pair
+from pytest_fairness.analysis.provenance import finding_of
 from pytest_fairness.analysis.reading import several
 from pytest_fairness.analysis.sentences import effect_words, p_words
-from pytest_fairness.analysis.verdicts import assertion_verdict, deciding_pair
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON, Finding, GroupResult, OutcomeKind, PairResult
+from pytest_fairness.statistics.arrays import require_frame
 from pytest_fairness.statistics.bradley_terry import bradley_terry, interaction
 from pytest_fairness.statistics.chi_squares import no_choice_by_pair, round_robin
 from pytest_fairness.statistics.choices import (
@@ -37,7 +38,6 @@ from pytest_fairness.statistics.choices import (
     read_choices,
 )
 from pytest_fairness.statistics.clusters import all_pairs
-from pytest_fairness.statistics.frames import require_frame
 from pytest_fairness.statistics.logit import LikelihoodRatio
 from pytest_fairness.statistics.preference import Preference, compare_pair
 

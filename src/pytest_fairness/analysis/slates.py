@@ -26,8 +26,8 @@ from pytest_fairness.statistics.choice_among import (
     choose_among,
     read_slates,
 )
-from pytest_fairness.statistics.cumulative_odds import LOGIT_TO_D
-from pytest_fairness.statistics.one_sample import t_quantile
+from pytest_fairness.statistics.clusters import t_quantile
+from pytest_fairness.statistics.effects import LOGIT_TO_D
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,7 +96,7 @@ def _with_contrast(pair: Compared, contrast: Contrast, clusters: int | None) -> 
     p = pair.preference
     error = max(contrast.row_error, contrast.cluster_error or 0.0)
     df = math.inf if contrast.cluster_error is None or clusters is None else float(clusters - 1)
-    reach = t_quantile(0.95, df if math.isfinite(df) else 1e9) * error
+    reach = float(t_quantile(df if math.isfinite(df) else 1e9, 0.95)) * error
     d = contrast.difference
     return replace(
         pair,

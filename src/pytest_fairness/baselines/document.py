@@ -14,7 +14,7 @@ from pytest_fairness.baselines.fingerprints import Fingerprints
 from pytest_fairness.model import to_json
 
 if TYPE_CHECKING:
-    from pytest_fairness.statistics.score_summary import ScoreSummary
+    from pytest_fairness.statistics.persona_scores import ScoreSummary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +69,7 @@ class BaselineDocument:
     @classmethod
     def from_bytes(cls, content: bytes, *, where: str) -> Self:
         """Read the text back; *where* names the file in errors. Raises BaselineError (see ``text.parse``)."""
-        from pytest_fairness.statistics.score_summary import ScoreSummary
+        from pytest_fairness.statistics.persona_scores import ScoreSummary
 
         body = text.parse(content, where)
         try:

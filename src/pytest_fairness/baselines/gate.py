@@ -16,7 +16,7 @@ from pytest_fairness.baselines.errors import ApprovalRefusedError, BaselineError
 from pytest_fairness.model import Finding, Reason, Verdict
 
 if TYPE_CHECKING:
-    from pytest_fairness.statistics.score_summary import ScoreSummary
+    from pytest_fairness.statistics.persona_scores import ScoreSummary
 
 Compare = Callable[["ScoreSummary"], Finding]
 

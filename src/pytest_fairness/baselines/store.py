@@ -28,7 +28,7 @@ from pytest_fairness.model import Finding, Verdict
 if TYPE_CHECKING:
     from syrupy.assertion import SnapshotAssertion
 
-    from pytest_fairness.statistics.score_summary import ScoreSummary
+    from pytest_fairness.statistics.persona_scores import ScoreSummary
 
 FOLDER = "baselines"
 

@@ -20,8 +20,8 @@ def read_batch(given: object) -> BatchOptions | None:
     """What *given* says; None for ``false`` or nothing. Raises UsageError without a place."""
     if given is None or given is False:
         return None
-    if given is True:
-        return BatchOptions()
+    if given is True or isinstance(given, BatchOptions):
+        return BatchOptions() if given is True else given
     if not isinstance(given, dict) or not given:
         raise UsageError(f"batch must be true, false, or a mapping with some of {', '.join(_RANGES)}")
     for key, value in given.items():

@@ -18,12 +18,12 @@ from pytest_fairness.endpoints.protocol import (
     Wire,
     announces_leaving,
 )
-from pytest_fairness.engine.charges import MODEL_DIFFERS, UNPRICED, USAGE_ABSURD, USAGE_INVALID, Tariff, absurd
-from pytest_fairness.engine.conversation import FREE, SIMULATED, Conversation, Waiting
+from pytest_fairness.engine.charges import MODEL_DIFFERS, UNPRICED, USAGE_ABSURD, USAGE_INVALID, Tariff
+from pytest_fairness.engine.conversation import FREE, Conversation, Waiting
 from pytest_fairness.errors import StoreError
 from pytest_fairness.model import JSON, Status, Usage
-from pytest_fairness.runs.money import Budget, dollars, used, worst_case
-from pytest_fairness.runs.records import Attempt, attempt_record, sent_record
+from pytest_fairness.runs.money import Budget, absurd, dollars, used, worst_case
+from pytest_fairness.runs.records import SIMULATED, Attempt, attempt_record, sent_record
 from pytest_fairness.runs.store import RunStore
 
 CANCELLED, PROVIDER_ERROR = "cancelled", "provider_error"
@@ -302,8 +302,3 @@ def _seconds(value: float | None) -> float | None:
     if isinstance(value, (int, float)) and 0 <= value < float("inf"):
         return float(value)
     return None
-
-
-def sent_parameters(endpoint: Endpoint, asked: Mapping[str, JSON]) -> dict[str, JSON]:
-    """The test's parameters over the endpoint's defaults."""
-    return {**endpoint.default_parameters, **asked}

@@ -6,14 +6,11 @@ import re
 
 from pytest_fairness.endpoints.prices import price_table
 from pytest_fairness.endpoints.protocol import Endpoint, Price
-from pytest_fairness.model import Usage
 
 #: Flags of an attempt: another model answered than was asked for; token counts that no model reaches.
 MODEL_DIFFERS, USAGE_ABSURD = "model_differs", "usage_absurd"
 #: Flags of an attempt: charged at its worst case, as its token counts are missing or cannot be true; of unknown price.
 USAGE_INVALID, UNPRICED = "usage_invalid", "unpriced"
-#: More tokens than this in one call is no measurement: the longest contexts on offer hold a few million.
-ABSURD_TOKENS = 50_000_000
 
 _SNAPSHOT = re.compile(r"[-@:](?:latest|v?\d{3,8}(?:-\d{2}){0,2})")
 _FREE = Price(input_per_million=0.0, output_per_million=0.0)
@@ -27,12 +24,6 @@ def same_model(asked: str, answered: str) -> bool:
     one, two = (name.rpartition("/")[2].lower() for name in (asked, answered))
     one = one.removesuffix("-latest")
     return two == one or (two.startswith(one) and _SNAPSHOT.fullmatch(two[len(one) :]) is not None)
-
-
-def absurd(usage: Usage | None) -> bool:
-    """Whether a provider counts more tokens than any call can have."""
-    counts = () if usage is None else (usage.input_tokens, usage.output_tokens)
-    return any(type(count) is int and count > ABSURD_TOKENS for count in counts)
 
 
 class Tariff:

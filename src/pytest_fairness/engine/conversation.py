@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_fairness.endpoints.protocol import Endpoint, Evidence
-from pytest_fairness.engine.scripts import Script
-from pytest_fairness.model import JSON, Cell, Message, Status, Trial, Usage
-from pytest_fairness.runs.records import Attempt, attempt_of, conversation
+from pytest_fairness.model import JSON, Message, Status, Trial, Usage
+from pytest_fairness.runs.designs import PlannedTrial
+from pytest_fairness.runs.records import SIMULATED, Attempt, attempt_of, conversation
 
 #: Nothing was spent, and another attempt may fare better.
 REPEATABLE = frozenset({Evidence.NOT_SENT, Evidence.THROTTLED})
@@ -21,23 +21,8 @@ _OUTCOME = {
     Evidence.PARTIAL: Status.MALFORMED,
 }
 
-#: The source of a trial in which a simulated model had a part, and the flag of an attempt that says so.
-SIMULATED = "simulated"
 #: How the flag of a trial begins that was asked again on request, after it had come to nothing.
 AGAIN = "asked_again"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedTrial:
-    """A cell to be asked once: ``parameters`` are laid over the endpoint's defaults.
-
-    With a ``script`` it decides what is sent after each reply, in the place of the cell's turns.
-    """
-
-    cell: Cell
-    repetition: int = 0
-    parameters: Mapping[str, JSON] = field(default_factory=dict)
-    script: Script | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

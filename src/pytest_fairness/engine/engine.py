@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Self
 from pytest_fairness.endpoints.batch_protocol import batches_of
 from pytest_fairness.endpoints.prices import provenance
 from pytest_fairness.endpoints.protocol import Endpoint, limits_of
-from pytest_fairness.engine.attempt import Asker, sent_parameters
-from pytest_fairness.engine.conversation import Conversation, PlannedTrial
+from pytest_fairness.engine.attempt import Asker
+from pytest_fairness.engine.conversation import Conversation
 from pytest_fairness.engine.endings import ended_as_by_ctrl_c
 from pytest_fairness.engine.lanes import Lane, Lanes
 from pytest_fairness.engine.loop import LoopThread
@@ -28,14 +28,13 @@ from pytest_fairness.engine.queue import Batch, Policy, not_run
 from pytest_fairness.engine.relays import staged
 from pytest_fairness.errors import EndpointError, UsageError
 from pytest_fairness.model import Status, Trial, to_json
-from pytest_fairness.runs.keys import content_key, identity_hash
+from pytest_fairness.runs.designs import PlannedTrial
+from pytest_fairness.runs.keys import identity_hash
 from pytest_fairness.runs.records import TrialRecord, cell_record, trial_of
 from pytest_fairness.runs.store import NEVER, Retry, RunStore
 
 if TYPE_CHECKING:
     from pytest_fairness.engine.provider_batch import ProviderBatches
-
-__all__ = ["Engine", "PlannedTrial"]
 
 #: Seconds that an endpoint has to close.
 _CLOSING = 5.0
@@ -113,9 +112,7 @@ class Engine:
 
     def key_of(self, planned: PlannedTrial) -> str:
         """The content key under which *planned* is asked, logged and shared. Raises UsageError."""
-        parameters = sent_parameters(self.endpoint, planned.parameters)
-        script = None if planned.script is None else planned.script.identity()
-        return content_key(self._identity, parameters, planned.cell, planned.repetition, script)
+        return planned.key(self.endpoint, self._identity)
 
     def _lane(self, endpoint: Endpoint, digest: str) -> Lane:
         """The lane of a system that a step names; where it is the engine's own too, they share its limits."""
@@ -176,7 +173,7 @@ class Engine:
         elsewhere = [key for key in missing if key not in found]
         for key, record in zip(elsewhere, self.store.records(elsewhere), strict=True):
             if record is None:
-                parameters = sent_parameters(self.endpoint, missing[key].parameters)
+                parameters = missing[key].sent_parameters(self.endpoint)
                 found[key] = not_run(Conversation(key, missing[key], parameters), self._source, batch.why.get(key))
             else:
                 found[key], cells[key] = trial_of(record), sys.intern(record["cell"]["id"])
@@ -248,7 +245,7 @@ class Engine:
 
         def begin(key: str, order: int) -> Conversation:
             one = missing[key]
-            return Conversation(key, self._staged(one), sent_parameters(self.endpoint, one.parameters), order)
+            return Conversation(key, self._staged(one), one.sent_parameters(self.endpoint), order)
 
         order = [keys[index] for index in interleaved(strata, self.seed)]
         policy = Policy(

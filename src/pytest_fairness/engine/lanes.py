@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from pytest_fairness.endpoints.protocol import Endpoint, preparation_of
 from pytest_fairness.engine.attempt import Asker
-from pytest_fairness.engine.pace import Limiter, Pace
+from pytest_fairness.engine.pace import Pace
 from pytest_fairness.runs.keys import identity_hash
+from pytest_fairness.runs.rate_limits import Limiter
 
 
 @dataclass(slots=True)

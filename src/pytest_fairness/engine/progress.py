@@ -3,12 +3,15 @@ log."""
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from pathlib import Path
 from typing import Literal, Protocol, TextIO
 
 from pytest_fairness.model import Status, Trial
+from pytest_fairness.runs.shared_progress import Standing, together
 
 Mode = Literal["auto", "terminal", "log", "off"]
 _EVERY = {"terminal": 0.1, "log": 15.0}
@@ -28,36 +31,6 @@ class ProgressSink(Protocol):
 
     def end(self) -> None:
         """These were all."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
-    """How far the asking has got. ``cost`` is in US dollars, ``note`` about what is waited for."""
-
-    label: str = ""
-    planned: int = 0
-    done: int = 0
-    refused: int = 0
-    failed: int = 0
-    cost: float = 0.0
-    note: str = ""
-
-    def line(self, elapsed: float) -> str:
-        """In one line, without line end, after *elapsed* seconds."""
-        rate = self.done / elapsed if elapsed > 0 else 0.0
-        share = self.done / self.planned if self.planned else 1.0
-        parts = [f"{self.label}: {self.done}/{self.planned} trials", f"{rate:.1f}/s"]
-        if self.cost:
-            parts.append(f"${self.cost:.4f} of about ${self.cost / share:.4f}" if share else f"${self.cost:.4f}")
-        if self.refused:
-            parts.append(f"{self.refused} refused")
-        if self.failed:
-            parts.append(f"{self.failed} without a reply")
-        if rate and self.done < self.planned:
-            parts.append(f"{_clock_time((self.planned - self.done) / rate)} left")
-        if self.note:
-            parts.append(self.note)
-        return ", ".join(parts)
 
 
 class Progress:
@@ -134,7 +107,22 @@ def _printable(text: str) -> str:
     return "".join(character if character.isprintable() else "?" for character in text)
 
 
-def _clock_time(seconds: float) -> str:
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+class Watching:
+    """Shows on *progress* how far the workers of the run in *state* are, until it is stopped."""
+
+    def __init__(self, state: Path, progress: Progress, *, every: float = 0.5) -> None:
+        self._state, self._progress, self._every = state, progress, every
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="pytest-fairness-progress", daemon=True)
+        self._thread.start()
+
+    def _watch(self) -> None:
+        while not self._ended.wait(self._every):
+            standing = together(self._state)
+            if standing.done < standing.planned:
+                self._progress.show(standing)
+
+    def stop(self) -> None:
+        """Show nothing more. May be called twice."""
+        self._ended.set()
+        self._thread.join(timeout=5.0)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from pytest_fairness.endpoints.pipeline import PipelineEndpoint, PipelineStep
 from pytest_fairness.endpoints.protocol import Endpoint
-from pytest_fairness.engine.conversation import PlannedTrial
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON, Cell, Message, Status, Trial
+from pytest_fairness.runs.designs import PlannedTrial
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,6 @@ import hashlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from pytest_fairness.endpoints.protocol import Endpoint
 from pytest_fairness.errors import EndpointError
@@ -21,26 +20,6 @@ from pytest_fairness.model import JSON, Cell, Message, Status, Trial
 PREVIOUS = "{text}"
 #: What stands for a turn that was answered with nothing: providers take no empty message.
 _SILENCE = "(no reply)"
-
-
-class Script(Protocol):
-    """What a trial sends, request by request."""
-
-    @property
-    def endpoints(self) -> Sequence[Endpoint | None]:
-        """Whom each request asks, by its number; None, or no more of them: the system under test."""
-
-    def identity(self) -> JSON:
-        """Whatever changes what is sent, beyond the cell; it goes into the content key."""
-
-    def next(self, cell: Cell, replies: Sequence[str], status: Status) -> tuple[Message, ...] | None:
-        """The next request after *replies*, the last of which had *status*; None where the trial is over.
-
-        Before the first reply *status* is NOT_RUN. Raises EndpointError where it cannot go on.
-        """
-
-    def columns(self, cell: Cell, trial: Trial) -> Mapping[str, JSON]:
-        """What the table of trials says of the conversation, by column."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pytest_fairness.engine.conversation import PlannedTrial
 from pytest_fairness.errors import UsageError
+from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.keys import content_key
 
 

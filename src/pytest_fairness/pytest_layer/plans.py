@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from pytest_fairness.design.strategies import Ladder
     from pytest_fairness.design.templates import Template
     from pytest_fairness.endpoints.protocol import Endpoint
-    from pytest_fairness.engine.scripts import Script
     from pytest_fairness.model import JSON
+    from pytest_fairness.runs.designs import Script
     from pytest_fairness.trials_frame import Design
 
 #: Tells whether a reply is what was asked for, and what tells this judge from another.

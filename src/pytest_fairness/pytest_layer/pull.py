@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_fairness.engine.attempt import sent_parameters
-from pytest_fairness.engine.conversation import PlannedTrial
 from pytest_fairness.engine.shards import Deal
 from pytest_fairness.model import Status, Trial
 from pytest_fairness.pytest_layer import collection
-from pytest_fairness.runs.designs import Design, design_of
+from pytest_fairness.runs.designs import Design, PlannedTrial, design_of
 from pytest_fairness.runs.replay import Replayer
 
 if TYPE_CHECKING:
@@ -102,7 +100,7 @@ def _design(
         tier=plan[0].cell.tier,
         endpoint=endpoint.name,
         identity=endpoint.identity(),
-        parameters=sent_parameters(endpoint, plan[0].parameters),
+        parameters=plan[0].sent_parameters(endpoint),
         templates={template.id: template.text for template in planned.templates},
         seed=session.settings.seed,
         session=session.name,

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     import pytest
 
+    from pytest_fairness.context import Settings
     from pytest_fairness.endpoints.protocol import Endpoint
     from pytest_fairness.engine.progress import Progress
     from pytest_fairness.pytest_layer.ledger import Ledger
-    from pytest_fairness.pytest_layer.settings import Settings
     from pytest_fairness.runs.shared_progress import WorkerProgress
     from pytest_fairness.runs.store import RunStore
 

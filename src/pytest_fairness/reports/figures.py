@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from pytest_fairness.analysis.false_alarms import only_by_itself, session_p_value
 from pytest_fairness.analysis.sentences import RATES, amount
-from pytest_fairness.analysis.session_alpha import only_by_itself, session_p_value
 from pytest_fairness.model import JSON, Finding, GroupResult, OutcomeKind, PairResult, number
 
 RATIO_ASSERTIONS = ("four_fifths",)

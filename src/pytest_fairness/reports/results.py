@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
-from pytest_fairness.analysis import false_alarms, session_alpha
+from pytest_fairness.analysis import false_alarms
 from pytest_fairness.engine.charges import UNPRICED, USAGE_INVALID
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import JSON, Finding, Status, Verdict, to_json
@@ -170,8 +170,8 @@ def _across(results: RunResults, alpha: Any) -> RunResults:
     told: dict[str, Any] = {"method": "holm", "findings": len(results.findings), "alpha": alpha, "alarms": []}
     told["false_alarm"] = false_alarms.of_session(chances) if chances else None
     if isinstance(alpha, float):
-        told["alarms"] = session_alpha.alarms(results.findings, outcomes, alpha)
-    return replace(results, run={**results.run, "session": told}, findings=session_alpha.adjusted(results.findings))
+        told["alarms"] = false_alarms.alarms(results.findings, outcomes, alpha)
+    return replace(results, run={**results.run, "session": told}, findings=false_alarms.adjusted(results.findings))
 
 
 def save_results(results: RunResults, run_dir: Path) -> Path:

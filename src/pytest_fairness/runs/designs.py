@@ -9,11 +9,52 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
-from pytest_fairness.engine.conversation import PlannedTrial
-from pytest_fairness.model import JSON, to_json
-from pytest_fairness.runs.keys import canonical_json
+from pytest_fairness.endpoints.protocol import Endpoint
+from pytest_fairness.model import JSON, Cell, Message, Status, Trial, to_json
+from pytest_fairness.runs.keys import canonical_json, content_key
+
+
+class Script(Protocol):
+    """What a trial sends, request by request."""
+
+    @property
+    def endpoints(self) -> Sequence[Endpoint | None]:
+        """Whom each request asks, by its number; None, or no more of them: the system under test."""
+
+    def identity(self) -> JSON:
+        """Whatever changes what is sent, beyond the cell; it goes into the content key."""
+
+    def next(self, cell: Cell, replies: Sequence[str], status: Status) -> tuple[Message, ...] | None:
+        """The next request after *replies*, the last of which had *status*; None where the trial is over.
+
+        Before the first reply *status* is NOT_RUN. Raises EndpointError where it cannot go on.
+        """
+
+    def columns(self, cell: Cell, trial: Trial) -> Mapping[str, JSON]:
+        """What the table of trials says of the conversation, by column."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedTrial:
+    """A cell to be asked once: ``parameters`` are laid over the endpoint's defaults.
+
+    With a ``script`` it decides what is sent after each reply, in the place of the cell's turns.
+    """
+
+    cell: Cell
+    repetition: int = 0
+    parameters: Mapping[str, JSON] = field(default_factory=dict)
+    script: Script | None = None
+
+    def sent_parameters(self, endpoint: Endpoint) -> dict[str, JSON]:
+        return {**endpoint.default_parameters, **self.parameters}
+
+    def key(self, endpoint: Endpoint, identity: Mapping[str, JSON]) -> str:
+        """The content key under which *endpoint*, of that *identity*, is asked. Raises UsageError."""
+        script = None if self.script is None else self.script.identity()
+        return content_key(identity, self.sent_parameters(endpoint), self.cell, self.repetition, script)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

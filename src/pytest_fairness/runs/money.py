@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_fairness.endpoints.protocol import Price
-from pytest_fairness.engine.charges import ABSURD_TOKENS
 from pytest_fairness.errors import BudgetError, StoreError
 from pytest_fairness.model import JSON, Message, Usage
 from pytest_fairness.runs.files import read_at, write_all
 from pytest_fairness.runs.locks import FileLock
 
+#: More tokens than this in one call is no measurement: the longest contexts on offer hold a few million.
+ABSURD_TOKENS = 50_000_000
 #: Reserved for a reply where no parameter limits its length.
 UNLIMITED_OUTPUT = 16_384
 #: A message's role and separators, in tokens, at the most.
@@ -60,6 +61,12 @@ def used(price: Price, usage: Usage | None, *, replied: bool) -> int | None:
     if replied and (tokens_in == 0 or tokens_out == 0):
         return None
     return _nano(price.cost(input_tokens=tokens_in, output_tokens=tokens_out))
+
+
+def absurd(usage: Usage | None) -> bool:
+    """Whether a provider counts more tokens than any call can have."""
+    counts = () if usage is None else (usage.input_tokens, usage.output_tokens)
+    return any(type(count) is int and count > ABSURD_TOKENS for count in counts)
 
 
 def _count(value: object) -> int | None:

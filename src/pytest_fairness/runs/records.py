@@ -12,6 +12,8 @@ from pytest_fairness.endpoints.protocol import Evidence, Wire
 from pytest_fairness.model import JSON, Cell, Message, Status, Trial, Usage
 
 SCHEMA = 1
+#: The source of a trial in which a simulated model had a part, and the flag of an attempt that says so.
+SIMULATED = "simulated"
 
 
 def utc_now() -> str:

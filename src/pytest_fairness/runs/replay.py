@@ -12,14 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from pytest_fairness.endpoints.protocol import Endpoint
-from pytest_fairness.engine.attempt import sent_parameters
-from pytest_fairness.engine.conversation import SIMULATED, PlannedTrial
 from pytest_fairness.errors import EndpointError
 from pytest_fairness.model import Trial
-from pytest_fairness.runs.designs import Design, closest_changes
-from pytest_fairness.runs.keys import content_key, identity_hash
+from pytest_fairness.runs.designs import Design, PlannedTrial, closest_changes
+from pytest_fairness.runs.keys import identity_hash
 from pytest_fairness.runs.reader import RunReader
-from pytest_fairness.runs.records import cell_record, trial_of
+from pytest_fairness.runs.records import SIMULATED, cell_record, trial_of
 from pytest_fairness.runs.store import RunStore
 
 _HASHES = ("prev", "hash")
@@ -69,9 +67,7 @@ class Replayer:
 
     def key_of(self, planned: PlannedTrial) -> str:
         """The content key of *planned*: the one under which it was asked. Raises UsageError."""
-        parameters = sent_parameters(self.endpoint, planned.parameters)
-        script = None if planned.script is None else planned.script.identity()
-        return content_key(self._identity, parameters, planned.cell, planned.repetition, script)
+        return planned.key(self.endpoint, self._identity)
 
     def run(self, planned: Sequence[PlannedTrial], design: Design | None = None) -> list[Trial]:
         """The recorded trials of *planned*, in its order.

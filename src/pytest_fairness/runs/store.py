@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Self
 
 from pytest_fairness.endpoints.protocol import Limits
-from pytest_fairness.engine.pace import Limiter
 from pytest_fairness.errors import StoreError
 from pytest_fairness.model import Status, Trial
 from pytest_fairness.runs import files
@@ -25,6 +24,7 @@ from pytest_fairness.runs.index import Index
 from pytest_fairness.runs.log import Log
 from pytest_fairness.runs.manifest import anchors_of, read_manifest, write_manifest
 from pytest_fairness.runs.money import Budget
+from pytest_fairness.runs.rate_limits import Limiter
 from pytest_fairness.runs.records import SCHEMA, trial_of, utc_now
 from pytest_fairness.runs.shared_progress import WorkerProgress
 

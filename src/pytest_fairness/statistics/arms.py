@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtr
 
-from pytest_fairness.statistics.frames import Bools, Floats, Ints
-from pytest_fairness.statistics.one_sample import DUST, one_sample_t, t_quantile
+from pytest_fairness.statistics.arrays import Bools, Floats, Ints
+from pytest_fairness.statistics.clusters import DUST, one_sample_t, t_quantile
 from pytest_fairness.statistics.two_way import two_way_mean
 
 
@@ -140,7 +140,7 @@ def _by_names(values: Floats, sides: tuple[Ints, Ints]) -> Estimate:
     if error == 0 or df < 1:
         low, high = (mean, mean) if df >= 1 else (-np.inf, np.inf)
         return Estimate(mean, error, df, float(mean == 0 or df < 1), low, high, values.size)
-    reach = t_quantile(0.975, df) * error
+    reach = float(t_quantile(df, 0.975)) * error
     return Estimate(
         mean, error, df, min(1.0, 2 * float(stdtr(df, -abs(mean) / error))), mean - reach, mean + reach, values.size
     )
@@ -161,7 +161,7 @@ def _two(first: Floats, second: Floats) -> Estimate:
         welch = square**2 / (a**2 / (k1 - 1) + b**2 / (k2 - 1))
         df = welch if min(k1, k2) >= 5 else float(min(k1, k2) - 1)
     error = float(np.sqrt(square))
-    reach = t_quantile(0.975, df) * error
+    reach = float(t_quantile(df, 0.975)) * error
     p = min(1.0, 2 * float(stdtr(df, -abs(mean) / error)))
     return Estimate(mean, error, df, p, mean - reach, mean + reach, k1 + k2)
 

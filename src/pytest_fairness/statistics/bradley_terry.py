@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pytest_fairness.statistics.arrays import Coded, Floats, Ints
 from pytest_fairness.statistics.choices import FIRST, Choices, cross
-from pytest_fairness.statistics.frames import Coded, Floats, Ints
 from pytest_fairness.statistics.logit import Fit, LikelihoodRatio, fit_binomial, likelihood_ratio
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import chdtrc
 
+from pytest_fairness.statistics.arrays import Floats
 from pytest_fairness.statistics.choices import Choices, cross
-from pytest_fairness.statistics.frames import Floats
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,7 @@ import pandas as pd
 from scipy.special import ndtr
 
 from pytest_fairness.errors import FrameError
-from pytest_fairness.statistics.choices import FIRST, NEITHER, REFUSED, SECOND, UNSCORED, Choices, cross
-from pytest_fairness.statistics.clusters import all_pairs, two_sided_t
-from pytest_fairness.statistics.frames import (
+from pytest_fairness.statistics.arrays import (
     Bools,
     Coded,
     Floats,
@@ -28,6 +26,8 @@ from pytest_fairness.statistics.frames import (
     require_frame,
     row_name,
 )
+from pytest_fairness.statistics.choices import FIRST, NEITHER, REFUSED, SECOND, UNSCORED, Choices, cross
+from pytest_fairness.statistics.clusters import all_pairs, two_sided_t
 from pytest_fairness.statistics.logit import Fit, LikelihoodRatio, fit_choice, likelihood_ratio
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from pytest_fairness.errors import FrameError
-from pytest_fairness.statistics.frames import (
+from pytest_fairness.statistics.arrays import (
     DEFAULT_BLOCK,
     DEFAULT_CLUSTER,
     Bools,

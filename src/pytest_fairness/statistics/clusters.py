@@ -6,14 +6,18 @@ on calls finds differences between any two sets of names. Every contrast here we
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import stdtr, stdtrit
 
-from pytest_fairness.statistics.frames import Bools, Floats, Ints
-from pytest_fairness.statistics.pair_cells import PairCells, Pairs, sums
+from pytest_fairness.statistics.arrays import Bools, Floats, Ints
+from pytest_fairness.statistics.layout import PairCells, Pairs, sums
 
 TINY = 1e-12
 
@@ -36,7 +40,7 @@ def two_sided_t(difference: Floats, error: Floats, df: Floats) -> Floats:
     return np.where(np.isnan(error), np.nan, p)
 
 
-def t_quantile(df: Floats, q: float) -> Floats:
+def t_quantile(df: Floats | float, q: float) -> Floats:
     """Quantile *q* of Student's t; infinite below one degree of freedom.
 
     Few degrees of freedom differ in a balanced design, and each quantile is a search: each is made once.
@@ -299,3 +303,155 @@ def intraclass(cells: PairCells, values: Floats, squares: Floats) -> tuple[Float
     bottom = msb + (n0 - 1) * msw
     known &= bottom > 0
     return np.where(known, (msb - msw) / np.where(known, bottom, 1.0), np.nan), total / np.maximum(units, 1.0)
+
+
+# ---------------------------------------------------------------- jackknife
+
+
+@dataclass(frozen=True)
+class Removals:
+    """What leaves with each unit: R rows, one a unit and stratum that it stands in.
+
+    A removal has the number of its unit; in a paired comparison that of the unit on side 0, and the mate leaves with
+    it. ``removal`` and ``stratum`` have length R, ``row`` says to which of them each cell belongs (E).
+    """
+
+    cells: PairCells
+    removal: Ints
+    stratum: Ints
+    row: Ints | None
+
+    def on(self, side: int, values: Floats) -> Floats:
+        """Sums of *values* over the cells (E) of one side that leave (R)."""
+        own = np.where(self.cells.side == side, values, 0.0)
+        return own if self.row is None else sums(self.row, own, self.removal.size)
+
+    def total(self, rows: Floats) -> Floats:
+        """Sums over the rows of each removal (M)."""
+        if rows.size == self.cells.unit_side.size and self.row is None:
+            return rows
+        return sums(self.removal, rows, self.cells.unit_side.size)
+
+    @cached_property
+    def left(self) -> tuple[Floats, Floats]:
+        """Rows of each side that stay in the stratum (R each)."""
+        size, rows = self.cells.size, self.cells.rows[self.stratum]
+        return rows[:, 0] - self.on(0, size), rows[:, 1] - self.on(1, size)
+
+    @cached_property
+    def gone(self) -> Bools:
+        """Whether the stratum lacks a side without what leaves (R): then it counts no more."""
+        return np.asarray((self.left[0] == 0) | (self.left[1] == 0))
+
+    def kept(self, side: int, values: Floats) -> Floats:
+        """Sums of *values* over the cells (E) of one side that stay in the comparison, without strata that are gone
+        (M)."""
+        cells = self.cells
+        whole, out = cells.by_stratum_side(values * cells.multiplicity)[:, side], self.on(side, values)
+        lost = self.total(np.where(self.gone, whole[self.stratum], out))
+        return cells.strata_by_comparison(whole)[cells.unit_comparison] - lost
+
+    @cached_property
+    def rows_left(self) -> tuple[Floats, Floats]:
+        """Rows of each side that stay in the comparison, without strata that are gone (M each)."""
+        return self.kept(0, self.cells.size), self.kept(1, self.cells.size)
+
+
+def removals(cells: PairCells) -> Removals:
+    """The removals of *cells*."""
+    if not bool(cells.paired.any()):
+        return Removals(cells, cells.unit, cells.stratum, None)
+    unit = np.arange(cells.unit_side.size)
+    second = cells.paired[cells.unit_comparison] & (cells.unit_side == 1)
+    unit[second] = cells.mate[second]
+    removal = unit[cells.unit]
+    strata = cells.stratum_comparison.size
+    key, row = np.unique(removal * strata + cells.stratum, return_inverse=True)
+    return Removals(cells, key // strata, key % strata, row.astype(np.intp))
+
+
+def jackknife_error(cells: PairCells, without: Floats, parts: NameParts | None = None) -> Floats:
+    """Standard error of an estimate of each comparison (Q) from the estimates *without* each unit (M).
+
+    Infinite where an estimate without a unit is not to be had; NaN where a side has one unit.
+    """
+    second = cells.paired[cells.unit_comparison] & (cells.unit_side == 1)
+    lost = ~np.isfinite(without) & ~second
+    without = np.where(second | lost, 0.0, without)
+    units = cells.units
+    mean = cells.units_by_side(without) / np.maximum(units, 1.0)
+    influence = (units.ravel()[cells.unit_place] - 1) * (mean.ravel()[cells.unit_place] - without)
+    influence[lost] = 0.0
+    error = np.sqrt(variance(cells, influence, parts))
+    broken = np.bincount(cells.unit_comparison, lost, cells.comparisons) > 0
+    return np.where(broken & ~np.isnan(error), np.inf, error)
+
+
+def reach(error: Floats, df: Floats, confidence: float = 0.90) -> Floats:
+    """Half the width of the interval: t·SE; infinite without a degree of freedom, 0 where the error is 0."""
+    quantile = t_quantile(df, 0.5 + confidence / 2)
+    return np.where(error > 0, quantile * np.where(error > 0, error, 1.0), np.where(np.isnan(error), np.inf, 0.0))
+
+
+# ---------------------------------------------------------------- one sample
+
+Alternative = Literal["two-sided", "less", "greater"]
+
+DUST = 1e-12
+"""Relative size under which a spread or a mean is rounding, not data: averages of equal scores differ by
+less."""
+
+
+@dataclass(frozen=True, slots=True)
+class OneSampleT:
+    """A one-sample t: ``mean`` and ``sd`` in the unit of the data, ``df`` = ``n`` − 1, ``t`` may be infinite.
+
+    With fewer than two numbers there is no spread to judge by: ``se`` is infinite and ``p`` is 1.
+    """
+
+    n: int
+    mean: float
+    sd: float
+    se: float
+    t: float
+    df: int
+    p: float
+
+    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """The two-sided interval of the mean; ``(mean, mean)`` where the spread is zero, infinite for n <
+        2."""
+        reach = float(t_quantile(self.df, (1 + confidence) / 2)) * self.se if self.se else 0.0
+        return self.mean - reach, self.mean + reach
+
+
+def one_sample_t(
+    values: Sequence[float] | npt.NDArray[np.float64], alternative: Alternative = "two-sided"
+) -> OneSampleT:
+    """Test that the mean of *values* (finite, one per independent unit) is 0.
+
+    Zero spread: two-sided p is 1 if the mean is 0 and 0 otherwise; one-sided p is 0 where the mean lies on
+    the side of *alternative* and 1 otherwise.
+    """
+    data = np.asarray(values, dtype=float)
+    n = len(data)
+    if n < 2:
+        return OneSampleT(n, float(data[0]) if n else 0.0, 0.0, math.inf, 0.0, 0, 1.0)
+    mean, sd = float(data.mean()), float(data.std(ddof=1))
+    scale = float(np.abs(data).max())
+    mean = 0.0 if abs(mean) <= DUST * scale else mean
+    if sd <= DUST * scale:
+        t = math.copysign(math.inf, mean) if mean else 0.0
+        return OneSampleT(n, mean, 0.0, 0.0, t, n - 1, _p_without_spread(mean, alternative))
+    se = sd / math.sqrt(n)
+    return OneSampleT(n, mean, sd, se, mean / se, n - 1, _p(mean / se, n - 1, alternative))
+
+
+def _p(t: float, df: int, alternative: Alternative) -> float:
+    if alternative == "two-sided":
+        return min(1.0, 2 * float(stdtr(df, -abs(t))))
+    return float(stdtr(df, t if alternative == "less" else -t))
+
+
+def _p_without_spread(mean: float, alternative: Alternative) -> float:
+    found = {"two-sided": mean != 0, "less": mean < 0, "greater": mean > 0}[alternative]
+    return 0.0 if found else 1.0

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pytest_fairness.statistics.frames import Bools, Floats, Ints
-from pytest_fairness.statistics.jackknife import reach
-from pytest_fairness.statistics.layout import Layout
-from pytest_fairness.statistics.pair_cells import Pairs
+from pytest_fairness.statistics.arrays import Bools, Floats, Ints
+from pytest_fairness.statistics.clusters import reach
+from pytest_fairness.statistics.layout import Layout, Pairs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import chdtrc, expit, log_expit, logsumexp
 
-from pytest_fairness.statistics.frames import Bools, Floats, Ints
+from pytest_fairness.statistics.arrays import Bools, Floats, Ints
 
 RIDGE = 1.0
 """Penalty ½·β² on each coefficient where the likelihood has no maximum: a standard normal prior on log

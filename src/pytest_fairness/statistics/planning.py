@@ -14,13 +14,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import betaln, chdtrc, expit, fdtrc, gammaln, logit, ndtr, ndtri
 
-from pytest_fairness.statistics.categorical import balanced_v, chi_square, clustering, d_of_v
+from pytest_fairness.statistics.arrays import Bools, Floats
+from pytest_fairness.statistics.categories import balanced_v, chi_square, clustering, d_of_v
 from pytest_fairness.statistics.clusters import two_sided_t
 from pytest_fairness.statistics.comparison import Estimate, combine, estimate
-from pytest_fairness.statistics.cumulative_odds import FEW, LOGIT_TO_D
-from pytest_fairness.statistics.frames import Bools, Floats
+from pytest_fairness.statistics.effects import FEW, LOGIT_TO_D, d_of_delta
 from pytest_fairness.statistics.proportions import nearly_equal
-from pytest_fairness.statistics.scores import d_of_delta
 
 SEED = 20261123
 DRAWS = 4000

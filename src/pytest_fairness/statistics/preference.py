@@ -13,11 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import bdtr, ndtr
 
+from pytest_fairness.statistics.arrays import Bools, Floats, Ints
 from pytest_fairness.statistics.choices import FIRST, Choices, cross
-from pytest_fairness.statistics.clusters import two_sided_t
-from pytest_fairness.statistics.cumulative_odds import LOGIT_TO_D
-from pytest_fairness.statistics.frames import Bools, Floats, Ints
-from pytest_fairness.statistics.one_sample import t_quantile
+from pytest_fairness.statistics.clusters import t_quantile, two_sided_t
+from pytest_fairness.statistics.effects import LOGIT_TO_D
 from pytest_fairness.statistics.two_way import cluster_means, two_way_mean
 
 
@@ -212,7 +211,7 @@ def _within_order(
             + (q * s).sum() / (2 * for_b**2)
         )
     effect = float(np.log(for_a / for_b)) / 2 * LOGIT_TO_D
-    reach = t_quantile(0.95, df) * _root(variance * inflation) / 2 * LOGIT_TO_D
+    reach = float(t_quantile(df, 0.95)) * _root(variance * inflation) / 2 * LOGIT_TO_D
     return effect - reach, effect, effect + reach
 
 
@@ -259,5 +258,5 @@ def _on_d(rate: float, error: float, df: float, n: int) -> tuple[float, float, f
         return -np.inf, 0.0, np.inf
     p = rate if 0 < rate < 1 else (rate * n + 0.5) / (n + 1)
     logit = float(np.log(p / (1 - p)))
-    reach = t_quantile(0.95, df) * error / (p * (1 - p))
+    reach = float(t_quantile(df, 0.95)) * error / (p * (1 - p))
     return (logit - reach) * LOGIT_TO_D, logit * LOGIT_TO_D, (logit + reach) * LOGIT_TO_D

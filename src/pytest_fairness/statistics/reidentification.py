@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pytest_fairness.statistics.frames import Floats, Ints
-from pytest_fairness.statistics.one_sample import one_sample_t
+from pytest_fairness.statistics.arrays import Floats, Ints
+from pytest_fairness.statistics.clusters import one_sample_t
 from pytest_fairness.statistics.proportions import wilson
 
 FOLDS = 5

@@ -1,323 +1,296 @@
-"""How far apart two groups' scores are: Hedges g of cluster means, and d of Cliff's δ; each with its jackknife.
-
-The mean and the rank speak of different things: one outlying reply moves the mean and hardly a rank, a small shift of
-many ties moves few ranks. Both are on the d scale, and the verdict reads the larger.
+"""Numeric, narrative and ordinal outcomes: van Elteren and t on cluster means of aligned ranks; the effects with their
+jackknifed intervals; and beside them what the plain recipe makes of the same rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import chdtrc, ndtr
 
-from pytest_fairness.statistics.clusters import TINY, Contrast, NameParts, contrast
-from pytest_fairness.statistics.frames import Bools, Floats, Ints
-from pytest_fairness.statistics.jackknife import Removals, jackknife_error
-from pytest_fairness.statistics.layout import Layout
-from pytest_fairness.statistics.pair_cells import PairCells, sums
+from pytest_fairness.model import OutcomeKind
+from pytest_fairness.statistics.arrays import Bools, Floats, Ints
+from pytest_fairness.statistics.clusters import (
+    TINY,
+    Contrast,
+    NameParts,
+    contrast,
+    intraclass,
+    reach,
+    recurrence,
+    removals,
+)
+from pytest_fairness.statistics.comparison import (
+    Comparison,
+    Estimate,
+    Strata,
+    combine,
+    combine_in_block,
+    estimate,
+    extremes,
+    ragged_share,
+)
+from pytest_fairness.statistics.effects import (
+    Effect,
+    Moments,
+    Ranked,
+    Standardised,
+    cumulative_odds,
+    hedges_correction,
+    rank_effect,
+    read_moments,
+    standardise,
+)
+from pytest_fairness.statistics.layout import Layout, PairCells, Pairs, lay_out, pair_cells
+from pytest_fairness.statistics.ranks import (
+    RankSums,
+    ascending,
+    hodges_lehmann,
+    kruskal_wallis,
+    mann_whitney,
+    rank_sums,
+    u_statistics,
+)
+
+LEAST_ROWS = 5
+"""Rows of both groups from which a template is tested alone: with fewer, no p under .01 is to be had."""
 
 
 @dataclass(frozen=True, slots=True)
-class Moments:
-    """Means and sums of squares of each group × block (G × H) and of each group (G); of each cell, the sum and the
-    sum of squares of what its rows deviate from the mean of their group × block, and from that of their group (U).
+class _Inner:
+    """One pass over comparisons: of pairs of groups, or of pairs within a block."""
+
+    z: Floats
+    p_row: Floats
+    ranks: Contrast
+    raw: Standardised
+    ranked: Ranked
+    effects: tuple[Estimate, ...]
+
+
+def compare_scores(
+    layout: Layout, pairs: Pairs, kind: OutcomeKind, parts: NameParts | None = None, *, alike: bool = False
+) -> Comparison:
+    """Compare every pair of groups on a score.
+
+    ``effects`` are Hedges g and d of Cliff's δ; of an ordinal outcome the cumulative odds ratio alone. *alike*: the
+    cells of the layout hold equal rows, each its own cluster.
     """
+    cells = pair_cells(layout, pairs, alike=alike)
+    order = ascending(layout)
+    blocked = rank_sums(layout, order, blocked=True)
+    scale = max(float(np.max(np.abs(layout.values))), 1e-300)
+    moments = read_moments(layout, scale)
+    test = _Scores(layout, blocked, moments, kind, scale, parts)
+    stratum_variance = _van_elteren_variance(layout, pairs, blocked).ravel()
+    whole = test.compare(cells, stratum_variance)
 
-    mean: Floats
-    squares: Floats
-    group_mean: Floats
-    group_squares: Floats
-    deviation: Floats
-    deviation_square: Floats
-    group_deviation: Floats
-    group_deviation_square: Floats
-
-
-def read_moments(layout: Layout, scale: float) -> Moments:
-    """The moments of *layout*'s values; *scale* is the largest of them, against which rounding is measured."""
-    groups, blocks = layout.count.shape
-    at = layout.row_group
-    y = layout.values
-    sizes = layout.sizes
-    group_mean = np.add.reduceat(y, layout.group_start) / sizes
-    rest = y - group_mean[at]
-    group_squares = _clean(np.add.reduceat(rest**2, layout.group_start), sizes, scale)
-    of_group = layout.by_cell(rest), layout.by_cell(rest**2)
-    if blocks == 1:
-        return Moments(group_mean[:, None], group_squares[:, None], group_mean, group_squares, *of_group, *of_group)
-    both = at * blocks + layout.row_block
-    size = groups * blocks
-    mean = sums(both, y, size) / np.maximum(layout.count.ravel(), 1.0)
-    inner = y - mean[both]
-    squares = _clean(sums(both, inner**2, size), layout.count.ravel(), scale)
-    shape = groups, blocks
-    of_cell = layout.by_cell(inner), layout.by_cell(inner**2)
-    return Moments(mean.reshape(shape), squares.reshape(shape), group_mean, group_squares, *of_cell, *of_group)
-
-
-def _clean(squares: Floats, sizes: Floats, scale: float) -> Floats:
-    """Sums of squares that are no more than rounding become 0."""
-    return np.where(squares <= sizes * (TINY * scale) ** 2, 0.0, squares)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Effect:
-    """An effect on the d scale, positive where side 0 is higher, and its jackknifed standard error (Q each)."""
-
-    name: str
-    value: Floats
-    error: Floats
-
-
-# ---------------------------------------------------------------- the mean
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standardised:
-    """The difference of cluster means with its error, the SD that it is measured in with its df, and Hedges g.
-
-    ``within``: the SD was pooled within group × block; elsewhere (nearly) every group × block holds a single row, there
-    is nothing to pool, and the SD within groups takes its place (matched pairs). ``aligned`` are the sums over cells of
-    y − mid (E) and ``aligned_square`` those of its squares, ``mid`` the middle of the two groups' means in the block,
-    so that neither group's size pulls it.
-    """
-
-    difference: Contrast
-    error: Floats
-    sd: Floats
-    df: Floats
-    within: Bools
-    g: Effect
-    aligned: Floats
-    aligned_square: Floats
-
-
-def standardise(
-    cells: PairCells, leaving: Removals, moments: Moments, scale: float, parts: NameParts | None
-) -> Standardised:
-    """Hedges g = J·D/s of each comparison: D the difference of cluster means of y − mid, s pooled within group × block,
-    J = 1 − 3/(4df−1) (Hedges 1981), all of it computed again without each cluster."""
-    layout = cells.layout
-    group, block = layout.cell_group[cells.cell], layout.cell_block[cells.cell]
-    deviation, square = cells.one_row(moments.deviation), cells.one_row(moments.deviation_square)
-    own, other = moments.mean[group, block], moments.mean[cells.partner, block]
-    half = (own - other) / 2
-    aligned = deviation + cells.size * half
-    aligned_square = np.maximum(square + 2 * half * deviation + cells.size * half**2, 0.0)
-    found = contrast(cells, aligned, scale, parts)
-
-    by_stratum = cells.of_strata(moments.squares)
-    squares = cells.strata_by_comparison(by_stratum)
-    n1, n2 = cells.side_rows[:, 0], cells.side_rows[:, 1]
-    strata = cells.strata_by_comparison(cells.live.astype(np.float64))
-    df = n1 + n2 - 2 * strata
-    within = df * 10 >= n1 + n2 - 2
-    group_deviation, group_square = (
-        cells.one_row(values) for values in (moments.group_deviation, moments.group_deviation_square)
-    )
-    plain_squares = _about_mean(cells.by_side(group_square).T, cells.by_side(group_deviation).T, cells.side_rows.T)
-    df = np.where(within, df, n1 + n2 - 2)
-    sd = _root(np.where(within, squares, plain_squares), df, scale)
-    g = _ratio(hedges_correction(df) * found.difference, sd)
-
-    without = _difference_without(cells, leaving, found, aligned, deviation)
-    lost = leaving.total(np.where(leaving.gone, 0.0, _within_lost(leaving, deviation, square)))
-    here = cells.unit_comparison
-    inner = squares[here] - lost - leaving.total(np.where(leaving.gone, by_stratum[leaving.stratum], 0.0))
-    kept = leaving.rows_left[0] + leaving.rows_left[1]
-    inner_df = kept - 2 * (strata[here] - leaving.total(leaving.gone.astype(np.float64)))
-    plain = _about_mean(
-        [leaving.kept(side, group_square) for side in (0, 1)],
-        [leaving.kept(side, group_deviation) for side in (0, 1)],
-        leaving.rows_left,
-    )
-    chosen = within[here]
-    # What rounding leaves of a sum of squares is no spread.
-    inner = np.where(inner > TINY * squares[here], inner, 0.0)
-    plain = np.where(plain > TINY * plain_squares[here], plain, 0.0)
-    df_without = np.where(chosen, inner_df, kept - 2)
-    sd_without = _root(np.where(chosen, inner, plain), df_without, scale)
-    g_without = _ratio(hedges_correction(df_without) * without, sd_without)
-    return Standardised(
-        difference=found,
-        error=jackknife_error(cells, without, parts),
-        sd=sd,
-        df=df,
-        within=within,
-        g=Effect(name="Hedges g", value=g, error=jackknife_error(cells, g_without, parts)),
-        aligned=aligned,
-        aligned_square=aligned_square,
+    least, most = extremes(layout)
+    still = least == most
+    constant = still[pairs.first] & still[pairs.second]
+    gap = np.sign(least[pairs.first] - least[pairs.second])
+    effects = tuple(_of_constants(effect, constant, gap) for effect in whole.effects)
+    p_cluster = whole.ranks.p_value
+    icc, per_cluster = intraclass(cells, whole.raw.aligned, whole.raw.aligned_square)
+    icc_both = mean_known(icc)
+    plain, omnibus = _plain(layout, pairs, moments, order, blocked)
+    shift, exact = hodges_lehmann(layout, pairs, order)
+    half = reach(whole.raw.error, whole.ranks.df)
+    difference = whole.raw.difference.difference
+    recurring = recurrence(cells, parts)
+    return Comparison(
+        pairs=pairs,
+        test=_tests(np.isnan(p_cluster), cells.paired, layout.blocks > 1),
+        p_row=whole.p_row,
+        p_cluster=p_cluster,
+        p_value=combine(whole.p_row, p_cluster),
+        df=whole.ranks.df,
+        effects=effects,
+        difference=difference,
+        error=whole.raw.difference.error,
+        difference_df=whole.raw.difference.df,
+        difference_low=difference - half,
+        difference_high=difference + half,
+        rows=cells.side_rows,
+        clusters=cells.units,
+        labels=np.isnan(p_cluster),
+        ragged=ragged_share(layout, pairs),
+        constant=constant,
+        part_clusters=recurring.least,
+        part_constant=recurring.constant,
+        icc=icc_both,
+        per_cluster=per_cluster.mean(axis=1),
+        statistic=("van Elteren z" if layout.blocks > 1 else "Wilcoxon z", whole.z),
+        beside={
+            "n_1": cells.side_rows[:, 0],
+            "n_2": cells.side_rows[:, 1],
+            "z": whole.z,
+            "t": whole.ranks.t,
+            "df": whole.ranks.df,
+            "mean_aligned_rank_1": whole.ranks.mean[:, 0],
+            "mean_aligned_rank_2": whole.ranks.mean[:, 1],
+            "hedges_g": whole.raw.g.value,
+            "cliffs_delta": whole.ranked.delta,
+            "d_from_cliffs_delta": whole.ranked.d.value,
+            "hodges_lehmann_shift" if exact else "hodges_lehmann_shift_from_quantiles": shift,
+            "standardiser_sd": whole.raw.sd,
+            "standardiser_df": whole.raw.df,
+            **plain,
+            "icc_1": icc[:, 0],
+            "icc_2": icc[:, 1],
+            "icc": icc_both,
+            "design_effect": 1 + (per_cluster.mean(axis=1) - 1) * np.maximum(np.nan_to_num(icc_both), 0.0),
+        },
+        omnibus=omnibus,
+        strata=test.each_block(cells, stratum_variance),
     )
 
 
-def hedges_correction(df: Floats) -> Floats:
-    """J = 1 − 3/(4df − 1), the small-sample correction of d (Hedges 1981); that of df 2 for less."""
-    return np.asarray(1 - 3 / (4 * np.maximum(df, 2.0) - 1))
+def _of_constants(effect: Estimate, constant: Bools, gap: Floats) -> Estimate:
+    """The effect where neither group varies: without bound if they differ, else 0."""
+    sure = np.where(gap == 0, 0.0, np.copysign(np.inf, gap))
+    value, low, high = (np.where(constant, sure, end) for end in (effect.value, effect.low, effect.high))
+    return Estimate(name=effect.name, value=value, low=low, high=high)
 
 
-def _within_lost(leaving: Removals, deviation: Floats, square: Floats) -> Floats:
-    """By how much the sum of squares within a group × block shrinks with what leaves (R)."""
-    lost = np.zeros(leaving.removal.size)
-    for side in (0, 1):
-        left = np.maximum(leaving.left[side], 1.0)
-        lost += leaving.on(side, square) + leaving.on(side, deviation) ** 2 / left
-    return lost
+@dataclass(frozen=True, slots=True)
+class _Scores:
+    """What all comparisons of one score share."""
+
+    layout: Layout
+    ranks: RankSums
+    moments: Moments
+    kind: OutcomeKind
+    scale: float
+    parts: NameParts | None
+
+    def compare(self, cells: PairCells, stratum_variance: Floats) -> _Inner:
+        own, other = self._below(cells, cells.layout.cell_group[cells.cell]), self._below(cells, cells.partner)
+        total = cells.rows.sum(axis=1)
+        aligned = (own + other) / (total[cells.stratum] + 1)
+        z, p_row = stratified_z(cells, aligned, stratum_variance)
+        found = contrast(cells, aligned, 1.0, self.parts)
+        leaving = removals(cells)
+        raw = standardise(cells, leaving, self.moments, self.scale, self.parts)
+        ranked = rank_effect(cells, leaving, other, self._against_itself(cells), self.parts)
+        if self.kind is OutcomeKind.ORDINAL:
+            levels, codes = np.unique(self.layout.values, return_inverse=True)
+            odds = cumulative_odds(cells, leaving, codes, levels.size, self.parts)
+            chosen: tuple[Effect, ...] = (odds.effect,)
+        else:
+            chosen = raw.g, ranked.d
+        effects = tuple(estimate(one.name, one.value, one.error, found.df) for one in chosen)
+        return _Inner(z, p_row, found, raw, ranked, effects)
+
+    def each_block(self, cells: PairCells, stratum_variance: Floats) -> Strata | None:
+        """Each block by itself, where there are several."""
+        if self.layout.blocks == 1:
+            return None
+        inner, kept = cells.each_stratum(LEAST_ROWS)
+        if not kept.size:
+            return None
+        found = self.compare(inner, stratum_variance[kept])
+        return Strata(
+            pair=cells.stratum_comparison[kept],
+            block=cells.stratum_block[kept],
+            rows=inner.side_rows,
+            means=block_means(inner, self.moments.mean, self.layout.reference),
+            p_value=combine_in_block(found.p_row, found.ranks.p_value),
+            effects=found.effects,
+        )
+
+    def _below(self, cells: PairCells, groups: Ints) -> Floats:
+        """Σ over the rows of each cell of P − n/2 in the rows of *groups* (E)."""
+        below = self.ranks.below[groups, cells.cell]
+        return below if not cells.alike else below / cells.layout.cell_size[cells.cell]
+
+    def _against_itself(self, cells: PairCells) -> Floats | None:
+        """The same in the rows of the cluster itself on the other side, where clusters are paired (E)."""
+        if not bool(cells.paired.any()):
+            return None
+        layout = self.layout
+        label = np.repeat(layout.cluster_label[layout.cell_cluster], layout.cell_size.astype(np.intp))
+        both, block = np.unique(label * layout.blocks + layout.row_block, return_inverse=True)
+        inner = lay_out(
+            layout.values,
+            layout.row_group,
+            label,
+            block.astype(np.intp),
+            groups=layout.groups,
+            blocks=both.size,
+            own_rows=False,
+        )
+        sums = rank_sums(inner, ascending(inner), blocked=True)
+        # The cells of both layouts are the same, in the same order: group, cluster, block.
+        return sums.below[cells.partner, cells.cell]
 
 
-def _about_mean(squares: Iterable[Floats], deviations: Iterable[Floats], rows: Iterable[Floats]) -> Floats:
-    """The sum of squares of both sides, each about its own mean, from those about another value and the sums of the
-    deviations from that."""
-    own = (s - d**2 / np.maximum(n, 1.0) for s, d, n in zip(squares, deviations, rows, strict=True))
-    return np.asarray(sum(own))
+def block_means(cells: PairCells, means: Floats, reference: float) -> Floats:
+    """The means of both groups of each comparison within its block (Q × 2), from those of all (G × H)."""
+    return np.stack([means[group, cells.stratum_block] for group in (cells.first, cells.second)], axis=1) + reference
 
 
-def _difference_without(
-    cells: PairCells, leaving: Removals, found: Contrast, aligned: Floats, deviation: Floats
-) -> Floats:
-    """The difference of cluster means without each unit (M): the middle of the blocks that it stood in moves too."""
-    units, here = cells.units, cells.unit_comparison
-    rows = cells.by_unit(cells.size)
-    weight = cells.size / rows[cells.unit]
-    share = cells.by_stratum_side(weight * cells.multiplicity) / np.maximum(units[cells.stratum_comparison], 1.0)
-    moved = np.zeros(leaving.removal.size)
-    for side in (0, 1):
-        moved -= np.where(leaving.gone, 0.0, leaving.on(side, deviation) / np.maximum(leaving.left[side], 1.0)) / 2
-    second = cells.paired[here] & (cells.unit_side == 1)
-    means = []
-    for side in (0, 1):
-        of_side = cells.unit_side == side
-        out = of_side | cells.paired[here]  # whether the removal takes a unit from this side
-        value = np.where(of_side, found.unit_mean, 0.0)
-        if bool(np.any(second)):
-            mates = np.flatnonzero(cells.paired[here] & (cells.unit_side == 0))
-            value[mates] = found.unit_mean[cells.mate[mates] if side else mates]
-        count = units[here, side]
-        left = np.maximum(count - out, 1.0)
-        own = (count * found.mean[here, side] - np.where(out, value, 0.0)) / left
-        at = leaving.removal
-        shifted = (count[at] * share[leaving.stratum, side] - leaving.on(side, weight)) / left[at]
-        means.append(own - leaving.total(shifted * moved))
-    without = means[0] - means[1]
-    nobody = (units[here, 0] - ((cells.unit_side == 0) | cells.paired[here]) < 1) | (
-        units[here, 1] - ((cells.unit_side == 1) | cells.paired[here]) < 1
+def stratified_z(cells: PairCells, aligned: Floats, stratum_variance: Floats) -> tuple[Floats, Floats]:
+    """z and two-sided p of the sum of aligned scores of side 0; p is 1 where the variance is 0."""
+    score = cells.by_comparison(np.where(cells.side == 0, aligned * cells.multiplicity, 0.0))
+    variance = cells.strata_by_comparison(np.where(cells.live, stratum_variance, 0.0))
+    z = np.where(variance > 0, score / np.sqrt(np.where(variance > 0, variance, 1.0)), 0.0)
+    return z, np.where(variance > 0, np.minimum(2 * ndtr(-np.abs(z)), 1.0), 1.0)
+
+
+def _van_elteren_variance(layout: Layout, pairs: Pairs, sums: RankSums) -> Floats:
+    """n₁n₂/(N(N−1))·Σa² of each pair and block (P × H), a the midranks less their mean over N+1 (van Elteren 1960)."""
+    n = layout.count
+    n1, n2 = n[pairs.first], n[pairs.second]
+    total = n1 + n2
+    spread = total**3 - sums.tie_cubes(pairs.first, pairs.second, n)
+    spread = np.where(spread > 1e-12 * total**3, spread, 0.0) / 12
+    return np.asarray(n1 * n2 / np.maximum(total * (total - 1), 1.0) / (total + 1) ** 2 * spread)
+
+
+def mean_known(values: Floats) -> Floats:
+    """The mean over both sides of what is known; NaN where neither is (P × 2 → P)."""
+    known = ~np.isnan(values)
+    total = np.where(known, values, 0.0).sum(axis=1)
+    return np.where(known.any(axis=1), total / np.maximum(known.sum(axis=1), 1), np.nan)
+
+
+def _tests(labels: Bools, paired: Bools, blocked: bool) -> tuple[str, ...]:
+    rows = "van Elteren" if blocked else "Wilcoxon rank-sum (van Elteren, one block)"
+    names = (
+        f"{rows}, and t on cluster means of aligned ranks",
+        f"{rows}, and paired t on cluster means of aligned ranks",
+        rows,
     )
-    without = np.where(nobody, np.nan, without)
-    broken = np.flatnonzero(leaving.total(leaving.gone.astype(np.float64)) > 0)
-    broken = broken[~second[broken]]
-    if broken.size:
-        without[broken] = _one_by_one(cells, leaving, aligned, broken)
-    return without
+    return tuple(names[which] for which in np.where(labels, 2, paired).tolist())
 
 
-def _one_by_one(cells: PairCells, leaving: Removals, aligned: Floats, broken: Ints) -> Floats:
-    """The differences without units that take whole strata with them: each computed anew from what is left."""
-    start = np.searchsorted(cells.comparison, np.arange(cells.comparisons + 1))
-    found = np.full(broken.size, np.nan)
-    order = np.argsort(leaving.removal, kind="stable")
-    bounds = np.searchsorted(leaving.removal[order], np.arange(cells.unit_side.size + 1))
-    for place, unit in enumerate(broken.tolist()):
-        q = int(cells.unit_comparison[unit])
-        own = slice(int(start[q]), int(start[q + 1]))
-        which = order[bounds[unit] : bounds[unit + 1]]
-        lost = leaving.stratum[which][leaving.gone[which]]
-        out = cells.unit[own] == unit
-        if cells.paired[q]:
-            out |= cells.unit[own] == cells.mate[unit]
-        out |= np.isin(cells.stratum[own], lost)
-        found[place] = _difference(cells, own, ~out, aligned)
-    return found
-
-
-def _difference(cells: PairCells, own: slice, kept: Bools, aligned: Floats) -> float:
-    """The difference of cluster means of the *kept* cells of one comparison, aligned anew."""
-    if not kept.any():
-        return float("nan")
-    size, side, value = cells.size[own][kept], cells.side[own][kept], aligned[own][kept]
-    many = cells.multiplicity[own][kept]
-    stratum = np.unique(cells.stratum[own][kept], return_inverse=True)[1]
-    unit = np.unique(cells.unit[own][kept], return_inverse=True)[1]
-    place, strata = 2 * stratum + side, int(stratum.max()) + 1
-    means = np.bincount(place, value * many, 2 * strata) / np.maximum(
-        np.bincount(place, size * many, 2 * strata), 1e-300
-    )
-    value = value - size * means.reshape(-1, 2).mean(axis=1)[stratum]
-    unit_mean = np.bincount(unit, value) / np.bincount(unit, size)
-    units = int(unit.max()) + 1
-    unit_side, unit_many = np.zeros(units, dtype=np.intp), np.ones(units)
-    unit_side[unit], unit_many[unit] = side, many
-    count = np.bincount(unit_side, unit_many, 2)
-    if count.min() == 0:
-        return float("nan")
-    mean = np.bincount(unit_side, unit_mean * unit_many, 2) / count
-    return float(mean[0] - mean[1])
-
-
-def _root(squares: Floats, df: Floats, scale: float) -> Floats:
-    sd = np.sqrt(np.maximum(squares, 0.0) / np.maximum(df, 1.0))
-    return np.where(sd < TINY * scale, 0.0, sd)
-
-
-def _ratio(top: Floats, bottom: Floats) -> Floats:
-    """top/bottom; where bottom is 0: 0 for top 0, else ±∞. NaN stays."""
-    safe = np.where(bottom > 0, bottom, 1.0)
-    return np.where(bottom > 0, top / safe, np.where(top == 0, 0.0, np.copysign(np.inf, top)))
-
-
-# ---------------------------------------------------------------- the rank
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ranked:
-    """Cliff's δ of each comparison, weighted over the strata by n₁n₂/(N+1), and its d."""
-
-    delta: Floats
-    d: Effect
-
-
-def rank_effect(
-    cells: PairCells, leaving: Removals, below: Floats, tied: Floats | None, parts: NameParts | None
-) -> Ranked:
-    """d = √2·Φ⁻¹((δ+1)/2) of Cliff's δ (1993), which is that of two normal groups with that δ.
-
-    *below* are the sums over cells of P − n/2, where P counts the rows of the other group in the block below a row
-    and half of those equal to it (E); *tied* the same against the rows of the cluster itself on the other side, for
-    paired comparisons. Full separation counts as half a pair short of it.
-    """
-    sign = np.where(cells.side == 0, 1.0, -1.0)
-    ahead = cells.by_stratum(np.where(cells.side == 0, below * cells.multiplicity, 0.0))
-    n1, n2 = cells.rows[:, 0], cells.rows[:, 1]
-    total = n1 + n2 + 1
-    top, weight = cells.strata_by_comparison(2 * ahead / total), cells.strata_by_comparison(n1 * n2 / total)
-    delta = _delta(top, weight)
-    value = d_of_delta(delta, cells.side_rows[:, 0] * cells.side_rows[:, 1])
-
-    at = leaving.stratum
-    moved = leaving.on(0, sign * below) + leaving.on(1, sign * below)
-    if tied is not None:
-        moved = moved - leaving.on(0, tied)
-    left = leaving.left[0] + leaving.left[1] + 1
-    top_change = 2 * (ahead[at] - moved) / left - 2 * ahead[at] / total[at]
-    weight_change = leaving.left[0] * leaving.left[1] / left - (n1 * n2 / total)[at]
-    # A stratum that is gone has no rows to compare; what is left of it by rounding is 0.
-    top_change = np.where(leaving.gone, -2 * ahead[at] / total[at], top_change)
-    here = cells.unit_comparison
-    without = _delta(top[here] + leaving.total(top_change), weight[here] + leaving.total(weight_change))
-    rows = leaving.rows_left[0] * leaving.rows_left[1]
-    without = np.where(rows > 0.5, d_of_delta(without, rows), np.nan)
-    return Ranked(
-        delta=delta,
-        d=Effect(name="d from Cliff's δ", value=value, error=jackknife_error(cells, without, parts)),
-    )
-
-
-def _delta(top: Floats, weight: Floats) -> Floats:
-    delta = np.clip(top / np.where(weight > TINY, weight, 1.0), -1.0, 1.0)
-    return np.where(np.abs(delta) < TINY, 0.0, delta)
-
-
-def d_of_delta(delta: Floats, pairs: Floats) -> Floats:
-    """√2·Φ⁻¹((δ+1)/2), with δ at most one in *pairs* of rows short of ±1."""
-    most = 1 - 1 / np.maximum(pairs, 2.0)
-    return np.asarray(np.sqrt(2) * ndtri((np.clip(delta, -most, most) + 1) / 2))
+def _plain(
+    layout: Layout, pairs: Pairs, moments: Moments, order: Ints, blocked: RankSums
+) -> tuple[dict[str, Floats], dict[str, float]]:
+    """The plain recipe, for readers of the literal specification: no blocks, no clusters."""
+    i, j = pairs.first, pairs.second
+    n = layout.sizes
+    if layout.blocks == 1:
+        unblocked, u = blocked, u_statistics(layout.by_group(blocked.below), n)
+    else:
+        unblocked = rank_sums(layout, order, blocked=False)
+        u = u_statistics(unblocked.below, n)
+    statistic, p = mann_whitney(u, i, j, n, unblocked)
+    h, df = kruskal_wallis(u, n, unblocked.levels)
+    difference = moments.group_mean[i] - moments.group_mean[j]
+    difference = np.where(np.abs(difference) < TINY, 0.0, difference)
+    rows = n[i] + n[j]
+    sd = np.sqrt((moments.group_squares[i] + moments.group_squares[j]) / np.maximum(rows - 2, 1.0))
+    safe = np.where(sd > 0, sd, 1.0)
+    cohen = np.where(sd > 0, difference / safe, np.where(difference == 0, 0.0, np.copysign(np.inf, difference)))
+    return {
+        "spec_u": statistic,
+        "spec_p_value": p,
+        "spec_effect": np.abs(cohen),
+        "cohens_d": cohen,
+        "hedges_g_of_rows": cohen * hedges_correction(rows - 2),
+        "mean_1": moments.group_mean[i] + layout.reference,
+        "mean_2": moments.group_mean[j] + layout.reference,
+    }, {"kruskal_wallis_h": h, "kruskal_wallis_df": float(df), "kruskal_wallis_p": float(chdtrc(df, h))}

@@ -16,10 +16,10 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 from scipy.special import fdtrc, ndtr, stdtr
 
+from pytest_fairness.statistics.arrays import Bools, Coded, Floats, Ints
 from pytest_fairness.statistics.bradley_terry import without_interaction
 from pytest_fairness.statistics.choices import FIRST, Choices, cross
-from pytest_fairness.statistics.frames import Bools, Coded, Floats, Ints
-from pytest_fairness.statistics.one_sample import t_quantile
+from pytest_fairness.statistics.clusters import t_quantile
 from pytest_fairness.statistics.proportions import wilson
 
 _Z = 1.959963984540054
@@ -126,7 +126,7 @@ def _rate(won: Bools, listing: Ints, block: Ints, units: Units) -> Rate:
     names, df = _clustered(_within(y, listing) / n, units)
     variance = max(rows, names)
     if 0 < value < 1 and variance > 0 and df >= 1:
-        reach = t_quantile(0.975, df if names >= rows else max(df, n - 1.0)) * float(np.sqrt(variance))
+        reach = float(t_quantile(df if names >= rows else max(df, n - 1.0), 0.975)) * float(np.sqrt(variance))
         return Rate(n, int(y.sum()), value, max(0.0, value - reach), min(1.0, value + reach))
     low, high = wilson(np.array([y.sum()]), np.array([float(n)]), _Z)
     return Rate(n, int(y.sum()), value, float(low[0]), float(high[0]))
@@ -144,7 +144,7 @@ def clustered_mean(values: Floats, units: Sequence[object]) -> Rate:
     value, count = float(values.mean()), int(codes.max()) + 1
     square, df = _clustered((values - value) / n, Units(codes, None, count))
     if square > 0:
-        reach = t_quantile(0.975, df) * float(np.sqrt(square))
+        reach = float(t_quantile(df, 0.975)) * float(np.sqrt(square))
         return Rate(n, round(float(values.sum())), value, max(0.0, value - reach), min(1.0, value + reach))
     low, high = wilson(np.array([value * count]), np.array([float(count)]), _Z)
     return Rate(n, round(float(values.sum())), value, float(low[0]), float(high[0]))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from pytest_fairness.statistics.arrays import Floats, Ints
 from pytest_fairness.statistics.choices import cross
-from pytest_fairness.statistics.frames import Floats, Ints
 
 
 def two_way_mean(of_a: Ints, of_b: Ints, values: Floats) -> tuple[float, float, float]:

@@ -11,9 +11,9 @@ import numpy as np
 from scipy.special import chdtrc
 
 from pytest_fairness.statistics import proportions
+from pytest_fairness.statistics.arrays import Floats
 from pytest_fairness.statistics.corrections import correct
-from pytest_fairness.statistics.cumulative_odds import FEW, LOGIT_TO_D
-from pytest_fairness.statistics.frames import Floats
+from pytest_fairness.statistics.effects import FEW, LOGIT_TO_D
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from typing import Any
 
 from pytest_fairness.endpoints.protocol import Limits
-from pytest_fairness.engine.pace import Limiter
 from pytest_fairness.errors import FairnessError, StoreError
 from pytest_fairness.model import Usage
 from pytest_fairness.runs.money import Budget
+from pytest_fairness.runs.rate_limits import Limiter
 from pytest_fairness.runs.remote.messages import LONGEST, BadMessageError, Channel, decode, described, encode
 from pytest_fairness.runs.shared_progress import Told
 from pytest_fairness.runs.store import Retry, RunStore

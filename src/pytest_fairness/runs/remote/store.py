@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, Self
 
 from pytest_fairness.endpoints.protocol import Limits
-from pytest_fairness.engine.pace import FIRST_GUESS, Limiter
 from pytest_fairness.errors import StoreError
 from pytest_fairness.model import Trial, Usage
 from pytest_fairness.runs.designs import Design
 from pytest_fairness.runs.money import Account, Budget
+from pytest_fairness.runs.rate_limits import FIRST_GUESS, Limiter
 from pytest_fairness.runs.records import trial_of
 from pytest_fairness.runs.remote.line import Line
 from pytest_fairness.runs.shared_progress import Told, WorkerProgress

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from pytest_fairness.analysis.conclusion import conclude
 from pytest_fairness.analysis.provenance import stamp
 from pytest_fairness.analysis.sentences import p_words
+from pytest_fairness.asserts import conclude
 from pytest_fairness.context import current_test
 from pytest_fairness.model import Finding, OutcomeKind, PairResult, Verdict, to_json
 from pytest_fairness.statistics.corrections import correct

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pytest_fairness.analysis.four_fifths_rule import decide
-from pytest_fairness.analysis.four_fifths_words import four_fifths_sentence
-from pytest_fairness.analysis.verdicts import MAX_UNSCORED, Decision, assertion_verdict, deciding_pair
+from pytest_fairness.analysis.four_fifths import decide, four_fifths_sentence
+from pytest_fairness.analysis.policy import MAX_UNSCORED, Decision, assertion_verdict, deciding_pair
 from pytest_fairness.model import PairResult, Reason, Verdict
 from pytest_fairness.statistics.choices import NEITHER, Choices
 from pytest_fairness.statistics.clusters import all_pairs
 from pytest_fairness.statistics.corrections import correct
-from pytest_fairness.statistics.four_fifths import ImpactRatio, deviations, impact_ratio, reference_group
+from pytest_fairness.statistics.proportions import ImpactRatio, deviations, impact_ratio, reference_group
 from pytest_fairness.statistics.selection import Difference, Units, equal_selection
 from pytest_fairness.suites.selection.results import FourFifths, ImpactPair
 

@@ -13,17 +13,17 @@ import numpy as np
 
 from pytest_fairness.analysis.choice_columns import NEITHER
 from pytest_fairness.analysis.judging_choices import Compared, check_options, judge, preference_sentence
+from pytest_fairness.analysis.policy import assertion_verdict, deciding_pair
 from pytest_fairness.analysis.preference import compare_all
-from pytest_fairness.analysis.verdicts import assertion_verdict, deciding_pair
 from pytest_fairness.errors import FrameError
 from pytest_fairness.model import PairResult
 from pytest_fairness.scorers.choice import Said
+from pytest_fairness.statistics.arrays import code
 from pytest_fairness.statistics.bradley_terry import Strengths as Fitted
 from pytest_fairness.statistics.bradley_terry import bradley_terry, interaction
 from pytest_fairness.statistics.chi_squares import chi_square_p, no_choice_by_pair, round_robin
 from pytest_fairness.statistics.choices import Choices
-from pytest_fairness.statistics.frames import code
-from pytest_fairness.statistics.one_sample import t_quantile
+from pytest_fairness.statistics.clusters import t_quantile
 from pytest_fairness.statistics.selection import (
     Rate,
     Units,
@@ -187,7 +187,7 @@ def share_of(rate: Rate) -> Share:
 
 def _matchup(compared: Compared, pair: PairResult, choices: Choices, units: Units) -> Matchup:
     p = compared.preference
-    reach = t_quantile(0.975, p.df) * p.error if np.isfinite(p.error) else 1.0
+    reach = float(t_quantile(p.df, 0.975)) * p.error if np.isfinite(p.error) else 1.0
     listings = []
     for first, second in ((compared.a, compared.b), (compared.b, compared.a)):
         here = (choices.first == choices.labels.index(first)) & (choices.second == choices.labels.index(second))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from pytest_fairness.analysis.choice_columns import NEITHER
 from pytest_fairness.errors import FrameError, UsageError
+from pytest_fairness.statistics.arrays import require_frame
 from pytest_fairness.statistics.choices import Choices, read_choices
-from pytest_fairness.statistics.frames import require_frame
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,0 +1,283 @@
+"""Labels as outcomes: Pearson's chi-square, its design-corrected F on clusters, Cramér's V on the d scale."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import chdtrc, fdtrc
+
+from pytest_fairness.statistics.arrays import Bools, Floats, Ints
+from pytest_fairness.statistics.comparison import (
+    Comparison,
+    Estimate,
+    Strata,
+    combine,
+    combine_in_block,
+    extremes,
+    ragged_share,
+)
+from pytest_fairness.statistics.effects import FEW
+from pytest_fairness.statistics.layout import Layout, Pairs
+
+RESAMPLES = 2000
+PERMUTATIONS = 9999
+LEAST_ROWS = 5
+
+
+def compare_categories(layout: Layout, pairs: Pairs, categories: int, seed: int) -> Comparison:
+    """Compare every pair of groups on an outcome coded 0 … *categories*−1.
+
+    ``p_row``: chi-square of the 2×C table without its empty columns, or a permutation p of the same table
+    where an expected count is under 5. ``p_cluster``: F on chi-square/(deff·(C−1)). The effect 2V/√(1−V²)
+    is never negative, V that of the table in which both groups weigh the same; its 90 % interval is a percentile
+    bootstrap over clusters. Both are seeded by *seed*.
+    """
+    i, j = pairs.first, pairs.second
+    codes = np.rint(layout.values + layout.reference).astype(np.intp)
+    width = max(categories, int(codes.max()) + 1)
+    by_cluster = _counts(layout, codes, width)
+    counts = layout.clusters_by_group(by_cluster.T).T  # G × C
+    tables = np.stack([counts[i], counts[j]], axis=1)  # P × 2 × C
+    chi2, used = chi_square(tables)
+    df = np.maximum(used - 1, 0.0)
+    p_row, expected, poor = _row_p(tables, chi2, df, seed)
+
+    clusters = layout.clusters.astype(np.float64)
+    k1, k2 = clusters[i], clusters[j]
+    inflation = clustering(by_cluster, layout.cluster_group, counts, i, j, used)
+    bottom = inflation * np.maximum(df, 1.0)
+    p_cluster = np.where(df > 0, fdtrc(np.maximum(df, 1.0), np.maximum(df * (k1 + k2 - 2), 1.0), chi2 / bottom), 1.0)
+    p_cluster = np.where(np.minimum(k1, k2) >= 2, p_cluster, np.nan)
+    labels = np.isnan(p_cluster)
+
+    v = balanced_v(tables)
+    effect = d_of_v(v)
+    low, high = _bootstrap(layout, by_cluster, counts, pairs, labels, seed)
+    low, high = np.minimum(low, effect), np.maximum(high, effect)
+    least, most = extremes(layout)
+    still = least == most
+    constant = still[i] & still[j]
+    split = constant & (chi2 > 0)
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
+    gap = shares[i] - shares[j]
+    largest = np.argmax(np.abs(gap), axis=1)
+    nothing = np.full(i.size, np.nan)
+    estimate = Estimate(
+        name="d from Cramér's V",
+        value=np.where(split, np.inf, effect),
+        low=np.where(split, np.inf, low),
+        high=np.where(split, np.inf, high),
+    )
+    total = np.maximum(tables.sum(axis=(1, 2)), 1.0)
+    return Comparison(
+        pairs=pairs,
+        test=tuple(
+            ("Fisher by permutation" if few else "chi-square") + ("" if label else ", and design-corrected F")
+            for few, label in zip(poor.tolist(), labels.tolist(), strict=True)
+        ),
+        p_row=p_row,
+        p_cluster=p_cluster,
+        p_value=combine(p_row, p_cluster),
+        df=k1 + k2 - 2,
+        effects=(estimate,),
+        difference=gap[np.arange(i.size), largest],
+        error=nothing,
+        difference_df=nothing,
+        difference_low=nothing,
+        difference_high=nothing,
+        rows=tables.sum(axis=2),
+        clusters=np.stack([k1, k2], axis=1),
+        labels=labels,
+        ragged=ragged_share(layout, pairs),
+        constant=constant,
+        part_clusters=np.minimum(k1, k2),
+        part_constant=np.zeros(i.size, dtype=np.bool_),
+        icc=nothing,
+        per_cluster=(layout.sizes[i] / k1 + layout.sizes[j] / k2) / 2,
+        statistic=("chi-square", chi2),
+        beside={
+            "n_1": tables[:, 0].sum(axis=1),
+            "n_2": tables[:, 1].sum(axis=1),
+            "spec_chi2": chi2,
+            "spec_df": df,
+            "spec_p_value": np.where(df > 0, chdtrc(np.maximum(df, 1.0), chi2), 1.0),
+            "spec_effect": d_of_v(np.sqrt(chi2 / total)),
+            "cramers_v": np.sqrt(chi2 / total),
+            "cramers_v_balanced": v,
+            "smallest_expected_count": expected,
+            "design_effect": inflation,
+            "largest_gap_category": largest.astype(np.float64),
+        },
+        omnibus=_omnibus(counts),
+        strata=_each_block(layout, pairs, codes, width, seed),
+    )
+
+
+def _row_p(tables: Floats, chi2: Floats, df: Floats, seed: int) -> tuple[Floats, Floats, Bools]:
+    """p of the rows, the smallest expected count, and where that is under 5 (then p comes from permutations)."""
+    p_row = np.where(df > 0, chdtrc(np.maximum(df, 1.0), chi2), 1.0)
+    expected = _smallest_expected(tables)
+    poor = (expected < FEW) & (df > 0)
+    for at in np.flatnonzero(poor).tolist():
+        p_row[at] = _permuted(tables[at], float(chi2[at]), seed + at)
+    return p_row, expected, poor
+
+
+def _each_block(layout: Layout, pairs: Pairs, codes: Ints, width: int, seed: int) -> Strata | None:
+    """Each block by itself, where there are several: p and V; without an interval."""
+    if layout.blocks == 1:
+        return None
+    found: list[tuple[Ints, Ints, Floats, Floats, Floats]] = []
+    cell_of_row = np.repeat(np.arange(layout.cell_start.size), layout.cell_size.astype(np.intp))
+    cells = np.bincount(cell_of_row * width + codes, minlength=layout.cell_start.size * width).reshape(-1, width)
+    for block in range(layout.blocks):
+        here = layout.cell_block == block
+        group, count = layout.cell_group[here], cells[here].astype(np.float64)
+        size = layout.count[:, block]
+        usable = np.minimum(size[pairs.first], size[pairs.second]) >= LEAST_ROWS
+        if not usable.any():
+            continue
+        by_group = np.zeros((layout.groups, width))
+        np.add.at(by_group, group, count)
+        place = np.flatnonzero(usable)
+        i, j = pairs.first[place], pairs.second[place]
+        tables = np.stack([by_group[i], by_group[j]], axis=1)
+        chi2, used = chi_square(tables)
+        df = np.maximum(used - 1, 0.0)
+        p_row, _, _ = _row_p(tables, chi2, df, seed + block)
+        k = np.bincount(group, minlength=layout.groups).astype(np.float64)
+        inflation = clustering(count, group, by_group, i, j, used)
+        bottom = inflation * np.maximum(df, 1.0)
+        freedom = np.maximum(df * (k[i] + k[j] - 2), 1.0)
+        p = np.where(df > 0, fdtrc(np.maximum(df, 1.0), freedom, chi2 / bottom), 1.0)
+        p = combine_in_block(p_row, np.where(np.minimum(k[i], k[j]) >= 2, p, np.nan))
+        sizes = np.stack([size[i], size[j]], axis=1)
+        found.append((place, np.full(place.size, block), sizes, p, d_of_v(balanced_v(tables))))
+    if not found:
+        return None
+    pair, blocks, rows, p_value, effect = (np.concatenate(column) for column in zip(*found, strict=True))
+    unknown = np.full(pair.size, np.nan)
+    estimate = Estimate(name="d from Cramér's V", value=effect, low=unknown, high=unknown)
+    means = np.full(rows.shape, np.nan)
+    return Strata(pair=pair, block=blocks, rows=rows, means=means, p_value=p_value, effects=(estimate,))
+
+
+def chi_square(tables: Floats) -> tuple[Floats, Floats]:
+    """Pearson's chi-square of each table (P × R × C) and its number of columns that are not empty."""
+    columns = tables.sum(axis=1, keepdims=True)
+    rows = tables.sum(axis=2, keepdims=True)
+    total = np.maximum(tables.sum(axis=(1, 2), keepdims=True), 1.0)
+    expected = rows * columns / total
+    safe = np.where(expected > 0, expected, 1.0)
+    return np.sum((tables - expected) ** 2 / safe, axis=(1, 2)), np.sum(columns[:, 0] > 0, axis=1).astype(float)
+
+
+def balanced_v(tables: Floats) -> Floats:
+    """Cramér's V of each 2 × C table with both groups weighing the same.
+
+    V² = ½ Σ_j [(p_1j − p̄_j)² + (p_2j − p̄_j)²]/p̄_j, p̄ the plain mean of the two. The raw V shrinks with the smaller
+    group's share of the rows.
+    """
+    shares = tables / np.maximum(tables.sum(axis=2, keepdims=True), 1.0)
+    middle = shares.mean(axis=1, keepdims=True)
+    parts = np.sum((shares - middle) ** 2, axis=1) / np.where(middle[:, 0] > 0, middle[:, 0], 1.0)
+    return np.asarray(np.sqrt(np.minimum(parts.sum(axis=1) / 2, 1.0)))
+
+
+def d_of_v(v: Floats) -> Floats:
+    """2V/√(1−V²), the d of two equal groups whose two-group table has that V; ∞ at V = 1."""
+    rest = np.maximum(1 - np.square(v), 0.0)
+    return np.where(rest > 1e-15, 2 * v / np.sqrt(np.where(rest > 1e-15, rest, 1.0)), np.inf)
+
+
+def _counts(layout: Layout, codes: np.ndarray[tuple[int], np.dtype[np.intp]], width: int) -> Floats:
+    """Rows of each category in each cluster (clusters × categories)."""
+    cells_of_cluster = np.diff(layout.cluster_start, append=layout.cell_start.size)
+    cluster_of_cell = np.repeat(np.arange(layout.cluster_start.size), cells_of_cluster)
+    cluster_of_row = np.repeat(cluster_of_cell, layout.cell_size.astype(np.intp))
+    size = layout.cluster_start.size * width
+    return np.bincount(cluster_of_row * width + codes, minlength=size).reshape(-1, width).astype(np.float64)
+
+
+def _smallest_expected(tables: Floats) -> Floats:
+    columns = tables.sum(axis=1)
+    rows = tables.sum(axis=2).min(axis=1)
+    least = np.where(columns > 0, columns, np.inf).min(axis=1)
+    return np.asarray(rows * least / np.maximum(tables.sum(axis=(1, 2)), 1.0))
+
+
+def _permuted(table: Floats, seen: float, seed: int) -> float:
+    """Share of tables with the same margins whose chi-square is at least as large, the one seen included.
+
+    For a 2×C table the other row follows from the first, which is a multivariate hypergeometric draw.
+    """
+    columns = table.sum(axis=0)
+    rng = np.random.default_rng(seed)
+    first = rng.multivariate_hypergeometric(
+        columns.astype(np.int64), int(table[0].sum()), size=PERMUTATIONS, method="marginals"
+    ).astype(np.float64)
+    drawn, _ = chi_square(np.stack([first, columns - first], axis=1))
+    return float((1 + np.sum(drawn >= seen * (1 - 1e-9))) / (1 + PERMUTATIONS))
+
+
+def clustering(by_cluster: Floats, group: Ints, counts: Floats, i: Ints, j: Ints, used: Floats) -> Floats:
+    """max(1, mean_j (1−p_j)·var_j/(p_j(1−p_j)/n)·C/(C−1)), the mean over the C columns in use.
+
+    *by_cluster* are the counts of each cluster (clusters × columns), *group* its group. var_j is the mean over the two
+    groups of s²(cluster proportions)/K, n the harmonic mean of their rows; a first-order correction after Rao & Scott
+    (1984).
+    """
+    k = np.maximum(np.bincount(group, minlength=len(counts)).astype(np.float64), 1.0)
+    share = by_cluster / np.maximum(by_cluster.sum(axis=1, keepdims=True), 1.0)
+    centre, square = np.zeros_like(counts), np.zeros_like(counts)
+    np.add.at(centre, group, share)
+    centre /= k[:, None]
+    np.add.at(square, group, (share - centre[group]) ** 2)
+    variance = square / np.maximum(k - 1, 1.0)[:, None] / k[:, None]
+    n = np.maximum(counts.sum(axis=1), 1.0)
+    harmonic = 2 / (1 / n[i] + 1 / n[j])
+    p = (counts[i] + counts[j]) / (n[i] + n[j])[:, None]
+    mean_variance = (variance[i] + variance[j]) / 2
+    # (1−p)·var/(p(1−p)/n) = n·var/p
+    terms = np.where(p > 0, mean_variance * harmonic[:, None] / np.where(p > 0, p, 1.0), 0.0)
+    mean = terms.sum(axis=1) / np.maximum(used, 1.0)
+    return np.asarray(np.maximum(mean * used / np.maximum(used - 1, 1.0), 1.0))
+
+
+def _bootstrap(
+    layout: Layout, by_cluster: Floats, counts: Floats, pairs: Pairs, labels: Floats, seed: int
+) -> tuple[Floats, Floats]:
+    """5 % and 95 % percentiles of the effect when clusters (or rows, where there is one) are drawn again."""
+    rng = np.random.default_rng(seed)
+    clusters = layout.clusters
+    alone = bool(np.any(labels)) or layout.own_rows
+    drawn = np.empty((layout.groups, RESAMPLES, counts.shape[1]))
+    for g in range(layout.groups):
+        if alone:
+            total = counts[g].sum()
+            drawn[g] = rng.multinomial(int(total), counts[g] / total, size=RESAMPLES)
+        else:
+            k = int(clusters[g])
+            weights = rng.multinomial(k, np.full(k, 1 / k), size=RESAMPLES).astype(np.float64)
+            drawn[g] = weights @ by_cluster[layout.clusters_of(g)]
+    low, high = np.empty(pairs.first.size), np.empty(pairs.first.size)
+    for at, (i, j) in enumerate(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)):
+        tables = np.stack([drawn[i], drawn[j]], axis=1)
+        effect = d_of_v(balanced_v(tables))
+        low[at], high[at] = np.quantile(effect, [0.05, 0.95], method="inverted_cdf")
+    return low, high
+
+
+def _omnibus(counts: Floats) -> dict[str, float]:
+    """Chi-square and Cramér's V of all groups together."""
+    chi2, used = chi_square(counts[None])
+    rows, n = counts.shape[0], float(counts.sum())
+    df = (rows - 1) * (float(used[0]) - 1)
+    if df <= 0:
+        return {"chi2": 0.0, "chi2_df": 0.0, "chi2_p": 1.0, "cramers_v": 0.0}
+    smaller = min(rows, int(used[0])) - 1
+    return {
+        "chi2": float(chi2[0]),
+        "chi2_df": df,
+        "chi2_p": float(chdtrc(df, chi2[0])),
+        "cramers_v": float(np.sqrt(chi2[0] / (n * smaller))),
+    }

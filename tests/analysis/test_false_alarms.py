@@ -1,0 +1,161 @@
+"""Across a session: Holm over its findings, and what a session's alpha makes of it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from pytest_fairness.analysis.false_alarms import (
+    adjusted,
+    alarms,
+    finding_p_value,
+    holm,
+    only_by_itself,
+    session_p_value,
+)
+from pytest_fairness.model import Finding, PairResult, Verdict
+from pytest_fairness.reports.html import render
+from pytest_fairness.reports.results import read_results, write_results
+from pytest_fairness.reports.text import summary_lines
+from pytest_fairness.statistics.corrections import correct
+
+from ..reports.factories import disparity, passing, results
+
+
+def finding(*corrected: float, verdict: Verdict = Verdict.FLAG, assertion: str = "no_disparity", **more) -> Finding:
+    """A finding whose pairs have the *corrected* p-values."""
+    pairs = tuple(
+        PairResult(
+            group_1="a",
+            group_2=f"b{at}",
+            metric="m",
+            verdict=verdict,
+            corrected_p_value=p,
+            statistics=more.get("s", {}),
+        )
+        for at, p in enumerate(corrected)
+    )
+    return Finding(assertion=assertion, verdict=verdict, sentence=f"{verdict}: x.", pairs=pairs, family={"alpha": 0.05})
+
+
+def test_the_controller_of_a_session_loads_no_numpy() -> None:
+    """Reports are made where nothing is judged."""
+    code = "import sys, pytest_fairness.reports.html; sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_holm_is_that_of_the_statistics() -> None:
+    """It stands here once more because the controller of a session loads no numpy."""
+    rng = np.random.default_rng(0)
+    for size in (0, 1, 2, 7, 40):
+        p = rng.random(size).round(2).tolist()
+        assert holm(p) == pytest.approx(correct(p, "holm").tolist())
+
+
+def test_a_finding_counts_by_its_smallest_corrected_p_value() -> None:
+    """Corrected within the finding already: the hypothesis is that no pair differs."""
+    assert finding_p_value(finding(0.3, 0.02, 0.7)) == 0.02
+    assert finding_p_value(finding()) == 1.0
+
+
+def test_a_shown_equivalence_is_no_evidence_of_a_difference() -> None:
+    """Its own p-value is small where the groups are alike."""
+    shown = finding(0.001, assertion="equivalent", s={"difference_corrected_p_value": 0.6})
+    assert finding_p_value(shown) == 0.6
+    assert finding_p_value(finding(0.001, assertion="equivalent")) == 1.0
+
+
+def test_a_disparity_that_shrinks_is_no_alarm() -> None:
+    shrunk = finding(0.001, assertion="arm_reduces_disparity", s={"control": 0.5, "treated": 0.1})
+    grown = finding(0.001, assertion="arm_reduces_disparity", s={"control": 0.1, "treated": -0.5})
+    assert (finding_p_value(shrunk), finding_p_value(grown)) == (1.0, 0.001)
+
+
+def test_every_finding_is_told_its_session_p() -> None:
+    first, second, third = adjusted([finding(0.01), finding(0.5), finding(0.04)])
+    assert session_p_value(first) == pytest.approx(0.03)
+    assert session_p_value(second) == pytest.approx(0.5)
+    assert session_p_value(third) == pytest.approx(0.08)
+    assert third.details["session"] == {
+        "p_value": 0.04,
+        "corrected_p_value": pytest.approx(0.08),
+        "findings": 3,
+        "method": "holm",
+    }
+    assert third.corrected_p_value == finding(0.04).corrected_p_value
+    assert third.verdict is Verdict.FLAG
+
+
+def test_a_finding_alone_has_nothing_to_be_adjusted_for() -> None:
+    (alone,) = adjusted([finding(0.01)])
+    assert session_p_value(alone) is None
+    assert not only_by_itself(alone)
+    assert session_p_value(finding(0.01)) is None
+
+
+def test_an_alarm_by_itself_only_is_known() -> None:
+    strong, weak, passed = adjusted([finding(0.001), finding(0.04), finding(0.9, verdict=Verdict.PASS)])
+    assert not only_by_itself(strong)
+    assert only_by_itself(weak)
+    assert not only_by_itself(passed)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "outcome", "counts"),
+    [
+        (Verdict.FLAG, "passed", True),  # justified
+        (Verdict.FAIL, "xfailed", True),
+        (Verdict.INCONCLUSIVE, "passed", True),
+        (Verdict.FAIL, "failed", False),  # fails the session anyway
+        (Verdict.INCONCLUSIVE, "skipped", False),
+        (Verdict.PASS, "passed", False),  # significant, and shown to be too small to matter
+    ],
+)
+def test_the_session_fails_on_what_its_tests_let_through(verdict: Verdict, outcome: str, counts: bool) -> None:
+    found = [finding(0.001, verdict=verdict), finding(0.8, verdict=Verdict.PASS)]
+    assert alarms(found, [outcome, "passed"], 0.05) == ([0] if counts else [])
+
+
+def test_the_session_does_not_fail_on_what_many_findings_explain() -> None:
+    """One of ten at .02 is .2 across the session; a single finding has only itself to answer for."""
+    many = [finding(0.02), *(finding(0.9, verdict=Verdict.PASS) for _ in range(9))]
+    assert alarms(many, ["passed"] * 10, 0.05) == []
+    assert alarms(many[:1], ["passed"], 0.05) == [0]
+
+
+def test_the_file_the_terminal_and_the_page_tell_it(tmp_path) -> None:
+    """findings.json has it for each finding; the summary marks it and names the tests; the page has a column."""
+    weak = disparity(
+        verdict=Verdict.FLAG,
+        sentence="FLAG: a difference.",
+        justification={"reason": "known", "approver": "J"},
+        pairs=(PairResult(group_1="a", group_2="b", metric="m", verdict=Verdict.FLAG, corrected_p_value=0.03),),
+    )
+    strong = disparity(justification=None, test_id="tests/test_names.py::test_strong")
+    book = results(weak, strong, passing())
+    for item, outcome in zip(("passed", "passed", "passed"), book.items, strict=True):
+        assert outcome.outcome == item
+    manifest = {"id": "r", "settings": {"session_alpha": 0.05}, "endpoints": []}
+    written = write_results(tmp_path, manifest, book.to_dict())
+    read = read_results(tmp_path)
+    assert read.session == {"method": "holm", "findings": 3, "alpha": 0.05, "alarms": [1], "false_alarm": None}
+    assert [f.details["session"]["corrected_p_value"] for f in read.findings] == pytest.approx([0.06, 0.0072, 0.62])
+    lines = "\n".join(summary_lines(written))
+    assert "session p .0600" in lines
+    assert "not across the findings of this session (Holm p .0600)" in " ".join(lines.split())
+    assert "the session fails at fairness_session_alpha 0.05: 1 finding whose test did not fail" in lines
+    assert lines.count("test_strong") == 2
+    page = render(read, tmp_path)
+    assert "Session p" in page
+    assert "The session fails." in page
+    assert page.count(".0600") >= 2
+
+
+def test_without_a_session_alpha_nothing_fails_by_it(tmp_path) -> None:
+    book = results(disparity(), passing())
+    written = write_results(tmp_path, {"id": "r", "settings": {"session_alpha": None}}, book.to_dict())
+    assert written.session["alarms"] == []
+    assert "The session fails" not in render(written, tmp_path)

@@ -1,0 +1,255 @@
+"""Money: set aside before it is spent, settled by what was used, and never more than the cap."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Price, Reply, Request
+from pytest_fairness.engine.engine import Engine
+from pytest_fairness.errors import BudgetError, StoreError
+from pytest_fairness.model import Message, Status, Usage
+from pytest_fairness.runs.money import UNLIMITED_OUTPUT, Budget, dollars, used, worst_case
+from pytest_fairness.runs.store import RunStore, open_run
+from tests.support.doubles import Scripted, failing, plan
+from tests.support.runs import EngineMaker, records
+
+PRICE = Price(input_per_million=1.0, output_per_million=10.0)
+
+
+def spent(store: RunStore) -> tuple[int, int]:
+    account = Budget(store.state / "budget", None).account()
+    return account.settled, account.reserved
+
+
+# ------------------------------------------------------------ amounts
+
+
+def test_the_worst_case_counts_bytes_and_the_limit() -> None:
+    """Input: a token is at least a byte, with 16 for each message's frame; output: the parameter that limits
+    it."""
+    messages = [Message("system", "é\ud800"), Message("user", "abc")]
+    assert worst_case(PRICE, messages, {"max_tokens": 100}) == (2 + 3 + 3 + 32) * 1000 + 100 * 10_000
+    assert worst_case(PRICE, messages, {"max_completion_tokens": 7, "n": 2}) == 40 * 1000 + 14 * 10_000
+    assert worst_case(PRICE, messages, {}) == 40 * 1000 + UNLIMITED_OUTPUT * 10_000
+    assert worst_case(PRICE, messages, {"max_tokens": "many", "n": -1}) == 40 * 1000 + UNLIMITED_OUTPUT * 10_000
+
+
+def test_amounts_are_rounded_up_but_not_inflated() -> None:
+    """A ten-billionth of a dollar is a nano-dollar; an exact amount stays exact."""
+    tiny = Price(input_per_million=0.0001, output_per_million=0)
+    assert used(tiny, Usage(input_tokens=1, output_tokens=0), replied=False) == 1
+    assert used(PRICE, Usage(input_tokens=3, output_tokens=7), replied=True) == 73_000
+    per_call = Price(input_per_million=0, output_per_million=0, per_call=0.002)
+    assert used(per_call, Usage(input_tokens=1, output_tokens=1), replied=True) == 2_000_000
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        None,
+        Usage(),
+        Usage(input_tokens=5),
+        Usage(input_tokens=-5, output_tokens=5),
+        Usage(input_tokens=True, output_tokens=True),
+        Usage(input_tokens="5", output_tokens=5),  # type: ignore[arg-type]
+        Usage(input_tokens=0, output_tokens=0),
+        Usage(input_tokens=5.5, output_tokens=1),  # type: ignore[arg-type]
+    ],
+    ids=str,
+)
+def test_usage_that_cannot_be_believed_settles_at_the_worst_case(engine_for: EngineMaker, usage: Usage | None) -> None:
+    """Missing, negative, absurd, of the wrong type, or nothing for a reply: never free, never below zero,
+    flagged."""
+    assert used(PRICE, usage, replied=True) is None
+    endpoint = Scripted(lambda request: Reply(text="yes", usage=usage), price=PRICE, max_tokens=50)
+    engine = engine_for(endpoint, max_cost=1.0)
+    trial = engine.run(plan(1))[0]
+    reserved = worst_case(PRICE, endpoint.asked[0].messages, {"max_tokens": 50})
+    assert trial.cost == dollars(reserved)
+    assert spent(engine.store) == (reserved, 0)
+    assert records(engine.store.directory, "trial")[0]["flags"] == ["usage_invalid"]
+
+
+def test_usage_that_can_be_believed_is_the_cost(engine_for: EngineMaker) -> None:
+    """Also where it is more than was set aside: what was spent is spent."""
+    usage = Usage(input_tokens=100, output_tokens=1_000)
+    endpoint = Scripted(lambda request: Reply(text="yes", usage=usage), price=PRICE, max_tokens=5)
+    engine = engine_for(endpoint, max_cost=1.0)
+    assert engine.run(plan(1))[0].cost == pytest.approx(0.0101)
+    assert spent(engine.store) == (10_100_000, 0)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "charged"),
+    [
+        (Evidence.NOT_SENT, False),
+        (Evidence.THROTTLED, False),
+        (Evidence.REJECTED, False),
+        (Evidence.SERVER, True),
+        (Evidence.NO_RESPONSE, True),
+        (Evidence.PARTIAL, True),
+    ],
+)
+def test_a_failure_costs_what_it_may_have_cost(engine_for: EngineMaker, evidence: Evidence, charged: bool) -> None:
+    """Where money may have been spent the worst case is charged; where none was, none is."""
+    endpoint = Scripted(failing(evidence), price=PRICE, max_tokens=50)
+    engine = engine_for(endpoint, max_cost=1.0, max_attempts=1)
+    trial = engine.run(plan(1))[0]
+    expected = worst_case(PRICE, endpoint.asked[0].messages, {"max_tokens": 50}) if charged else 0
+    assert (trial.cost, spent(engine.store)) == (dollars(expected), (expected, 0))
+
+
+def test_an_attempt_without_an_answer_in_time_is_charged(engine_for: EngineMaker) -> None:
+    """The provider may go on writing, and bill it."""
+    endpoint = Scripted(delay=9, price=PRICE, max_tokens=50)
+    engine = engine_for(endpoint, attempt_timeout=0.05)
+    trial = engine.run(plan(1))[0]
+    assert trial.status is Status.UNKNOWN
+    assert spent(engine.store)[0] == worst_case(PRICE, endpoint.asked[0].messages, {"max_tokens": 50}) > 0
+
+
+# ------------------------------------------------------------ the cap
+
+
+def test_an_unknown_price_under_a_cap_is_refused_before_anything_is_sent(engine_for: EngineMaker) -> None:
+    """The message says how to declare the price."""
+    endpoint = Scripted(price=None)
+    with pytest.raises(BudgetError, match=r"'scripted' has no known price.*price: \{input_per_million"):
+        engine_for(endpoint, max_cost=1.0).run(plan(3))
+    assert not endpoint.asked
+    assert engine_for(endpoint).run(plan(3))[0].cost is None
+
+
+@pytest.mark.parametrize("cap", [-1.0, float("nan"), float("inf")])
+def test_a_cap_is_an_amount(store: RunStore, cap: float) -> None:
+    """A cap of "not a number" would be no cap."""
+    with pytest.raises(BudgetError, match="number of US dollars"):
+        Engine(Scripted(price=PRICE), store, max_cost=cap)
+
+
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(cap=st.floats(0.0, 0.03), seed=st.integers(0, 1000), limit=st.integers(1, 200))
+def test_the_cap_is_never_exceeded(root: Path, cap: float, seed: int, limit: int) -> None:
+    """With 64 under way, and whatever they use of what they may: paid + possible ≤ cap, at every moment."""
+    generator = random.Random(seed)
+    paid = 0.0
+    worst = 0.0
+
+    async def later() -> None:
+        await asyncio.sleep(generator.random() * 0.005)
+
+    class Billing(Scripted):
+        async def ask(self, request: Request) -> Reply:
+            nonlocal paid, worst
+            self.asked.append(request)
+            size = sum(len(message.content) for message in request.messages)
+            usage = Usage(input_tokens=generator.randint(1, size), output_tokens=generator.randint(1, limit))
+            cost = PRICE.cost(input_tokens=usage.input_tokens or 0, output_tokens=usage.output_tokens or 0)
+            paid += cost  # the provider bills on arrival
+            worst = max(worst, paid)
+            await later()
+            if generator.random() < 0.2:
+                raise AttemptError("cut", evidence=generator.choice([Evidence.NO_RESPONSE, Evidence.PARTIAL]))
+            return Reply(text="x", usage=usage)
+
+    endpoint = Billing(price=PRICE, max_tokens=limit)
+    with open_run(root, f"{cap} {seed} {limit}") as store:
+        engine = Engine(endpoint, store, concurrency=64, max_cost=cap, seed=seed)
+        with engine, contextlib.suppress(BudgetError):
+            engine.run(plan(150))
+        settled, reserved = spent(store)
+        assert reserved == 0
+        assert len(store) == len(endpoint.asked)
+    assert worst <= dollars(settled) + 1e-9
+    assert dollars(settled) <= cap + 1e-9
+
+
+def test_what_was_paid_for_before_the_cap_is_kept(root: Path) -> None:
+    """The error comes after everything under way is logged; with more money the run goes on from there."""
+    endpoint = Scripted(price=PRICE, max_tokens=10, delay=0.005)
+    with open_run(root, "t") as store:
+        with Engine(endpoint, store, concurrency=4, max_cost=0.001) as engine:
+            with pytest.raises(BudgetError, match=r"cap of \$0\.00 leaves no room"):
+                engine.run(plan(100))
+            paid = len(endpoint.asked)
+            with pytest.raises(BudgetError):
+                engine.run(plan(100))
+        assert 4 <= paid == len(endpoint.asked) == len(store) < 100
+        with Engine(endpoint, store, concurrency=4, max_cost=1.0) as engine:
+            assert {trial.status for trial in engine.run(plan(100))} == {Status.ANSWERED}
+    assert len(endpoint.asked) == 100
+
+
+def test_the_cap_holds_over_all_endpoints_and_sessions_of_a_run(root: Path) -> None:
+    """Another engine, and a later session on the same folder, find what was spent before."""
+    with open_run(root, "t") as store, Engine(Scripted(price=PRICE, max_tokens=10), store) as engine:
+        engine.run(plan(10))
+    with RunStore.open(store.directory) as later:
+        other = Scripted(price=PRICE, max_tokens=10, name="other")
+        with Engine(other, later, max_cost=0.0006) as engine, pytest.raises(BudgetError, match="is spent"):
+            engine.run(plan(10))
+        assert not other.asked
+
+
+CHILD = """
+import sys
+from pathlib import Path
+from pytest_fairness.runs.money import Budget
+budget = Budget(Path(sys.argv[1]), 1e-6)
+for _ in range(200):
+    if budget.reserve(10):
+        budget.settle(10, 1)
+print(budget.account())
+"""
+
+
+def test_processes_share_one_account(tmp_path: Path) -> None:
+    """Four processes that reserve and settle at once lose no amount."""
+    started = [subprocess.Popen([sys.executable, "-c", CHILD, tmp_path / "budget"]) for _ in range(4)]
+    assert [process.wait() for process in started] == [0] * 4
+    assert Budget(tmp_path / "budget", None).account().settled == 800
+
+
+def test_a_process_that_died_leaves_its_reservations_standing(tmp_path: Path) -> None:
+    """What it had under way counts as spent; those who wait for room are told in the end."""
+    Budget(tmp_path / "budget", 1e-6).reserve(700)
+    later = Budget(tmp_path / "budget", 1e-6)
+    assert later.reserve(300)
+    assert not later.reserve(1)
+    assert "$0.0000 is held for calls without an account" in str(later.blocked(1))
+
+
+@pytest.mark.parametrize("content", ["1 2", f"{'1 -2':>64}", f"{'1':>64}", f"{'1.5 0':>64}", "x" * 64])
+def test_a_damaged_account_stops_the_asking(tmp_path: Path, content: str) -> None:
+    """Nobody can say what was spent: nothing more is."""
+    (tmp_path / "budget").write_text(content)
+    with pytest.raises(StoreError, match="budget is damaged"):
+        Budget(tmp_path / "budget", 1.0).reserve(1)
+
+
+def test_calls_wait_for_room_instead_of_giving_up(engine_for: EngineMaker) -> None:
+    """Where the worst cases do not fit side by side, but what is really used does, all are asked, one by
+    one."""
+    usage = Usage(input_tokens=1, output_tokens=1)
+    endpoint = Scripted(lambda _: Reply(text="x", usage=usage), price=PRICE, max_tokens=1000, delay=0.002)
+    engine = engine_for(endpoint, max_cost=0.012, concurrency=8)
+    assert {trial.status for trial in engine.run(plan(30))} == {Status.ANSWERED}
+    assert endpoint.most == 1
+
+
+def test_retries_are_reserved_each(engine_for: EngineMaker) -> None:
+    """A free failure gives back what was set aside, and the next attempt sets aside anew."""
+    answer: Any = failing(Evidence.THROTTLED, Evidence.NOT_SENT, retry_after=0)
+    engine = engine_for(Scripted(answer, price=PRICE, max_tokens=50), max_cost=1.0)
+    assert engine.run(plan(1))[0].cost == pytest.approx(0.00006)
+    assert spent(engine.store) == (60_000, 0)

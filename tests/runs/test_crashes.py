@@ -1,0 +1,121 @@
+"""Killed and interrupted processes: nothing asked twice, nothing paid for lost, the rest told as unknown."""
+
+from __future__ import annotations
+
+import signal
+import time
+
+import pytest
+
+from pytest_fairness.engine.engine import Engine
+from pytest_fairness.model import Status
+from pytest_fairness.runs.designs import PlannedTrial
+from pytest_fairness.runs.money import Budget
+from pytest_fairness.runs.reader import RunReader, read_trials
+from pytest_fairness.runs.store import Retry, RunStore
+from tests.support.doubles import Scripted, billed, cell
+from tests.support.runs import records
+
+from .children import COST, Runs
+
+# ------------------------------------------------------------ killed
+
+POINTS = {
+    "before-intent": {"answered": 20},
+    "before-send": {"answered": 19, "unknown": 1},
+    "after-send": {"answered": 19, "unknown": 1},
+    "before-append": {"answered": 19, "unknown": 1},
+    "mid-append": {"answered": 19, "unknown": 1},
+    "after-append": {"answered": 20},
+    "after-trial": {"answered": 20},
+}
+
+
+@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("turns", [1, 2])
+def test_killed_at_a_named_point_and_taken_up_again(runs: Runs, point: str, turns: int) -> None:
+    """The next process asks what was never sent, goes on with what was answered, and leaves unknown what was
+    not."""
+    victim = runs.start(die=point, at=5, concurrency=1, turns=turns)
+    victim.communicate(timeout=30)
+    assert victim.returncode == -signal.SIGKILL
+    assert runs.finish(runs.start(concurrency=4, turns=turns)) == POINTS[point]
+    assert set(billed(runs.ledger).values()) == {1}
+    answered = [trial for trial in read_trials(runs.directory).values() if trial.status is Status.ANSWERED]
+    assert {len(trial.replies) for trial in answered} == {turns}
+    settled = Budget(runs.directory / "state" / "budget", None).account()
+    assert settled.settled + settled.reserved >= billed(runs.ledger).total() * COST
+
+
+def test_unknown_trials_are_asked_again_on_request(runs: Runs) -> None:
+    """Told to, the next session resends what was lost: the attempt has the next number, both costs are
+    counted."""
+    runs.start(die="after-send", at=1, concurrency=1, count=1, turns=1).communicate(timeout=30)
+    runs.finish(runs.start(count=1))
+    planned = [PlannedTrial(cell=cell(0))]
+    price = Scripted(max_tokens=20)
+    with RunStore.open(runs.directory) as store, Engine(price, store, retry=Retry(unknown=True)) as engine:
+        trial = engine.run(planned)[0]
+        assert (trial.status, trial.attempts) == (Status.ANSWERED, 2)
+        assert engine.run(planned) == [trial]
+    assert read_trials(runs.directory) == {trial.key: trial}
+
+
+def test_a_lost_trial_tells_why_and_how_to_ask_again(runs: Runs) -> None:
+    """The error of an unknown trial names the option."""
+    runs.start(die="after-send", at=1, concurrency=1, count=1).communicate(timeout=30)
+    runs.finish(runs.start(count=1))
+    (trial,) = read_trials(runs.directory).values()
+    assert "--fairness-retry-unknown" in (trial.error or "")
+    assert len(RunReader.open(runs.directory).unanswered) == 1
+
+
+# ------------------------------------------------------------ interrupted
+
+
+@pytest.mark.parametrize("turns", [1, 3])
+def test_an_interrupt_keeps_what_was_paid_for(runs: Runs, turns: int) -> None:
+    """Nothing more is sent, what was under way is drained and logged, and the interrupt goes on its way."""
+    child = runs.start(count=500, delay=0.1, concurrency=4, turns=turns)
+    assert child.stdout is not None
+    child.stdout.readline()
+    child.send_signal(signal.SIGINT)
+    started = time.monotonic()
+    _, err = child.communicate(timeout=20)
+    assert time.monotonic() - started < 3
+    assert child.returncode == -signal.SIGINT
+    assert "KeyboardInterrupt" in err
+    asked = billed(runs.ledger).total()
+    assert asked <= 12
+    assert len([r for r in records(runs.directory, "attempt") if r["status"] == "answered"]) == asked
+    assert runs.finish(runs.start(count=8, turns=turns)) == {"answered": 8}
+    assert set(billed(runs.ledger).values()) == {1}
+
+
+def test_what_does_not_end_in_time_after_an_interrupt_is_unknown(runs: Runs) -> None:
+    """A call that hangs cannot hold up the end; it is on record as sent and interrupted."""
+    child = runs.start(count=50, delay=60, concurrency=3, grace=0.2)
+    while not billed(runs.ledger).total():
+        time.sleep(0.01)
+    time.sleep(0.2)
+    child.send_signal(signal.SIGINT)
+    started = time.monotonic()
+    child.communicate(timeout=20)
+    assert time.monotonic() - started < 3
+    trials = read_trials(runs.directory)
+    assert [trial.status for trial in trials.values()] == [Status.UNKNOWN] * 3
+    assert {flag for record in records(runs.directory, "trial") for flag in record["flags"]} == {"cancelled"}
+
+
+def test_a_second_interrupt_does_not_wait(runs: Runs) -> None:
+    """Who presses Ctrl-C twice has no patience for the grace."""
+    child = runs.start(count=50, delay=60, concurrency=3, grace=30)
+    while billed(runs.ledger).total() < 3:
+        time.sleep(0.01)
+    child.send_signal(signal.SIGINT)
+    time.sleep(0.5)
+    child.send_signal(signal.SIGINT)
+    started = time.monotonic()
+    child.communicate(timeout=20)
+    assert time.monotonic() - started < 3
+    assert len(read_trials(runs.directory)) == 3

@@ -1,0 +1,150 @@
+"""The run's folder: one a session, for all of its processes, in a place that is safe to write to."""
+
+from __future__ import annotations
+
+import datetime
+import errno
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_fairness.errors import StoreError
+from pytest_fairness.runs import locks
+from pytest_fairness.runs.folder import end_session, find_run, has_ended, reserve_run, run_folders
+from pytest_fairness.runs.store import RunStore, open_run
+
+TODAY = datetime.date(2026, 2, 28)
+
+
+def test_runs_are_numbered_by_the_day(root: Path) -> None:
+    """The first run of a day is 001, and the next is the next, over a thousand too."""
+    assert reserve_run(root, "a", today=TODAY).name == "2026-02-28-001"
+    assert reserve_run(root, "b", today=TODAY).name == "2026-02-28-002"
+    assert reserve_run(root, "c", today=datetime.date(2026, 3, 1)).name == "2026-03-01-001"
+    (root / "2026-02-28-999").mkdir()
+    assert reserve_run(root, "d", today=TODAY).name == "2026-02-28-1000"
+    assert reserve_run(root, "e", today=TODAY).name == "2026-02-28-1001"
+    assert [path.name[-4:] for path in run_folders(root)] == ["-001", "-002", "-999", "1000", "1001", "-001"]
+
+
+def test_one_session_has_one_run(root: Path) -> None:
+    """Whoever gives the session's token gets its folder, though midnight has passed."""
+    first = reserve_run(root, "token", today=TODAY)
+    assert reserve_run(root, "token", today=datetime.date(2026, 3, 1)) == first
+
+
+def test_a_run_is_private_and_kept_out_of_git(root: Path) -> None:
+    """Replies may hold personal data: only the owner reads them, and git does not see them."""
+    directory = reserve_run(root, "token")
+    assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+    assert (root / ".gitignore").read_text() == "*\n"
+
+
+def test_processes_that_start_together_get_runs_of_their_own(root: Path) -> None:
+    """Eight sessions started in the same second have eight folders; two processes of one session share
+    theirs."""
+    script = (
+        "import sys; from pathlib import Path; from pytest_fairness.runs.folder import reserve_run;"
+        "print(reserve_run(Path(sys.argv[1]), sys.argv[2]).name)"
+    )
+    tokens = [f"session {number // 2}" for number in range(16)]
+    started = [
+        subprocess.Popen([sys.executable, "-c", script, root, token], stdout=subprocess.PIPE, text=True)
+        for token in tokens
+    ]
+    names = [process.communicate()[0].strip() for process in started]
+    assert len(set(names)) == 8
+    assert names[0::2] == names[1::2]
+
+
+def test_a_token_that_names_no_run_is_refused(root: Path) -> None:
+    """The note of a session's folder is no way out of the root, whatever was written into it."""
+    reserve_run(root, "token")
+    entry = next(path for path in (root / ".sessions").iterdir() if path.name != "lock")
+    entry.write_text("../../elsewhere")
+    with pytest.raises(StoreError, match="names no run"):
+        reserve_run(root, "token")
+
+
+def test_a_root_that_is_a_file_is_refused(tmp_path: Path) -> None:
+    """The message names the place and the option that mends it."""
+    (tmp_path / "runs").write_text("")
+    with pytest.raises(StoreError, match=r"runs cannot be made a folder .* fairness_run_dir"):
+        open_run(tmp_path / "runs", "token")
+
+
+def test_a_root_that_is_a_link_is_refused(tmp_path: Path) -> None:
+    """Runs are written where the user said, not where a link in a checkout points."""
+    (tmp_path / "real").mkdir()
+    (tmp_path / "runs").symlink_to(tmp_path / "real")
+    with pytest.raises(StoreError, match="symbolic link"):
+        open_run(tmp_path / "runs", "token")
+
+
+@pytest.mark.skipif(os.name == "posix" and os.geteuid() == 0, reason="root may write everywhere")
+def test_a_root_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    """Before anything is asked, and so before anything is paid."""
+    tmp_path.chmod(0o500)
+    with pytest.raises(StoreError, match="writable"):
+        open_run(tmp_path / "runs", "token")
+
+
+def test_a_file_system_without_locks_is_refused(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without locks nobody could keep two processes from asking the same: say so before the first call."""
+
+    def no_locks(*_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(locks, "_take", no_locks)
+    with pytest.raises(StoreError, match=r"cannot be locked .* local disk"):
+        open_run(root, "token")
+
+
+@pytest.mark.parametrize("name", ["../x", "gw0/..", "", "GW0", "x" * 60, "a\x00b"])
+def test_a_writer_is_a_plain_word(root: Path, name: str) -> None:
+    """A writer's name becomes part of file names, on every file system."""
+    directory = reserve_run(root, "token")
+    with pytest.raises(StoreError, match="cannot name a writer"):
+        RunStore.open(directory, writer=name)
+
+
+def test_a_linked_log_or_folder_is_refused(root: Path, tmp_path: Path) -> None:
+    """Neither the log nor the folder of state is followed out of the run's folder."""
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    directory = reserve_run(root, "token")
+    (directory / "trials.jsonl").symlink_to(victim)
+    with pytest.raises(StoreError, match="symbolic link"):
+        RunStore.open(directory)
+    (directory / "trials.jsonl").unlink()
+    (tmp_path / "state").mkdir()
+    other = reserve_run(root, "other")
+    (other / "state").symlink_to(tmp_path / "state")
+    with pytest.raises(StoreError, match="symbolic link"):
+        RunStore.open(other)
+    assert victim.read_text() == "precious"
+
+
+def test_a_run_is_found_by_its_token_and_nothing_is_made(root: Path) -> None:
+    """A controller looks for the folder of its workers; where there is none, the disk stays as it was."""
+    assert find_run(root, "token") is None
+    assert not root.exists()
+    directory = reserve_run(root, "token")
+    assert find_run(root, "token") == directory
+    assert find_run(root, "another") is None
+
+
+def test_word_of_the_end_reaches_those_who_have_the_token(root: Path) -> None:
+    """And nobody else; where nothing was begun, nothing is left."""
+    end_session(root, "one")
+    assert not root.exists()
+    reserve_run(root, "one")
+    reserve_run(root, "two")
+    end_session(root, "one")
+    assert has_ended(root, "one")
+    assert not has_ended(root, "two")

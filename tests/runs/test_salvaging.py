@@ -1,0 +1,220 @@
+"""Salvaging a damaged run: what verifies is kept, what does not is named, and the damaged run stays as it was."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pytest_fairness.cli import main
+from pytest_fairness.engine.engine import Engine
+from pytest_fairness.errors import UsageError
+from pytest_fairness.runs.manifest import read_manifest
+from pytest_fairness.runs.reader import RunReader, read_trials
+from pytest_fairness.runs.salvage import salvage
+from pytest_fairness.runs.store import RunStore, open_run
+from tests.support.doubles import Scripted, plan
+from tests.support.runs import records
+
+Lines = list[bytes]
+#: Records of a run of three trials: log, engine, and sent, attempt and trial of each.
+COUNT = 11
+
+
+@pytest.fixture
+def run_of_three(root: Path) -> Path:
+    """A closed run: its manifest has the head of its log."""
+    with open_run(root, "t") as store, Engine(Scripted(), store, concurrency=1) as engine:
+        engine.run(plan(3))
+        store.update_manifest(settings={"endpoint": "scripted"}, seed=0)
+    return store.directory
+
+
+def damage(run: Path, change: Callable[[Lines], Lines]) -> dict[str, bytes]:
+    """Change the log's lines; every file of the run as it is then."""
+    log = run / "trials.jsonl"
+    log.write_bytes(b"".join(change(log.read_bytes().splitlines(keepends=True))))
+    return snapshot(run)
+
+
+def snapshot(run: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in sorted(run.rglob("*")) if path.is_file()}
+
+
+def changed(lines: Lines) -> Lines:
+    """One letter of one reply is another."""
+    return [*lines[:4], lines[4].replace(b"Answer", b"answer"), *lines[5:]]
+
+
+def rehashed(lines: Lines) -> Lines:
+    """The same, with every hash from there on made anew."""
+    from pytest_fairness.runs.lines import FIRST, encode_line
+
+    made, head = [], FIRST
+    for line in lines:
+        record = json.loads(line.replace(b"Answer", b"answer"))
+        record = {key: value for key, value in record.items() if key not in ("prev", "hash")}
+        data, head = encode_line(record, head)
+        made.append(data)
+    return made
+
+
+#: What is done to the lines, how many records are kept, and what is told of the rest.
+DAMAGES: dict[str, tuple[Callable[[Lines], Lines], int, list[str]]] = {
+    "changed": (changed, 10, ["trials.jsonl, line 5: the record was changed: its hash does not fit"]),
+    "garbage": (
+        lambda lines: [*lines[:4], b"Traceback (most recent call last):\n", *lines[5:]],
+        10,
+        ["trials.jsonl, line 5: this is not a record of this log"],
+    ),
+    "torn and glued": (
+        lambda lines: [*lines[:4], lines[4][:50] + lines[5], *lines[6:]],
+        9,
+        ["trials.jsonl, line 5: the record was changed: its hash does not fit"],
+    ),
+    "NaN": (
+        lambda lines: [*lines[:4], lines[4].replace(b'"repetition":0', b'"repetition":NaN'), *lines[5:]],
+        10,
+        ["trials.jsonl, line 5: the record was changed"],
+    ),
+    "copied": (lambda lines: [*lines[:6], lines[4], *lines[6:]], 11, ["trials.jsonl, line 7: a copy, or of another"]),
+    "moved": (lambda lines: [*lines[:3], lines[5], lines[3], lines[4], *lines[6:]], 11, []),
+    "removed": (lambda lines: [*lines[:4], *lines[5:]], 10, ["trials.jsonl, line 5: records before this line are m"]),
+    "cut off": (
+        lambda lines: lines[:7],
+        7,
+        ["trials.jsonl, lines 8-11: the log had 11 records when the run was closed: the end is missing"],
+    ),
+    "torn": (
+        lambda lines: [*lines[:7], lines[7][:40]],
+        7,
+        ["trials.jsonl, line 8: cut short", "trials.jsonl, lines 9-11: the log had 11 records"],
+    ),
+    "byte order mark": (lambda lines: [b"\xef\xbb\xbf" + lines[0], *lines[1:]], 11, []),
+    "line endings": (lambda lines: [line.replace(b"\n", b"\r\n") for line in lines], 11, []),
+}
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+def test_what_verifies_is_kept_and_the_rest_named(run_of_three: Path, tmp_path: Path, how: str) -> None:
+    """Each damage costs what it hit, by file and line; the new run verifies, the old one is as it was."""
+    change, kept, told = DAMAGES[how]
+    before = damage(run_of_three, change)
+    done = salvage(run_of_three, tmp_path / "runs")
+    assert done.records == kept == len(records(done.directory))
+    assert len(done.lost) == len(told)
+    for lost, start in zip(done.lost, told, strict=True):
+        assert str(lost).startswith(start)
+    assert bool(done.mended) == (how in ("byte order mark", "line endings"))
+    assert done.trials == len(read_trials(done.directory))
+    assert snapshot(run_of_three) == before
+    about = read_manifest(done.directory)["salvaged_from"]
+    assert (about["run"], about["lost"]) == (run_of_three.name, [str(lost) for lost in done.lost])
+
+
+def test_each_record_keeps_the_hash_that_it_had(run_of_three: Path, tmp_path: Path) -> None:
+    """What was salvaged can be held against the damaged file, record by record: nothing else of it has changed."""
+    originals = {record["hash"]: record for record in records(run_of_three)}
+    damage(run_of_three, changed)
+    for record in records(salvage(run_of_three, tmp_path / "runs").directory):
+        original = originals.pop(record["salvaged"])
+        for left_out in ("prev", "hash", "salvaged"):
+            record.pop(left_out)
+            original.pop(left_out, None)
+        assert record == original
+    assert len(originals) == 1
+
+
+def test_a_log_made_anew_is_not_taken(run_of_three: Path, tmp_path: Path) -> None:
+    """Edited and hashed again it is sound in itself, and nothing in it can be trusted."""
+    damage(run_of_three, rehashed)
+    with pytest.raises(UsageError, match=r"nothing of .* verifies"):
+        salvage(run_of_three, tmp_path / "runs")
+    assert not list((tmp_path / "runs").glob("2*"))
+
+
+def test_records_of_another_log_are_not_taken(run_of_three: Path, tmp_path: Path) -> None:
+    """They verify, but nothing leads to them: whoever put files together must not have them judged as one."""
+    with open_run(tmp_path / "other", "t") as store, Engine(Scripted(name="other"), store, concurrency=1) as engine:
+        engine.run(plan(5))
+    foreign = (store.directory / "trials.jsonl").read_bytes().splitlines(keepends=True)
+    damage(run_of_three, lambda lines: [*lines, *foreign])
+    done = salvage(run_of_three, tmp_path / "runs")
+    assert done.records == COUNT
+    assert [str(lost) for lost in done.lost] == [
+        "trials.jsonl, lines 12-28: a copy, or of another log: nothing in this one leads to it"
+    ]
+
+
+def test_a_missing_file_and_a_trial_in_two_logs(root: Path, tmp_path: Path) -> None:
+    """A worker's log that is gone is named; of a trial that stands in two logs the first is taken."""
+    with open_run(root, "t", writer="gw0") as one, Engine(Scripted(), one) as engine:
+        engine.run(plan(2))
+    run = one.directory
+    shutil.copy(run / "trials-gw0.jsonl", run / "trials-gw1.jsonl")
+    with open_run(root, "t", writer="gw2") as other, Engine(Scripted(), other) as engine:
+        engine.run(plan(4))
+    (run / "trials-gw2.jsonl").unlink()
+    done = salvage(run, tmp_path / "salvaged")
+    assert done.trials == 2
+    told = [str(lost) for lost in done.lost]
+    assert told[:2] == [
+        f"trials-gw1.jsonl, line {line}: this trial is already in another record"
+        for line, record in enumerate(records(run, *("log", "engine", "sent", "attempt", "trial"))[8:], 1)
+        if record["type"] == "trial"
+    ]
+    assert told[2].startswith("trials-gw2.jsonl, lines 1-")
+    assert told[2].endswith("the file is missing")
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b'{"logs": 3}'])
+def test_a_manifest_that_cannot_be_read_is_one_loss(run_of_three: Path, tmp_path: Path, content: bytes) -> None:
+    """The records are all there; that nobody can tell whether the end is missing is told."""
+    (run_of_three / "manifest.json").write_bytes(content)
+    done = salvage(run_of_three, tmp_path / "runs")
+    assert done.records == COUNT
+    assert [str(lost) for lost in done.lost] == [
+        "manifest.json: it cannot be read: whether the logs end too early cannot be told"
+    ]
+
+
+def test_a_whole_run_is_left_alone(run_of_three: Path, tmp_path: Path) -> None:
+    """There is nothing to salvage, and a second copy of a run would invite paying for it twice."""
+    with pytest.raises(UsageError, match="is whole, there is nothing to salvage"):
+        salvage(run_of_three, tmp_path / "runs")
+    with pytest.raises(UsageError, match="is not the folder of a run"):
+        salvage(tmp_path / "nowhere", tmp_path / "runs")
+
+
+def test_a_salvaged_run_is_gone_on_with(run_of_three: Path) -> None:
+    """What was lost is asked, what was kept is not; what was spent before still counts."""
+    damage(run_of_three, lambda lines: [*lines[:8], b"?\n", b"?\n", b"?\n"])
+    done = salvage(run_of_three, run_of_three.parent)
+    endpoint = Scripted()
+    with RunStore.open(done.directory) as store, Engine(endpoint, store) as engine:
+        trials = engine.run(plan(3))
+    assert [trial.status for trial in trials] == ["answered"] * 3
+    assert len(endpoint.asked) == 1
+    assert len(RunReader.open(done.directory).trials) == 3
+    assert (done.directory / "state" / "budget").is_file()
+
+
+def test_the_command_tells_what_became_of_it(
+    run_of_three: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Kept and lost, and the two ways on; the new run lies beside the old one unless told otherwise."""
+    damage(run_of_three, changed)
+    assert main(["salvage", str(run_of_three)]) == 0
+    told = capsys.readouterr().out
+    new = run_of_three.with_name(run_of_three.name[:-1] + "2")
+    assert f"salvaged 10 records, 2 trials: {new}" in told
+    assert "lost: trials.jsonl, line 5: the record was changed: its hash does not fit" in told
+    assert f"--fairness-resume {new.name}" in told
+    assert f"--fairness-replay={new}" in told
+    assert main(["salvage", str(run_of_three), "--into", str(tmp_path / "elsewhere")]) == 0
+    assert len(list((tmp_path / "elsewhere").glob("2*"))) == 1
+    assert main(["salvage", str(new)]) == 2
+    assert "is whole" in capsys.readouterr().err

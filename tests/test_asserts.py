@@ -1,0 +1,65 @@
+"""The public assertions: the arguments of their analyses, every one of them handed on."""
+
+from __future__ import annotations
+
+import inspect
+from importlib import import_module
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import pytest_fairness
+from pytest_fairness.model import Finding
+
+TWINS = {
+    "assert_no_disparity": "analyze_disparity",
+    "assert_four_fifths": "analyze_four_fifths",
+    "assert_no_preference": "analyze_preference",
+    "assert_equivalent": "analyze_equivalence",
+    "assert_arm_reduces_disparity": "analyze_arms",
+}
+#: What the second look alone asks for.
+INTERNAL = {"alarm_share"}
+
+
+def parameters(name: str) -> dict[str, tuple[Any, Any]]:
+    """Kind and default of each parameter of a public function."""
+    found = inspect.signature(getattr(pytest_fairness, name)).parameters
+    return {key: (one.kind, one.default) for key, one in found.items() if key not in INTERNAL}
+
+
+@pytest.mark.parametrize(("assertion", "analysis"), TWINS.items(), ids=TWINS)
+def test_an_assertion_has_the_signature_of_its_analysis(assertion: str, analysis: str) -> None:
+    assert parameters(assertion) == parameters(analysis)
+    assert not any(kind is inspect.Parameter.VAR_KEYWORD for kind, _ in parameters(assertion).values())
+
+
+@pytest.mark.parametrize(("assertion", "analysis"), TWINS.items(), ids=TWINS)
+def test_every_argument_reaches_the_analysis(
+    assertion: str, analysis: str, monkeypatch: pytest.MonkeyPatch, passing: Finding
+) -> None:
+    function = getattr(pytest_fairness, analysis)
+    received: dict[str, Any] = {}
+
+    def record(*args: Any, **kwargs: Any) -> Finding:
+        received.update(inspect.signature(function).bind(*args, **kwargs).arguments)
+        return passing
+
+    monkeypatch.setattr(import_module(function.__module__), analysis, record)
+    given = {name: object() for name in parameters(assertion)}
+    getattr(pytest_fairness, assertion)(**given)
+    assert received == given
+
+
+def test_the_baseline_takes_what_its_comparison_does() -> None:
+    """What the scorer and the table say (the scale, the unit) is not asked for twice."""
+    comparison, ours = parameters("compare_baseline"), parameters("assert_baseline")
+    shared = {"alpha", "margin_overall", "margin_category", "threshold"}
+    assert {name: ours[name] for name in shared} == {name: comparison[name] for name in shared}
+
+
+@pytest.fixture(scope="module")
+def passing() -> Finding:
+    frame = pd.DataFrame({"hired": [True] * 200, "race": ["a", "b"] * 100})
+    return pytest_fairness.analyze_four_fifths(frame, "hired", "race", cluster=None)
