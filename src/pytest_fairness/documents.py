@@ -34,6 +34,16 @@ _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})")
 _DECIMAL = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})\.[0-9]{1,18}(?:[eE][-+]?[0-9]{1,2})?")
 _WORDS: dict[str, Plain] = {"": None, "null": None, "true": True, "false": False}
 _STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]|(\[\.\.\.\])")
+_WORD_FOR = {
+    "object": "a mapping",
+    "array": "a list",
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "null": "nothing",
+}
+_KINDS = re.compile("`((?:{0})(?: [|] (?:{0}))*)`".format("|".join(_WORD_FOR)))
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
 
 # libyaml is some ten times faster; both parsers give the same events.
@@ -75,20 +85,14 @@ class Document:
             if stray:
                 fields = _fields_at(msgspec.inspect.type_info(kind), inside)
                 raise self.wrong(unknown("key", stray[1], fields), *place, *known, stray[1]) from None  # type: ignore[arg-type]  # no None in known
-            name = f"{inside[-1]}: " if inside and inside[-1] is not None else ""
+            name = next((f"{step}: " for step in reversed(inside) if isinstance(step, str)), "")
             raise self.wrong(name + _plainly(why), *place, *known) from None  # type: ignore[arg-type]
 
 
 def _plainly(why: str) -> str:
     """A complaint of msgspec in the words of YAML."""
-    for theirs, ours in (
-        ("Object missing required field", "missing key"), ("Expected `object`", "expected a mapping"),
-        ("Expected `array`", "expected a list"), ("got `array`", "got a list"), ("got `object`", "got a mapping"),
-        ("`str`", "text"), ("`int`", "a whole number"), ("`float`", "a number"), ("`bool`", "true or false"),
-        ("`null`", "nothing"), ("Expected ", "expected "),
-    ):  # fmt: skip
-        why = why.replace(theirs, ours)
-    return why
+    why = why.replace("Object missing required field", "missing key").replace("Expected ", "expected ")
+    return _KINDS.sub(lambda kinds: " or ".join(_WORD_FOR[kind] for kind in kinds[1].split(" | ")), why)
 
 
 def _fields_at(kind: Any, place: tuple[Any, ...]) -> list[str]:

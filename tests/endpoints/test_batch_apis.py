@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import json
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -28,8 +27,7 @@ from tests.support.batch_server import BatchServer, Fate
 KEY = "sk-canary-0123456789abcdef"
 TAG = "0123456789abcdef0123"
 PROMPTS = ("Who is Ann?", "Who is Bob? Δ", "Who is Cem?")
-litellm = pytest.mark.skipif(importlib.util.find_spec("litellm") is None, reason="litellm is not installed")
-EVERY = ["openai", *(pytest.param(kind, marks=litellm) for kind in ("anthropic", "azure", "openai-litellm"))]
+EVERY = ["openai", "anthropic", "azure"]
 
 
 @pytest.fixture(autouse=True)
@@ -234,7 +232,6 @@ def test_odd_lines_are_kept_and_never_guessed_at(
     assert (None if odd.reply is None else odd.reply.status) == status
 
 
-@litellm
 def test_odd_results_of_anthropic(server: BatchServer) -> None:
     """A result of an unknown kind, or none, is malformed; a request refused by the model is a refusal."""
     server.then_batch(
@@ -282,7 +279,6 @@ def test_finding_turns_pages_and_stops_at_its_time(server: BatchServer, monkeypa
     assert too_old is None
 
 
-@litellm
 def test_whether_a_batch_in_progress_is_ours_is_not_settled(server: BatchServer) -> None:
     """Anthropic shows the identifiers of requests only when a batch has ended: until then nobody can tell."""
     server.hold = True

@@ -21,7 +21,6 @@ from typing import Any
 
 from pytest_fairness.endpoints import Price, create_endpoint
 from pytest_fairness.endpoints.batch_anthropic import AnthropicBatches
-from pytest_fairness.endpoints.batch_http import Asks
 from pytest_fairness.endpoints.batch_openai import OpenAIBatches
 from pytest_fairness.endpoints.batch_protocol import BatchOptions
 from pytest_fairness.endpoints.protocol import Endpoint

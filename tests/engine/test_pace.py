@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_fairness.endpoints.config import load_endpoints
+from pytest_fairness.endpoints import load_endpoints
 from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Limits, Reply, Request
 from pytest_fairness.endpoints.registry import create_endpoint
 from pytest_fairness.engine.pace import Pace

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from msgspec.structs import force_setattr
 
@@ -20,7 +20,7 @@ from pytest_fairness.endpoints.chat import (
     text_or_none,
     token_count,
 )
-from pytest_fairness.endpoints.config import ModelConfig
+from pytest_fairness.endpoints.config import ProviderConfig
 from pytest_fairness.endpoints.http import CONCURRENCY
 from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Reply
 from pytest_fairness.model import JSON, Message, Usage
@@ -34,15 +34,12 @@ _BUDGETS = {"minimal": 1024, "low": 1024, "medium": 2048, "high": 4096}
 _CACHED = ("cache_creation_input_tokens", "cache_read_input_tokens")
 
 
-class AnthropicConfig(ModelConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class AnthropicConfig(ProviderConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An entry of type ``anthropic``; ``base_url`` with or without ``/v1``."""
 
     default_url: ClassVar[str] = "https://api.anthropic.com"
     official_host: ClassVar[str] = "anthropic.com"
     official_key: ClassVar[str | None] = "ANTHROPIC_API_KEY"
-
-    via: Literal["litellm"] | None = None
-    batch: Any = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -60,7 +57,7 @@ class AnthropicEndpoint(ChatEndpoint):
 
     hint = "is base_url right, and the name of the model?"
 
-    def __init__(self, config: ModelConfig, *, concurrency: int = CONCURRENCY) -> None:
+    def __init__(self, config: ProviderConfig, *, concurrency: int = CONCURRENCY) -> None:
         super().__init__(config, concurrency=concurrency)
         self._headers["anthropic-version"] = VERSION
 

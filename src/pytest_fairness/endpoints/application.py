@@ -299,10 +299,10 @@ class Refusal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def check(self, *place: str | int) -> None:
         """Raise :class:`Misplaced` where the rule makes no sense."""
-        if not (self.status or self.contains) and self.path is None:
-            raise Misplaced("a rule says status, path, equals, contains", *place)
         if self.equals != () and (self.path is None or self.contains):
             raise Misplaced("equals goes with path, and without contains", *place, "equals")
+        if not (self.status or self.contains) and self.path is None:
+            raise Misplaced("a rule needs status, path or contains", *place)
         for code in _listed(self.status):
             if code in _NO_ANSWER or not (200 <= code < 300 or 400 <= code < 500):
                 why = f"{code!r} cannot be a refusal: it is no 2xx or 4xx, or says that nothing was asked"

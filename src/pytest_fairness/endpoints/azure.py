@@ -6,10 +6,9 @@ https://learn.microsoft.com/azure/ai-services/openai/reference
 from __future__ import annotations
 
 import re
-from typing import Any, Literal
 from urllib.parse import quote
 
-from pytest_fairness.endpoints.config import Misplaced, ModelConfig
+from pytest_fairness.endpoints.config import Misplaced, ProviderConfig
 from pytest_fairness.endpoints.http import CONCURRENCY
 from pytest_fairness.endpoints.openai import OpenAIEndpoint
 from pytest_fairness.model import JSON
@@ -17,13 +16,11 @@ from pytest_fairness.model import JSON
 _VERSION = re.compile(r"[\w.\-]{1,40}")
 
 
-class AzureConfig(ModelConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class AzureConfig(ProviderConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An entry of type ``azure``; ``model`` is the deployment's name, so that its price has to be given."""
 
     base_url: str
     api_version: str = "2024-10-21"
-    via: Literal["litellm"] | None = None
-    batch: Any = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

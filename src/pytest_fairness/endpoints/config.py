@@ -20,12 +20,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
 from msgspec import Meta, Struct
 from msgspec.structs import force_setattr
 
+from pytest_fairness.endpoints.batch_options import read_batch
 from pytest_fairness.endpoints.prices import price_table
 from pytest_fairness.endpoints.protocol import AttemptError, Endpoint, Evidence, Limits, Price
 from pytest_fairness.errors import UsageError, unknown
@@ -171,6 +172,22 @@ class ModelConfig(RemoteConfig, frozen=True, kw_only=True, forbid_unknown_fields
         """The price that the entry gives, or the listed one."""
         listed = price_table().find(self.type, self.model) if self.official else None
         return self.price or listed
+
+
+class ProviderConfig(ModelConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An entry of a provider that has a batch API, and that litellm knows too."""
+
+    via: Literal["litellm"] | None = None
+    batch: Any = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        try:
+            force_setattr(self, "batch", read_batch(self.batch))
+        except UsageError as error:
+            raise Misplaced(f"batch: {error}", "batch") from None
+        if self.batch is not None and self.via is not None:
+            raise Misplaced("batches are not sent through litellm: leave off via", "via")
 
 
 def check_url(url: str | None, key: str, hint: str = "") -> None:

@@ -52,10 +52,10 @@ _TALKATIVE = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "openai", "httpx", "
 _NO_KEY = "none"
 #: litellm's own timeout restarts with every byte; the deadline of an attempt is the engine's.
 _NO_TIMEOUT = 86_400.0
-#: What the HTTP libraries raise where there was no connection.
-_UNCONNECTED = frozenset(
-    ("ConnectError", "ConnectTimeout", "ClientConnectorError", "ConnectionRefusedError", "gaierror")
-)
+#: Raised where there was no connection. Not httpx's ConnectError, as which a connection that is reset comes out too.
+_UNCONNECTED = frozenset(("ClientConnectorError", "ConnectionRefusedError", "ConnectTimeout", "gaierror"))
+#: Raised where there was one, also on the first of two requests: upon a lost connection litellm sends a second.
+_CONNECTED = frozenset(("ConnectionResetError", "ServerDisconnectedError", "ReadError"))
 _REROUTING = ("API_BASE", "BASE_URL", "API_URL", "API_ENDPOINT")
 _loading = threading.Lock()
 
@@ -163,9 +163,12 @@ class LiteLLMEndpoint:
             return self._failure(error, given)
         wire = self._wire(given, response.model_dump_json().encode(), _headers(response))
         try:
-            return replace(chat_completion(response.model_dump()), wire=wire)
+            reply = chat_completion(_with_refusal(response.model_dump()))
         except Unreadable as problem:
-            return replace(problem.reply, wire=wire)
+            reply = problem.reply
+        # Where the provider counted nothing, litellm writes zeros: such an answer is charged at its worst case.
+        counted = reply.usage is not None and (reply.usage.input_tokens or reply.usage.output_tokens)
+        return replace(reply, usage=reply.usage if counted else None, wire=wire)
 
     async def aclose(self) -> None:
         close = getattr(self._litellm, "close_litellm_async_clients", None)
@@ -174,24 +177,21 @@ class LiteLLMEndpoint:
 
     def _failure(self, error: Exception, given: Mapping[str, JSON]) -> Reply:
         """What *error* is as an answer. Raises AttemptError where it is none, with the evidence as far as it goes."""
-        kinds = {kind.__name__ for kind in type(error).__mro__}
+        kinds, detail = _chain(error)
         status = getattr(error, "status_code", None)
+        complete = isinstance(status, int) and status >= 300 and "APIConnectionError" not in kinds
         text = f"{type(error).__name__}: {error}"
-        policy = policy_refusal(status, str(error)) if isinstance(status, int) else None
-        if "ContentPolicyViolationError" in kinds or policy:
-            wire = self._wire(given, b"", _headers(error), status=status)
+        headers = _headers(error)
+        wire = self._wire(given, b"", headers, status=status if complete else None)
+        policy = policy_refusal(status, detail) if complete else None
+        if policy or "ContentPolicyViolationError" in kinds:
             reason = policy or "content_policy_violation"
             return Reply(text=None, status=Status.REFUSED, finish_reason=reason, wire=wire, error=message_of(text))
         if "UnsupportedParamsError" in kinds:
             raise self._error(f"nothing was sent: {error}", Evidence.AUTH)
-        if _chain(error) & _UNCONNECTED:
-            evidence, status = Evidence.NOT_SENT, None
-        elif "APIConnectionError" in kinds or not isinstance(status, int):
-            evidence, status = Evidence.NO_RESPONSE, None
-        else:
-            evidence = evidence_of(status, str(error))
-        headers = _headers(error)
-        wire = self._wire(given, b"", headers, status=status)
+        evidence = evidence_of(status, detail) if complete else Evidence.NO_RESPONSE
+        if kinds & _UNCONNECTED and not kinds & _CONNECTED:
+            evidence = Evidence.NOT_SENT
         raise self._error(text, evidence, wire=wire, retry_after=retry_after(headers))
 
     def _error(self, what: str, evidence: Evidence, **more: Any) -> AttemptError:
@@ -218,18 +218,29 @@ def _headers(outcome: Any) -> dict[str, str]:
     return {str(name).removeprefix("llm_provider-"): str(value) for name, value in dict(kept).items()}
 
 
-def _chain(error: BaseException) -> set[str]:
-    """The classes of *error* and of all that it came from."""
-    found: set[str] = set()
+def _with_refusal(response: dict[str, Any]) -> dict[str, Any]:
+    """*response* with the text of a refusal where providers have it, and not where litellm puts it."""
+    for choice in response.get("choices") or ():
+        message = choice.get("message") or {}
+        own = message.get("provider_specific_fields") or {}
+        message.setdefault("refusal", own.get("refusal"))
+    return response
+
+
+def _chain(error: BaseException) -> tuple[set[str], str]:
+    """The classes of *error* and of all that it came from, and what they say."""
+    kinds: set[str] = set()
+    texts: list[str] = []
     stack: list[BaseException | None] = [error]
     seen: set[int] = set()
     while stack:
         one = stack.pop()
         if one is not None and id(one) not in seen:
             seen.add(id(one))
-            found |= {kind.__name__ for kind in type(one).__mro__}
+            kinds |= {kind.__name__ for kind in type(one).__mro__}
+            texts += [str(one), str(getattr(one, "body", "")), str(getattr(one, "code", ""))]
             stack += (one.__cause__, one.__context__)
-    return found
+    return kinds, " ".join(texts)
 
 
 def _check_installed(what: str) -> None:
@@ -267,7 +278,7 @@ def load_litellm() -> Any:
         for name in _TALKATIVE:
             logger = logging.getLogger(name)
             if logger.level == logging.NOTSET or name == "LiteLLM":
-                logger.setLevel(logging.WARNING)
+                logger.setLevel(logging.ERROR)
         return litellm
 
 

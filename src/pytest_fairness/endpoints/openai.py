@@ -6,7 +6,7 @@ https://platform.openai.com/docs/api-reference/chat
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from pytest_fairness.endpoints.chat import (
     ChatEndpoint,
@@ -17,20 +17,17 @@ from pytest_fairness.endpoints.chat import (
     read_usage,
     text_or_none,
 )
-from pytest_fairness.endpoints.config import ModelConfig
+from pytest_fairness.endpoints.config import ProviderConfig
 from pytest_fairness.endpoints.protocol import Reply
 from pytest_fairness.model import JSON, Message, Status
 
 
-class OpenAIConfig(ModelConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class OpenAIConfig(ProviderConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An entry of type ``openai``; ``base_url`` ends as the server wants it, most often in ``/v1``."""
 
     default_url: ClassVar[str] = "https://api.openai.com/v1"
     official_host: ClassVar[str] = "openai.com"
     official_key: ClassVar[str | None] = "OPENAI_API_KEY"
-
-    via: Literal["litellm"] | None = None
-    batch: Any = None
 
 
 class OpenAIEndpoint(ChatEndpoint):

@@ -18,10 +18,9 @@ from pytest_fairness import documents
 from pytest_fairness.endpoints.anthropic import AnthropicConfig, AnthropicEndpoint
 from pytest_fairness.endpoints.application import ApplicationConfig, ApplicationEndpoint
 from pytest_fairness.endpoints.azure import AzureConfig, AzureEndpoint
-from pytest_fairness.endpoints.batch_options import read_batch
 from pytest_fairness.endpoints.batch_routes import ask_in_batches
 from pytest_fairness.endpoints.chat import ChatEndpoint
-from pytest_fairness.endpoints.config import EndpointConfig, Misplaced, ModelConfig, ThirdPartyConfig
+from pytest_fairness.endpoints.config import EndpointConfig, Misplaced, ModelConfig, ProviderConfig, ThirdPartyConfig
 from pytest_fairness.endpoints.function import callable_endpoint
 from pytest_fairness.endpoints.http import CONCURRENCY
 from pytest_fairness.endpoints.litellm import LiteLLMConfig, LiteLLMEndpoint
@@ -50,12 +49,11 @@ def _chat(kind: Callable[..., ChatEndpoint]) -> Factory:
     """The factory of a provider that is spoken to directly, one by one or in batches, or ``via: litellm``."""
 
     def make(config: ModelConfig) -> Endpoint:
-        if getattr(config, "via", None) == "litellm":
+        if isinstance(config, ProviderConfig) and config.via == "litellm":
             return LiteLLMEndpoint(config)
         endpoint = kind(config, concurrency=config.concurrency or CONCURRENCY)
-        batch = read_batch(getattr(config, "batch", None))
-        if batch is not None:
-            ask_in_batches(endpoint, config, batch)
+        if isinstance(config, ProviderConfig) and config.batch is not None:
+            ask_in_batches(endpoint, config, config.batch)
         return endpoint
 
     return make
@@ -116,16 +114,14 @@ def _entry(document: documents.Document, types: frozenset[str], *place: str | in
     for step in place:
         entry = entry[step]
     kind = entry.get("type")
-    if kind is None:
-        raise document.wrong("an endpoint needs a type", *place)
-    if kind in types:
-        struct: type[EndpointConfig] = ThirdPartyConfig
-    elif kind in _NOT_IN_A_FILE:
+    if not isinstance(kind, str):
+        raise document.wrong("an endpoint needs a type", *place, "type")
+    if kind in _NOT_IN_A_FILE and kind not in types:
         raise document.wrong(f"type {kind}: {_NOT_IN_A_FILE[kind]}", *place, "type")
-    elif kind in _TYPES:
-        struct = _TYPES[kind][0]
-    else:
-        raise document.wrong(unknown("type", str(kind), {*_TYPES, *types}), *place, "type")
+    if kind not in {*_TYPES, *types}:
+        raise document.wrong(unknown("type", kind, {*_TYPES, *types}), *place, "type")
+    # Whoever replaces a built-in type makes another endpoint of the same entry.
+    struct: type[EndpointConfig] = _TYPES[kind][0] if kind in _TYPES else ThirdPartyConfig
     for key in _KEYS_IN_A_FILE:
         if key in entry:
             why = f"{key}: a key must not stand in a file; name its variable with api_key_env"
