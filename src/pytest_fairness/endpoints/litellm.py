@@ -178,18 +178,18 @@ class LiteLLMEndpoint:
     def _failure(self, error: Exception, given: Mapping[str, JSON]) -> Reply:
         """What *error* is as an answer. Raises AttemptError where it is none, with the evidence as far as it goes."""
         kinds, detail = _chain(error)
-        status = getattr(error, "status_code", None)
-        complete = isinstance(status, int) and status >= 300 and "APIConnectionError" not in kinds
+        code = getattr(error, "status_code", None)
+        status = code if isinstance(code, int) and code >= 300 and "APIConnectionError" not in kinds else None
         text = f"{type(error).__name__}: {error}"
         headers = _headers(error)
-        wire = self._wire(given, b"", headers, status=status if complete else None)
-        policy = policy_refusal(status, detail) if complete else None
+        wire = self._wire(given, b"", headers, status=status)
+        policy = None if status is None else policy_refusal(status, detail)
         if policy or "ContentPolicyViolationError" in kinds:
             reason = policy or "content_policy_violation"
             return Reply(text=None, status=Status.REFUSED, finish_reason=reason, wire=wire, error=message_of(text))
         if "UnsupportedParamsError" in kinds:
             raise self._error(f"nothing was sent: {error}", Evidence.AUTH)
-        evidence = evidence_of(status, detail) if complete else Evidence.NO_RESPONSE
+        evidence = Evidence.NO_RESPONSE if status is None else evidence_of(status, detail)
         if kinds & _UNCONNECTED and not kinds & _CONNECTED:
             evidence = Evidence.NOT_SENT
         raise self._error(text, evidence, wire=wire, retry_after=retry_after(headers))
