@@ -428,7 +428,7 @@ def unusable(finding: Finding) -> bool:
 
 
 def _message(finding: Finding) -> str:
-    from pytest_fairness.reports.text import finding_text
+    from pytest_fairness.reports.plain_text import finding_text
 
     message = finding_text(finding)
     if finding.verdict is Verdict.FLAG:

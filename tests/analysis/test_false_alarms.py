@@ -17,9 +17,9 @@ from pytest_fairness.analysis.false_alarms import (
     session_p_value,
 )
 from pytest_fairness.model import Finding, PairResult, Verdict
-from pytest_fairness.reports.html import render
-from pytest_fairness.reports.results import read_results, write_results
-from pytest_fairness.reports.text import summary_lines
+from pytest_fairness.reports.findings_json import read_results, write_results
+from pytest_fairness.reports.html import write_html
+from pytest_fairness.reports.plain_text import summary_lines
 from pytest_fairness.statistics.corrections import correct
 
 from ..reports.factories import disparity, passing, results
@@ -148,7 +148,7 @@ def test_the_file_the_terminal_and_the_page_tell_it(tmp_path) -> None:
     assert "not across the findings of this session (Holm p .0600)" in " ".join(lines.split())
     assert "the session fails at fairness_session_alpha 0.05: 1 finding whose test did not fail" in lines
     assert lines.count("test_strong") == 2
-    page = render(read, tmp_path)
+    page = write_html(tmp_path).read_text(encoding="utf-8")
     assert "Session p" in page
     assert "The session fails." in page
     assert page.count(".0600") >= 2
@@ -158,4 +158,4 @@ def test_without_a_session_alpha_nothing_fails_by_it(tmp_path) -> None:
     book = results(disparity(), passing())
     written = write_results(tmp_path, {"id": "r", "settings": {"session_alpha": None}}, book.to_dict())
     assert written.session["alarms"] == []
-    assert "The session fails" not in render(written, tmp_path)
+    assert "The session fails" not in write_html(tmp_path).read_text(encoding="utf-8")

@@ -26,7 +26,7 @@ from pytest_fairness.analysis.sensitivity import (
 from pytest_fairness.context import Policy, TestContext, running_test
 from pytest_fairness.errors import FairnessFailure, UsageError
 from pytest_fairness.model import Finding, OutcomeKind, Verdict
-from pytest_fairness.reports.figures import could_fail, marks, sensitivity_line
+from pytest_fairness.reports.formatting import could_fail, marks, sensitivity_line
 
 from ..test_confirming import chosen, decided, table
 

@@ -433,7 +433,7 @@ WRONG = [
     ('"$.letter.text"', "\"$.a[?match(@.b, '(a+)+')]\"", ":6:"),
     ('"$.letter.text"', "{txt: $.a}", ":6: unknown key 'txt'; did you mean 'text'?"),
     ('"$.letter.text"', "{model: $.a}", ":6: reply: missing key `text`"),
-    ("reply:", 'method: "DELETE"\n    reply:', ":6: method: Invalid enum value 'DELETE'"),
+    ("reply:", 'method: "DELETE"\n    reply:', ":6: method: unknown value 'DELETE' (known: GET, POST, PUT)"),
     ("reply:", 'method: "GET"\n    reply:', ":5: with method GET the request is a query"),
     ("reply:", "model: x\n    reply:", ":6: unknown key 'model'"),
     ("reply:", "api_key: x\n    reply:", ":6: api_key: a key must not stand in a file"),

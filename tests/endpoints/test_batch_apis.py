@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from pytest_fairness.endpoints import AttemptError, Evidence, Price, Request, create_endpoint
-from pytest_fairness.endpoints.batch_http import multipart, result_lines, unix_time
-from pytest_fairness.endpoints.batch_protocol import (
-    Asked,
+from pytest_fairness.endpoints.batch_api import (
     BatchApi,
     BatchOptions,
+    BatchResult,
     BatchState,
     NotSettledError,
-    Result,
     batches_of,
+    multipart,
+    unix_time,
 )
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Message, Status
@@ -75,13 +75,13 @@ def requests() -> list[Request]:
 
 
 async def submitted(api: BatchApi, *, tag: str = TAG) -> tuple[BatchState, list[bytes]]:
-    bodies = [await api.body(request) for request in requests()]
-    lines = api.encode([Asked(custom_id=f"{tag}-{n:05d}", body=body) for n, body in enumerate(bodies)])
+    bodies = [await api.endpoint.body(request) for request in requests()]
+    lines = [api.line(f"{tag}-{n:05d}", body) for n, body in enumerate(bodies)]
     file = await api.upload(lines, tag)
     return await api.submit(lines, tag, file), lines
 
 
-async def collected(api: BatchApi) -> list[Result]:
+async def collected(api: BatchApi) -> list[BatchResult]:
     state, _ = await submitted(api)
     while not state.ended:
         state = await api.state(state.id)
@@ -262,7 +262,7 @@ def test_a_batch_is_found_by_its_tag(server: BatchServer, kind: str) -> None:
 
 def test_finding_turns_pages_and_stops_at_its_time(server: BatchServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """More batches than a page holds are gone through; batches from long before are not."""
-    monkeypatch.setattr("pytest_fairness.endpoints.batch_openai._PAGE", 2)
+    monkeypatch.setattr("pytest_fairness.endpoints.batch_api.PAGE", 2)
 
     async def many(api: BatchApi) -> tuple[Any, Any, Any]:
         for number in range(5):
@@ -353,9 +353,9 @@ def test_why_a_batch_was_not_begun(server: BatchServer) -> None:
         return [await api.state((await submitted(api))[0].id) for _ in range(2)]
 
     wrong, full = within("openai", server, ask)
-    assert (wrong.ended, wrong.full, [error.line for error in wrong.lines]) == (True, False, [1])
+    assert (wrong.ended, wrong.full, list(wrong.faults)) == (True, False, [1])
     assert "scripted" in str(wrong.failed)
-    assert (full.ended, full.full, full.lines) == (True, True, ())
+    assert (full.ended, full.full, full.faults) == (True, True, {})
 
 
 def test_progress_is_told(server: BatchServer) -> None:
@@ -378,21 +378,20 @@ async def _how_to_cancel(api: BatchApi) -> str:
 
 def test_a_form_is_one_that_servers_read() -> None:
     """Fields and file, with a boundary that the file does not hold."""
-    body, kind = multipart({"purpose": "batch"}, "a.jsonl", b'{"a": 1}\n')
+    body, kind = multipart("a.jsonl", b'{"a": 1}\n')
     boundary = kind.partition("boundary=")[2]
     assert body.count(boundary.encode()) == 3
     assert b'name="purpose"\r\n\r\nbatch\r\n' in body
     assert b'filename="a.jsonl"\r\nContent-Type: application/jsonl\r\n\r\n{"a": 1}\n\r\n--' in body
 
 
-def test_lines_keep_their_bytes_and_lose_their_secrets() -> None:
-    """Blank lines are none; a key that a provider echoes is cut out; a line that is no object is kept as it is."""
-    from pytest_fairness.endpoints.redaction import remember
-
-    remember(KEY)
-    lines = list(result_lines(b'{"custom_id": "a"}\n\n  \n[1]\n\xff\n"' + KEY.encode() + b'"\n'))
-    assert [data for _, data in lines] == [{"custom_id": "a"}, None, None, None]
-    assert [line for line, _ in lines] == ['{"custom_id": "a"}', "[1]", "\udcff", '"[redacted]"']
+def test_lines_keep_their_bytes_and_lose_their_secrets(server: BatchServer) -> None:
+    """A key that a provider echoes is cut out; a line that is no object is kept as it is, and blank lines are none."""
+    lines = (b'{"custom_id": "a"}', b"  ", b"[1]", b"\xff", b'"' + KEY.encode() + b'"')
+    server.then_batch(Fate(rewrite=lambda number, _line: lines if number == 0 else None))
+    results = within("openai", server, collected)
+    assert [result.custom_id for result in results] == ["a", None, None, None]
+    assert [result.line for result in results] == ['{"custom_id": "a"}', "[1]", "\udcff", '"[redacted]"']
 
 
 @pytest.mark.parametrize(
@@ -413,5 +412,5 @@ def test_an_endpoint_with_something_else_for_batches_is_refused() -> None:
     class Odd:
         batches = "yes"
 
-    with pytest.raises(UsageError, match="which has not the methods of a BatchApi"):
+    with pytest.raises(UsageError, match="are str, which is no BatchApi"):
         batches_of(Odd())

@@ -160,7 +160,7 @@ ENTRY = "endpoints:\n  - name: x\n    type: openai\n    model: m\n"
         (ENTRY + "    base_url: https://u:secret@h/v1\n", 5, "holds a user or password"),
         (ENTRY + "    base_url: https://h/v1?key=secret\n", 5, "holds a query"),
         (ENTRY + "    base_url: https://h:99999/v1\n", 5, "base_url is no address"),
-        (ENTRY + "    via: proxy\n", 5, "via: Invalid enum value 'proxy'"),
+        (ENTRY + "    via: proxy\n", 5, "via: unknown value 'proxy' (known: litellm)"),
         (ENTRY + "    via: litellm\n    batch: true\n", 5, "batches are not sent through litellm"),
         (ENTRY + "    price: 3\n", 5, "price must hold"),
         (ENTRY + "    price: {input_per_million: 1}\n", 5, "needs input_per_million and output_per_million"),

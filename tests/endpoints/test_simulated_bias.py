@@ -189,7 +189,7 @@ def test_biases_of_several_classes_add_up() -> None:
         ({"refusal_rate": 1.5}, "refusal_rate: expected a number <= 1"),
         ({"refusal_rate": {"gender": {"female": 2}}}, "expected a number <= 1"),
         ({"seed": 1.5}, "seed: expected a whole number"),
-        ({"channels": ["tone"]}, "Invalid enum value 'tone'"),
+        ({"channels": ["tone"]}, "unknown value 'tone'"),
         ({"channels": 3}, "channels: expected"),
         ({"latency": float("inf")}, "latency: expected a number"),
     ],

@@ -20,9 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_fairness.endpoints import Price, create_endpoint
-from pytest_fairness.endpoints.batch_anthropic import AnthropicBatches
-from pytest_fairness.endpoints.batch_openai import OpenAIBatches
-from pytest_fairness.endpoints.batch_protocol import BatchOptions
+from pytest_fairness.endpoints.batch_api import AnthropicBatches, BatchOptions, OpenAIBatches
 from pytest_fairness.endpoints.protocol import Endpoint
 from pytest_fairness.engine.engine import Engine
 from pytest_fairness.errors import FairnessError

@@ -86,7 +86,7 @@ def test_an_interrupt_keeps_what_had_come(store: RunStore, evidence: Evidence, s
         await asyncio.sleep(0.05)
         task.cancel()
         ended = await task
-        assert ended.cancelled
+        assert "cancelled" in ended.flags
         assert (ended.evidence, ended.wire) == (evidence, WIRE)
 
     asyncio.run(interrupted())
@@ -102,7 +102,7 @@ def test_an_interrupt_before_anything_had_left_ends_no_trial(store: RunStore) ->
         task = asyncio.create_task(asker.attempt(conversation, 0, None))
         await asyncio.sleep(0.05)
         task.cancel()
-        assert (await task).cancelled
+        assert "cancelled" in (await task).flags
 
     asyncio.run(interrupted())
     assert not conversation.over()

@@ -219,8 +219,8 @@ TEXTS = st.text(st.characters(exclude_categories=()), max_size=60)
 def test_f40_any_text_survives_every_sink(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
     """F40: any text, lone surrogates included, comes back from the log as it was; the report is well formed with it,
     and an XML parser reads what JUnit's file is given."""
+    from pytest_fairness.reports.findings_json import write_results
     from pytest_fairness.reports.html import write_html
-    from pytest_fairness.reports.results import write_results
 
     root = tmp_path_factory.mktemp("runs")
     answers = iter(texts * 2)

@@ -83,7 +83,7 @@ def test_texts_and_paths_begin_at_the_project() -> None:
 
 def facts(page: str) -> dict[str, str]:
     """The facts of a report."""
-    return dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", page, re.DOTALL))
+    return dict(re.findall(r"<dt>(.*?)</dt>\s*<dd>(.*?)</dd>", page, re.DOTALL))
 
 
 OWN = """

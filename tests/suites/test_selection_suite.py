@@ -13,7 +13,7 @@ import pytest
 from pytest_fairness.endpoints.simulated.planted import Planted
 
 from ..faults.sessions import Steady
-from ..plugin.conftest import Run
+from ..pytest_layer.conftest import Run
 from ..support.servers import ModelServer
 
 SUITE = ("--pyargs", "pytest_fairness.suites.selection")

@@ -18,10 +18,9 @@ from pytest_fairness.endpoints.chat import (
     plain_messages,
     read_usage,
     text_or_none,
-    token_count,
 )
 from pytest_fairness.endpoints.config import ProviderConfig
-from pytest_fairness.endpoints.http import CONCURRENCY
+from pytest_fairness.endpoints.http import CONCURRENCY, token_count
 from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Reply
 from pytest_fairness.model import JSON, Message, Usage
 

@@ -15,7 +15,7 @@ from urllib.parse import quote, urlencode
 from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 from msgspec.structs import force_setattr
 
-from pytest_fairness.endpoints.chat import Unreadable, judge, read_json, text_or_none, token_count
+from pytest_fairness.endpoints.chat import Unreadable, judge, read_json, text_or_none
 from pytest_fairness.endpoints.config import (
     ALLOWED,
     LOOKS_LIKE_KEY,
@@ -25,7 +25,15 @@ from pytest_fairness.endpoints.config import (
     check_url,
     merged_parameters,
 )
-from pytest_fairness.endpoints.http import CONCURRENCY, Exchange, Sender, encode_json, failure_line, plain_headers
+from pytest_fairness.endpoints.http import (
+    CONCURRENCY,
+    Exchange,
+    Sender,
+    encode_json,
+    failure_line,
+    plain_headers,
+    token_count,
+)
 from pytest_fairness.endpoints.protocol import AttemptError, CutOff, Evidence, Reply, Request
 from pytest_fairness.endpoints.redaction import read_key, safe_url
 from pytest_fairness.errors import UsageError, unknown

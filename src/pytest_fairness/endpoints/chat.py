@@ -12,9 +12,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from pytest_fairness.endpoints.batch_protocol import BatchApi, refuse_one_by_one
+from pytest_fairness.endpoints.batch_api import BatchApi, refuse_one_by_one
 from pytest_fairness.endpoints.config import ModelConfig, merged_parameters
-from pytest_fairness.endpoints.http import CONCURRENCY, Exchange, Sender, encode_json, message_of, plain_headers
+from pytest_fairness.endpoints.http import (
+    CONCURRENCY,
+    Exchange,
+    Sender,
+    encode_json,
+    message_of,
+    plain_headers,
+    token_count,
+)
 from pytest_fairness.endpoints.protocol import Reply, Request
 from pytest_fairness.endpoints.redaction import read_key, safe_url
 from pytest_fairness.model import JSON, Message, Status, Usage
@@ -156,17 +164,6 @@ def read_usage(data: Any, input_key: str, output_key: str) -> Usage | None:
         return None
     usage = Usage(input_tokens=token_count(data.get(input_key)), output_tokens=token_count(data.get(output_key)))
     return None if usage.input_tokens is None and usage.output_tokens is None else usage
-
-
-def token_count(value: Any) -> int | None:
-    """*value* if it can be a number of tokens."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    try:
-        whole = int(value)
-    except (ValueError, OverflowError):
-        return None
-    return whole if whole == value and whole >= 0 else None
 
 
 def text_or_none(value: Any) -> str | None:

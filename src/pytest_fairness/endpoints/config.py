@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 from msgspec import Meta, Struct
 from msgspec.structs import force_setattr
 
-from pytest_fairness.endpoints.batch_options import read_batch
+from pytest_fairness.endpoints.batch_api import BatchOptions
 from pytest_fairness.endpoints.prices import price_table
 from pytest_fairness.endpoints.protocol import AttemptError, Endpoint, Evidence, Limits, Price
 from pytest_fairness.errors import UsageError, unknown
@@ -178,14 +178,12 @@ class ProviderConfig(ModelConfig, frozen=True, kw_only=True, forbid_unknown_fiel
     """An entry of a provider that has a batch API, and that litellm knows too."""
 
     via: Literal["litellm"] | None = None
-    batch: Any = None
+    batch: BatchOptions | bool | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        try:
-            force_setattr(self, "batch", read_batch(self.batch))
-        except UsageError as error:
-            raise Misplaced(f"batch: {error}", "batch") from None
+        if isinstance(self.batch, bool):
+            force_setattr(self, "batch", BatchOptions() if self.batch else None)
         if self.batch is not None and self.via is not None:
             raise Misplaced("batches are not sent through litellm: leave off via", "via")
 

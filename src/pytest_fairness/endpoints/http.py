@@ -143,6 +143,17 @@ def message_of(body: str) -> str:
     return line if len(line) <= _LONGEST_MESSAGE else line[: _LONGEST_MESSAGE - 1] + "…"
 
 
+def token_count(value: Any) -> int | None:
+    """*value* if it can be a number of tokens."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        whole = int(value)
+    except (ValueError, OverflowError):
+        return None
+    return whole if whole == value and whole >= 0 else None
+
+
 def retry_after(headers: Mapping[str, str], *, now: float | None = None) -> float | None:
     """Seconds to wait as the server asked, in any of its forms; ``None`` for none, or one that makes no sense."""
     lowered = {name.lower(): value for name, value in headers.items()}

@@ -161,7 +161,7 @@ def _temperatures(arguments: dict[str, Any]) -> tuple[float | None, ...]:
 
 def own_personas(root: Path) -> Path | None:
     """The project's own ``personas/`` folder, if it has one: it extends what ships."""
-    from pytest_fairness.design.resources import shipped_folder
+    from pytest_fairness.design.sources import shipped_folder
 
     folder = root / "personas"
     # In a checkout of this package the two are one and the same.

@@ -13,7 +13,7 @@ from pytest_fairness.pytest_layer.guest import session_of
 if TYPE_CHECKING:
     import pandas as pd
 
-    from pytest_fairness.design.name_banks import NameBanks
+    from pytest_fairness.design.names import NameBanks
     from pytest_fairness.design.personas import PersonaMatrix
     from pytest_fairness.trials_frame import Asked
 
@@ -58,7 +58,7 @@ def persona_matrix(pytestconfig: pytest.Config) -> PersonaMatrix:
 @pytest.fixture(scope="session")
 def name_banks(pytestconfig: pytest.Config) -> NameBanks:
     """Names for each group, with source, year and strength of signal."""
-    from pytest_fairness.design.name_banks import NameBanks
+    from pytest_fairness.design.names import NameBanks
     from pytest_fairness.pytest_layer.collection import own_personas
 
     return NameBanks.load(own_personas(pytestconfig.rootpath))

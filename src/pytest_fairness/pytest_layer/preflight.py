@@ -96,7 +96,7 @@ def _false_alarm(expected: Estimate) -> list[str]:
 
 
 def _price(settings: Settings, expected: Estimate, endpoint: Endpoint) -> str:
-    from pytest_fairness.endpoints.batch_protocol import batches_of
+    from pytest_fairness.endpoints.batch_api import batches_of
     from pytest_fairness.endpoints.pipeline import PipelineEndpoint
     from pytest_fairness.endpoints.protocol import limits_of
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_fairness.engine.shards import Deal
+from pytest_fairness.engine.queue import Deal
 from pytest_fairness.model import Status, Trial
 from pytest_fairness.pytest_layer import collection
 from pytest_fairness.runs.designs import Design, PlannedTrial, design_of

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pytest_fairness.context import Settings
     from pytest_fairness.endpoints.protocol import Endpoint
     from pytest_fairness.engine.progress import Watching
-    from pytest_fairness.engine.shards import Deal
+    from pytest_fairness.engine.queue import Deal
     from pytest_fairness.model import Finding
     from pytest_fairness.pytest_layer.plans import Planned, Usable
     from pytest_fairness.pytest_layer.systems import Systems

@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from pytest_fairness.endpoints.protocol import Endpoint
-    from pytest_fairness.engine.endings import ParentWatch
-    from pytest_fairness.engine.engine import Engine
-    from pytest_fairness.engine.loop import LoopThread
+    from pytest_fairness.engine.engine import Engine, EventLoop, ParentWatch
     from pytest_fairness.pytest_layer.plans import Entry, Planned
     from pytest_fairness.pytest_layer.session import FairnessSession
     from pytest_fairness.runs.replay import Replayer
@@ -35,7 +33,7 @@ class Asking:
         self._session = session
         self._engines: dict[str, tuple[Endpoint, Engine | Replayer]] = {}
         self._parent: ParentWatch | None = None
-        self._loop: LoopThread | None = None
+        self._loop: EventLoop | None = None
         self._prefetched: dict[tuple[Any, ...], dict[int, Asked]] = {}
 
     def trials_of(self, item: pytest.Item, system: Any, tier: int, temperature: float | None = None) -> pd.DataFrame:
@@ -155,11 +153,11 @@ class Asking:
             self._engines[key] = endpoint, engine
         return self._engines[key]
 
-    def _shared_loop(self) -> LoopThread:
+    def _shared_loop(self) -> EventLoop:
         """One loop for all engines: an endpoint that steps of several systems ask holds its connections there."""
-        from pytest_fairness.engine.loop import LoopThread
+        from pytest_fairness.engine.engine import EventLoop
 
-        self._loop = self._loop or LoopThread()
+        self._loop = self._loop or EventLoop()
         return self._loop
 
     def _watch_controller(self, engine: Engine) -> None:
@@ -176,7 +174,7 @@ class Asking:
         if self._session.has_ended():  # before this engine was there to be halted
             engine.halt(_ENDED)
         if self._parent is None:
-            from pytest_fairness.engine.endings import ParentWatch
+            from pytest_fairness.engine.engine import ParentWatch
 
             self._parent = ParentWatch(controller, self._halt, ended=self._session.has_ended)
 

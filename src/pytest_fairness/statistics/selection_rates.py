@@ -1,0 +1,264 @@
+"""How often each group is selected over many pairs: intervals and tests that know whose win is whose loss.
+
+A trial is one piece of evidence about two groups at once, and a name stands in many trials. So a rate, or a
+difference of two, is a sum over trials, and its error comes from the sums over *sets of names*: names that never met
+anybody outside their set. Where all names have met, the sums over names themselves take their place (Aronow, Samii &
+Assenova 2015, Political Analysis 23:564-577).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+from scipy.special import fdtrc, ndtr, stdtr
+
+from pytest_fairness.statistics.arrays import Bools, Coded, Floats, Ints
+from pytest_fairness.statistics.bradley_terry import without_interaction
+from pytest_fairness.statistics.choices import FIRST, Choices, cross
+from pytest_fairness.statistics.clusters import t_quantile
+from pytest_fairness.statistics.proportions import wilson
+from pytest_fairness.statistics.win_rates import Z_95
+
+EVEN = 0.75
+"""How even sets of names must be to be units: their effective number (Kish 1965) as a share of the names a group."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """*won* of *n*, with the 95 % interval of the share; ``value`` is None where n is 0."""
+
+    n: int
+    won: int
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+    @classmethod
+    def within(cls, n: int, won: int, value: float, reach: float | None, units: float) -> Rate:
+        """With the interval ±*reach*; Wilson's over *units* where that is None."""
+        if reach is not None:
+            return cls(n, won, value, max(0.0, value - reach), min(1.0, value + reach))
+        low, high = wilson(np.array([value * units]), np.array([units]), Z_95)
+        return cls(n, won, value, float(low[0]), float(high[0]))
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Two shares of selection compared: p with trials as the unit, and with names (None with one name a group)."""
+
+    z: float
+    p_row: float
+    p_cluster: float | None
+
+    @property
+    def p_value(self) -> float:
+        return self.p_row if self.p_cluster is None else max(self.p_row, self.p_cluster)
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """What is independent of each other: ``sets`` of names (codes, one a row), or the names of the two candidates.
+
+    ``count`` is their number; under two there is nothing to estimate an error from.
+    """
+
+    sets: Ints | None
+    names: tuple[Ints, Ints] | None
+    count: int
+
+    @property
+    def known(self) -> bool:
+        return self.sets is not None or self.names is not None
+
+    def take(self, rows: Bools) -> Units:
+        """Those of *rows* only."""
+        sets = None if self.sets is None else self.sets[rows]
+        names = None if self.names is None else (self.names[0][rows], self.names[1][rows])
+        return Units(sets, names, self.count)
+
+
+def units_of(choices: Choices) -> Units:
+    """The independent units of *choices*: sets of names that only met each other, else names, else none."""
+    if not choices.clusters:
+        return Units(None, None, choices.first.size)
+    if len(choices.clusters) == 1:
+        return Units(choices.clusters[0], None, int(np.unique(choices.clusters[0]).size))
+    one, two = choices.clusters
+    size = int(max(one.max(initial=0), two.max(initial=0))) + 1
+    graph = coo_matrix((np.ones(one.size), (one, two)), shape=(size, size))
+    sets = connected_components(graph, directed=False)[1][one].astype(np.intp)
+    groups = np.unique(np.concatenate([choices.first, choices.second]))
+    own = [np.concatenate([one[choices.first == group], two[choices.second == group]]) for group in groups]
+    names = min((np.unique(codes).size for codes in own), default=0)
+    trials = np.unique(sets, return_counts=True)[1].astype(np.float64)
+    # Sets of very unequal size (one of most names, and a few by themselves) tell the spread of none of them.
+    alike = trials.sum() ** 2 / float(np.sum(trials**2)) if trials.size else 0.0
+    if trials.size > 1 and alike >= EVEN * min(names, trials.size):
+        return Units(sets, None, trials.size)
+    return Units(None, (one, two), names)
+
+
+def selection_rates(choices: Choices, units: Units) -> list[Rate]:
+    """How often each group was chosen of the decided trials that it stood in.
+
+    The interval is a t with the larger of the errors of trials (within orders and blocks) and of names; Wilson's
+    where no error can be estimated.
+    """
+    rows, own = choices.take(choices.decided), units.take(choices.decided)
+    found = []
+    for group in range(len(choices.labels)):
+        here = rows.stood(group)
+        found.append(_rate(rows.winner[here] == group, rows.listing[here], rows.block[here], own.take(here)))
+    return found
+
+
+def first_listed_rate(choices: Choices, units: Units) -> Rate:
+    """How often the first-listed was chosen, of all decided trials."""
+    rows = choices.take(choices.decided)
+    return _rate(rows.outcome == FIRST, rows.listing, rows.block, units.take(choices.decided))
+
+
+def _rate(won: Bools, listing: Ints, block: Ints, units: Units) -> Rate:
+    n = won.size
+    if not n:
+        return Rate(0, 0)
+    y = won.astype(np.float64)
+    value = float(y.mean())
+    rows = _stratified_variance(y, cross([listing, block], n))
+    names, df = _clustered(_within(y, listing) / n, units)
+    variance, reach = max(rows, names), None
+    if 0 < value < 1 and variance > 0 and df >= 1:
+        reach = float(t_quantile(df if names >= rows else max(df, n - 1.0), 0.975)) * float(np.sqrt(variance))
+    return Rate.within(n, int(y.sum()), value, reach, float(n))
+
+
+def clustered_mean(values: Floats, units: Sequence[object]) -> Rate:
+    """The mean of shares or of yes/no, one a row, with the 95 % interval in which each of *units* is one observation.
+
+    ``won`` is their sum, to the nearest whole. Wilson's interval over the units where they do not differ.
+    """
+    n = values.size
+    if not n:
+        return Rate(0, 0)
+    codes = np.unique(np.array(units, dtype=object).astype(str), return_inverse=True)[1].astype(np.intp)
+    value, count = float(values.mean()), int(codes.max()) + 1
+    square, df = _clustered((values - value) / n, Units(codes, None, count))
+    reach = float(t_quantile(df, 0.975)) * float(np.sqrt(square)) if square > 0 else None
+    return Rate.within(n, round(float(values.sum())), value, reach, float(count))
+
+
+def _stratified_variance(y: Floats, stratum: Ints) -> float:
+    n = np.bincount(stratum).astype(np.float64)
+    p = np.bincount(stratum, y) / n
+    # A stratum of one trial shows no spread of its own: it gets that of all.
+    spread = np.where(n > 1, n * p * (1 - p) * n / np.maximum(n - 1, 1), float(y.mean() * (1 - y.mean())))
+    return float(spread.sum()) / y.size**2
+
+
+def _means(y: Floats, codes: Ints) -> Floats:
+    _, at = np.unique(codes, return_inverse=True)
+    return np.asarray((np.bincount(at, y) / np.bincount(at))[at])
+
+
+def _within(y: Floats, listing: Ints) -> Floats:
+    """*y* less the mean of the two groups in this order: whom somebody met is the design's doing, not a name's."""
+    return y - _means(y, listing)
+
+
+def _clustered(parts: Floats, units: Units) -> tuple[float, float]:
+    """Variance of the sum of *parts*, whose expectation is 0, and its df; 0 where the units are too few."""
+    none = 0.0, float(max(parts.size - 1, 1))
+    if units.sets is not None:
+        sums = np.bincount(np.unique(units.sets, return_inverse=True)[1], parts)
+        if sums.size < 2:
+            return none
+        return float(np.sum(sums**2)) * sums.size / (sums.size - 1), float(sums.size - 1)
+    if units.names is None or units.count < 2:
+        return none
+    names, dyads = (float(np.sum(table**2)) for table in _met(parts[:, None], units.names))
+    return max(names - dyads, dyads) * units.count / (units.count - 1), float(units.count - 1)
+
+
+def equal_selection(choices: Choices, units: Units, a: int, b: int) -> Difference:
+    """Are A and B selected equally often, over all the trials that either stood in?
+
+    The difference of the two rates is a weighted sum of *the first-listed won*; under equal strengths its
+    expectation in each block is the position's share, so a position that decides much takes no power away.
+    """
+    rows = choices.take(choices.decided)
+    weight = np.zeros(len(choices.labels))
+    for group, sign in ((a, 1.0), (b, -1.0)):
+        shown = int(rows.stood(group).sum())
+        weight[group] = sign / shown if shown else 0.0
+    step = weight[rows.first] - weight[rows.second]
+    here = step != 0
+    own, rows, step = units.take(choices.decided).take(here), rows.take(here), step[here]
+    if not step.size:
+        return Difference(0.0, 1.0, None)
+    y = (rows.outcome == FIRST).astype(np.float64)
+    q = _means(y, rows.block)
+    parts = step * (y - q)
+    total, variance = float(parts.sum()), float(np.sum(step**2 * q * (1 - q)))
+    z = total / float(np.sqrt(variance)) if variance > 0 else 0.0
+    p_cluster = None
+    if units.count > 1 and own.known:
+        square, df = _clustered(step * _within(y, rows.listing), own)
+        p_cluster = float(min(1.0, 2 * stdtr(df, -abs(total) / np.sqrt(square)))) if square > 0 else float(total == 0)
+    return Difference(z, float(2 * ndtr(-abs(z))), p_cluster)
+
+
+def clustered_interaction(choices: Choices, level: Coded, units: Units) -> float | None:
+    """p of the interaction of the strengths with *level*, with the names as the unit; None where they are too few.
+
+    The score of the interaction, made orthogonal to strengths and positions, is summed in each set of names, and
+    Hotelling's T² (1931) is taken of the sums; where all names have met, a Wald test with the dyadic variance.
+    """
+    done = choices.decided
+    own = units.take(done)
+    if not done.any() or not own.known:
+        return None
+    fit, main, products = without_interaction(choices, level)
+    y = (choices.outcome[done] == FIRST).astype(np.float64)
+    terms = products.shape[1]
+    if not fit.proper or not terms or units.count <= terms + 1:
+        return None
+    p = 1 / (1 + np.exp(-main @ fit.beta))
+    weight = (p * (1 - p))[:, None]
+    other = products - main @ np.linalg.lstsq(main.T @ (weight * main), main.T @ (weight * products), rcond=None)[0]
+    scores = other * (y - p)[:, None]
+    total, spread, count = scores.sum(axis=0), _spread_of_sum(scores, own), units.count
+    if np.linalg.matrix_rank(spread, hermitian=True) < terms:
+        return None
+    square = float(total @ np.linalg.solve(spread, total))
+    return float(fdtrc(terms, count - terms, square * (count - terms) / (terms * (count - 1))))
+
+
+def _spread_of_sum(scores: Floats, units: Units) -> Floats:
+    """The covariance (terms × terms) of the sum of *scores* over all rows."""
+    if units.names is None:
+        sums = _sums(scores, np.zeros(0, np.intp) if units.sets is None else units.sets)
+        return np.asarray(len(sums) * np.cov(sums, rowvar=False).reshape(scores.shape[1], -1))
+    names, pairs = _met(scores, units.names)
+    dyads = pairs.T @ pairs
+    spread = names.T @ names - dyads
+    # The difference need not be a covariance; what the pairs by themselves show is the least that it can be.
+    least = float(np.linalg.eigvalsh(spread).min())
+    return np.asarray(spread if least > 0 else dyads + np.maximum(spread - dyads, 0) * np.eye(len(dyads)))
+
+
+def _met(scores: Floats, names: tuple[Ints, Ints]) -> tuple[Floats, Floats]:
+    """The sums of *scores* over each name, and over each two names that met."""
+    one, two = names
+    pairs = cross([np.minimum(one, two), np.maximum(one, two)], one.size)
+    return _sums(np.concatenate([scores, scores]), np.concatenate([one, two])), _sums(scores, pairs)
+
+
+def _sums(scores: Floats, codes: Ints) -> Floats:
+    _, at = np.unique(codes, return_inverse=True)
+    table = np.zeros((int(at.max()) + 1, scores.shape[1]))
+    np.add.at(table, at, scores)
+    return table

@@ -1,0 +1,189 @@
+"""findings.json: written whole, read back equal, refused where it is not understood."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from pytest_fairness.errors import FairnessError, StoreError
+from pytest_fairness.model import Verdict
+from pytest_fairness.reports.findings_json import NAME, read_results, save_results, write_results
+from pytest_fairness.reports.trial_views import each_trial
+
+from .factories import (
+    HOSTILE,
+    baseline,
+    categorical,
+    disparity,
+    four_fifths,
+    group,
+    pair,
+    passing,
+    results,
+    run_folder,
+    trial,
+)
+
+
+def test_results_come_back_equal(tmp_path):
+    """Every finding, item and fact of the run survives the file."""
+    written = results(disparity(), passing(simulated=True), four_fifths(), baseline(), categorical(), missing=["a::b"])
+    save_results(written, tmp_path)
+    assert read_results(tmp_path) == written
+
+
+def test_infinite_effects_and_lone_surrogates_come_back(tmp_path):
+    """The file is ASCII, so what a model or a name holds cannot break it."""
+    finding = disparity(
+        sentence=HOSTILE,
+        pairs=(pair(HOSTILE, "b", effect=float("inf"), effect_low=float("-inf")),),
+        group_results=(group(HOSTILE),),
+    )
+    save_results(results(finding), tmp_path)
+    assert (tmp_path / NAME).read_bytes().isascii()
+    assert read_results(tmp_path).findings == (finding,)
+
+
+def test_the_file_has_the_shape_that_others_read(tmp_path):
+    """Schema 1: run, items with the places of their findings, findings with their test."""
+    save_results(results(disparity(), passing()), tmp_path)
+    data = json.loads((tmp_path / NAME).read_text())
+    assert data["schema"] == 1
+    assert set(data) == {"schema", "run", "items", "findings", "missing"}
+    assert [item["findings"] for item in data["items"]] == [[0], [1]]
+    assert data["findings"][0]["nodeid"] == disparity().test_id
+    assert data["findings"][0]["verdict"] == "FAIL"
+
+
+def test_a_run_is_written_from_its_manifest_its_log_and_the_ledger(tmp_path):
+    """Endpoints and versions from the manifest; counts, cost and provenance from the log itself."""
+    run_folder(
+        tmp_path,
+        results(),
+        [
+            trial(),
+            trial("black", status="refused"),
+            trial("asian", cost=None, source="simulated"),
+            {"type": "attempt", "key": "x", "status": "answered", "about": '"trial"'},
+        ],
+    )
+    manifest = {
+        "id": "r1", "seed": 7, "settings": {"tier": "2"}, "git_commit": None,
+        "endpoints": [{"name": "gpt-4o", "simulated": False, "identity": {}}],
+    }  # fmt: skip
+    book = {
+        "items": [{"nodeid": "t::a", "outcome": "failed", "message": "no", "findings": [0]}],
+        "findings": [{**disparity().to_dict(), "nodeid": "t::a"}],
+        "missing": ["t::b"],
+    }
+    write_results(tmp_path, manifest, book)
+    read = read_results(tmp_path)
+    assert read.run["endpoints"] == ["gpt-4o"]
+    assert (read.run["trials"]["total"], read.run["trials"]["answered"], read.run["trials"]["refused"]) == (
+        3,
+        2,
+        1,
+    )
+    assert read.run["cost"] == pytest.approx(0.002)
+    assert read.simulated
+    assert read.nodeid_of(0) == "t::a"
+    assert read.nodeid_of(1) == ""
+    assert read.missing == ("t::b",)
+
+
+def test_a_trial_asked_again_counts_once_and_unknown_ones_are_told(tmp_path):
+    """Of the records of one trial the last counts, and its cost is of both; what stays unknown is told, with the option
+    that asks it again."""
+    run_folder(
+        tmp_path,
+        results(),
+        [
+            trial(key="a", status="unknown"),
+            trial(key="b", status="unknown", cost=0.002),
+            trial(key="c", status="error", cost=0.0),
+            trial(key="c", status="error", cost=0.0),
+            trial(key="b", cost=0.003),
+            trial(key="d"),
+        ],
+    )
+    write_results(tmp_path, {"id": "r1", "notes": ["gone on with"]}, {"items": [], "findings": [], "missing": []})
+    run = read_results(tmp_path).run
+    counts = {key: count for key, count in run["trials"].items() if count}
+    assert counts == {"total": 4, "unknown": 1, "error": 1, "answered": 2}
+    assert run["cost"] == pytest.approx(0.005)
+    assert run["notes"][0] == "gone on with"
+    assert run["notes"][1].startswith("1 of 4 trials unknown: sent, and nobody knows what came of it")
+    assert "--fairness-retry-unknown" in run["notes"][1]
+
+
+def test_counts_name_every_verdict_worst_first():
+    """The reader meets FAIL before PASS, and a zero is said."""
+    counts = results(disparity(), passing()).counts
+    assert list(counts.items()) == [
+        (Verdict.FAIL, 1), (Verdict.FLAG, 0), (Verdict.INCONCLUSIVE, 0), (Verdict.PASS, 1),
+    ]  # fmt: skip
+
+
+def test_another_schema_is_refused_with_the_mend(tmp_path):
+    """A file of a later version is never half understood."""
+    data = results(disparity()).to_dict() | {"schema": 2}
+    (tmp_path / NAME).write_text(json.dumps(data))
+    with pytest.raises(FairnessError, match=r"findings.json: findings of schema 2 .* the version that wrote them"):
+        read_results(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "null",
+        '{"schema": 1}',
+        '{"schema": 1, "run": {}, "items": [], "findings": [{}]}',
+        "[" * 99_999,
+    ],
+)
+def test_a_broken_file_is_an_error_that_names_it(tmp_path, text):
+    """Torn, foreign or edited: one kind of error, with the path."""
+    (tmp_path / NAME).write_text(text)
+    with pytest.raises(FairnessError, match=NAME):
+        read_results(tmp_path)
+
+
+def test_a_folder_without_findings_says_so(tmp_path):
+    """Not a traceback of a missing file."""
+    with pytest.raises(FairnessError, match=r"holds no findings\.json"):
+        read_results(tmp_path)
+
+
+def test_a_link_in_the_place_of_the_file_is_not_followed(tmp_path):
+    """A report is written into the run's folder and nowhere else."""
+    target = tmp_path / "elsewhere"
+    target.write_text("precious")
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / NAME).symlink_to(target)
+    with pytest.raises(StoreError, match="symbolic link"):
+        save_results(results(), folder)
+    assert target.read_text() == "precious"
+
+
+def test_logs_are_read_leniently(tmp_path):
+    """Torn lines, foreign records, odd types and newer fields never stop a report."""
+    lines = [
+        json.dumps(trial()),
+        '{"type":"trial","status":',
+        '{"type":"trial"}',
+        '["trial"]',
+        json.dumps({"type": "trial", "status": "answered", "cell": 3, "messages": [1, {"role": None}],
+                    "replies": "x", "cost": True, "endpoint": "plain", "repetition": "a"}),
+        "\x00\xff trial",
+        '{"a":' * 99_999 + '"trial"',
+    ]  # fmt: skip
+    (tmp_path / "trials-gw0.jsonl").write_text("\n".join(lines), encoding="latin-1")
+    views = list(each_trial(tmp_path))
+    assert len(views) == 2
+    assert views[0].groups == {"race_ethnicity": "white"}
+    assert (views[1].endpoint, views[1].cost, views[1].repetition, views[1].replies) == ("plain", None, 0, ())

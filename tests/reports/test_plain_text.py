@@ -1,0 +1,180 @@
+"""A finding in a terminal: one sentence, aligned tables, a hundred columns, nothing that a terminal obeys."""
+
+from __future__ import annotations
+
+import itertools
+import unicodedata
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_fairness.model import Finding, Verdict
+from pytest_fairness.reports.escaping import columns_of
+from pytest_fairness.reports.plain_text import MOST_GROUPS, MOST_PAIRS, WIDTH, finding_text, summary_lines
+
+from .factories import HOSTILE, baseline, categorical, disparity, four_fifths, group, pair, passing, results
+
+EVERY = [disparity(), passing(), four_fifths(), baseline(), categorical()]
+
+EXPECTED = """\
+PASS: no difference worth minding on word_count among the two groups of gender.
+
+simulated: the figures come from a simulated endpoint; no model was asked
+
+  gender    n  names  mean, words   95 % interval    refused
+  women   200     20        118.2  115.9 to 120.5  2 (1.0 %)
+  men     200     20        119.0  116.8 to 121.2  2 (1.0 %)
+
+  pair         effect d   90 % interval      p  corrected  verdict
+  women – men     −0.06  −0.36 to +0.24  .6200      .6200  PASS
+
+  1 test in the family, corrected by bonferroni, alpha 0.05; unit of evidence: name; blocks:
+    template"""
+
+SUMMARY = """\
+fairness: 3 findings: 1 FAIL, 1 INCONCLUSIVE, 1 PASS (simulated)
+  FAIL: black is called back at 6.5 %, white at 9.7 %, a ratio of .668, under 4/5.
+    examples/test_callbacks.py::test_callback_rates_keep_four_fifths
+  INCONCLUSIVE: women and men differ most on career 'nurse': 30.0 % against 21.0 %.
+    tests/test_careers.py::test_career_advice
+  PASS [simulated]: no difference worth minding on word_count among the two groups of gender.
+cost: $1.2345 for 800 trials
+report: .fairness/runs/2026-02-28-001/report.html"""
+
+
+def test_a_finding_reads_as_it_should():
+    """The whole text of a small finding."""
+    assert finding_text(passing(simulated=True)) == EXPECTED
+
+
+def test_a_summary_reads_as_it_should():
+    """The whole end of a session: the worst first, where each comes from, and the report last."""
+    run = results(passing(simulated=True), four_fifths(), categorical())
+    assert "\n".join(summary_lines(run, ".fairness/runs/2026-02-28-001/report.html")) == SUMMARY
+
+
+@pytest.mark.parametrize("finding", EVERY, ids=lambda finding: finding.assertion + finding.verdict)
+def test_every_finding_fits_and_leads_with_its_sentence(finding):
+    """A hundred columns, and the sentence before any table."""
+    text = finding_text(finding)
+    assert max(map(columns_of, text.splitlines())) <= WIDTH
+    assert text.replace("\n", " ").startswith(finding.sentence)
+
+
+def test_tables_are_aligned():
+    """Each row of a table ends its columns where the title does."""
+    lines = finding_text(disparity()).splitlines()
+    header = next(line for line in lines if "effect d" in line)
+    start = lines.index(header)
+    ends = {
+        line.index(cell) + len(cell)
+        for line, cell in zip(lines[start : start + 3], ["effect d", "+0.81", "+0.41"], strict=True)
+    }
+    assert len(ends) == 1
+
+
+def test_a_four_fifths_finding_shows_ratios_and_rates():
+    """What the rule is about: rates in per cent, their ratio with its interval, not an effect size."""
+    text = finding_text(four_fifths())
+    assert "0.668" in text
+    assert "0.555 to 0.804" in text
+    assert "9.7 %" in text
+    assert "effect d" not in text
+
+
+def test_a_baseline_finding_shows_approved_and_now():
+    """Each scope with both scores and the change."""
+    text = finding_text(baseline())
+    assert all(word in text for word in ("approved", "now", "change", "−8.40", "overall", "age"))
+
+
+def test_a_categorical_finding_shows_shares():
+    """The distribution of each group, a column a label."""
+    assert "engineer" in finding_text(categorical())
+    assert "61.0 %" in finding_text(categorical())
+
+
+def test_long_tables_keep_the_most_severe_pairs_and_say_how_many_are_missing():
+    """190 pairs do not flood a terminal, and no FAIL is among those left out."""
+    names = [f"group {number}" for number in range(30)]
+    pairs = [pair(a, b, Verdict.PASS, 0.01) for a, b in itertools.combinations(names, 2)]
+    pairs[400] = pair("group 28", "group 29", Verdict.FAIL, 0.9)
+    text = finding_text(disparity(group_results=tuple(map(group, names)), pairs=tuple(pairs)))
+    assert "group 28 – group 29" in text
+    assert f"… and {len(pairs) - MOST_PAIRS} more pairs" in text
+    assert f"… and {30 - MOST_GROUPS} more groups" in text
+
+
+def test_the_literal_specification_and_the_justification_are_told():
+    """Where they differ or exist, a reader sees both."""
+    text = finding_text(
+        disparity(
+            verdict=Verdict.INCONCLUSIVE,
+            spec_verdict=Verdict.PASS,
+            justification={
+                "reason": "reviewed",
+                "approver": "Jane Smith",
+                "date": "2026-01-31",
+                "expiry": "2026-07-31",
+            },
+        )
+    )
+    assert "by the literal specification: PASS" in text
+    assert "justified: reviewed (Jane Smith, 2026-01-31, until 2026-07-31)" in text
+    assert "justified" not in finding_text(disparity())
+
+
+def test_a_hostile_finding_is_shown_and_not_obeyed():
+    """Every text field of a finding can come from a model or a table's columns."""
+    text = finding_text(_hostile(HOSTILE))
+    assert not [c for c in text if c != "\n" and unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
+    assert max(map(columns_of, text.splitlines())) <= WIDTH
+    for line in summary_lines(results(_hostile(HOSTILE)), HOSTILE):
+        assert not [c for c in line if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text(st.characters(), max_size=300))
+def test_any_text_in_any_field_fits_and_is_harmless(text):
+    """Widths and characters hold for whatever a group, an outcome or a note is called."""
+    shown = finding_text(_hostile(text))
+    assert max(map(columns_of, shown.splitlines())) <= WIDTH
+    assert not [c for c in shown if c != "\n" and unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
+
+
+def _hostile(text: str) -> Finding:
+    return disparity(
+        sentence=text,
+        protected_class=text,
+        outcome=text,
+        unit=text,
+        cluster=text or None,
+        block=text,
+        notes=(text,),
+        test_id=text,
+        justification={"reason": text, "approver": text},
+        group_results=(group(text), group("b", None)),
+        pairs=(pair(text, "b", metric=text), pair("b", text)),
+    )
+
+
+def test_missing_tests_and_replays_are_told_in_the_summary():
+    """A summary never looks complete when it is not."""
+    lines = summary_lines(results(passing(replayed=True), missing=["tests/a.py::test_gone"]))
+    assert "(replayed)" in lines[0]
+    assert "  never finished: tests/a.py::test_gone" in lines
+    assert summary_lines(results()) == ["fairness: 0 findings", "cost: $1.2345 for 800 trials"]
+
+
+def test_marks_stand_before_the_sentence_where_nothing_cuts_them_off():
+    """Simulated, justified and expected are said on the first line, however long the sentence is."""
+    run = results(
+        disparity(simulated=True, sentence="FAIL: " + "long " * 90, justification={"reason": "r"}),
+        items=[{"nodeid": "t::a", "outcome": "xfailed", "findings": [0]}],
+        missing=[f"t::{number}" for number in range(25)],
+    )
+    lines = summary_lines(run)
+    assert lines[1].startswith("  FAIL [simulated, justified, expected]: long long")
+    assert "    t::a" in lines
+    assert "  … and 15 more" in lines
