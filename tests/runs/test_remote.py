@@ -26,6 +26,7 @@ from pytest_fairness.runs import remote
 from pytest_fairness.runs.database import Append, Flush
 from pytest_fairness.runs.folder import reserve_run
 from pytest_fairness.runs.lines import encode_record
+from pytest_fairness.runs.manifest import read_manifest
 from pytest_fairness.runs.money import Account, Reserve, Settle
 from pytest_fairness.runs.rate_limits import Take
 from pytest_fairness.runs.reader import RunReader, read_trials
@@ -321,7 +322,7 @@ class TestWhenOneSideIsGone:
             assert [trial.status.value for trial in engine.run(plan(3))] == ["unknown", "answered", "answered"]
         assert len(endpoint.asked) == 2
         assert account(root).reserved == 500
-        assert "trials-gw0.jsonl" in local.manifest()["logs"]
+        assert "trials-gw0.jsonl" in read_manifest(local.directory)["logs"]
 
     def test_without_the_controller_nothing_is_asked(self, worker: Worker) -> None:
         """The connection goes while calls are under way: nothing more is sent, and the error says what happened."""

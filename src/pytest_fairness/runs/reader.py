@@ -152,6 +152,20 @@ def read_trials(directory: Path) -> dict[str, Trial]:
     return {trial.key: trial for trial in RunReader.open(directory).finished()}
 
 
+def trial_lines(directory: Path) -> Iterator[bytes | str]:
+    """The records of all trials of the run in *directory*, unchecked; those that cannot be read are passed over."""
+    database = directory / NAME
+    if database.exists():
+        with contextlib.suppress(sqlite3.Error, StoreError), contextlib.closing(_open(database)) as connection:
+            query = "SELECT record FROM records WHERE type = 'trial' ORDER BY id"
+            yield from (line for (line,) in connection.execute(query))
+        return
+    for path in sorted(directory.glob(LOGS)):
+        with path.open("rb") as file:
+            # Most lines are requests and attempts: not worth parsing.
+            yield from (line for line in file if b'"trial"' in line)
+
+
 def _open(path: Path) -> sqlite3.Connection:
     files.check_regular(path)
     if path.with_name(f"{path.name}-wal").exists():  # somebody writes to it, or died: SQLite sets it right
@@ -207,14 +221,14 @@ class Heads:
     def check(self, connection: sqlite3.Connection, path: Path) -> None:
         """Check every record of a database. Raises StoreError."""
         try:
-            schema = [sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")]
-            if schema != SCHEMA:
+            connection.text_factory = bytes
+            schema = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid")
+            if [sql.decode("utf-8", "replace") for (sql,) in schema] != SCHEMA:
                 raise damaged(path, "its tables are not those of a run")
             # An index that was damaged would hide records from whoever looks for them.
             (found,) = connection.execute("PRAGMA integrity_check(records)").fetchone()
-            if found != "ok":
-                raise damaged(path, " ".join(found.split()))
-            connection.text_factory = bytes
+            if found != b"ok":
+                raise damaged(path, " ".join(found.decode("utf-8", "replace").split()))
             rows = connection.execute("SELECT writer, number, type, key, status, record FROM records ORDER BY id")
             for writer, number, *columns, line in rows:
                 name = writer.decode("utf-8", "replace")
