@@ -203,7 +203,7 @@ class FairnessSession:
 
             progress = reporting.progress(self.config, self.settings.progress)
             if isinstance(progress, Progress) and self._begun is not None:
-                self._watching = Watching(self.store, progress)
+                self._watching = Watching(self.context.store, progress)
                 reporting.announce(self.config, self.context.store.manifest().get("announced", ()))
 
     def end_workers(self) -> None:
