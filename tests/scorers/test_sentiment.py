@@ -13,8 +13,8 @@ from pytest_fairness.scorers.sentiment import _vader, sentiment
 
 _REFERENCE = SentimentIntensityAnalyzer()
 _FILL = (
-    "the", "a", "of", "so", "this", "never", "without", "doubt", "at", "least", "very", "but", "no", "or", "nor", "kind",
-    "sort", "candidate", "she", "is", "team", "and", "BUT", "No", "KIND", "But", "don't", "can't", "isn't",
+    "the", "a", "of", "so", "this", "never", "without", "doubt", "at", "least", "very", "but", "no", "or", "nor",
+    "kind", "sort", "candidate", "she", "is", "team", "and", "BUT", "No", "KIND", "But", "don't", "can't", "isn't",
 )  # fmt: skip
 
 
