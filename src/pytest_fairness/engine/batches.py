@@ -17,8 +17,7 @@ from itertools import accumulate
 from typing import Any, TypeVar
 
 from pytest_fairness.endpoints.batch_api import MAX_BYTES, BatchApi, BatchResult, BatchState, NotSettledError
-from pytest_fairness.endpoints.http import make_wire
-from pytest_fairness.endpoints.protocol import AttemptError, Evidence, limits_of
+from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Wire, limits_of
 from pytest_fairness.endpoints.redaction import redact_values
 from pytest_fairness.engine.attempt import Ending, failed, ran_out, replied
 from pytest_fairness.engine.conversation import REPEATABLE, Conversation, Waiting
@@ -28,8 +27,10 @@ from pytest_fairness.model import Status
 from pytest_fairness.runs.records import utc_now, wire_record
 
 T = TypeVar("T")
+#: Conversations with the bodies of their next requests, and what is reserved for each (nano-dollars).
 Lot = list[tuple[Conversation, bytes, int]]
 
+_LAST = ("collected", "void", "lost")
 BATCHED = "batched"
 #: Looks at a batch in vain, one after the other, before the session stops waiting.
 PATIENCE = 20
@@ -63,24 +64,20 @@ class Submission:
 
     def apply(self, record: Mapping[str, Any]) -> None:
         """Take in a further record of the same tag."""
-        match record["event"]:
-            case "uploaded":
-                self.file = record["file"]
-            case "submitted":
-                self.batch, self.submitted, self.cancel = record["batch"], record["unix"], record["cancel"]
-                self.status = record["status"]
-            case "status" | "ended":
-                self.status = record["status"]
-            case "collected" | "void" | "lost":
-                self.over = True
+        for fact in {"file", "batch", "status", "cancel"} & record.keys():
+            setattr(self, fact, record[fact])
+        if record["event"] == "submitted":
+            self.submitted = record["unix"]
+        self.over = self.over or record["event"] in _LAST
 
 
-def batch_record(tag: str, event: str, **facts: Any) -> dict[str, Any]:
-    """The record of one step of the batch *tag*: intent, uploaded, submitted, status, ended, stray; at its end
-    collected, void (never made) or lost.
+def batch_record(tag: str, event: str, *, wire: Wire | None = None, **facts: Any) -> dict[str, Any]:
+    """The record of one step of the batch *tag*: intent, uploaded, submitted, status, ended, stray, or one of the
+    last: collected, void (never made), lost.
     """
+    evidence = {} if wire is None else {"wire": wire_record(wire)}
     now = {"time": utc_now(), "unix": time.time(), "monotonic": time.monotonic()}
-    return {"type": "batch", "tag": tag, "event": event, **facts, **now}
+    return {"type": "batch", "tag": tag, "event": event, **facts, **evidence, **now}
 
 
 def submissions(records: Iterable[Mapping[str, Any]]) -> dict[str, Submission]:
@@ -230,18 +227,16 @@ class BatchQueue(Queue):
                 self._lose(conversation)
             else:
                 self._go_on(conversation)
-        for submission in found.values():
-            self._flying.append(submission)
-        for submission in found.values():
-            if submission.batch is None:
-                try:
-                    state = await self._search(submission)
-                    if state is not None:
-                        self._made(submission, state)
-                    elif not self._over():
-                        raise UnmadeError("it is not in the provider's list of batches")
-                except UnmadeError as error:
-                    self._unmade(submission, error)
+        self._flying += found.values()
+        for submission in (one for one in found.values() if one.batch is None):
+            try:
+                state = await self._search(submission)
+                if state is not None:
+                    self._made(submission, state)
+                elif not self._over():
+                    raise UnmadeError("it is not in the provider's list of batches")
+            except UnmadeError as error:
+                self._unmade(submission, error)
 
     async def _search(self, submission: Submission) -> BatchState | None:
         """The batch that may have been made, None if it was not: twice not listed, one look at a batch apart.
@@ -424,7 +419,7 @@ class BatchQueue(Queue):
             batch=state.id,
             status=state.status,
             cancel=self._api.how_to_cancel(state.id),
-            **({} if state.wire is None else {"wire": wire_record(state.wire)}),
+            wire=state.wire,
         )
         self._store.flush()
 
@@ -473,8 +468,7 @@ class BatchQueue(Queue):
             if time.time() - (submission.submitted or time.time()) > hours * 3600:
                 self._leave(submission, f"it was awaited for {hours:g} hours")
             return
-        wire = {} if state.wire is None else {"wire": wire_record(state.wire)}
-        self._note(submission, "ended", status=state.status, **wire)
+        self._note(submission, "ended", status=state.status, wire=state.wire)
         if state.failed is not None:
             self._not_begun(submission, state)
             return
