@@ -230,7 +230,7 @@ class Engine:
 
     def _wait_for(self, missing: dict[str, PlannedTrial], of: str) -> Queue:
         loop = self._loop = self._loop or EventLoop()
-        queue = self._queue = loop.submit(self._make_queue(missing, of)).result()
+        queue = self._queue = self._make_queue(missing, of)
         future: Future[None] | None = None
         try:
             with ended_as_by_ctrl_c():
@@ -248,7 +248,7 @@ class Engine:
             raise
         return queue
 
-    async def _make_queue(self, missing: dict[str, PlannedTrial], of: str) -> Queue:
+    def _make_queue(self, missing: dict[str, PlannedTrial], of: str) -> Queue:
         keys = list(missing)
         strata = [(one.cell.arm, *sorted(one.cell.groups.items())) for one in missing.values()]
 
