@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_fairness.endpoints import EndpointConfig, Reply, Request, create_endpoint
+from pytest_fairness.endpoints import Reply, Request, create_endpoint
 from pytest_fairness.endpoints.protocol import AttemptError, CutOff, Evidence, Limits, Price, Wire
 from pytest_fairness.engine.attempt import Asker, Tariff, same_model
 from pytest_fairness.engine.conversation import Conversation
@@ -295,7 +295,7 @@ def test_an_interrupt_keeps_what_had_come(store: RunStore, evidence: Evidence, s
 def test_the_wire_says_how_far_it_was() -> None:
     """Before the status line: sent, no response. Within the body: its beginning, as it came."""
     with ModelServer(script=[Fault(hang=True), Fault(drip=0.02)]) as server:
-        config = EndpointConfig(name="a", type="openai", model="m", base_url=server.openai_url)
+        config = {"name": "a", "type": "openai", "model": "m", "base_url": server.openai_url}
 
         async def cut() -> CutOff:
             endpoint = create_endpoint(config)
