@@ -14,8 +14,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pytest
 
-from pytest_fairness.endpoints.keys import is_secret
-from pytest_fairness.endpoints.redaction import MARK, redact, remember, safe_url
+from pytest_fairness.endpoints.redaction import MARK, is_secret, redact, remember, safe_url
 from pytest_fairness.pytest_layer.options import OPTIONS
 
 #: Under this a worker, whose own command line is xdist's, receives that of its controller.

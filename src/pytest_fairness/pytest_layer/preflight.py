@@ -86,7 +86,7 @@ def _refuse_unpriced(settings: Settings, endpoint: Endpoint) -> None:
 
     if settings.max_cost is None or settings.replay is not None:
         return
-    systems = [step.asked for step in endpoint.steps] if isinstance(endpoint, PipelineEndpoint) else [endpoint]
+    systems = [step.ready for step in endpoint.steps] if isinstance(endpoint, PipelineEndpoint) else [endpoint]
     for system in systems:
         if system.price is None and not system.simulated:
             raise pytest.UsageError(unpriced(system.name, settings.max_cost))

@@ -424,7 +424,7 @@ class Systems:
         import paths, the option ``--fairness-endpoint`` does not.
         """
         from pytest_fairness.endpoints import callable_endpoint, load_endpoints
-        from pytest_fairness.endpoints.callable_endpoint import is_import_path
+        from pytest_fairness.endpoints.function import is_import_path
 
         if name not in self._named:
             path = self._context.settings.endpoints_file

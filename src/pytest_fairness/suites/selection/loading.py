@@ -9,9 +9,9 @@ from typing import Any
 
 from pytest_fairness.design.arms import Arm, ready_arms
 from pytest_fairness.design.signals import conditions
-from pytest_fairness.design.steps import Ask
 from pytest_fairness.documents import Plain, load_path
 from pytest_fairness.errors import UsageError, did_you_mean, listed
+from pytest_fairness.model import Ask
 from pytest_fairness.suites.selection.configuration import (
     ARMS,
     DOCUMENT,
