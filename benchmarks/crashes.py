@@ -50,7 +50,7 @@ def session(folder: Path, *arguments: str, kill_at: str = "", seconds: float | N
     process = subprocess.Popen(
         [
             sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", "-p",
-            "tests.faults.killing", f"--fairness-concurrency={CONCURRENCY}", "--fairness-endpoint=direct", *arguments,
+            "tests.faults.killing", f"-ofairness_concurrency={CONCURRENCY}", "--fairness-endpoint=direct", *arguments,
         ],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT), "THE_KEY": "k", "KILL_AT": kill_at or ":0"},
@@ -76,7 +76,7 @@ def main(kills: int, trials: int) -> int:
         while sum(died.values()) < kills:
             points = [*POINTS[:-1], "at random"]
             how = points[sum(died.values()) % len(points)]
-            resume = ("--fairness-resume",) if any(runs.glob("2*")) else ()
+            resume = ("--fairness-resume=last",) if any(runs.glob("2*")) else ()
             nth = f"{how}:{generator.randint(1, 4)}"
             if how == "at random":
                 code = session(folder, *resume, seconds=0.6 + generator.random())
@@ -87,7 +87,7 @@ def main(kills: int, trials: int) -> int:
                 print(f"{sum(died.values())} kills, {len(server.requests)} requests", flush=True)
             if code != -signal.SIGKILL:
                 break  # all is asked
-        code = session(folder, "--fairness-resume")
+        code = session(folder, "--fairness-resume=last")
         (run,) = runs.glob("2*")
         case = Case(project=folder, run=run, ledger=list(server.requests))
         nothing_paid_twice(case)
@@ -100,7 +100,7 @@ def main(kills: int, trials: int) -> int:
         print(f"unknown: {unknown / max(1, sum(died.values())):.1f} a kill, at most {CONCURRENCY} are under way")
         assert most == 1
         assert unknown <= CONCURRENCY * sum(died.values())
-        session(folder, "--fairness-resume", "--fairness-retry-unknown")
+        session(folder, "--fairness-resume=last", "--fairness-retry-unknown")
         session(folder)
         same_statistics(run, max(runs.glob("2*")))
         print("asked again on request, its findings are those of an undisturbed run")

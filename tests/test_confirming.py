@@ -22,7 +22,7 @@ from pytest_fairness.analysis.confirmation import confirmed, together, unconfirm
 from pytest_fairness.context import FreshSample, Policy, TestContext, running_test
 from pytest_fairness.errors import BudgetError, FairnessFailure, UsageError
 from pytest_fairness.model import Finding, Reason, Verdict
-from pytest_fairness.reports.figures import marks
+from pytest_fairness.reports.formatting import marks
 
 
 def table(*shifts: float, seed: int = 0, people: int = 20) -> pd.DataFrame:

@@ -349,10 +349,9 @@ def _assert(analysis: str, frame: pd.DataFrame, *columns: Any, **options: Any) -
     if test.policy.confirm and finding.verdict in ALARMS:
         finding = _second_look(finding, frame, judge, test)
     if test.policy.sensitivity and finding.verdict is Verdict.PASS:
-        from pytest_fairness.analysis import trying
+        from pytest_fairness.analysis.sensitivity import sensitivity_of, with_sensitivity
 
-        planted = None if analysis == "arms" else getattr(trying, analysis)(frame, *columns, options)
-        finding = trying.beside(finding, planted)
+        finding = with_sensitivity(finding, sensitivity_of(analysis, frame, *columns, **options))
     if false_alarm is not None:
         finding = replace(finding, family={**finding.family, "false_alarm": false_alarm})
     return conclude(finding)
@@ -373,7 +372,7 @@ def _second_look(
 ) -> Finding:
     """An alarm that nothing justifies, judged again on this sample and a fresh one together."""
     from pytest_fairness.analysis.confirmation import confirmed, together, unconfirmed
-    from pytest_fairness.analysis.policy import CONFIRMED
+    from pytest_fairness.analysis.false_alarms import CONFIRMED
 
     if finding.verdict is Verdict.FLAG and test.justification(finding) is not None:
         return finding  # it does not fail the test, so there is nothing to pay for
@@ -429,7 +428,7 @@ def unusable(finding: Finding) -> bool:
 
 
 def _message(finding: Finding) -> str:
-    from pytest_fairness.reports.text import finding_text
+    from pytest_fairness.reports.plain_text import finding_text
 
     message = finding_text(finding)
     if finding.verdict is Verdict.FLAG:

@@ -6,12 +6,14 @@ fall back to the strict policy. Standard library only, below everything that use
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
 from pytest_fairness.errors import EndpointError
 from pytest_fairness.model import JSON, Finding
@@ -30,6 +32,47 @@ class Policy:
     require_conclusive: bool = False
     confirm: bool = True
     sensitivity: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings(Policy):
+    """What this session was given: command line first, then the ini file, then the default of the option."""
+
+    endpoint: str
+    endpoints_file: Path
+    tier: str
+    approve: bool
+    justification: str
+    approve_regression: bool
+    approve_in_ci: bool
+    run_dir: Path
+    baseline_dir: Path
+    seed: int
+    session_alpha: float | None
+    max_cost: float | None
+    concurrency: int
+    deadline: float | None
+    attempt_timeout: float
+    resume: str | None
+    retry_unknown: bool
+    retry_errors: bool
+    replay: Path | None
+    shard: str
+    progress: str
+
+    def paths(self) -> dict[str, Path]:
+        """Those settings that are paths, by their names."""
+        found = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {name: value for name, value in found.items() if isinstance(value, Path)}
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able, for the workers."""
+        return {**dataclasses.asdict(self), **{name: str(path) for name, path in self.paths().items()}}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        paths = ("endpoints_file", "run_dir", "baseline_dir", "replay")
+        return cls(**{**data, **{name: Path(data[name]) for name in paths if data[name] is not None}})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -106,6 +106,11 @@ class Status(StrEnum):
     NOT_RUN = "not_run"
 
 
+#: Flags of a trial: another model answered than was asked for; charged at its worst case, as its token counts are
+#: missing or cannot be true; of unknown price.
+MODEL_DIFFERS, USAGE_INVALID, UNPRICED = "model_differs", "usage_invalid", "unpriced"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
     """One fresh conversation for a cell and a repetition, as it stands in the run's log.

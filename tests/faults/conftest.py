@@ -114,7 +114,7 @@ class Project:
 
     def run(self, *arguments: str, apart: bool = False, deadline: float = 30.0, **case: Any) -> Case:
         """One session: what came of it. *apart* in a process of its own; the ledger is that of all on this run."""
-        if "--fairness-resume" not in arguments:
+        if not any(argument.startswith("--fairness-resume") for argument in arguments):
             self.started = len(self.server.requests)
         given = given_files(self.path)
         run_folder = self.path / ".fairness"

@@ -51,7 +51,7 @@ def test_f52_secrets_on_the_command_line(project: Project, mode: list[str]) -> N
     project.path.joinpath("pytest.ini").write_text("[pytest]\n", encoding="utf-8")
     runs = project.path / ".fairness" / "runs"
     case = project.run(
-        *mode, *GIVEN, f"--fairness-run-dir={runs}", "-k", "tone", "test_suite.py", ledger=[], price=None,
+        *mode, *GIVEN, f"--override-ini=fairness_run_dir={runs}", "-k", "tone", "test_suite.py", ledger=[], price=None,
         secrets=SECRETS, prompts=(),
     )  # fmt: skip
     assert case.run is not None
@@ -62,7 +62,7 @@ def test_f52_secrets_on_the_command_line(project: Project, mode: list[str]) -> N
     assert " ".join(mode) in command
     assert command.endswith(
         "--my-api-key [redacted] --other-token=[redacted] --service-url [redacted] --database=[redacted] "
-        "--fairness-run-dir=.fairness/runs -k tone test_suite.py"
+        "--override-ini=fairness_run_dir=.fairness/runs -k tone test_suite.py"
     )
     page = (case.run / "report.html").read_text(encoding="utf-8")
     assert command in page
@@ -71,7 +71,7 @@ def test_f52_secrets_on_the_command_line(project: Project, mode: list[str]) -> N
 def test_f52_nobody_learns_where_the_project_lies(project: Project, mode: list[str]) -> None:
     """No file of the run that is shown around holds the way to the project's folder."""
     project.write(SUITE.replace("names=20", "") + "    assert not trials.attrs, __file__\n")
-    case = project.run(*mode, f"--fairness-baseline-dir={project.path / 'approved'}")
+    case = project.run(*mode, f"--override-ini=fairness_baseline_dir={project.path / 'approved'}")
     assert case.code == 1
     assert case.run is not None
     for name in ("manifest.json", "findings.json", "report.html"):

@@ -113,7 +113,7 @@ def shown(request: pytest.FixtureRequest, project: Project) -> Case:
     os.environ["GITHUB_STEP_SUMMARY"] = str(summary)
     try:
         case = project.run(
-            "-rA", "--fairness-no-confirm", "--html=page.html", "--self-contained-html", *workers,
+            "-rA", "-o", "fairness_confirm=false", "--html=page.html", "--self-contained-html", *workers,
             apart=True, prompts=(), secrets=(KEY,),
         )  # fmt: skip
     finally:
@@ -220,8 +220,8 @@ TEXTS = st.text(st.characters(exclude_categories=()), max_size=60)
 def test_f40_any_text_survives_every_sink(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
     """F40: any text, lone surrogates included, comes back from the log as it was; the report is well formed with it,
     and an XML parser reads what JUnit's file is given."""
+    from pytest_fairness.reports.findings_json import write_results
     from pytest_fairness.reports.html import write_html
-    from pytest_fairness.reports.results import write_results
 
     root = tmp_path_factory.mktemp("runs")
     answers = iter(texts * 2)

@@ -142,7 +142,7 @@ def test_f51_one_usable_answer_leaves_the_verdict_to_the_test(project: Project, 
     project.write(SUITE.replace(assertion, f"    {judge}"))
     project.server.always = LOGIN
     project.server.then(None)
-    case = project.run("--fairness-concurrency", "1")
+    case = project.run("-o", "fairness_concurrency=1")
     assert case.code == 0, case.output
     rows = json.loads(table.read_text(encoding="utf-8"))
     assert sorted(status for status, _ in rows) == ["answered"] + ["malformed"] * (TRIALS - 1)
@@ -268,7 +268,7 @@ def test_f59_a_first_import_that_takes_longer_than_an_attempt(project: Project, 
     """No trial is lost to it, and each request is logged as sent once, as it arrived."""
     project.write(SUITE.replace("repetitions=1", "repetitions=1, names=3"), route="litellm")
     project.path.joinpath("conftest.py").write_text(SLOW, encoding="utf-8")
-    case = project.run(*mode, "--fairness-attempt-timeout=6", apart=True, deadline=120)
+    case = project.run(*mode, "--override-ini=fairness_attempt_timeout=6", apart=True, deadline=120)
     assert [record["status"] for record in case.of("trial")] == ["answered"] * 12, case.output
     assert len(case.of("sent")) == len(case.of("attempt")) == len(case.ledger) == 12
     check(case)

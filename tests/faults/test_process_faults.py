@@ -83,7 +83,7 @@ def test_f22_killed_at_a_named_point(project: Project, point: str) -> None:
     before = len(case.ledger)
     assert before == TRIALS if point == "mid-rename" else 12 <= before < TRIALS
 
-    case = project.run("--fairness-resume")
+    case = project.run("--fairness-resume=last")
     unknown = len(unknown_of(case))
     assert (unknown > 0) == (point not in ("mid-rename", "after-append")) or unknown < CONCURRENCY
     assert f"{unknown} of {TRIALS}" in " ".join(case.output.split()) or not unknown
@@ -91,7 +91,7 @@ def test_f22_killed_at_a_named_point(project: Project, point: str) -> None:
     check_after_a_death(case)
 
     if unknown:
-        case = project.run("--fairness-resume", "--fairness-retry-unknown", repeats=2)
+        case = project.run("--fairness-resume=last", "--fairness-retry-unknown", repeats=2)
         assert not unknown_of(case) or len(case.of("trial")) == TRIALS + unknown
         assert len(case.ledger) <= TRIALS + unknown
     assert case.run is not None
@@ -220,7 +220,7 @@ def test_f24_a_worker_dies_in_the_middle_of_asking(project: Project, how: str) -
     assert "crashed while running" in case.output
     check_after_a_death(case, among=4)
     assert max(Counter(one.prompt for one in case.ledger).values()) == 1
-    case = project.run("--fairness-resume")
+    case = project.run("--fairness-resume=last")
     assert max(Counter(one.prompt for one in case.ledger).values()) == 1
     assert len({record["key"] for record in case.of("trial")}) == TRIALS, case.output
     check_after_a_death(case, among=4)
@@ -405,7 +405,7 @@ def test_f28_a_call_that_never_returns(project: Project) -> None:
     """Threads cannot be stopped, but they need not be waited for: the attempts end at their deadline, the session is
     red, and the process leaves."""
     project.write(HUNG)
-    case = Background(project, "--fairness-attempt-timeout", "1").end(deadline=5)
+    case = Background(project, "-o", "fairness_attempt_timeout=1").end(deadline=5)
     assert case.code == 1, case.output
     assert "none of 2 trials has a usable answer" in case.output
     check(case, oracles="4567")
@@ -469,11 +469,11 @@ def test_f29_a_project_that_cannot_be_written(project: Project, tmp_path: Path, 
         refused = Background(project, *workers, preexec_fn=_as_an_ordinary_user).end()
         assert refused.code == (1 if workers else pytest.ExitCode.USAGE_ERROR), refused.output
         assert "INTERNALERROR" not in refused.output
-        assert "--fairness-run-dir" in refused.output
+        assert "fairness_run_dir" in refused.output
         assert not refused.ledger
         if workers:
             return
-        option = f"--fairness-run-dir={runs}"
+        option = f"--override-ini=fairness_run_dir={runs}"
         case = Background(project, option, preexec_fn=_as_an_ordinary_user).end()
     finally:
         project.path.chmod(0o700)

@@ -106,12 +106,12 @@ def test_f01_a_session_ends_on_time_and_red(project: Project) -> None:
     undisturbed run gives."""
     project.write()
     project.server.always = Fault(hang=True)
-    case = project.run("--fairness-attempt-timeout", "1", "--fairness-deadline", "3", deadline=4)
+    case = project.run("-o", "fairness_attempt_timeout=1", "--fairness-deadline", "3", deadline=4)
     assert case.code == 1
     assert "no answer within" in case.output
     check(case)
     project.server.always = None
-    again = project.run("--fairness-resume", "--fairness-retry-unknown", "--fairness-retry-errors")
+    again = project.run("--fairness-resume=last", "--fairness-retry-unknown", "--fairness-retry-errors")
     assert again.code == 0, again.output
     check(again)
     assert project.server.billed == TRIALS
@@ -695,13 +695,13 @@ def test_f18_the_cap_is_reached_with_many_under_way(project: Project) -> None:
     project.write(default_parameters={"max_tokens": 200})
     project.server.latency = 0.02
     cap = 0.0028
-    case = project.run("--fairness-max-cost", str(cap), "--fairness-concurrency", "32", cap=cap)
+    case = project.run("--fairness-max-cost", str(cap), "-o", "fairness_concurrency=32", cap=cap)
     assert case.code == 1
     assert "the cost cap of $0.00 leaves no room" in case.output
     assert 0 < len(case.ledger) < TRIALS
     assert len(case.of("trial")) == len(case.ledger)
     check(case)
-    again = project.run("--fairness-resume", "--fairness-max-cost", "1", cap=1.0)
+    again = project.run("--fairness-resume=last", "--fairness-max-cost", "1", cap=1.0)
     assert again.code == 0, again.output
     assert project.server.billed == TRIALS
     check(again)
@@ -857,7 +857,7 @@ def test_f21_an_application_that_hangs(project: Project) -> None:
     """Its call ends at its deadline, unknown; the run goes on, and the process ends although the call never does."""
     project.write(APPLICATION.replace("BLOCKING = False", "BLOCKING = True").replace(
         "EXPECTED", "{'answered', 'error', 'malformed', 'empty', 'unknown'}"))  # fmt: skip
-    case = project.run("--fairness-attempt-timeout", "1", ledger=[], price=None, apart=True, deadline=15)
+    case = project.run("-o", "fairness_attempt_timeout=1", ledger=[], price=None, apart=True, deadline=15)
     assert case.code == 0, case.output
     unknown = [record for record in case.of("trial") if record["status"] == "unknown"]
     assert unknown

@@ -85,7 +85,7 @@ def test_f30_the_disk_fills_while_asking(project: Project) -> None:
     assert sent - logged <= CONCURRENCY, "what was paid for after the disk was full"
     check(full, oracles="2456")
 
-    case = project.run("--fairness-resume")
+    case = project.run("--fairness-resume=last")
     assert len(case.ledger) == TRIALS
     assert len({record["key"] for record in case.of("trial")}) == TRIALS
     check(case, oracles="2567")
@@ -371,12 +371,12 @@ def test_f36_no_place_for_a_log(
     if where == "no locks":
         monkeypatch.setattr(fcntl, "flock", no_locks)
     place = odd_places(tmp_path_factory.mktemp("places"))[where]
-    case = project.run(f"--fairness-run-dir={place}")
+    case = project.run(f"--override-ini=fairness_run_dir={place}")
     assert case.code == pytest.ExitCode.USAGE_ERROR, case.output
     assert "INTERNALERROR" not in case.output
     told = "".join(case.output.split())
     assert str(place).replace(" ", "") in told
-    assert "--fairness-run-dir" in told
+    assert "fairness_run_dir" in told
     assert not case.ledger
 
 
@@ -386,7 +386,7 @@ def test_f36_odd_places_that_do(project: Project, name: str) -> None:
     whole; and no file of ours in it has such a name, nor two that differ by case alone."""
     project.write()
     place = project.path / name
-    case = project.run(f"--fairness-run-dir={place}")
+    case = project.run(f"--override-ini=fairness_run_dir={place}")
     assert case.code == 0, case.output
     (run,) = run_folders(place)
     assert len(RunReader.open(run).trials) == TRIALS
@@ -430,7 +430,7 @@ def test_f37_each_change_is_named_and_nothing_mixed(project: Project) -> None:
     before = log_of(run).read_bytes()
     for what, (changed, options, told) in CHANGES.items():
         project.write(**{"suite": SUITE, **changed})
-        case = project.run("--fairness-resume", *options)
+        case = project.run("--fairness-resume=last", *options)
         assert case.code in (1, pytest.ExitCode.USAGE_ERROR), f"{what}: {case.output}"
         assert told in " ".join(case.output.split()), f"{what}: {case.output}"
         assert len(project.server.requests) == TRIALS, what
@@ -438,7 +438,7 @@ def test_f37_each_change_is_named_and_nothing_mixed(project: Project) -> None:
         assert after.startswith(before), what
         assert after.count(b'"type":"trial"') == TRIALS, what
     project.write()
-    case = project.run("--fairness-resume")
+    case = project.run("--fairness-resume=last")
     assert case.code == 0, case.output
     check(case)
 
@@ -449,7 +449,7 @@ def test_f37_another_version_of_the_code(project: Project, monkeypatch: pytest.M
     manifest = json.loads((run / "manifest.json").read_text())
     manifest["versions"]["pytest-fairness"] = "0.0.1"
     (run / "manifest.json").write_text(json.dumps(manifest))
-    case = project.run("--fairness-resume")
+    case = project.run("--fairness-resume=last")
     assert case.code == pytest.ExitCode.USAGE_ERROR
     assert "the version of pytest-fairness was 0.0.1, is" in " ".join(case.output.split())
 
@@ -459,7 +459,7 @@ def test_f37_another_version_of_the_code(project: Project, monkeypatch: pytest.M
     _git(project, "one")
     assert project.run("--fairness-smoke").code in (0, 1)
     _git(project, "two")
-    case = project.run("--fairness-resume")
+    case = project.run("--fairness-resume=last")
     assert case.code == pytest.ExitCode.USAGE_ERROR
     assert "the code was at commit" in " ".join(case.output.split())
 

@@ -46,7 +46,7 @@ class TestTheLines:
         with ModelServer() as server:
             pytester.makefile(".yaml", endpoints=endpoints(server, PRICE))
             pytester.makepyfile(TEST)
-            result = run("--fairness-endpoint", "model", "--fairness-concurrency", "10")
+            result = run("--fairness-endpoint", "model", "-o", "fairness_concurrency=10")
         text = result.stdout.str()
         assert re.search(r"fairness: 2 tests, up to 30 trials, endpoint model, seed \d+, run .fairness", text), text
         # 30 replies of 100 tokens at $10 a million, and some 11 tokens in at $1.

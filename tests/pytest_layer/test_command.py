@@ -30,7 +30,7 @@ def recorded(*arguments: str, tests: tuple[str, ...] = ()) -> list[str]:
     "arguments",
     [
         "-xvs -qq -n2 -n 4 --dist=loadfile -p no:randomly -pno:xdist -k tone -m fairness --tb=short",
-        "--fairness-endpoint claude --fairness-max-cost=5 --fairness-smoke --fairness-resume",
+        "--fairness-endpoint claude --fairness-max-cost=5 --fairness-smoke --fairness-resume last",
         "-o fairness_seed=3 --override-ini=fairness_tier=2 -Werror",
         "--lf --pyargs",
     ],
@@ -53,7 +53,7 @@ def test_our_own_options_and_those_of_pytest_stay(arguments: str) -> None:
         (["--fairness-justification=Bearer abcdefghijklmnop"], ["--fairness-justification=Bearer [redacted]"]),
         (["--fairness-endpoint=https://a:b@h/x?key=1#f"], ["--fairness-endpoint=https://h/x"]),
         (["--junitxml=/home/me/project/out/j.xml"], ["--junitxml=out/j.xml"]),
-        (["--fairness-run-dir", "/home/me/runs"], ["--fairness-run-dir", "../runs"]),
+        (["-o", "fairness_run_dir=/home/me/runs"], ["-o", "fairness_run_dir=../runs"]),
     ],
 )  # fmt: skip
 def test_the_values_of_other_options_go(arguments: list[str], expected: list[str]) -> None:
@@ -83,7 +83,7 @@ def test_texts_and_paths_begin_at_the_project() -> None:
 
 def facts(page: str) -> dict[str, str]:
     """The facts of a report."""
-    return dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", page, re.DOTALL))
+    return dict(re.findall(r"<dt>(.*?)</dt>\s*<dd>(.*?)</dd>", page, re.DOTALL))
 
 
 OWN = """
@@ -111,7 +111,7 @@ def test_the_settings_name_no_endpoint_that_nobody_asked(
     assert [entry["name"] for entry in manifest["endpoints"]] == [asked]
     said = facts((path / "report.html").read_text(encoding="utf-8"))
     assert ("endpoint simulated" in said["Settings"]) == (not own)
-    assert run("--fairness-resume").ret == 0
+    assert run("--fairness-resume=last").ret == 0
     assert run(f"--fairness-replay={path.name}").ret == 0
 
 

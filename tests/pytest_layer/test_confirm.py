@@ -59,7 +59,7 @@ def test_it_can_be_turned_off_on_the_command_line_and_in_the_ini_file(
     pytester: pytest.Pytester, run: Run, findings: Findings, last_run: Callable[[], Path]
 ) -> None:
     biased(pytester)
-    for options in (["--fairness-no-confirm"], ["-o", "fairness_confirm=false"]):
+    for options in (["-o", "fairness_confirm=false"], ["-o", "fairness_confirm=false"]):
         result = run("--fairness-endpoint", "planted", *options)
         result.assert_outcomes(failed=1)
         (finding,) = findings()
@@ -97,7 +97,7 @@ def test_what_was_due_to_the_names_drawn_is_not_borne_out(
 ) -> None:
     """The system is harsh to twenty names, all of one group: with other names of it the alarm does not stand."""
     pytester.makepyfile(LUCKY.replace("HARSH", "4").replace("PICK", "trials"))
-    run("--fairness-no-confirm").assert_outcomes(failed=1)
+    run("-o", "fairness_confirm=false").assert_outcomes(failed=1)
     run().assert_outcomes(passed=1)
     (finding,) = findings()
     assert finding["verdict"] in ("PASS", "INCONCLUSIVE")
@@ -136,7 +136,7 @@ def test_a_replay_is_judged_with_its_second_sample_or_without_one(
     biased(pytester)
     run("--fairness-endpoint", "planted")
     whole = last_run().name
-    run("--fairness-endpoint", "planted", "--fairness-no-confirm")
+    run("--fairness-endpoint", "planted", "-o", "fairness_confirm=false")
     half = last_run().name
     for name, confirmed in ((whole, True), (half, None)):
         result = run("--fairness-replay", name)

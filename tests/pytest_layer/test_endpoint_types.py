@@ -206,9 +206,9 @@ def test_a_pipeline_is_taken_up_and_replayed(
     """What broke off at the second step goes on there; what was recorded is asked nobody again."""
     project(TWO)
     server.then(*[None] * 12, Fault(status=401))
-    alone("--fairness-endpoint", "letters", "--fairness-concurrency", "1").assert_outcomes(errors=1)
+    alone("--fairness-endpoint", "letters", "-o", "fairness_concurrency=1").assert_outcomes(errors=1)
     begun = len(server.requests)
-    alone("--fairness-endpoint", "letters", "--fairness-concurrency", "1", "--fairness-resume").assert_outcomes(
+    alone("--fairness-endpoint", "letters", "-o", "fairness_concurrency=1", "--fairness-resume=last").assert_outcomes(
         passed=1
     )
     assert len(server.requests) == 24 + 1  # the one that was turned away came to nothing
@@ -414,7 +414,7 @@ def test_an_application_that_misbehaves(pytester: pytest.Pytester, my_app: Calla
     """It exits, returns no text, never returns: each is told, the session goes on, and it ends."""
     my_app(HOSTILE)
     pytester.makepyfile(HOSTILE_TEST)
-    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--fairness-attempt-timeout", "0.5", timeout=120)
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-o", "fairness_attempt_timeout=0.5", timeout=120)
     result.assert_outcomes(errors=3, passed=1)
     said = " ".join(result.stdout.str().split())
     for what in (

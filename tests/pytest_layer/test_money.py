@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pytest_fairness.reports.figures import cost_line
+from pytest_fairness.reports.formatting import cost_line
 from tests.support.servers import Fault, ModelServer
 
 from .conftest import GRID, MODELS, Run
@@ -88,7 +88,7 @@ def everything(run: Path) -> tuple[dict[str, Any], dict[str, Any], str]:
     """The manifest, what findings.json says of the run, and the facts of the report."""
     manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
     findings = json.loads((run / "findings.json").read_text(encoding="utf-8"))["run"]
-    page = re.findall(r"<dt>Cost</dt><dd>(.*?)</dd>", (run / "report.html").read_text(encoding="utf-8"), re.DOTALL)
+    page = re.findall(r"<dt>Cost</dt>\s*<dd>(.*?)</dd>", (run / "report.html").read_text(encoding="utf-8"), re.DOTALL)
     return manifest, findings, html.unescape(page[0])
 
 

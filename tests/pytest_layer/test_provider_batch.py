@@ -93,7 +93,7 @@ def test_the_findings_are_those_of_one_by_one(
     """A suite asked in both ways on one server: the same findings to the last digit, half the cost, each request
     billed once, and the key in no file and no output."""
     project(GRID, batch="")
-    pytester.runpytest_inprocess(*PLAIN, "--fairness-concurrency", "1").assert_outcomes(failed=1)
+    pytester.runpytest_inprocess(*PLAIN, "-o", "fairness_concurrency=1").assert_outcomes(failed=1)
     singly, cost = findings(), total(last_run())
     assert server.billed == 320
 
@@ -132,7 +132,7 @@ def test_a_run_that_is_resumed_collects_its_batch(
 
     server.hold = False
     project(SMALL)
-    result = pytester.runpytest_inprocess(*PLAIN, "--fairness-resume")
+    result = pytester.runpytest_inprocess(*PLAIN, "--fairness-resume=last")
     result.assert_outcomes(passed=1)
     assert "goes on at the provider" not in result.stdout.str()
     assert (len(server.batches), len(server.ledger)) == (1, 12)
@@ -180,7 +180,7 @@ def test_what_expired_is_told_and_asked_again_on_request(
     result = pytester.runpytest_inprocess(*PLAIN)
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*'answered': np.int64(6), 'error': np.int64(6)*"])
-    result = pytester.runpytest_inprocess(*PLAIN, "--fairness-resume", "--fairness-retry-errors")
+    result = pytester.runpytest_inprocess(*PLAIN, "--fairness-resume=last", "--fairness-retry-errors")
     result.assert_outcomes(passed=1)
     assert set(server.answered.values()) == {1}
     assert len(server.ledger) == 12

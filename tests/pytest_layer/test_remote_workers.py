@@ -19,9 +19,10 @@ from typing import Any
 
 import pytest
 
+from pytest_fairness.context import Settings
 from pytest_fairness.endpoints.protocol import Price
 from pytest_fairness.pytest_layer import remote_workers
-from pytest_fairness.pytest_layer.settings import Settings
+from pytest_fairness.pytest_layer.options import OPTIONS
 from tests.faults.oracles import Case, check, newest_run, statistics
 from tests.support.servers import ModelServer
 
@@ -243,7 +244,7 @@ def test_a_worker_elsewhere_is_killed(machines: Machines) -> None:
     machines.write(KILLED, apart=python is None)
     python = python or Path(sys.executable)
     tx = f"2*popen//python={python}//chdir={machines.there}"
-    case = machines.run("--fairness-concurrency", "4", tx=tx, dist="worksteal")
+    case = machines.run("-o", "fairness_concurrency=4", tx=tx, dist="worksteal")
     assert case.code == 1, case.output
     assert "crashed while running" in case.output
     check(case)
@@ -270,7 +271,7 @@ def test_the_controller_is_killed(machines: Machines) -> None:
     """Nobody is left to keep the book: within a moment no worker asks any more, and the log verifies."""
     machines.server.latency = 0.1
     machines.write(SUITE.replace("names=8", "names=20"))
-    process = machines.start("--fairness-concurrency", "2")
+    process = machines.start("-o", "fairness_concurrency=2")
     machines.await_requests(8, process)
     process.kill()
     case = machines.end(process)
@@ -288,7 +289,7 @@ def test_an_interrupted_session_goes_on(machines: Machines) -> None:
     the session goes on with ``--fairness-resume``, elsewhere again, without paying twice."""
     machines.server.latency = 0.1
     machines.write()
-    process = machines.start("--fairness-concurrency", "2")
+    process = machines.start("-o", "fairness_concurrency=2")
     machines.await_requests(8, process)
     process.send_signal(signal.SIGINT)
     case = machines.end(process)
@@ -299,7 +300,7 @@ def test_an_interrupted_session_goes_on(machines: Machines) -> None:
     assert asked < TRIALS
     assert len(case.of("attempt")) == len(case.of("sent")) == asked
     check(case)
-    again = machines.run("--fairness-resume", "last", "--fairness-concurrency", "2")
+    again = machines.run("--fairness-resume", "last", "-o", "fairness_concurrency=2")
     assert again.code == 0, again.output
     assert len(machines.server.requests) == TRIALS
     check(again)
@@ -380,11 +381,15 @@ class Greeting:
         """It has no other end."""
 
 
+def settings(**given: Any) -> Settings:
+    return Settings(**{**{option.field: option.default for option in OPTIONS}, **given})
+
+
 @pytest.mark.parametrize("sees", [True, False], ids=["one disk", "two disks"])
 def test_a_worker_elsewhere_takes_its_bearings(tmp_path: Path, sees: bool) -> None:
     """The session's deadline is the controller's, whatever clock the worker has; the project's files are those of its
     copy, unless it sees the controller's disk. What lies outside the project stays where it is."""
-    known = Settings(
+    known = settings(
         run_dir=tmp_path / "runs", endpoints_file=Path("/there/endpoints.yaml"), baseline_dir=Path("/shared/baselines")
     )
     known.run_dir.mkdir()
@@ -402,7 +407,7 @@ def test_a_worker_elsewhere_takes_its_bearings(tmp_path: Path, sees: bool) -> No
 
 def test_a_worker_that_is_refused_says_why(tmp_path: Path) -> None:
     """Another version, or what cannot be done without the disk: each test of the worker tells it."""
-    session: Any = SimpleNamespace(settings=Settings(run_dir=tmp_path, endpoints_file=tmp_path, baseline_dir=tmp_path))
+    session: Any = SimpleNamespace(settings=settings(run_dir=tmp_path))
     assert remote_workers.reach(session, Greeting(error=["StoreError", "install the same"])) == (
         None,
         "install the same",

@@ -45,7 +45,7 @@ def test_reviews(trials):
     assert len(trials) == 40
     assert (trials["status"] == "answered").all(), trials["status"].value_counts().to_dict()
 """
-PLAIN = ("-p", "no:cacheprovider", "-p", "no:xdist", "--fairness-concurrency", "2")
+PLAIN = ("-p", "no:cacheprovider", "-p", "no:xdist", "-o", "fairness_concurrency=2")
 
 
 def asked(pytester: pytest.Pytester) -> Counter[str]:
@@ -64,7 +64,7 @@ def test_a_killed_run_goes_on(
     monkeypatch.delenv("DIE_AT")
     before = asked(pytester)
 
-    result = run("--fairness-resume", "--fairness-concurrency", "2")
+    result = run("--fairness-resume=last", "-o", "fairness_concurrency=2")
     result.assert_outcomes(failed=1)
     told = re.search(r"'answered': (\d+), 'unknown': (\d+)", result.stdout.str())
     assert told is not None
@@ -100,9 +100,9 @@ def test_failed_trials_are_asked_again_on_request(pytester: pytest.Pytester, mon
     monkeypatch.delenv("FAILING")
     failed = sum(sum(map(ord, prompt)) % 5 == 0 for prompt in asked(pytester))
     assert 0 < failed < 40
-    pytester.runpytest_subprocess(*PLAIN, "--fairness-resume").assert_outcomes(failed=1)
+    pytester.runpytest_subprocess(*PLAIN, "--fairness-resume=last").assert_outcomes(failed=1)
     assert sum(asked(pytester).values()) == 40
-    result = pytester.runpytest_subprocess(*PLAIN, "--fairness-resume", "--fairness-retry-errors")
+    result = pytester.runpytest_subprocess(*PLAIN, "--fairness-resume=last", "--fairness-retry-errors")
     result.assert_outcomes(passed=1)
     assert sum(asked(pytester).values()) == 40 + failed
     assert f"{failed} trials had come to nothing and were asked again" in " ".join(result.stdout.str().split())
@@ -114,14 +114,14 @@ def test_what_changed_is_named_and_not_mixed(pytester: pytest.Pytester, last_run
     pytester.runpytest_subprocess(*PLAIN).assert_outcomes(passed=1)
     log = (last_run() / "trials.jsonl").read_bytes()
 
-    result = pytester.runpytest_subprocess(*PLAIN, "--fairness-resume", "--fairness-seed", "3")
+    result = pytester.runpytest_subprocess(*PLAIN, "--fairness-resume=last", "--fairness-seed", "3")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*cannot be resumed: the seed was 0, is 3. Its data are kept.*"])
 
     pytester.makepyfile(
         test_model=GRID.replace("a landlord reference", "a longer letter").replace("repetitions=2", "repetitions=3")
     )
-    result = pytester.runpytest_subprocess(*PLAIN, "--fairness-resume")
+    result = pytester.runpytest_subprocess(*PLAIN, "--fairness-resume=last")
     result.assert_outcomes(errors=1)
     told = result.stdout.str()
     assert "n: repetitions were 2, are 3; the prompt: the text of template 't2' changed" in told

@@ -1,4 +1,4 @@
-"""``--fairness-sensitivity``: could a test that passed have failed? In every mode."""
+"""``fairness_sensitivity``: could a test that passed have failed? In every mode."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_a_good_test_catches_what_is_planted_and_its_placebo_is_quiet(
 ) -> None:
     """The shares stand in the file, beside the PASS in the terminal and on the page."""
     pytester.makepyfile(GRID)
-    result = run("--fairness-sensitivity")
+    result = run("-o", "fairness_sensitivity=true")
     result.assert_outcomes(passed=1)
     (finding,) = findings()
     told = finding["details"]["sensitivity"]
@@ -53,7 +53,7 @@ def test_hired():
 def test_a_test_that_cannot_fail_is_seen(pytester: pytest.Pytester, run: Run, findings: Findings) -> None:
     """A constant outcome passes and always would; a four-fifths rule on four hundred decisions would not."""
     pytester.makepyfile(BLIND)
-    result = run("--fairness-sensitivity")
+    result = run("-o", "fairness_sensitivity=true")
     result.assert_outcomes(passed=2)
     by_assertion = {finding["assertion"]: finding for finding in findings()}
     blind = by_assertion["no_disparity"]

@@ -1,4 +1,4 @@
-"""``--fairness-session-alpha``: what a session of many findings makes of each, in every mode."""
+"""``fairness_session_alpha``: what a session of many findings makes of each, in every mode."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_strong_justified_flag_fails_the_session_and_no_test(
 ) -> None:
     """p = .0007, .003 across four findings: the tests are green, the session is not, and says for which test."""
     pytester.makepyfile(SUITE.replace("FLAGGED", ".48, 400"))
-    result = run("--fairness-session-alpha", ".05")
+    result = run("-o", "fairness_session_alpha=.05")
     result.assert_outcomes(passed=4)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(["*session fails at fairness_session_alpha 0.05: 1 finding*", "*test_hired?0.48-400?*"])
@@ -49,7 +49,7 @@ def test_a_strong_justified_flag_fails_the_session_and_no_test(
 def test_a_weak_one_is_said_to_be_within_chance_and_fails_nothing(pytester: pytest.Pytester, run: Run) -> None:
     """p = .02 by itself, .08 across four findings."""
     pytester.makepyfile(SUITE.replace("FLAGGED", ".49, 220"))
-    result = run("--fairness-session-alpha", ".05")
+    result = run("-o", "fairness_session_alpha=.05")
     result.assert_outcomes(passed=4)
     assert result.ret == pytest.ExitCode.OK
     text = " ".join(result.stdout.str().split())
@@ -63,6 +63,6 @@ def test_by_default_and_from_the_ini_file(pytester: pytest.Pytester, run: Run) -
     assert result.ret == pytest.ExitCode.OK
     result.stdout.fnmatch_lines(["*FLAG*justified, session p .*"])
     assert run("-o", "fairness_session_alpha=.05").ret == pytest.ExitCode.TESTS_FAILED
-    refused = run("--fairness-session-alpha", "5")
+    refused = run("-o", "fairness_session_alpha=5")
     assert refused.ret == pytest.ExitCode.USAGE_ERROR
-    refused.stderr.fnmatch_lines(["*--fairness-session-alpha='5': must be a level between 0 and 1*"])
+    refused.stderr.fnmatch_lines(["*fairness_session_alpha='5': must be a level between 0 and 1*"])

@@ -59,7 +59,7 @@ def test_shards_are_judged_as_one_run(
     differ by one at the most."""
     pytester.makepyfile(test_app=PROJECT)
     pytester.path.joinpath("endpoints.yaml").write_text(BIASED, encoding="utf-8")
-    options = ("--fairness-endpoint", "planted", "--fairness-no-confirm")
+    options = ("--fairness-endpoint", "planted", "-o", "fairness_confirm=false")
     pytester.runpytest_subprocess("-p", "no:cacheprovider", *options).assert_outcomes(failed=2, passed=11)
     whole = last_run()
 
@@ -83,7 +83,7 @@ def test_shards_are_judged_as_one_run(
 
     # As it is printed: a path that stood alone would be taken for a test's when pytest looks for the root directory.
     command = printed.rpartition("pytest ")[2].split()
-    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-n2", "--fairness-no-confirm", *command)
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-n2", "-o", "fairness_confirm=false", *command)
     result.assert_outcomes(failed=2, passed=11)
     assert judged(last_run()) == judged(whole)
     assert json.loads((last_run() / "findings.json").read_text())["run"]["replay_of"] == merged.name

@@ -235,7 +235,7 @@ def test_what_fails_behind_the_proxy_is_sent_once(tmp_path: Path, proxy: Proxy) 
     waited for, and the key of the proxy is nowhere."""
     tmp_path.joinpath("test_suite.py").write_text(SUITE)
     proxy.upstream.then(Fault(status=500), Fault(status=429, headers={"Retry-After": "1"}))
-    case = session(tmp_path, proxy, "--fairness-endpoint", "forwarded", "--fairness-concurrency", "1")
+    case = session(tmp_path, proxy, "--fairness-endpoint", "forwarded", "-o", "fairness_concurrency=1")
     check(case, oracles="24567")
     assert len(case.ledger) == 81
     statuses = [trial["status"] for trial in logged(case.run) if trial["type"] == "trial"] if case.run else []

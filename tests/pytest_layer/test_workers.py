@@ -32,7 +32,7 @@ def endpoint():
 def test_reviews(trials):
     assert len(trials) == 40 * PLAN
 """
-OPTIONS = ("-p", "no:cacheprovider", "--fairness-concurrency", "4")
+OPTIONS = ("-p", "no:cacheprovider", "-o", "fairness_concurrency=4")
 
 
 def asked(pytester: pytest.Pytester) -> list[float]:
@@ -48,7 +48,7 @@ def statuses(folder: Path) -> list[str]:
 def test_workers_have_one_line_of_progress(pytester: pytest.Pytester) -> None:
     """On the controller, adding up what all workers have asked of the trials that they share; none when told so."""
     pytester.makepyfile(test_app=SLOW.replace("PLAN", "1") + SLOW.replace("PLAN", "1").replace("reviews", "again"))
-    pytester.makeconftest("from pytest_fairness.running import progress\nprogress._EVERY['log'] = 0.2\n")
+    pytester.makeconftest("from pytest_fairness.engine import progress\nprogress._EVERY['log'] = 0.2\n")
     result = pytester.runpytest_subprocess(*OPTIONS, "-n2")
     result.assert_outcomes(passed=2)
     told = re.findall(r"^.*review \(\d workers\): (\d+)/(\d+) trials, .*$", result.stdout.str(), re.MULTILINE)
@@ -57,7 +57,7 @@ def test_workers_have_one_line_of_progress(pytester: pytest.Pytester) -> None:
     assert len(asked(pytester)) == 40
 
     pytester.path.joinpath("asked.log").unlink()
-    result = pytester.runpytest_subprocess(*OPTIONS, "-n2", "--fairness-progress", "off")
+    result = pytester.runpytest_subprocess(*OPTIONS, "-n2", "-o", "fairness_progress=off")
     result.assert_outcomes(passed=2)
     assert "workers):" not in result.stdout.str()
 

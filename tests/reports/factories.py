@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_fairness.model import Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
-from pytest_fairness.reports.results import RunResults, save_results, write_results
+from pytest_fairness.reports.findings_json import RunResults, save_results
 
 HOSTILE = (
     "<script>alert(1)</script><img src=x onerror=alert(2)> \x1b]0;owned\x07\x1b[2J \r\u202egnp.exe \u200b\x00"
@@ -295,17 +295,3 @@ def run_folder(directory: Path, run: RunResults, trials: list[dict[str, Any]] | 
     )
     save_results(run, directory)
     return directory
-
-
-__all__ = [
-    "HOSTILE",
-    "baseline",
-    "categorical",
-    "disparity",
-    "four_fifths",
-    "group",
-    "pair",
-    "passing",
-    "results",
-]
-__all__ += ["run_folder", "trial", "write_results"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import html as stdlib_html
 import io
-import json
 import re
 import unicodedata
 
@@ -13,17 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_fairness.reports.columns import clipped, columns_of, wrapped
 from pytest_fairness.reports.escaping import (
-    ci_log,
+    clipped,
+    columns_of,
     csv_cell,
     html,
-    json_in_script,
     line,
     markdown,
     shortened,
     terminal,
     visible,
+    wrapped,
 )
 
 from .factories import HOSTILE
@@ -53,23 +52,6 @@ def test_html_shows_the_text_and_nothing_else(text):
     assert stdlib_html.unescape(shown) == visible(text)
     assert not set(shown) & set("<>\"'")
     assert _obeyed(shown, but="\n\t") == []
-
-
-NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
-VALUES = st.recursive(
-    st.none() | st.booleans() | NUMBERS | ANY,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(ANY, inner, max_size=4),
-    max_leaves=8,
-)
-
-
-@given(VALUES)
-def test_json_in_a_script_comes_back_whole_and_never_ends_the_script(value):
-    """Exact round trip, in ASCII without ``<``, ``>`` or ``&``."""
-    text = json_in_script(value)
-    assert json.loads(text) == value
-    assert text.isascii()
-    assert not set(text) & set("<>&")
 
 
 @given(ANY)
@@ -108,15 +90,6 @@ def test_markdown_keeps_one_inert_line(text):
     assert not re.search(r"(?<!\\)(?:\\\\)*[`*_\[\]~|]", shown)
     assert not re.search(r"@\w", shown)
     assert "://" not in shown
-
-
-@given(ANY)
-def test_a_build_log_gets_one_line_without_a_command(text):
-    """Nothing that a CI service takes for a command is left."""
-    shown = ci_log(text)
-    assert "\n" not in shown
-    assert "::" not in shown
-    assert not re.search(r"##\[|##vso|##teamcity", shown, re.IGNORECASE)
 
 
 def test_what_is_hidden_is_spelt_out():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pytest_fairness.reports.examples import Tally, collect_examples
 from pytest_fairness.reports.html import write_html
-from pytest_fairness.reports.trials import each_trial
+from pytest_fairness.reports.trial_views import each_trial
 
 from .factories import disparity, group, pair, results, run_folder, trial
 
@@ -88,7 +88,8 @@ def test_the_page_shows_the_counts_and_the_steps(tmp_path):
     folder = run_folder(tmp_path, results(finding("group", "white_m", "black_f")), [steps, refused])
     page = write_html(folder).read_text(encoding="utf-8")
     assert "What became of the trials in the log, by group" in page
-    row = '<tr><th scope="row">white_m</th><td class="figure">2</td><td class="figure">1 (50.0 %)</td>'
+    page = page.replace("\u00a0", " ")
+    row = '<tr><th scope="row" class="short">white_m</th><td class="figure">2</td><td class="figure">1 (50.0 %)</td>'
     assert (
         row
         + '<td class="figure">1 (50.0 %)</td><td class="figure">0</td><td class="figure">1 (50.0 %)</td>'

@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import Verdict
-from pytest_fairness.reports.html import heat_map, render, write_html
-from pytest_fairness.reports.pictures import MOST_ROWS, effect_picture, group_picture
+from pytest_fairness.reports.charts import WIDTH, Forest, draw
+from pytest_fairness.reports.finding_sections import MOST_ROWS, effect_chart, group_chart
+from pytest_fairness.reports.html import heat_map, render, report_page, run_section, write_html
+from pytest_fairness.reports.sections import Cell
 
 from .factories import (
     HOSTILE,
@@ -48,6 +50,16 @@ def test_the_page_is_made_from_the_files_alone_and_lies_beside_them(tmp_path):
     assert write_html(folder).read_bytes() == first
     with pytest.raises(FairnessError, match=r"holds no findings\.json"):
         write_html(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "{}", '{"name": 1}', "[" * 100_000])
+def test_a_page_that_cannot_be_read_is_named(tmp_path, content):
+    """What a suite handed in, torn, foreign or nested without end: an error with the file, and no page."""
+    folder = run_folder(tmp_path, results())
+    (folder / "suite.page.json").write_text(content)
+    with pytest.raises(FairnessError, match=r"suite\.page\.json cannot be read"):
+        write_html(folder)
+    assert not (folder / "suite.html").exists()
 
 
 def test_the_page_runs_nothing_and_loads_nothing(tmp_path):
@@ -99,7 +111,8 @@ def test_a_page_of_hostile_text_is_inert(tmp_path):
 def test_any_text_leaves_the_page_well_formed(tmp_path, text):
     """The page parses into our own elements whatever the model said."""
     finding = disparity(sentence=text, outcome=text, group_results=(group(text), group("b")), pairs=(pair(text, "b"),))
-    Page(render(results(finding), tmp_path))
+    run = results(finding)
+    Page(render(report_page(run, run_section(run.run), tmp_path), run.run))
 
 
 def test_a_megabyte_reply_does_not_fill_the_page(tmp_path):
@@ -204,11 +217,9 @@ def test_the_heat_map_shows_the_worst_verdict_of_each_model_and_class():
         [disparity(), passing(), passing(protected_class="race_ethnicity"), passing(model_endpoint="other")]
     )
     assert heat is not None
-    assert heat.classes == ["race_ethnicity", "gender"]
-    assert heat.rows == [
-        ("gpt-4o", [(Verdict.FAIL, 2), (Verdict.PASS, 1)]),
-        ("other", [None, (Verdict.PASS, 1)]),
-    ]
+    assert heat.head == ("Model", "race_ethnicity", "gender")
+    fail, passed = Cell(verdict=Verdict.FAIL, small=("2 findings",)), Cell(verdict=Verdict.PASS, small=("1 finding",))
+    assert heat.rows == (("gpt-4o", fail, passed), ("other", Cell(words="not tested"), passed))
 
 
 def test_pictures_are_well_formed_for_any_figures():
@@ -231,40 +242,36 @@ def test_pictures_are_well_formed_for_any_figures():
         disparity(pairs=pairs * 9),
         four_fifths(group_results=(group("a", 0.0), group("b", 0.0))),
     ):
-        for picture in (group_picture(finding, "x"), effect_picture(finding, "y")):
-            if picture is not None:
-                root = ET.fromstring(str(picture.svg))
-                for element in root.iter():
-                    for name in ("x", "x1", "x2", "cx"):
-                        assert 0 <= float(element.get(name, 0)) <= 800
-    many = effect_picture(disparity(pairs=pairs * 9), "z")
+        for chart in (group_chart(finding), effect_chart(finding)):
+            drawing = None if chart is None else draw(chart, "x")
+            for element in ET.fromstring(str(drawing.svg)).iter() if drawing else ():
+                for name in ("x", "x1", "x2", "cx"):
+                    assert 0 <= float(element.get(name, 0)) <= WIDTH
+    many = effect_chart(disparity(pairs=pairs * 9))
     assert many is not None
     assert f"The {MOST_ROWS} most telling of {len(pairs) * 9} pairs" in many.caption
-    assert group_picture(disparity(group_results=(group("a", None),)), "w") is None
+    assert group_chart(disparity(group_results=(group("a", None),))) is None
 
 
 def test_the_worse_off_group_is_marked_in_words_too():
-    """Colour never carries a verdict alone: the group is named, and each verdict has its own shape."""
-    picture = group_picture(disparity(), "x")
-    assert picture is not None
-    assert "0.560 worse off" in str(picture.svg)
-    assert "worse off" not in str(group_picture(passing(), "y").svg)  # type: ignore[union-attr]
-    effects = str(effect_picture(disparity(), "z").svg)  # type: ignore[union-attr]
-    for shape in (
-        '<rect class="dot fail"',
-        '<path class="dot flag"',
-        '<circle class="dot pass"',
-        '<circle class="ring inconclusive"',
-    ):
-        assert shape in effects
+    """Colour never carries a verdict alone: the group is named, and its mark has the verdict's shape."""
+    chart, other = group_chart(disparity()), group_chart(passing())
+    assert isinstance(chart, Forest)
+    assert isinstance(other, Forest)
+    marked = {row.label: (row.words, row.verdict) for row in chart.parts[0].rows}
+    assert marked["black"] == ("0.560 worse off", Verdict.FAIL)
+    assert marked["white"] == ("0.720", None)
+    assert {row.verdict for row in other.parts[0].rows} == {None}
 
 
 def test_the_four_fifths_line_stands_at_four_fifths_of_the_reference():
     """Of the named reference group, or of the highest rate where none is named."""
-    declared = group_picture(four_fifths(), "x")
-    highest = group_picture(four_fifths(details={}), "x")
-    other = group_picture(four_fifths(details={"reference": {"race": "black"}}), "x")
+    declared, highest, other = (
+        group_chart(four_fifths(**details))
+        for details in ({}, {"details": {}}, {"details": {"reference": {"race": "black"}}})
+    )
     assert declared is not None
     assert declared == highest
     assert "(7.7%)" in declared.caption
-    assert "(5.2%)" in other.caption  # type: ignore[union-attr]
+    assert other is not None
+    assert "(5.2%)" in other.caption

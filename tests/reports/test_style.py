@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 import pytest_fairness.reports
+from pytest_fairness.reports.html import banners
+
+from .factories import results
 
 STYLE = (Path(pytest_fairness.reports.__file__).parent / "templates" / "style.css").read_text(encoding="utf-8")
 SCHEMES = ("light", "dark", "print", "print of a dark page")
@@ -101,7 +104,9 @@ def test_rules_for_print_come_last():
 def test_every_kind_of_banner_has_a_style():
     """Those that the pages use; the run's notes are no alarm."""
     templates = Path(pytest_fairness.reports.__file__).parent / "templates"
-    used = set(re.findall(r'class="banner (\w+)"', (templates / "report.html.j2").read_text(encoding="utf-8")))
-    assert {"note", "missing", "simulated"} <= used
+    page = (templates / "page.html.j2").read_text(encoding="utf-8")
+    everything = results(run={"notes": ["odd"], "session": {"alarms": [0]}}, missing=["t::gone"])
+    used = {*re.findall(r'class="banner (\w+)"', page), *(kind for kind, _, _ in banners(everything))}
+    assert used == {"note", "missing", "simulated", "replayed"}
     # A replay looks like the plain banner, which is its colour.
     assert {kind for kind in used - {"replayed"} if f".banner.{kind} {{" not in STYLE} == set()

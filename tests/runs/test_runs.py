@@ -74,7 +74,7 @@ def test_a_token_that_names_no_run_is_refused(root: Path) -> None:
 def test_a_root_that_is_a_file_is_refused(tmp_path: Path) -> None:
     """The message names the place and the option that mends it."""
     (tmp_path / "runs").write_text("")
-    with pytest.raises(StoreError, match=r"runs cannot be made a folder .* --fairness-run-dir"):
+    with pytest.raises(StoreError, match=r"runs cannot be made a folder .* fairness_run_dir"):
         open_run(tmp_path / "runs", "token")
 
 

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from pytest_fairness.analysis import policy
+from pytest_fairness.analysis.false_alarms import ALPHA, CONFIRMED, TEMPLATE_ALPHA
 from pytest_fairness.analysis.policy import (
-    ALPHA,
-    CONFIRMED,
     LIKELY_REFUSAL_DIFFERENCE,
     MARGIN,
     MAX_RAGGED,
@@ -20,7 +19,6 @@ from pytest_fairness.analysis.policy import (
     MINIMUM_N,
     RECOMMENDED_CLUSTERS,
     RECOMMENDED_N,
-    TEMPLATE_ALPHA,
     TRIVIAL,
     Decision,
     PairTable,

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from pytest_fairness.model import Reason, Verdict
+from pytest_fairness.reports.sections import write_page
+from pytest_fairness.suites.selection.page import selection_page
 from pytest_fairness.suites.selection.results import (
     ArmContrast,
     ArmResult,
@@ -215,12 +217,11 @@ def choice_record(arm_name: str, role: str = "nurse", reply: str = "Emily Sulliv
 
 
 def selection_folder(
-    directory: Path, results: SelectionResults, log: Sequence[Mapping[str, Any]] = (), **manifest: Any
+    directory: Path, results: SelectionResults, log: Sequence[Mapping[str, Any]] = (), stem: str = "selection"
 ) -> Path:
-    """A run's folder with ``selection.json``, a manifest and the records in *log*."""
+    """A run's folder with the records in *log* and the page that the suite hands in."""
     directory.mkdir(parents=True, exist_ok=True)
-    (directory / "selection.json").write_text(json.dumps(results.to_dict()), encoding="ascii")
-    told = {"id": "2026-02-28-001", "seed": 0, "versions": {"pytest-fairness": "0.1.0"}, **manifest}
-    (directory / "manifest.json").write_text(json.dumps(told), encoding="ascii")
-    (directory / "selection.jsonl").write_text("".join(json.dumps(one) + "\n" for one in log), encoding="ascii")
+    records = directory / f"{stem}.jsonl"
+    records.write_text("".join(json.dumps(one) + "\n" for one in log), encoding="ascii")
+    write_page(directory, stem, selection_page(results, records))
     return directory

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import re
 from dataclasses import replace
 
@@ -11,11 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import Reason, Verdict
-from pytest_fairness.reports.html import write_html
+from pytest_fairness.reports.html import render, write_html
 from pytest_fairness.suites.selection.metrics import selection_results
-from pytest_fairness.suites.selection.page import render_selection, write_selection_page
+from pytest_fairness.suites.selection.page import selection_page
 from pytest_fairness.suites.selection.results import SelectionResults
 
 from ..reports.factories import HOSTILE, run_folder
@@ -25,40 +23,27 @@ from .choices_of import CLASSES, experiment
 from .selection_factory import ARMS, GROUPS, arm, choice_record, scrubber, selection, selection_folder
 
 
+def _write(folder, results: SelectionResults, log=(), **run) -> str:
+    """The page that a run in *folder* ends with."""
+    run_folder(folder, findings_of(run=run))
+    selection_folder(folder, results, log)
+    write_html(folder)
+    return (folder / "selection.html").read_bytes().decode("utf-8")
+
+
 def _page(tmp_path, results: SelectionResults, log=()) -> Page:
-    return Page(write_selection_page(selection_folder(tmp_path, results, log)).read_text(encoding="utf-8"))
-
-
-def test_the_page_is_made_from_the_files_alone_and_lies_beside_them(tmp_path):
-    """The same folder gives the same page; a folder without results says what is missing."""
-    folder = selection_folder(tmp_path, selection(), [choice_record("raw_naive")])
-    path = write_selection_page(folder)
-    assert path == tmp_path / "selection.html"
-    first = path.read_bytes()
-    assert write_selection_page(folder).read_bytes() == first
-    with pytest.raises(FairnessError, match=r"holds no selection\.json"):
-        write_selection_page(tmp_path / "nowhere")
-
-
-@pytest.mark.parametrize("content", ["{", "[]", '{"schema": 99}', '{"schema": 1, "run": 3}', "[" * 100_000])
-def test_results_that_cannot_be_read_are_named(tmp_path, content):
-    """Torn, foreign, newer or nested without end: an error with the file, and no page."""
-    (tmp_path / "selection.json").write_text(content)
-    with pytest.raises(FairnessError, match=r"selection\.json"):
-        write_selection_page(tmp_path)
-    assert not (tmp_path / "selection.html").exists()
+    return Page(_write(tmp_path, results, log))
 
 
 def test_the_page_runs_nothing_and_loads_nothing(tmp_path):
     """No script, no handler, no remote address; a policy that would forbid them."""
-    folder = selection_folder(tmp_path, selection(simulated=True, replayed=True), [choice_record(one) for one in ARMS])
-    text = write_selection_page(folder).read_text(encoding="utf-8")
+    text = _write(tmp_path, selection(simulated=True, replayed=True), [choice_record(one) for one in ARMS])
     page = Page(text)
     policy = next(meta for meta in page.all("meta") if meta.get("http-equiv") == "Content-Security-Policy")
     assert (policy["content"] or "").startswith("default-src 'none'; style-src 'unsafe-inline'; img-src data:")
     for _tag, attributes in page.elements:
         assert not [name for name in attributes if name.startswith("on") or name in ("src", "action", "style")]
-        assert (attributes.get("href") or "#").startswith("#")
+        assert (attributes.get("href") or "#").startswith(("#", "report.html"))
     assert set(re.findall(r"https?://[^\s\"<]+", text)) <= {"http://www.w3.org/2000/svg"}
     assert "@import" not in text
     assert "url(" not in text
@@ -76,7 +61,7 @@ def test_every_picture_has_a_title_a_description_and_its_table(tmp_path):
         assert "table" in names[at:following]
     identities = [attributes["id"] for _, attributes in page.elements if attributes.get("id")]
     assert len(identities) == len(set(identities))
-    targets = [(link["href"] or "").removeprefix("#") for link in page.all("a")]
+    targets = [(link["href"] or "").removeprefix("#") for link in page.all("a") if link["href"] != "report.html"]
     assert set(targets) <= set(identities)
 
 
@@ -169,8 +154,7 @@ def test_a_page_of_hostile_text_is_inert(tmp_path):
     """Markup, control codes and overrides in every name, sentence, setting and reply come out as letters."""
     results = SelectionResults.from_dict(_hostile(selection().to_dict()))
     log = [_hostile(choice_record("scrubbed"), "record")]
-    folder = selection_folder(tmp_path, results, log, id=HOSTILE, versions={"pytest-fairness": HOSTILE})
-    text = write_selection_page(folder).read_bytes().decode("utf-8")
+    text = _write(tmp_path, results, log, id=HOSTILE, versions={"pytest-fairness": HOSTILE})
     page = Page(text)  # would raise on a <script> or an <img>
     assert page.text.count("onerror=alert") > 50
     for character in "\x1b\x07\r\u202e\u200b\x00\u2028":
@@ -192,11 +176,8 @@ def _hostile(value, key=""):
 def test_any_name_of_a_group_leaves_the_page_well_formed(tmp_path, name):
     """The page parses into our own elements whatever a group or an arm is called."""
     results = selection(("white_male", name), ("raw_naive",))
-    Page(
-        render_selection(
-            replace(results, arms=(arm(name, ("white_male", name)),), scrubbers=(scrubber(("a", name)),)), tmp_path
-        )
-    )
+    changed = replace(results, arms=(arm(name, ("white_male", name)),), scrubbers=(scrubber(("a", name)),))
+    Page(render(selection_page(changed, tmp_path / "none.jsonl"), {"id": "r", "versions": {}}))
 
 
 @pytest.mark.parametrize(
@@ -246,33 +227,11 @@ def test_the_examples_show_the_prompt_the_scrubbed_text_and_the_reply(tmp_path):
         assert words not in text
 
 
-def test_damaged_records_cost_no_page(tmp_path):
-    """Torn, foreign and odd lines are passed over; what can be shown is shown."""
-    folder = selection_folder(tmp_path, selection())
-    odd = [
-        "{", "3", "[" * 100_000, json.dumps({"arm": ["raw_naive"]}),
-        json.dumps({"arm": "raw_naive", "status": "answered"}),
-        json.dumps(choice_record("raw_matched", requests=[3, {"prompt": 7}])), json.dumps(choice_record("scrubbed")),
-    ]  # fmt: skip
-    (folder / "selection.jsonl").write_text("\n".join(odd) + "\n\xff", encoding="latin-1")
-    text = Page(write_selection_page(folder).read_text(encoding="utf-8")).text
-    assert "no names · answered" in text
-    assert "step 2: reply Emily Sullivan" in text
-
-
 def test_a_megabyte_reply_does_not_fill_the_page(tmp_path):
     """Examples are cut, and say how much is missing."""
     page = _page(tmp_path, selection(GROUPS, ("raw_naive",)), [choice_record("raw_naive", reply="word " * 300_000)])
     assert "more characters]" in page.text
     assert (tmp_path / "selection.html").stat().st_size < 200_000
-
-
-def test_the_findings_are_linked_where_there_are_any(tmp_path):
-    """A link to report.html only beside findings that it is made from."""
-    folder = selection_folder(tmp_path, selection())
-    assert "report.html" not in write_selection_page(folder).read_text()
-    (folder / "findings.json").write_text("{}")
-    assert 'href="report.html"' in write_selection_page(folder).read_text()
 
 
 def test_what_cannot_be_said_is_told_with_the_runs_own_figures(tmp_path):
@@ -291,27 +250,19 @@ def test_what_cannot_be_said_is_told_with_the_runs_own_figures(tmp_path):
         assert words not in other
 
 
-def test_results_at_a_second_temperature_have_a_page_of_their_own(tmp_path):
-    """Each beside its results, and each links to the other."""
-    folder = selection_folder(tmp_path, selection())
-    cold = selection(endpoint="claude-haiku at 0")
-    (folder / "selection-t-0.json").write_text(json.dumps(cold.to_dict()), encoding="ascii")
-    first = write_selection_page(folder).read_text(encoding="utf-8")
-    second = (folder / "selection-t-0.html").read_text(encoding="utf-8")
-    assert 'href="selection-t-0.html"' in first
-    assert 'href="selection.html"' in second
-    assert "claude-haiku at 0" in second
-    assert "claude-haiku at 0" not in first
-
-
-def test_report_html_links_to_the_page_where_there_are_results(tmp_path):
-    """The way from the findings to the page and back; no dead link in other runs."""
+def test_pages_link_to_each_other_and_to_the_findings(tmp_path):
+    """Results at a second temperature have a page of their own; no dead link in other runs."""
     plain = write_html(run_folder(tmp_path / "a", findings_of()))
     assert "selection.html" not in plain.read_text(encoding="utf-8")
-    folder = run_folder(tmp_path / "b", findings_of())
-    selection_folder(folder, selection())
-    assert '<a href="selection.html">selection benchmark</a>' in write_html(folder).read_text(encoding="utf-8")
-    assert 'href="report.html"' in write_selection_page(folder).read_text(encoding="utf-8")
+    selection_folder(tmp_path, selection(endpoint="claude-haiku at 0"), stem="selection-t-0")
+    first = _write(tmp_path, selection())
+    second, report = ((tmp_path / f"{stem}.html").read_text(encoding="utf-8") for stem in ("selection-t-0", "report"))
+    assert 'href="selection-t-0.html"' in first
+    assert 'href="report.html"' in first
+    assert 'href="selection.html"' in second
+    assert '<a href="selection.html">selection benchmark</a>' in report
+    assert "claude-haiku at 0" in second
+    assert "claude-haiku at 0" not in first
 
 
 @pytest.mark.parametrize("everything", [True, False], ids=["three arms", "always the first of two groups"])

@@ -13,7 +13,7 @@ import pytest
 from pytest_fairness.endpoints.simulated.planted import Planted
 
 from ..faults.sessions import Steady
-from ..plugin.conftest import Run
+from ..pytest_layer.conftest import Run
 from ..support.servers import ModelServer
 
 SUITE = ("--pyargs", "pytest_fairness.suites.selection")
@@ -46,7 +46,7 @@ def test_what_it_asks_and_judges(
 ) -> None:
     """Thirteen items share 360 trials, in each mode; every trial is on record, and the page is made."""
     write(pytester)
-    result = run(*SUITE, "--fairness-endpoint", "planted", "--fairness-smoke", "--fairness-no-confirm", "-rA")
+    result = run(*SUITE, "--fairness-endpoint", "planted", "--fairness-smoke", "-o", "fairness_confirm=false", "-rA")
     told = result.stdout.str()
     for item in ("test_preference[raw_naive]", "test_arms[scrubbed-vs-raw_matched-race_ethnicity]", "test_order",
                  "test_context", "test_scrubber[scrubbed]", "test_records"):  # fmt: skip

@@ -1,26 +1,39 @@
-"""How likely a system that treats everybody alike turns a test, or a whole session, red.
+"""How likely a system that treats everybody alike turns a test, or a session, red; Holm over a session's findings.
 
-A bound from normal theory, checked by simulation (``docs/calibration.md``): the family of an assertion at alpha, its
-templates by themselves at a fifth of alpha. An alarm that is looked at again has to be raised by the first sample and,
-at half of alpha, by both together, whose statistics correlate by √½ (Pocock 1977, Biometrika 64:191). Standard library
-only.
+Standard library only: the controller of a session loads no numpy. The chance is a bound from normal theory, checked by
+simulation (``docs/calibration.md``): the family of an assertion at alpha, its templates by themselves at a fifth of
+alpha. An alarm that is judged again has to be raised by the first sample and, at half of alpha, by both together, whose
+statistics correlate by √½ (Pocock 1977, Biometrika 64:191).
+
+Each finding already answers for its own pairs. Holm's step-down over the findings (Holm 1979; valid however they depend
+on each other) shows which alarms stand for the session as a whole. It changes no verdict. See
+``docs/decisions/0070-across-a-session.md``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from math import prod, sqrt
 from statistics import NormalDist
-from typing import TYPE_CHECKING
 
-from pytest_fairness.analysis.policy import ALPHA, CONFIRMED, TEMPLATE_ALPHA
+from pytest_fairness.model import ALARMS, JSON, Finding, PairResult, Verdict
 
-if TYPE_CHECKING:
-    from pytest_fairness.model import Finding
+ALPHA = 0.05
+CONFIRMED = 0.5
+"""Share of alpha at which both samples together raise the alarm again (Pocock 1977)."""
+TEMPLATE_ALPHA = 0.2
+"""Share of alpha at which a template by itself raises the alarm: .01 of .05."""
 
 _STEP = 0.01
 _FAR = 6.0
+_KEY = "session"
+#: How a test ends, in pytest's words, that does not fail the session by itself.
+_GREEN = ("passed", "xfailed")
+
+
+# ---------------------------------------------------------------- the chance of a false alarm
 
 
 @cache
@@ -50,11 +63,90 @@ def of_session(chances: Iterable[float]) -> float:
 
 def of_finding(finding: Finding) -> float | None:
     """What holds for the assertion of *finding*; None where nothing is known, as of a bare ratio."""
-    told = finding.family.get("alpha" if finding.assertion == "baseline" else "false_alarm")
-    return float(told) if isinstance(told, (int, float)) and not isinstance(told, bool) else None
+    known = finding.family.get("alpha" if finding.assertion == "baseline" else "false_alarm")
+    return float(known) if isinstance(known, (int, float)) and not isinstance(known, bool) else None
 
 
 def words(share: float) -> str:
     """``14 %``, ``1.3 %``."""
     percent = 100 * share
     return f"{percent:.0f} %" if percent >= 9.95 else f"{percent:.1f} %"
+
+
+# ---------------------------------------------------------------- across a session
+
+
+def finding_p_value(finding: Finding) -> float:
+    """The p-value of the whole finding, that no pair of it differs: the smallest corrected one; 1 without any test.
+
+    It is the evidence *for an alarm*: of an equivalence that of a difference, of two arms only that of a disparity
+    which does not shrink.
+    """
+    return min((_alarm_p_value(finding.assertion, pair) for pair in finding.pairs), default=1.0)
+
+
+def _alarm_p_value(assertion: str, pair: PairResult) -> float:
+    if assertion == "equivalent":
+        return _number(pair.statistics.get("difference_corrected_p_value"), 1.0)
+    if assertion == "arm_reduces_disparity":
+        before, after = (abs(_number(pair.statistics.get(arm), 0.0)) for arm in ("control", "treated"))
+        return pair.corrected_p_value if after >= before else 1.0
+    return pair.corrected_p_value
+
+
+def _number(value: JSON, default: float) -> float:
+    return float(value) if isinstance(value, (int, float)) else default
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm-adjusted *p_values*, in the given order."""
+    adjusted, highest, count = [0.0] * len(p_values), 0.0, len(p_values)
+    for rank, at in enumerate(sorted(range(count), key=lambda place: p_values[place])):
+        highest = max(highest, min(1.0, p_values[at] * (count - rank)))
+        adjusted[at] = highest
+    return adjusted
+
+
+def adjusted(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """*findings*, each with ``details["session"]``: its p-value, the adjusted one, and over how many findings."""
+    p_values = [finding_p_value(finding) for finding in findings]
+    return tuple(
+        replace(
+            finding,
+            details={
+                **finding.details,
+                _KEY: {"p_value": p, "corrected_p_value": q, "findings": len(findings), "method": "holm"},
+            },
+        )
+        for finding, p, q in zip(findings, p_values, holm(p_values), strict=True)
+    )
+
+
+def session_p_value(finding: Finding) -> float | None:
+    """The adjusted p-value of *finding*, where the session made more than one finding."""
+    session = finding.details.get(_KEY)
+    if not isinstance(session, Mapping) or _number(session.get("findings"), 0) < 2:
+        return None
+    return _number(session.get("corrected_p_value"), 1.0)
+
+
+def only_by_itself(finding: Finding) -> bool:
+    """Whether *finding* is a FLAG or FAIL beyond chance by itself and not across its session."""
+    q = session_p_value(finding)
+    if finding.verdict not in ALARMS or q is None:
+        return False
+    return finding_p_value(finding) < _number(finding.family.get("alpha"), ALPHA) <= q
+
+
+def alarms(findings: Sequence[Finding], outcomes: Sequence[str], alpha: float) -> list[int]:
+    """Places of the *findings* below *alpha* across the session whose tests (ended as *outcomes* say) did not fail.
+
+    A PASS is none of them: it has shown that the difference is too small to matter, and in a large sample a small
+    difference is significant too.
+    """
+    corrected = holm([finding_p_value(finding) for finding in findings])
+    return [
+        at
+        for at, (finding, outcome, q) in enumerate(zip(findings, outcomes, corrected, strict=True))
+        if outcome in _GREEN and finding.verdict is not Verdict.PASS and q < alpha
+    ]

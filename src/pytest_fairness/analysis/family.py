@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from pytest_fairness.analysis.false_alarms import TEMPLATE_ALPHA
 from pytest_fairness.analysis.policy import (
     LIKELY_REFUSAL_DIFFERENCE,
     MARGIN,
     MAX_REFUSAL_DIFFERENCE,
     MAX_UNSCORED,
     MINIMUM_N,
-    TEMPLATE_ALPHA,
     Decision,
     Rule,
     judge,

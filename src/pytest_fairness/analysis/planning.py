@@ -12,7 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from pytest_fairness.analysis.drawn_designs import ROUGH, Design, Outcome, found, passed
-from pytest_fairness.analysis.policy import ALPHA, MARGIN, MINIMUM_N, RECOMMENDED_CLUSTERS, TRIVIAL
+from pytest_fairness.analysis.false_alarms import ALPHA
+from pytest_fairness.analysis.policy import MARGIN, MINIMUM_N, RECOMMENDED_CLUSTERS, TRIVIAL
 from pytest_fairness.analysis.sentences import percent
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import OutcomeKind

@@ -15,6 +15,7 @@ from statistics import NormalDist
 
 import numpy as np
 
+from pytest_fairness.analysis.false_alarms import ALPHA
 from pytest_fairness.analysis.sentences import percent
 from pytest_fairness.model import ALARMS, OutcomeKind, PairResult, Reason, Verdict
 from pytest_fairness.statistics.arrays import Bools
@@ -40,9 +41,6 @@ RECOMMENDED_N: Mapping[OutcomeKind, int] = {
 }
 """Trials a group that the minimum detectable effect of the default design was worked out for."""
 
-ALPHA = 0.05
-CONFIRMED = 0.5
-"""Share of alpha at which a second look at both samples together raises the alarm (Pocock 1977)."""
 TRIVIAL = 0.2
 """Effects below this are trivial (Cohen 1988: small)."""
 MARGIN = 0.5
@@ -53,8 +51,6 @@ MAX_REFUSAL_DIFFERENCE = 0.05
 LIKELY_REFUSAL_DIFFERENCE = 0.2
 """p × pairs under which a difference in refusals of over 5 points bears on the scores."""
 RECOMMENDED_CLUSTERS = 10
-TEMPLATE_ALPHA = 0.2
-"""Share of alpha at which a template by itself raises the alarm: .01 of .05."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pytest_fairness.analysis.disparity import analyze_disparity
+from pytest_fairness.analysis.equivalence import analyze_equivalence
+from pytest_fairness.analysis.explanations import explain
+from pytest_fairness.analysis.four_fifths import analyze_four_fifths, read_decisions
+from pytest_fairness.analysis.preference import analyze_preference
 from pytest_fairness.analysis.reading import Reading, as_columns, read
 from pytest_fairness.analysis.sentences import percent
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import ALARMS, JSON, Finding, OutcomeKind
-from pytest_fairness.statistics.arrays import Design, read_design, require_frame
-from pytest_fairness.statistics.sensitivity import halves, plant, within_sd
+from pytest_fairness.statistics.arrays import Bools, Floats, Ints, read_design, require_frame
+from pytest_fairness.statistics.effects import LOGIT_TO_D
+from pytest_fairness.statistics.persona_scores import clip
 
 if TYPE_CHECKING:
     import pandas as pd
 
+EFFECTS = (0.5, 0.8)
+COPIES = 5
+LEAST_CAUGHT = 0.5
+"""A PASS that catches a planted ``max(EFFECTS)`` less often than this says little."""
+MOST_FALSE_ALARMS = 0.10
+"""Twice the level at which splits of one group raise the alarm by chance."""
 _AT_RANDOM = (OutcomeKind.ORDINAL, OutcomeKind.BINARY, OutcomeKind.REFUSAL, OutcomeKind.CATEGORICAL)
 
 
@@ -40,8 +52,8 @@ class Sensitivity:
     @property
     def sentence(self) -> str:
         """What a reader should know beside a PASS."""
-        told = ", ".join(f"d = {d:g} in {percent(share)} of copies" for d, share in self.caught.items())
-        text = f"With a planted disparity this test raises the alarm for {told}"
+        shares = ", ".join(f"d = {d:g} in {percent(share)} of copies" for d, share in self.caught.items())
+        text = f"With a planted disparity this test raises the alarm for {shares}"
         if self.false_alarms is not None:
             text += f"; for random halves of one group in {percent(self.false_alarms)}"
         return text + "."
@@ -57,13 +69,33 @@ class Sensitivity:
         }
 
 
+@dataclass(slots=True)
+class _Tally:
+    """Which planted effects were caught, on which group, and which splits alarmed."""
+
+    effects: Sequence[float]
+    caught: list[tuple[float, str, bool]] = field(default_factory=list)
+    alarms: list[bool] = field(default_factory=list)
+
+    def result(self) -> Sensitivity:
+        seen = {d: [hit for effect, _, hit in self.caught if effect == d] for d in self.effects}
+        missed = {d: {label for effect, label, hit in self.caught if effect == d and not hit} for d in self.effects}
+        return Sensitivity(
+            caught={d: float(np.mean(hits)) for d, hits in seen.items()},
+            missed={d: tuple(sorted(labels)) for d, labels in missed.items()},
+            copies=len(seen[self.effects[0]]),
+            false_alarms=float(np.mean(self.alarms)) if self.alarms else None,
+            splits=len(self.alarms),
+        )
+
+
 def sensitivity(
     frame: pd.DataFrame,
     outcome: str | Callable[..., Any],
     by: str | Sequence[str],
     *,
-    effects: Sequence[float] = (0.5, 0.8),
-    copies: int = 5,
+    effects: Sequence[float] = EFFECTS,
+    copies: int = COPIES,
     splits: int = 10,
     seed: int = 0,
     cluster: str | None = "name",
@@ -86,43 +118,35 @@ def sensitivity(
     """
     if copies < 1 or splits < 0 or not effects or not all(d > 0 for d in effects):
         raise UsageError("effects are above 0, copies at least 1, splits at least 0")
-    columns = as_columns(by)
     frame = require_frame(frame)
     reading = read(frame, outcome, kind, lower_is_worse, scorers)
-    found = reading.values.kind
-    settings = {
-        **options, "cluster": cluster, "block": block, "kind": found.value, "lower_is_worse": reading.lower_is_worse,
-    }  # fmt: skip
+    values, found, worse_low = reading.values.values, reading.values.kind, reading.lower_is_worse
+    settings = {**options, "cluster": cluster, "block": block, "kind": found.value, "lower_is_worse": worse_low}
     rng = np.random.default_rng(seed)
-    times = copies if found in _AT_RANDOM else 1
-    caught: dict[float, list[bool]] = {d: [] for d in effects}
-    missed: dict[float, set[str]] = {d: set() for d in effects}
-    alarms: list[bool] = []
-    for column in columns:
+    tally = _Tally(effects)
+
+    def alarms(table: pd.DataFrame, by: str | Sequence[str]) -> bool:
+        return analyze(table, reading.name, by, **settings).verdict in ALARMS
+
+    for column in as_columns(by):
         design = read_design(frame, (column,), cluster=cluster, block=block)
-        sd = within_sd(reading.values.values, design.group.codes, design.block)
+        sd = within_sd(values, design.group.codes, design.block)
         for at, label in enumerate(design.group.labels):
+            rows = design.group.codes == at
             for d in effects:
-                for _ in range(times):
-                    planted = plant(
-                        reading.values.values, found, design.group.codes == at,
-                        sd=sd, d=d, lower_is_worse=reading.lower_is_worse, rng=rng,
-                    )  # fmt: skip
-                    seen = _alarm(analyze, _with(frame, reading, planted), reading.name, by, settings)
-                    caught[d].append(seen)
-                    if not seen:
-                        missed[d].add(label)
-            alarms += _split(analyze, frame, reading, design, at, column, splits, rng, settings)
-    return Sensitivity(
-        caught={d: float(np.mean(seen)) for d, seen in caught.items()},
-        missed={d: tuple(sorted(groups)) for d, groups in missed.items()},
-        copies=len(next(iter(caught.values()))),
-        false_alarms=float(np.mean(alarms)) if alarms else None,
-        splits=len(alarms),
-    )
+                for _ in range(copies if found in _AT_RANDOM else 1):
+                    planted = plant(values, found, rows, sd=sd, d=d, lower_is_worse=worse_low, rng=rng)
+                    tally.caught.append((d, label, alarms(_with(frame, reading, planted), by)))
+            own = _with(frame, reading, values)[rows]
+            for _ in range(splits):
+                first = halves(design.cluster[rows], rng)
+                if first is not None:
+                    split = own.assign(**{column: np.where(first, "half 1", "half 2")})
+                    tally.alarms.append(alarms(split, column))
+    return tally.result()
 
 
-def _with(frame: pd.DataFrame, reading: Reading, values: np.ndarray[Any, np.dtype[np.float64]]) -> pd.DataFrame:
+def _with(frame: pd.DataFrame, reading: Reading, values: Floats) -> pd.DataFrame:
     """The frame with *values* as its outcome column, labels put back where the outcome is categorical."""
     categories = reading.values.categories
     if not categories:
@@ -131,35 +155,196 @@ def _with(frame: pd.DataFrame, reading: Reading, values: np.ndarray[Any, np.dtyp
     return frame.assign(**{reading.name: np.array(labels, dtype=object)})
 
 
-def _alarm(
-    analyze: Callable[..., Finding],
+# ---------------------------------------------------------------- each assertion on copies of its own data
+
+
+def sensitivity_of(analysis: str, frame: pd.DataFrame, *columns: Any, **options: Any) -> Sensitivity | None:
+    """Of the assertion that runs *analysis* on *columns* with *options*; None where no disparity can be planted."""
+    match analysis:
+        case "disparity":
+            return sensitivity(frame, *columns, **options)
+        case "equivalence":
+            return sensitivity(frame, *columns, analyze=analyze_equivalence, **options)
+        case "four_fifths":
+            return _of_four_fifths(frame, *columns, **options)
+        # Neither slates nor arms: what would have to be planted is a change of several rows together.
+        case "preference" if options.get("trial") is None:
+            return _of_choices(frame, *columns, **options)
+    return None
+
+
+def _of_four_fifths(
     frame: pd.DataFrame,
-    outcome: str,
+    outcome: str | Callable[..., Any],
     by: str | Sequence[str],
-    settings: Mapping[str, Any],
-) -> bool:
-    return analyze(frame, outcome, by, **settings).verdict in ALARMS
+    *,
+    favourable: object = True,
+    reference: str | None = None,
+    scorers: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Sensitivity:
+    """Favourable decisions are taken away at random."""
+    name, yes, present = read_decisions(frame, outcome, favourable, scorers)
+
+    def analyze(table: pd.DataFrame, column: str, by: str | Sequence[str], **settings: Any) -> Finding:
+        given = {key: value for key, value in settings.items() if key not in ("kind", "lower_is_worse")}
+        # Halves of one group have other labels than the declared reference.
+        known = isinstance(by, str) and reference in set(table[by])
+        return analyze_four_fifths(table, column, by, reference=reference if known else None, **given)
+
+    return sensitivity(
+        frame.assign(**{name: np.where(present, yes, np.nan)}),
+        name,
+        by,
+        kind=OutcomeKind.BINARY.value,
+        lower_is_worse=True,
+        analyze=analyze,
+        **options,
+    )
 
 
-def _split(
-    analyze: Callable[..., Finding],
+def _of_choices(
     frame: pd.DataFrame,
-    reading: Reading,
-    design: Design,
-    group: int,
-    column: str,
-    splits: int,
-    rng: np.random.Generator,
-    settings: Mapping[str, Any],
-) -> list[bool]:
-    rows = design.group.codes == group
-    own = _with(frame, reading, reading.values.values)[rows]
-    alarms = []
-    for _ in range(splits):
-        first = halves(design.cluster[rows], rng)
-        if first is None:
-            return []
-        alarms.append(
-            _alarm(analyze, own.assign(**{column: np.where(first, "half 1", "half 2")}), reading.name, column, settings)
+    by: str,
+    *,
+    first: str = "first",
+    second: str = "second",
+    chosen: str = "chosen",
+    **options: Any,
+) -> Sensitivity:
+    """Each group loses some of the choices that it won. No placebo: two candidates of one group never meet."""
+    one, two = (frame[column].map(str).to_numpy(dtype=object) for column in (first, second))
+    was = frame[chosen].map(str, na_action="ignore").to_numpy(dtype=object)
+    decided = (was == one) | (was == two)
+    rng = np.random.default_rng(0)
+    tally = _Tally(EFFECTS)
+    for label in sorted({*one, *two}):
+        stood = (one == label) | (two == label)
+        other = np.where(one == label, two, one)
+        won = np.where(decided & stood, (was == label).astype(np.float64), np.nan)
+        for d in EFFECTS:
+            for _ in range(COPIES):
+                wins = plant(won, OutcomeKind.BINARY, stood, sd=1.0, d=d, lower_is_worse=True, rng=rng)
+                winner = np.where(np.isnan(won), was, np.where(wins == 1, label, other))
+                table = frame.assign(**{chosen: winner})
+                found = analyze_preference(table, by, first=first, second=second, chosen=chosen, **options)
+                tally.caught.append((d, label, found.verdict in ALARMS))
+    return tally.result()
+
+
+def with_sensitivity(finding: Finding, found: Sensitivity | None) -> Finding:
+    """*finding* with what was *found* in ``details["sensitivity"]`` and as notes; the verdict stays as it is."""
+    if found is None:
+        return replace(finding, notes=(*finding.notes, "sensitivity not tried: no disparity can be planted here"))
+    largest = max(found.caught)
+    could_fail = found.caught[largest] >= LEAST_CAUGHT
+    notes = [*finding.notes, found.sentence]
+    if not could_fail:
+        notes.append(
+            f"this test could not have failed: a planted disparity of d = {largest:g} was caught in "
+            f"{100 * found.caught[largest]:.0f} % of copies of its data; it needs more names, or an outcome that moves"
         )
-    return alarms
+    if found.false_alarms is not None and found.false_alarms > MOST_FALSE_ALARMS:
+        notes.append(
+            f"the placebo raises the alarm: random halves of one and the same group differ in "
+            f"{100 * found.false_alarms:.0f} % of splits, so an alarm of this test says little"
+        )
+    changed = replace(
+        finding,
+        notes=tuple(notes),
+        details={**finding.details, "sensitivity": {**found.to_dict(), "could_fail": could_fail}},
+    )
+    return replace(changed, explanation=explain(changed))
+
+
+# ---------------------------------------------------------------- planting
+
+
+def plant(
+    values: Floats,
+    kind: OutcomeKind,
+    rows: Bools,
+    *,
+    sd: float,
+    d: float,
+    lower_is_worse: bool,
+    rng: np.random.Generator,
+) -> Floats:
+    """*values* with those in *rows* worse by *d*, in the direction of harm; the others as they are.
+
+    Numbers move by d·*sd*. Ordinal levels move by as much in the mean, rounded at random to whole levels
+    within the observed range. Yes/no outcomes, and the most frequent label of a categorical one, have as
+    many turned round at random as change the log odds by d·π/√3. NaN stays NaN.
+    """
+    planted = values.copy()
+    here = rows & ~np.isnan(values)
+    if not here.any():
+        return planted
+    if kind in (OutcomeKind.BINARY, OutcomeKind.REFUSAL):
+        planted[here] = _turn(values[here], d, down=lower_is_worse, rng=rng)
+    elif kind is OutcomeKind.CATEGORICAL:
+        planted[here] = _relabel(values, here, d, rng)
+    else:
+        moved = values[here] - (d if lower_is_worse else -d) * sd
+        if kind is OutcomeKind.ORDINAL:
+            moved = np.floor(moved + rng.random(moved.size))
+            moved = np.clip(moved, np.nanmin(values), np.nanmax(values))
+        planted[here] = moved
+    return planted
+
+
+def _turn(y: Floats, d: float, *, down: bool, rng: np.random.Generator) -> Floats:
+    """As many 1 into 0 (*down*) or 0 into 1 as move the log odds; the other way where there are none left."""
+    n, ones = y.size, float(y.sum())
+    if (down and ones == 0) or (not down and ones == n):
+        down = not down
+    rate = (ones + 0.5) / (n + 1)
+    logit = math.log(rate / (1 - rate)) + (-d if down else d) / LOGIT_TO_D
+    target = 1 / (1 + math.exp(-logit))
+    share = max(0.0, 1 - target / (ones / n)) if down else max(0.0, 1 - (1 - target) / (1 - ones / n))
+    flip = (y == (1 if down else 0)) & (rng.random(n) < share)
+    return np.where(flip, 1 - y, y)
+
+
+def _relabel(values: Floats, here: Bools, d: float, rng: np.random.Generator) -> Floats:
+    """Move rows of the most frequent label to the other labels, in their proportions."""
+    labels, counts = np.unique(values[~np.isnan(values)], return_counts=True)
+    own = values[here]
+    if labels.size < 2:
+        return own
+    mode = labels[int(np.argmax(counts))]
+    kept = _turn((own == mode).astype(np.float64), d, down=True, rng=rng) == 1
+    others = labels != mode
+    drawn = rng.choice(labels[others], size=own.size, p=counts[others] / counts[others].sum())
+    moved, back = (own == mode) & ~kept, (own != mode) & kept
+    return np.where(moved, drawn, np.where(back, mode, own))
+
+
+def within_sd(values: Floats, group: Ints, block: Ints) -> float:
+    """SD within group × block, or within groups where every such cell holds one row; 0 without variation.
+
+    Values far from all others of their cell are clipped: one of them would make every planted d so large that any test
+    catches it, and a PASS that hangs on that reply would look sound.
+    """
+    known = ~np.isnan(values)
+    y, group, block = values[known], group[known], block[known]
+    for key in (group * (int(block.max(initial=0)) + 1) + block, group):
+        _, at = np.unique(key, return_inverse=True)
+        counts = np.bincount(at)
+        df = y.size - counts.size
+        if df * 10 >= y.size - 2 and df > 0:
+            middle = np.array([np.median(cell) for cell in np.split(y[np.argsort(at)], np.cumsum(counts)[:-1])])
+            rest = clip(y - middle[at])
+            means = np.bincount(at, rest) / counts
+            return math.sqrt(float(np.sum((rest - means[at]) ** 2)) / df)
+    return 0.0
+
+
+def halves(cluster: Ints, rng: np.random.Generator) -> Bools | None:
+    """Which rows fall into the first half of a random split of the clusters; None with fewer than four of them."""
+    labels, at = np.unique(cluster, return_inverse=True)
+    if labels.size < 4:
+        return None
+    first = np.zeros(labels.size, dtype=np.bool_)
+    first[rng.permutation(labels.size)[: labels.size // 2]] = True
+    return first[at]

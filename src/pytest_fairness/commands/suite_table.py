@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.analysis.false_alarms import words
 from pytest_fairness.analysis.sentences import percent
-from pytest_fairness.reports.columns import wrapped
-from pytest_fairness.reports.escaping import line
+from pytest_fairness.reports.escaping import line, wrapped
 
 if TYPE_CHECKING:
     from pytest_fairness.analysis.planning import DesignPower

@@ -18,10 +18,10 @@ from pytest_fairness.endpoints.protocol import (
     Wire,
     announces_leaving,
 )
-from pytest_fairness.engine.charges import MODEL_DIFFERS, UNPRICED, USAGE_ABSURD, USAGE_INVALID, Tariff
+from pytest_fairness.engine.charges import USAGE_ABSURD, Tariff
 from pytest_fairness.engine.conversation import FREE, Conversation, Waiting
 from pytest_fairness.errors import StoreError
-from pytest_fairness.model import JSON, Status, Usage
+from pytest_fairness.model import JSON, MODEL_DIFFERS, UNPRICED, USAGE_INVALID, Status, Usage
 from pytest_fairness.runs.money import Budget, absurd, dollars, used, worst_case
 from pytest_fairness.runs.records import SIMULATED, Attempt, attempt_record, sent_record
 from pytest_fairness.runs.store import RunStore

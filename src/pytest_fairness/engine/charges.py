@@ -7,10 +7,8 @@ import re
 from pytest_fairness.endpoints.prices import price_table
 from pytest_fairness.endpoints.protocol import Endpoint, Price
 
-#: Flags of an attempt: another model answered than was asked for; token counts that no model reaches.
-MODEL_DIFFERS, USAGE_ABSURD = "model_differs", "usage_absurd"
-#: Flags of an attempt: charged at its worst case, as its token counts are missing or cannot be true; of unknown price.
-USAGE_INVALID, UNPRICED = "usage_invalid", "unpriced"
+#: Flag of an attempt: token counts that no model reaches.
+USAGE_ABSURD = "usage_absurd"
 
 _SNAPSHOT = re.compile(r"[-@:](?:latest|v?\d{3,8}(?:-\d{2}){0,2})")
 _FREE = Price(input_per_million=0.0, output_per_million=0.0)

@@ -25,7 +25,7 @@ _WITH_VALUE = frozenset(
         "-c", "-k", "-m", "-n", "-p", "-r", "-W", "--capture", "--color", "--config-file", "--confcutdir", "--deselect",
         "--dist", "--durations", "--html", "--ignore", "--ignore-glob", "--import-mode", "--junit-xml", "--junitxml",
         "--log-level", "--max-worker-restart", "--maxfail", "--maxprocesses", "--numprocesses", "--rootdir", "--tb",
-        "--verbosity", *(option.flag for option in OPTIONS if option.read is not bool),
+        "--verbosity", *(option.flag for option in OPTIONS if option.flag is not None and option.read is not bool),
     )
 )  # fmt: skip
 _FLAGS = re.compile(r"-[hlqsvVx]+")

@@ -16,10 +16,10 @@ from pytest_fairness.pytest_layer import collection, guest
 if TYPE_CHECKING:
     import pytest
 
+    from pytest_fairness.context import Settings
     from pytest_fairness.endpoints.protocol import Endpoint, Price
     from pytest_fairness.pytest_layer.plans import Entry, Planned
     from pytest_fairness.pytest_layer.session import FairnessSession
-    from pytest_fairness.pytest_layer.settings import Settings
     from pytest_fairness.scorers.scorer import Scorer
 
 BYTES_A_TOKEN = 4

@@ -24,7 +24,7 @@ class HtmlBridge:
     def pytest_html_results_table_html(self, report: pytest.TestReport, data: list[str]) -> None:
         from pytest_fairness.pytest_layer.ledger import findings_on
         from pytest_fairness.reports.escaping import html
-        from pytest_fairness.reports.text import finding_text
+        from pytest_fairness.reports.plain_text import finding_text
 
         for finding in findings_on(report):
             data.insert(0, f'<pre class="fairness">{html(finding_text(finding))}</pre>')

@@ -13,8 +13,8 @@ from pytest_fairness.runs.designs import Design, closest_changes
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pytest_fairness.context import Settings
     from pytest_fairness.endpoints.replay import ReplayEndpoint
-    from pytest_fairness.pytest_layer.settings import Settings
     from pytest_fairness.runs.replay import Recording
     from pytest_fairness.runs.store import RunStore
 

@@ -14,10 +14,10 @@ from pytest_fairness.pytest_layer.replacements import replacements
 if TYPE_CHECKING:
     import pytest
 
+    from pytest_fairness.context import Settings
     from pytest_fairness.endpoints.protocol import Endpoint
     from pytest_fairness.pytest_layer.estimate import Estimate
     from pytest_fairness.pytest_layer.session import FairnessSession
-    from pytest_fairness.pytest_layer.settings import Settings
 
 
 def announcement(session: FairnessSession, items: Sequence[pytest.Item], tests: int) -> list[str]:

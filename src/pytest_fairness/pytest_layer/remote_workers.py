@@ -96,7 +96,7 @@ class Reception:
 def _bar(worker: str, spec: Any, settings: Any) -> str | None:
     """Why *worker* cannot do without the controller's disk, if it cannot."""
     unseen = f"worker {worker} does not see the controller's {settings.run_dir}"
-    mend = "put the runs on a disk that both have, with --fairness-run-dir"
+    mend = "put the runs on a disk that both have, with fairness_run_dir in the ini file"
     if spec.socket:  # it has no lock: two threads that send at once garble each other's messages
         return f"{unseen}, and its connection (socket=) cannot carry a run: use ssh=, or {mend}"
     if settings.replay is not None:

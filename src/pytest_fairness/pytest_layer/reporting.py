@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     import pytest
 
+    from pytest_fairness.context import Settings
     from pytest_fairness.endpoints.protocol import Endpoint
     from pytest_fairness.engine.progress import Progress
     from pytest_fairness.pytest_layer.ledger import Ledger
-    from pytest_fairness.pytest_layer.settings import Settings
     from pytest_fairness.runs.shared_progress import WorkerProgress
     from pytest_fairness.runs.store import RunStore
 
@@ -185,8 +185,8 @@ def write_reports(store: RunStore, book: Ledger, root: Path, *, whole: bool) -> 
     from pytest_fairness.engine.provider_batch_records import still_open
     from pytest_fairness.pytest_layer.command_line import recorded_text
     from pytest_fairness.pytest_layer.run_notes import notes_on
+    from pytest_fairness.reports.findings_json import write_results
     from pytest_fairness.reports.html import write_html
-    from pytest_fairness.reports.results import write_results
     from pytest_fairness.runs.manifest import FINISHED
 
     notes = [*notes_on(store.directory, store.manifest()), *still_open(store.batch_records())]
@@ -202,10 +202,6 @@ def write_reports(store: RunStore, book: Ledger, root: Path, *, whole: bool) -> 
         store.finish(**facts, **{FINISHED: end})
     else:
         store.update_manifest(**facts)
-    if (store.directory / "selection.json").exists():
-        from pytest_fairness.suites.selection.page import write_selection_page
-
-        write_selection_page(store.directory)
     return store.directory
 
 
@@ -219,12 +215,12 @@ def _keep_earlier(run: Path) -> None:
 
 def summary(run: Path, root: Path) -> list[str]:
     """What the terminal is told at the end: counts, each finding's sentence, where the report lies."""
-    from pytest_fairness.reports.results import read_results
-    from pytest_fairness.reports.text import summary_lines
+    from pytest_fairness.reports.findings_json import read_results
+    from pytest_fairness.reports.plain_text import summary_lines
+    from pytest_fairness.reports.sections import page_stems
 
     lines = summary_lines(read_results(run), shown(run / "report.html", root))
-    page = run / "selection.html"
-    return [*lines, f"selection: {shown(page, root)}"] if page.exists() else lines
+    return [*lines, *(f"{stem}: {shown(run / f'{stem}.html', root)}" for stem in page_stems(run))]
 
 
 def is_whole(config: pytest.Config) -> bool:

@@ -16,13 +16,14 @@ import pytest
 from pytest_fairness.errors import FairnessError, StoreError
 from pytest_fairness.model import Verdict
 from pytest_fairness.pytest_layer import collection, guest, ledger, past_runs, remote_workers, report_safety, reporting
-from pytest_fairness.pytest_layer.settings import Settings, resolve
+from pytest_fairness.pytest_layer.options import SETTINGS, resolve
 from pytest_fairness.pytest_layer.trials import Asking
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pytest_fairness.baselines.justifications import Justification
+    from pytest_fairness.context import Settings
     from pytest_fairness.endpoints.protocol import Endpoint
     from pytest_fairness.engine.progress import Watching
     from pytest_fairness.engine.shards import Deal
@@ -121,7 +122,7 @@ class FairnessSession:
 
     def introduce(self, node: Any) -> None:
         """Tell an xdist worker what was resolved here, and which run it belongs to."""
-        node.workerinput["fairness_settings"] = self.settings.to_dict()
+        node.workerinput[SETTINGS] = self.settings.to_dict()
         node.workerinput["fairness_token"] = self.token
         node.workerinput[guest.ARGUMENTS] = guest.arguments_of(self.config)
         node.workerinput["fairness_controller"] = os.getpid()
@@ -313,9 +314,9 @@ class FairnessSession:
         alpha = self.settings.session_alpha
         if alpha is None or self.worker is not None:
             return 0
-        from pytest_fairness.analysis import session_alpha
+        from pytest_fairness.analysis import false_alarms
 
-        return len(session_alpha.alarms(self.ledger.findings, self.ledger.outcomes, alpha))
+        return len(false_alarms.alarms(self.ledger.findings, self.ledger.outcomes, alpha))
 
     def _take_stock(self) -> None:
         """Let the ledger know what was collected, by workers too, and which of it has finished."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_fairness.context import Policy, TestContext
+from pytest_fairness.context import TestContext
 from pytest_fairness.pytest_layer import collection, second_sample
 
 if TYPE_CHECKING:
@@ -29,12 +29,7 @@ def context_of(session: FairnessSession, item: pytest.Item, findings: list[Findi
         test_module=getattr(getattr(item, "module", None), "__name__", ""),
         description=labels.description,
         emit=findings.append,
-        policy=Policy(
-            smoke=settings.smoke,
-            require_conclusive=settings.require_conclusive,
-            confirm=settings.confirm,
-            sensitivity=settings.sensitivity,
-        ),
+        policy=settings,
         justification=lambda finding: find(documented, finding, collection.nodeid_of(item)),
         baseline=lambda: _baselines(session, item),
         fresh_sample=None if offered is None else offered.like,

@@ -1,5 +1,4 @@
-"""One function for each place that text is shown in. Replies, prompts, ids, group names are all hostile
-input.
+"""One function for each place that text is shown in. Replies, prompts, ids and group names are all hostile input.
 
 Common to all: characters that a reader cannot see but a terminal, a browser or a parser obeys (control codes,
 bidirectional overrides, zero-width characters, lone surrogates) are written out as ``\\x1b`` or ``\\u202e``.
@@ -7,14 +6,10 @@ bidirectional overrides, zero-width characters, lone surrogates) are written out
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
-from typing import Any
 
 from markupsafe import escape
-
-from pytest_fairness.model import to_json
 
 # Control, format (bidi, zero width, tags), surrogate, line and paragraph separators; never plain space.
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
@@ -68,16 +63,6 @@ def html(text: str) -> str:
     return str(escape(visible(text)))
 
 
-def json_in_script(value: Any) -> str:
-    """JSON of *value* for a ``<script>`` element: pure ASCII, and no ``</script>``, ``<!--`` or ``]]>`` in
-    it.
-
-    Raises TypeError for what is not JSON.
-    """
-    text = json.dumps(to_json(value), ensure_ascii=True, allow_nan=False)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
 _FORMULA = re.compile(r"""^[\s"']*[=+\-@\uff1d\uff0b\uff0d\uff20\t\r\x00]""")
 
 
@@ -106,14 +91,64 @@ def markdown(text: str) -> str:
     return text.replace("@", "@\u2060").replace("www", "w\u2060ww")
 
 
-def ci_log(text: str) -> str:
-    """For one line of a build log: no workflow command (``::set-output``, ``##vso[``) is left in it."""
-    text = re.sub(r":(?=:)", ": ", line(text))
-    return _COMMAND.sub("# #", text)
-
-
 def shortened(text: str, characters: int) -> str:
     """*text* cut to a number of characters, with a word on how much is missing."""
     if len(text) <= characters:
         return text
     return f"{text[:characters].rstrip()} … [{len(text) - characters:,} more characters]"
+
+
+# ---------------------------------------------------------------- columns of a terminal
+
+
+def columns_of(text: str) -> int:
+    """How many columns of a terminal *text* takes: two for wide characters, none for combining ones."""
+    return sum(
+        0 if unicodedata.combining(character) else 2 if unicodedata.east_asian_width(character) in "WF" else 1
+        for character in text
+    )
+
+
+def clipped(text: str, width: int) -> str:
+    """*text* cut to a width in columns, ``…`` included."""
+    if columns_of(text) <= width:
+        return text
+    kept = text
+    while kept and columns_of(kept) > width - 1:
+        kept = kept[: min(len(kept) - 1, width - 1)]
+    return kept + "…"
+
+
+def padded(text: str, width: int, *, left: bool) -> str:
+    """*text* filled up with spaces to a width in columns, standing to the *left* or to the right."""
+    space = " " * (width - columns_of(text))
+    return text + space if left else space + text
+
+
+def wrapped(text: str, width: int, first: str = "", rest: str = "") -> list[str]:
+    """The words of *text* on lines of at most *width* columns, with *first* and then *rest* before each line.
+
+    A word that is wider than a line is broken.
+    """
+    lines: list[str] = []
+    line, indent, empty = first, rest, True
+    for word in text.split():
+        gap = "" if empty else " "
+        if not empty and columns_of(line) + 1 + columns_of(word) > width:
+            lines.append(line)
+            line, gap = indent, ""
+        left = word
+        while columns_of(line) + len(gap) + columns_of(left) > width:
+            head = _head(left, width - columns_of(line))
+            lines.append(line + head)
+            left, line = left[len(head) :], indent
+        line, empty = line + gap + left, False
+    return [*lines, line] if line.strip() or not lines else lines
+
+
+def _head(word: str, width: int) -> str:
+    """As many characters of *word* as fit, but at least one."""
+    kept = word[: max(width, 1)]
+    while len(kept) > 1 and columns_of(kept) > width:
+        kept = kept[:-1]
+    return kept

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pytest_fairness.model import Finding, Status
-from pytest_fairness.reports.trials import TrialView, each_trial
+from pytest_fairness.reports.escaping import shortened
+from pytest_fairness.reports.sections import Conversation
+from pytest_fairness.reports.trial_views import TrialView, each_trial
 
-EACH = 2
-_FIGURE, _ENDING = "figure", "ending"
+_MOST = {Status.ANSWERED: 2, Status.REFUSED: 1}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,47 +52,56 @@ def collect_examples(run_dir: Path, findings: Sequence[Finding]) -> dict[tuple[s
     The first trials of each group by template and name, one a template, so that the same prompts stand
     side by side. The log is read once, and no more than what is shown is kept.
     """
-    wanted = {
-        (finding.protected_class, finding.model_endpoint or ""): {group.group for group in finding.group_results}
-        for finding in findings
-        if finding.protected_class and finding.model_endpoint
-    }
-    found: dict[tuple[str, str], dict[str, list[TrialView]]] = {key: {} for key in wanted}
-    counted: dict[tuple[str, str], dict[str, Counter[tuple[str, str]]]] = {key: {} for key in wanted}
+    wanted: dict[tuple[str, str], set[str]] = {}
+    for finding in findings:
+        if finding.protected_class and finding.model_endpoint:
+            key = (finding.protected_class, finding.model_endpoint)
+            wanted.setdefault(key, set()).update(group.group for group in finding.group_results)
+    kept: dict[tuple[str, str], dict[str, list[TrialView]]] = {key: {} for key in wanted}
+    counted: dict[tuple[str, str], dict[str, Counter[str]]] = {key: {} for key in wanted}
+    endings: dict[tuple[str, str, str], Counter[str]] = {}
     for trial in each_trial(run_dir) if wanted else ():
         for (protected_class, endpoint), groups in wanted.items():
             if trial.endpoint in ("", *endpoint.split(", ")):
                 for group in trial.stands_for(protected_class) & groups:
-                    _keep(found[protected_class, endpoint].setdefault(group, []), trial)
-                    _count(counted[protected_class, endpoint].setdefault(group, Counter()), trial)
+                    _keep(kept[protected_class, endpoint].setdefault(group, []), trial)
+                    counted[protected_class, endpoint].setdefault(group, Counter()).update(_kinds(trial))
+                    if trial.ending:
+                        endings.setdefault((protected_class, endpoint, group), Counter())[trial.ending] += 1
     return {
         key: Examples(
-            trials={group: sorted(trials, key=_order) for group, trials in sorted(kept.items())},
-            tallies={group: _tally(counted[key][group]) for group in sorted(kept)},
+            trials={group: sorted(trials, key=_order) for group, trials in sorted(kept[key].items())},
+            tallies={
+                group: Tally(**count, endings=dict(endings.get((*key, group), Counter()).most_common()))
+                for group, count in sorted(counts.items())
+            },
         )
-        for key, kept in found.items()
-        if counted[key]
+        for key, counts in counted.items()
+        if counts
     }
 
 
-def _count(tally: Counter[tuple[str, str]], trial: TrialView) -> None:
-    kind = trial.status if trial.status in (Status.ANSWERED, Status.REFUSED) else "unanswered"
-    for key in ("trials", kind, *(("retried",) if trial.retried else ())):
-        tally[_FIGURE, key] += 1
-    if trial.ending:
-        tally[_ENDING, trial.ending] += 1
+def conversation(trial: TrialView) -> Conversation:
+    """What was asked and answered, step by step, cut to what a reader would read."""
+    about = [trial.name or "no name", shortened(trial.template, 80), trial.status, trial.arm]
+    about += ["simulated"] if trial.source == "simulated" else []
+    turns = []
+    for number, (asked, replied) in enumerate(trial.steps, start=1):
+        turns += [(f"step {number}", shortened(asked, 900)), (f"reply to step {number}", shortened(replied, 900))]
+    turns += [(role, shortened(content, 900)) for role, content in trial.messages]
+    turns.append(("reply", shortened(trial.replies[-1], 1500) if trial.replies else "no reply"))
+    return Conversation(about=" · ".join(words for words in about if words), turns=tuple(turns))
 
 
-def _tally(counted: Counter[tuple[str, str]]) -> Tally:
-    figures = {key: count for (kind, key), count in counted.items() if kind == _FIGURE}
-    endings = {key: count for (kind, key), count in counted.most_common() if kind == _ENDING}
-    return Tally(**figures, endings=endings)
+def _kinds(trial: TrialView) -> list[str]:
+    kind = trial.status if trial.status in _MOST else "unanswered"
+    return ["trials", str(kind), *(["retried"] if trial.retried else [])]
 
 
 def _keep(kept: list[TrialView], trial: TrialView) -> None:
     """Keep *trial* if it is among the first of its kind in the order shown."""
     same = [other for other in kept if other.status == trial.status]
-    most = EACH if trial.status == Status.ANSWERED else 1 if trial.status == Status.REFUSED else 0
+    most = _MOST.get(trial.status, 0)  # type: ignore[call-overload]  # a StrEnum equals its text
     if any(other.template == trial.template for other in same):
         return
     if len(same) < most:

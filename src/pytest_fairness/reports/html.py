@@ -1,185 +1,292 @@
-"""``report.html``: one self-contained page, made from a run's files alone.
+"""``report.html``, and a page for each that a suite handed in: self-contained, made from a run's files alone.
 
-The page runs no script and loads nothing: its content security policy forbids both. Jinja2 escapes every
-value, after :func:`~pytest_fairness.reports.escaping.visible` has spelt out what cannot be seen.
+A page runs no script and loads nothing: its content security policy forbids both. Jinja2 escapes every value, after
+:func:`~pytest_fairness.reports.escaping.visible` has spelt out what cannot be seen.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
 from pytest_fairness.analysis import false_alarms
 from pytest_fairness.model import Finding, Verdict
-from pytest_fairness.reports import figures
-from pytest_fairness.reports.chapters import without_verdict
-from pytest_fairness.reports.drawing import Picture
+from pytest_fairness.reports import charts, formatting
+from pytest_fairness.reports.escaping import shortened, visible
 from pytest_fairness.reports.examples import Examples, collect_examples
-from pytest_fairness.reports.pages import environment
-from pytest_fairness.reports.pictures import (
-    baseline_picture,
-    block_picture,
-    effect_picture,
-    group_picture,
-    share_picture,
-)
-from pytest_fairness.reports.results import RunResults, read_results
+from pytest_fairness.reports.finding_sections import finding_section
+from pytest_fairness.reports.findings_json import RunResults, read_results
+from pytest_fairness.reports.sections import Cell, Counts, Facts, Page, Part, Section, Table, read_pages
 from pytest_fairness.runs.files import write_atomically
 
 NAME = "report.html"
-#: Results of a suite that has a page of its own, what they are called, and that page, which is made after this one.
-_PAGES = (("selection.json", "selection benchmark", "selection.html"),)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
-    """One finding as the page shows it."""
-
-    number: int
-    nodeid: str
-    finding: Finding
-    sentence: str
-    marks: Sequence[str]
-    groups_picture: Picture | None
-    pairs_picture: Picture | None
-    blocks: Sequence[Mapping[str, Any]]
-    blocks_picture: Picture | None
-    method: Sequence[str]
-    examples: Examples | None
-    examples_at: int | None
 
 
 def write_html(run_dir: Path) -> Path:
-    """Write ``report.html`` beside ``findings.json`` in *run_dir* and return its path.
+    """Write ``report.html`` beside ``findings.json`` in *run_dir*, and each page that a suite handed in; the path of
+    the report.
 
-    Raises FairnessError if there are no findings to read, StoreError if the page cannot be written.
+    Raises FairnessError if there are no findings to read, StoreError if a page cannot be written.
     """
     results = read_results(run_dir)
-    path = run_dir / NAME
-    write_atomically(path, render(results, run_dir).encode("utf-8", "backslashreplace"))
-    return path
+    run = run_section(results.run)
+    pages = {"report": report_page(results, run, run_dir)}
+    for stem, page in read_pages(run_dir).items():
+        pages[stem] = msgspec.structs.replace(page, sections=(*page.sections, run))
+    for stem, page in pages.items():
+        others = [(other.name, f"{name}.html") for name, other in pages.items() if name != stem]
+        text = render(page, results.run, others, banners(results))
+        write_atomically(run_dir / f"{stem}.html", text.encode("utf-8", "backslashreplace"))
+    return run_dir / NAME
 
 
-def render(results: RunResults, run_dir: Path) -> str:
-    """The page as text."""
+def render(
+    page: Page,
+    run: Mapping[str, Any],
+    others: Sequence[tuple[str, str]] = (),
+    banners: Sequence[tuple[str, str, str]] = (),
+) -> str:
+    """The *page* as text, with links to *others* (words, file) and *banners* (kind, about, words)."""
+    numbers = itertools.count(1)
     return (
-        environment()
-        .get_template("report.html.j2")
+        _environment()
+        .get_template("page.html.j2")
         .render(
-            run=results.run,
-            results=results,
-            worst=Verdict.worst([finding.verdict for finding in results.findings]) if results.findings else None,
-            sections=_sections(results, run_dir),
-            heat=heat_map(results.findings),
-            loose=[item for item in results.items if not item.findings and item.outcome in ("failed", "error")],
-            facts=_facts(results.run),
-            pages=[(name, page) for source, name, page in _PAGES if (run_dir / source).exists()],
-            chance_words=false_alarms.words,
-            across=any(figures.session_p(finding) for finding in results.findings),
+            page=page,
+            run=run,
+            others=others,
+            banners=banners,
+            contents=[section for section in page.sections[1:] if section.verdict is None],
+            drawn=lambda chart: charts.draw(chart, f"picture-{next(numbers)}"),
         )
     )
 
 
-def _sections(results: RunResults, run_dir: Path) -> list[Section]:
-    examples = collect_examples(run_dir, results.findings)
-    shown_at: dict[tuple[str, str], int] = {}
-    sections = []
-    for index, finding in enumerate(results.findings):
-        key = (finding.protected_class, finding.model_endpoint or "")
-        earlier = shown_at.setdefault(key, index + 1)
-        identity = f"finding-{index + 1}"
-        sections.append(
-            Section(
-                number=index + 1,
-                nodeid=results.nodeid_of(index) or finding.test_id,
-                finding=finding,
-                sentence=without_verdict(finding.sentence, finding.verdict),
-                marks=figures.marks(finding, results.outcome_of(index)),
-                groups_picture=group_picture(finding, f"{identity}-groups")
-                or baseline_picture(finding, f"{identity}-scopes")
-                or share_picture(finding, f"{identity}-shares"),
-                pairs_picture=effect_picture(finding, f"{identity}-pairs"),
-                blocks=figures.by_block(finding),
-                blocks_picture=block_picture(finding, f"{identity}-blocks"),
-                method=finding.explain().split("\n\n")[1:],
-                examples=_in_order(examples.get(key), finding) if earlier == index + 1 else None,
-                examples_at=earlier if earlier != index + 1 and key in examples else None,
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=PackageLoader("pytest_fairness.reports"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_spelt_out,
+    )
+    made.globals.update(kind_of=_kind_of, reason_words=formatting.reason_words)
+    # A figure and its per-cent sign stay on one line.
+    made.filters.update(tight=lambda text: text.replace(" %", "\u00a0%"))
+    return made
+
+
+def _spelt_out(value: Any) -> Any:
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _kind_of(part: Part) -> str:
+    return "paragraph" if isinstance(part, str) else str(part.__struct_config__.tag)
+
+
+# ---------------------------------------------------------------- the report
+
+
+def report_page(results: RunResults, run: Section, run_dir: Path) -> Page:
+    """Every finding of the run: an overview, a card each, and how to repeat it."""
+    cards = _cards(results, run_dir)
+    lead = "This run made no finding."
+    if results.findings:
+        attention = len(results.findings) - results.counts[Verdict.PASS]
+        lead = f"{formatting.count(len(results.findings), 'finding')}, {attention or 'none'} to look at."
+        endpoints = ", ".join(map(str, results.run.get("endpoints") or ()))
+        lead += f" System under test: {endpoints}." if endpoints else ""
+    return Page(
+        name="all findings of the run",
+        title="Fairness report",
+        lead=lead,
+        sections=(_overview(results, cards), *cards, run),
+        simulated=results.simulated,
+        replayed=results.replayed,
+    )
+
+
+def banners(results: RunResults) -> list[tuple[str, str, str]]:
+    """What has to be read before anything else: kind, what it is about, and the formatting."""
+    found = []
+    if notes := results.run.get("notes"):
+        found.append(("note", "About this run.", " ".join(f"{note}." for note in notes)))
+    if alarms := results.session.get("alarms"):
+        which = ", ".join(f"finding {at + 1}" for at in alarms)
+        whose = "1 whose test did not fail is" if len(alarms) == 1 else f"{len(alarms)} whose tests did not fail are"
+        why = f"Across all findings {whose} significant at {results.session.get('alpha')} (Holm): {which}."
+        found.append(("missing", "The session fails.", why))
+    if results.missing:
+        named = ", ".join(results.missing[:20]) + (" …" if len(results.missing) > 20 else "")
+        told = f"{formatting.count(len(results.missing), 'collected test')} never finished: {named}."
+        found.append(("missing", "Incomplete.", f"{told} What they would have found is not below."))
+    return found
+
+
+def _overview(results: RunResults, cards: Sequence[Section]) -> Section:
+    parts: list[Part] = [Counts(rows=tuple(results.counts.items()))]
+    across = any(formatting.session_p(finding) for finding in results.findings)
+    if cards:
+        order = sorted(range(len(cards)), key=lambda at: -results.findings[at].verdict.severity)
+        parts.append(
+            Table(
+                caption="Every finding, the worst first",
+                head=(
+                    "Verdict",
+                    "What was found",
+                    "On",
+                    "By",
+                    "Endpoint",
+                    "Corrected p",
+                    *(["Session p"] if across else []),
+                ),
+                rows=tuple(
+                    _overview_row(results.findings[at], cards[at], results.nodeid_of(at), across) for at in order
+                ),
+                kind="findings",
             )
         )
-    return sections
+        share = results.session.get("false_alarm")
+        if isinstance(share, (int, float)):
+            chance = false_alarms.words(share)
+            parts.append(f"A fair system would have turned this session red with a chance of at most {chance}.")
+        if across:
+            parts.append(
+                f"Session p: the smallest corrected p of a finding, adjusted over the {len(cards)} findings of this "
+                "session (Holm 1979). It changes no verdict."
+            )
+    parts += [table for table in (heat_map(results.findings), _failures(results)) if table is not None]
+    return Section(heading="Overview", id="overview", parts=tuple(parts))
 
 
-def _in_order(examples: Examples | None, finding: Finding) -> Examples | None:
-    """The *examples* of the finding's groups, in its order."""
-    return None if examples is None else examples.among([group.group for group in finding.group_results])
+def _overview_row(finding: Finding, card: Section, nodeid: str, across: bool) -> tuple[str | Cell, ...]:
+    sentence = card.sentence if len(card.sentence) <= 320 else f"{card.sentence[:280]}…"
+    return (
+        Cell(verdict=finding.verdict, reason=finding.reason),
+        Cell(words=sentence, link=card.id, small=(nodeid or finding.test_id,)),
+        shortened(finding.outcome, 60),
+        shortened(finding.protected_class or formatting.NOTHING, 60),
+        Cell(words=shortened(finding.model_endpoint or formatting.NOTHING, 80), marks=card.marks),
+        formatting.p_value(finding.corrected_p_value),
+        *((formatting.session_p(finding),) if across else ()),
+    )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeatMap:
-    """The worst verdict of each model on each protected class; ``None`` where nothing was compared."""
-
-    classes: Sequence[str]
-    rows: Sequence[tuple[str, Sequence[tuple[Verdict, int] | None]]]
-
-
-def heat_map(findings: Sequence[Finding]) -> HeatMap | None:
-    """Models × protected classes, or ``None`` where there is only one of each."""
+def heat_map(findings: Sequence[Finding]) -> Table | None:
+    """The worst verdict of each model on each protected class; None where there is only one of each."""
     cells: dict[tuple[str, str], list[Verdict]] = {}
     for finding in findings:
         key = (finding.model_endpoint or "no model", finding.protected_class or finding.assertion)
         cells.setdefault(key, []).append(finding.verdict)
-    models = list(dict.fromkeys(model for model, _ in cells))
-    classes = list(dict.fromkeys(name for _, name in cells))
+    models, classes = (list(dict.fromkeys(key[at] for key in cells)) for at in (0, 1))
     if len(models) * len(classes) < 2:
         return None
-    rows = []
-    for model in models:
-        row = [cells.get((model, name)) for name in classes]
-        rows.append((model, [None if found is None else (Verdict.worst(found), len(found)) for found in row]))
-    return HeatMap(classes=classes, rows=rows)
+
+    def cell(model: str, name: str) -> Cell:
+        found = cells.get((model, name))
+        if found is None:
+            return Cell(words="not tested")
+        return Cell(verdict=Verdict.worst(found), small=(formatting.count(len(found), "finding"),))
+
+    return Table(
+        caption="The worst verdict of each model on each protected class",
+        head=("Model", *(shortened(name, 60) for name in classes)),
+        rows=tuple((shortened(model, 80), *(cell(model, name) for name in classes)) for model in models),
+        kind="heat",
+    )
 
 
-def _facts(run: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Name and value of what a reader needs to repeat the run."""
-    trials = run.get("trials") if isinstance(run.get("trials"), Mapping) else {}
-    counted = [
-        f"{count:,} {status.replace('_', ' ')}"
-        for status, count in (trials or {}).items()
-        if count and status != "total"
-    ]
+def _failures(results: RunResults) -> Table | None:
+    failed = [item for item in results.items if not item.findings and item.outcome in ("failed", "error")]
+    if not failed:
+        return None
+    return Table(
+        caption="Tests that failed without a finding",
+        head=("Test", "Outcome", "Message"),
+        rows=tuple((item.nodeid, item.outcome, shortened(item.message, 500)) for item in failed),
+        words=("Outcome", "Message"),
+    )
+
+
+def _cards(results: RunResults, run_dir: Path) -> tuple[Section, ...]:
+    examples = collect_examples(run_dir, results.findings)
+    first: dict[tuple[str, str], int] = {}
+    cards = []
+    for at, finding in enumerate(results.findings):
+        key = (finding.protected_class, finding.model_endpoint or "")
+        number = first.setdefault(key, at + 1)
+        own: Examples | None = examples.get(key)
+        cards.append(
+            finding_section(
+                finding,
+                at + 1,
+                nodeid=results.nodeid_of(at) or finding.test_id,
+                outcome=results.outcome_of(at),
+                examples=own.among([group.group for group in finding.group_results])
+                if own is not None and number == at + 1
+                else None,
+                examples_at=number if own is not None and number != at + 1 else None,
+            )
+        )
+    return tuple(cards)
+
+
+# ---------------------------------------------------------------- the run
+
+
+def run_section(run: Mapping[str, Any]) -> Section:
+    """What a reader needs to repeat the run, and to read what it says."""
+    trials = run.get("trials")
+    counted = trials.items() if isinstance(trials, Mapping) else ()
+    command = run.get("command")
     facts = [
         ("Run", run.get("id")),
         ("Started", run.get("started")),
         ("Finished", run.get("finished")),
         ("Endpoints", ", ".join(map(str, run.get("endpoints") or []))),
         ("Models", _models(run.get("models"))),
-        ("Trials", ", ".join(counted)),
-        ("Cost", figures.cost_line(run)),
+        ("Trials", ", ".join(f"{n:,} {status.replace('_', ' ')}" for status, n in counted if n and status != "total")),
+        ("Cost", formatting.cost_line(run)),
         ("Seed", run.get("seed")),
         ("Git commit", run.get("git_commit")),
-        ("Command", _command(run.get("command"))),
+        ("Command", " ".join(map(str, command)) if isinstance(command, list) else command),
         ("Versions", _listed(run.get("versions"))),
         ("Settings", _listed(run.get("parameters"))),
     ]
-    return [(name, str(value)) for name, value in facts if value not in (None, "")]
+    known = Facts(rows=tuple((name, str(value)) for name, value in facts if value not in (None, "")))
+    return Section(heading="The run", id="run", parts=(known, Section(heading="Verdicts", parts=(_VERDICTS, _SCOPE))))
+
+
+_VERDICTS = Facts(
+    rows=(
+        ("PASS", "The 90 % interval of every effect lies inside ±0.5, so a medium difference is excluded."),
+        ("FLAG", "A significant difference of 0.2 to 0.5; it needs a documented justification."),
+        ("FAIL", "A significant difference above 0.5; it needs a change and a new run."),
+        ("INCONCLUSIVE", "The data do not decide; the finding says what would."),
+    )
+)
+_SCOPE = "A verdict is about this system, these prompts and this run. It is no legal opinion."
 
 
 def _models(models: Any) -> str:
     """Who was asked for at each endpoint, and who answered."""
-    told = []
+    lines = []
     for entry in models if isinstance(models, list) else []:
         asked, answered = entry.get("asked"), entry.get("answered") or {}
         who = ", ".join(f"{model} ({count:,} trials)" for model, count in answered.items())
         parts = [f"asked for {asked}"] if asked else []
         parts += [f"answered by {who}"] if who else ["no answer names its model"]
-        told.append(f"{entry.get('endpoint')}: {', '.join(parts)}")
-    return "; ".join(told)
-
-
-def _command(command: Any) -> str:
-    return " ".join(map(str, command)) if isinstance(command, list) else str(command or "")
+        lines.append(f"{entry.get('endpoint')}: {', '.join(parts)}")
+    return "; ".join(lines)
 
 
 def _listed(values: Any) -> str:

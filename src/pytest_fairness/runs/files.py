@@ -33,7 +33,7 @@ def open_regular(path: Path, flags: int) -> int:
     if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
         os.close(descriptor)
         what = "has a second name (hard link)" if stat.S_ISREG(status.st_mode) else "is not a plain file"
-        raise StoreError(f"{path} {what}: remove it, or choose another folder with --fairness-run-dir")
+        raise StoreError(f"{path} {what}: remove it, or choose another folder with fairness_run_dir in the ini file")
     return descriptor
 
 
@@ -42,7 +42,7 @@ def _why(path: Path, error: OSError) -> str:
         return f"{path} is a symbolic link, which a run's folder may not hold: remove it"
     return (
         f"{path} cannot be opened ({error.strerror}): make it writable, "
-        "or choose another folder with --fairness-run-dir"
+        "or choose another folder with fairness_run_dir in the ini file"
     )
 
 
@@ -138,7 +138,7 @@ def make_directory(path: Path) -> None:
     except OSError as error:
         raise StoreError(
             f"{path} cannot be made a folder ({error.strerror}): make its parent writable, "
-            "or choose another with --fairness-run-dir"
+            "or choose another with fairness_run_dir in the ini file"
         ) from error
     if path.is_symlink():
-        raise StoreError(f"{path} is a symbolic link: give the real folder with --fairness-run-dir")
+        raise StoreError(f"{path} is a symbolic link: give the real folder with fairness_run_dir in the ini file")

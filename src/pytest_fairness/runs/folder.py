@@ -44,7 +44,7 @@ def reserve_run(root: Path, token: str, *, today: datetime.date | None = None, a
     except OSError as error:
         raise StoreError(
             f"{root}: no folder for the run can be made ({error.strerror}): make it writable, "
-            "or choose another with --fairness-run-dir"
+            "or choose another with fairness_run_dir in the ini file"
         ) from error
     finally:
         lock.close()

@@ -89,7 +89,8 @@ class FileLock:
 
     def _no_locks(self, error: OSError) -> StoreError:
         return StoreError(
-            f"{self.path} cannot be locked ({error.strerror}): put the runs on a local disk with --fairness-run-dir"
+            f"{self.path} cannot be locked ({error.strerror}): put the runs on a local disk, with fairness_run_dir in "
+            "the ini file"
         )
 
 

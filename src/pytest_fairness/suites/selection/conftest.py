@@ -180,13 +180,17 @@ class Files:
 
     def write(self, name: str, trials: pd.DataFrame, results: SelectionResults | None = None) -> None:
         """The records of *trials*, and *results*. Raises StoreError."""
+        from pytest_fairness.reports.sections import write_page
         from pytest_fairness.runs.files import write_atomically
+        from pytest_fairness.suites.selection.page import selection_page
         from pytest_fairness.suites.selection.records import write_records
 
+        records = self.run / f"{name}{self.suffix}.jsonl"
+        write_records(records, trials, self.log)
         if results is not None:
             text = json.dumps(results.to_dict(), ensure_ascii=True, allow_nan=False, indent=1)
-            write_atomically(self.run / f"{name}{self.suffix}.json", text.encode("ascii"))
-        write_records(self.run / f"{name}{self.suffix}.jsonl", trials, self.log)
+            write_atomically(records.with_suffix(".json"), text.encode("ascii"))
+            write_page(self.run, records.stem, selection_page(results, records))
 
 
 @pytest.fixture

@@ -6,14 +6,16 @@ import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from pytest_fairness.analysis import false_alarms, session_alpha
-from pytest_fairness.engine.charges import UNPRICED, USAGE_INVALID
+import msgspec
+
+from pytest_fairness.analysis import false_alarms
 from pytest_fairness.errors import FairnessError
-from pytest_fairness.model import JSON, Finding, Status, Verdict, to_json
-from pytest_fairness.reports.trials import TrialView, each_trial
+from pytest_fairness.model import JSON, MODEL_DIFFERS, UNPRICED, USAGE_INVALID, Finding, Status, Verdict, to_json
+from pytest_fairness.reports.trial_views import TrialView, each_trial
 from pytest_fairness.runs.files import write_atomically
 
 NAME = "findings.json"
@@ -24,8 +26,7 @@ _AGAIN = (Status.UNKNOWN, Status.ERROR)
 _RUN = ("id", "started", "finished", "command", "seed", "versions", "git_commit", "replay_of", "shard", "notes")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ItemResult:
+class ItemResult(msgspec.Struct, frozen=True, kw_only=True):
     """How one test ended: pytest's own word, its message, and the places of its findings in ``findings``."""
 
     nodeid: str
@@ -34,26 +35,25 @@ class ItemResult:
     findings: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class RunResults:
     """A run's findings with the tests that made them.
 
     ``run`` describes the run (id, started, finished, command, seed, endpoints, models, simulated, replayed, versions,
-    git_commit, parameters, trials, cost, unpriced, charged_at_worst_case); ``missing`` names collected tests that
-    never finished.
+    git_commit, parameters, trials, cost, unpriced, charged_at_worst_case, session); ``missing`` names collected tests
+    that never finished.
     """
 
     run: Mapping[str, Any]
     items: tuple[ItemResult, ...] = ()
     findings: tuple[Finding, ...] = ()
     missing: tuple[str, ...] = ()
-    directory: Path | None = field(default=None, compare=False)
 
     @property
     def counts(self) -> dict[Verdict, int]:
         """Findings by verdict, worst first."""
-        order = sorted(Verdict, key=lambda verdict: verdict.severity, reverse=True)
-        return {verdict: sum(finding.verdict is verdict for finding in self.findings) for verdict in order}
+        counted = Counter(finding.verdict for finding in self.findings)
+        return {verdict: counted[verdict] for verdict in sorted(Verdict, key=lambda one: -one.severity)}
 
     @property
     def simulated(self) -> bool:
@@ -68,23 +68,27 @@ class RunResults:
     @property
     def session(self) -> Mapping[str, Any]:
         """What was adjusted across the session: method, number of findings, ``alpha`` and the ``alarms`` below it."""
-        told = self.run.get("session")
-        return told if isinstance(told, Mapping) else {}
+        found = self.run.get("session")
+        return found if isinstance(found, Mapping) else {}
+
+    @cached_property
+    def _makers(self) -> dict[int, ItemResult]:
+        return {index: item for item in reversed(self.items) for index in item.findings}
 
     def nodeid_of(self, index: int) -> str:
         """The test that made the finding at *index*; empty if no test claims it."""
-        return next((item.nodeid for item in self.items if index in item.findings), "")
+        return self._makers[index].nodeid if index in self._makers else ""
 
     def outcome_of(self, index: int) -> str:
         """How the test ended that made the finding at *index*, in pytest's word; empty if no test claims it."""
-        return next((item.outcome for item in self.items if index in item.findings), "")
+        return self._makers[index].outcome if index in self._makers else ""
 
     def to_dict(self) -> dict[str, JSON]:
         """``findings.json`` as plain JSON."""
         return {
             "schema": SCHEMA,
             "run": to_json(self.run),
-            "items": [to_json(item) for item in self.items],
+            "items": [msgspec.to_builtins(item) for item in self.items],
             "findings": [
                 {**finding.to_dict(), "nodeid": self.nodeid_of(index)} for index, finding in enumerate(self.findings)
             ],
@@ -92,34 +96,24 @@ class RunResults:
         }
 
     @classmethod
-    def from_dict(cls, data: Any, directory: Path | None = None) -> Self:
+    def from_dict(cls, data: Any) -> Self:
         """The inverse of :meth:`to_dict`. Raises FairnessError for another schema or shape."""
         if not isinstance(data, dict):
             raise FairnessError("findings are a JSON object with a schema; this is none")
         if data.get("schema") != SCHEMA:
             raise FairnessError(
-                f"findings of schema {data.get('schema')!r} cannot be read by this version, which knows "
-                f"schema "
+                f"findings of schema {data.get('schema')!r} cannot be read by this version, which knows schema "
                 f"{SCHEMA}: read them with the version that wrote them"
             )
         try:
             return cls(
                 run=dict(data["run"]),
-                items=tuple(
-                    ItemResult(
-                        nodeid=str(item["nodeid"]),
-                        outcome=str(item["outcome"]),
-                        message=str(item.get("message") or ""),
-                        findings=tuple(int(index) for index in item.get("findings", ())),
-                    )
-                    for item in data["items"]
-                ),
+                items=msgspec.convert(data["items"], tuple[ItemResult, ...]),
                 findings=tuple(
                     Finding.from_dict({key: value for key, value in finding.items() if key != "nodeid"})
                     for finding in data["findings"]
                 ),
-                missing=tuple(map(str, data.get("missing", ()))),
-                directory=directory,
+                missing=msgspec.convert(data.get("missing", ()), tuple[str, ...]),
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise FairnessError(f"findings have another shape than schema {SCHEMA} ({error!r})") from error
@@ -135,43 +129,36 @@ def read_results(run_dir: Path) -> RunResults:
     except (OSError, ValueError, RecursionError) as error:
         raise FairnessError(f"{path} cannot be read: {error}") from error
     try:
-        return RunResults.from_dict(data, run_dir)
+        return RunResults.from_dict(data)
     except FairnessError as error:
         raise FairnessError(f"{path}: {error}") from error
 
 
 def write_results(run_dir: Path, manifest: Mapping[str, Any], book: Mapping[str, Any]) -> RunResults:
-    """Write ``findings.json`` of a run from its *manifest* and the ledger's *book* (items, findings,
-    missing).
+    """Write ``findings.json`` of a run from its *manifest* and the ledger's *book* (items, findings, missing).
 
-    Trials are counted from the run's own logs. The file is replaced whole: a reader sees the old or the new
-    one.
+    Trials are counted from the run's own logs. The file is replaced whole: a reader sees the old or the new one.
     """
-    results = RunResults.from_dict(
-        {
-            "schema": SCHEMA,
-            "run": _run(run_dir, manifest),
-            "items": book.get("items", []),
-            "findings": book.get("findings", []),
-            "missing": book.get("missing", []),
-        },
-        run_dir,
-    )
+    results = RunResults.from_dict({**book, "schema": SCHEMA, "run": _run(run_dir, manifest)})
     results = _across(results, results.run["parameters"].get("session_alpha"))
     save_results(results, run_dir)
     return results
 
 
 def _across(results: RunResults, alpha: Any) -> RunResults:
-    """*results* with every finding's p-value adjusted across the session, what the session's alpha makes of it, and how
-    likely a fair system had turned it red."""
+    """*results* adjusted across the session: each p-value, what the session's alpha makes of it, and how likely a fair
+    system would have turned the session red.
+    """
     outcomes = [results.outcome_of(at) for at in range(len(results.findings))]
     chances = [one for finding in results.findings if (one := false_alarms.of_finding(finding)) is not None]
-    told: dict[str, Any] = {"method": "holm", "findings": len(results.findings), "alpha": alpha, "alarms": []}
-    told["false_alarm"] = false_alarms.of_session(chances) if chances else None
-    if isinstance(alpha, float):
-        told["alarms"] = session_alpha.alarms(results.findings, outcomes, alpha)
-    return replace(results, run={**results.run, "session": told}, findings=session_alpha.adjusted(results.findings))
+    session = {
+        "method": "holm",
+        "findings": len(results.findings),
+        "alpha": alpha,
+        "alarms": false_alarms.alarms(results.findings, outcomes, alpha) if isinstance(alpha, float) else [],
+        "false_alarm": false_alarms.of_session(chances) if chances else None,
+    }
+    return replace(results, run={**results.run, "session": session}, findings=false_alarms.adjusted(results.findings))
 
 
 def save_results(results: RunResults, run_dir: Path) -> Path:
@@ -238,7 +225,7 @@ def _count(run_dir: Path) -> _Count:
         count.sources.add(trial.source)
         if trial.model:
             count.models[trial.endpoint, trial.model] += 1
-        if "model_differs" in trial.flags:
+        if MODEL_DIFFERS in trial.flags:
             count.others[trial.endpoint, trial.model] += 1
         if trial.status in _AGAIN:
             nothing.setdefault(trial.key, []).append(trial)
@@ -272,10 +259,9 @@ def _answered_by_others(others: Counter[tuple[str, str]], endpoints: list[Mappin
 
 def _unknown(trials: Mapping[str, int]) -> list[str]:
     unknown = trials[Status.UNKNOWN]
-    if not unknown:
-        return []
     them = "them" if unknown > 1 else "it"
-    return [
+    note = (
         f"{unknown} of {trials['total']} trials unknown: sent, and nobody knows what came of {them}; charged at the "
         f"worst case, and asked again with --fairness-resume --fairness-retry-unknown alone"
-    ]
+    )
+    return [note] if unknown else []

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
-from pytest_fairness.analysis.session_alpha import (
+from pytest_fairness.analysis.false_alarms import (
     adjusted,
     alarms,
     finding_p_value,
@@ -14,12 +17,12 @@ from pytest_fairness.analysis.session_alpha import (
     session_p_value,
 )
 from pytest_fairness.model import Finding, PairResult, Verdict
-from pytest_fairness.reports.html import render
-from pytest_fairness.reports.results import read_results, write_results
-from pytest_fairness.reports.text import summary_lines
+from pytest_fairness.reports.findings_json import read_results, write_results
+from pytest_fairness.reports.html import write_html
+from pytest_fairness.reports.plain_text import summary_lines
 from pytest_fairness.statistics.corrections import correct
 
-from .reports.factories import disparity, passing, results
+from ..reports.factories import disparity, passing, results
 
 
 def finding(*corrected: float, verdict: Verdict = Verdict.FLAG, assertion: str = "no_disparity", **more) -> Finding:
@@ -36,6 +39,12 @@ def finding(*corrected: float, verdict: Verdict = Verdict.FLAG, assertion: str =
         for at, p in enumerate(corrected)
     )
     return Finding(assertion=assertion, verdict=verdict, sentence=f"{verdict}: x.", pairs=pairs, family={"alpha": 0.05})
+
+
+def test_the_controller_of_a_session_loads_no_numpy() -> None:
+    """Reports are made where nothing is judged."""
+    code = "import sys, pytest_fairness.reports.html; sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_holm_is_that_of_the_statistics() -> None:
@@ -139,7 +148,7 @@ def test_the_file_the_terminal_and_the_page_tell_it(tmp_path) -> None:
     assert "not across the findings of this session (Holm p .0600)" in " ".join(lines.split())
     assert "the session fails at fairness_session_alpha 0.05: 1 finding whose test did not fail" in lines
     assert lines.count("test_strong") == 2
-    page = render(read, tmp_path)
+    page = write_html(tmp_path).read_text(encoding="utf-8")
     assert "Session p" in page
     assert "The session fails." in page
     assert page.count(".0600") >= 2
@@ -149,4 +158,4 @@ def test_without_a_session_alpha_nothing_fails_by_it(tmp_path) -> None:
     book = results(disparity(), passing())
     written = write_results(tmp_path, {"id": "r", "settings": {"session_alpha": None}}, book.to_dict())
     assert written.session["alarms"] == []
-    assert "The session fails" not in render(written, tmp_path)
+    assert "The session fails" not in write_html(tmp_path).read_text(encoding="utf-8")

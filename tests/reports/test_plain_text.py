@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_fairness.model import Finding, Verdict
-from pytest_fairness.reports.columns import columns_of
-from pytest_fairness.reports.text import MOST_GROUPS, MOST_PAIRS, WIDTH, finding_text, summary_lines
+from pytest_fairness.reports.escaping import columns_of
+from pytest_fairness.reports.plain_text import MOST_GROUPS, MOST_PAIRS, WIDTH, finding_text, summary_lines
 
 from .factories import HOSTILE, baseline, categorical, disparity, four_fifths, group, pair, passing, results
 

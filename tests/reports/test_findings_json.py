@@ -8,8 +8,8 @@ import pytest
 
 from pytest_fairness.errors import FairnessError, StoreError
 from pytest_fairness.model import Verdict
-from pytest_fairness.reports.results import NAME, RunResults, read_results, save_results, write_results
-from pytest_fairness.reports.trials import each_trial
+from pytest_fairness.reports.findings_json import NAME, read_results, save_results, write_results
+from pytest_fairness.reports.trial_views import each_trial
 
 from .factories import (
     HOSTILE,
@@ -168,11 +168,6 @@ def test_a_link_in_the_place_of_the_file_is_not_followed(tmp_path):
     with pytest.raises(StoreError, match="symbolic link"):
         save_results(results(), folder)
     assert target.read_text() == "precious"
-
-
-def test_equal_results_whatever_folder_they_came_from(tmp_path):
-    """The folder is where they lie, not what they are."""
-    assert RunResults.from_dict(results().to_dict(), tmp_path) == results()
 
 
 def test_logs_are_read_leniently(tmp_path):

@@ -1,0 +1,162 @@
+"""What a page is made of, as plain data: sentences, tables, pictures, conversations, under headings.
+
+Any suite can hand a page in: it writes ``NAME.page.json`` into the run's folder, and whoever makes the reports writes
+``NAME.html`` from it. Texts are as they are, hostile or not; the sink escapes them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, Union
+
+import msgspec
+
+from pytest_fairness.errors import FairnessError
+from pytest_fairness.model import Reason, Verdict, to_json
+from pytest_fairness.reports.charts import Chart, Spec
+from pytest_fairness.runs.files import write_atomically
+
+SUFFIX = ".page.json"
+
+
+class Cell(Spec, frozen=True):
+    """More than words in a table: a verdict as a badge, a link to a section, small print on lines of its own, marks."""
+
+    words: str = ""
+    verdict: Verdict | None = None
+    reason: Reason | None = None
+    link: str = ""
+    small: tuple[str, ...] = ()
+    marks: tuple[str, ...] = ()
+
+
+class Table(Spec, tag="table", frozen=True):
+    """Rows under a head; the first column names the row, the others are figures, but for verdicts and *words*."""
+
+    caption: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str | Cell, ...], ...]
+    words: tuple[str, ...] = ()
+    kind: Literal["", "heat", "findings"] = ""
+
+    def is_figure(self, column: int) -> bool:
+        return column > 0 and self.head[column] not in ("verdict", *self.words)
+
+
+Columns: TypeAlias = Mapping[str, Callable[[Any], "str | Cell"]]
+
+
+def table(caption: str, items: Iterable[Any], columns: Columns, words: Sequence[str] = ()) -> Table:
+    """A row for each of *items*; *columns* say what stands under which title."""
+    rows = tuple(tuple(cell(item) for cell in columns.values()) for item in items)
+    return Table(caption=caption, head=tuple(columns), rows=rows, words=tuple(words))
+
+
+class Facts(Spec, tag="facts", frozen=True):
+    """Names and what they stand for."""
+
+    rows: tuple[tuple[str, str], ...]
+
+
+class Link(Spec, tag="link", frozen=True):
+    """Words that lead to the section *to*."""
+
+    words: str
+    to: str
+
+
+class Notes(Spec, tag="notes", frozen=True):
+    """Remarks, a line each."""
+
+    items: tuple[str, ...]
+
+
+class Counts(Spec, tag="counts", frozen=True):
+    """How many findings there are of each verdict."""
+
+    rows: tuple[tuple[Verdict, int], ...]
+
+
+class Statement(Spec, frozen=True):
+    """One sentence of a conclusion, with its verdict and what it is about."""
+
+    about: str
+    sentence: str
+    verdict: Verdict
+    reason: Reason | None = None
+
+
+class Statements(Spec, tag="statements", frozen=True):
+    """What was concluded, side by side."""
+
+    items: tuple[Statement, ...]
+
+
+class Conversation(Spec, tag="conversation", frozen=True):
+    """What was asked and answered, verbatim: who speaks, and the text. What the model said is a ``reply``."""
+
+    about: str
+    turns: tuple[tuple[str, str], ...]
+
+
+class Details(Spec, tag="details", frozen=True):
+    """Parts that are shown on request."""
+
+    summary: str
+    parts: tuple[Part, ...]
+
+
+class Section(Spec, tag="section", frozen=True):
+    """Parts under a heading, with the verdict on them, if there is one, and the sentence that says it."""
+
+    heading: str
+    id: str = ""
+    about: str = ""
+    verdict: Verdict | None = None
+    reason: Reason | None = None
+    sentence: str = ""
+    chips: tuple[str, ...] = ()
+    marks: tuple[str, ...] = ()
+    parts: tuple[Part, ...] = ()
+
+
+Part: TypeAlias = Union[  # noqa: UP007 - the names stand in strings until all are defined
+    str, Table, Facts, Link, Notes, Counts, Statements, Conversation, Details, Section, Chart
+]
+
+
+class Page(Spec, frozen=True):
+    """Sections under a title; ``name`` is what a link to the page is called."""
+
+    name: str
+    title: str
+    lead: str
+    sections: tuple[Section, ...]
+    simulated: bool = False
+    replayed: bool = False
+
+
+def write_page(run_dir: Path, stem: str, page: Page) -> None:
+    """Hand *page* in: it becomes ``STEM.html``. Raises StoreError."""
+    text = json.dumps(to_json(msgspec.to_builtins(page)), ensure_ascii=True, allow_nan=False)
+    write_atomically(run_dir / f"{stem}{SUFFIX}", text.encode("ascii"))
+
+
+def read_pages(run_dir: Path) -> dict[str, Page]:
+    """The pages that suites handed in, by their stems. Raises FairnessError, naming the file, for what is none."""
+    return {stem: _read(run_dir / f"{stem}{SUFFIX}") for stem in page_stems(run_dir)}
+
+
+def page_stems(run_dir: Path) -> list[str]:
+    """What the pages that suites handed in are called."""
+    return sorted(path.name.removesuffix(SUFFIX) for path in run_dir.glob(f"*{SUFFIX}"))
+
+
+def _read(path: Path) -> Page:
+    try:
+        # Not strict about numbers: an infinite one stands as a text.
+        return msgspec.convert(json.loads(path.read_bytes()), Page, strict=False)
+    except (OSError, ValueError, RecursionError) as error:
+        raise FairnessError(f"{path} cannot be read: {error}") from error
