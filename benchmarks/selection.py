@@ -36,7 +36,7 @@ from pytest_fairness.endpoints.simulated.planted import LOGITS_PER_D, Planted
 from pytest_fairness.model import Message, Status, Trial
 from pytest_fairness.pytest_layer.plans import PlannedPairs
 from pytest_fairness.scorers import is_refusal
-from pytest_fairness.statistics.logit import fit_binomial
+from pytest_fairness.statistics.bradley_terry import fit_binomial
 from pytest_fairness.suites.selection.configuration import Configuration
 from pytest_fairness.suites.selection.design import marker_arguments
 from pytest_fairness.trials_frame import EndpointFacts, trials_frame

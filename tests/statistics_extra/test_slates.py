@@ -11,7 +11,7 @@ from scipy import stats
 from pytest_fairness.analysis.preference import analyze_preference
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import Finding, Reason, Verdict
-from pytest_fairness.statistics.chi_squares import friedman, goodness_of_fit
+from pytest_fairness.statistics.win_rates import friedman, goodness_of_fit
 
 from .choices import slates
 

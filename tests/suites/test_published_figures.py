@@ -17,7 +17,7 @@ from statsmodels.genmod.generalized_linear_model import GLM
 
 from pytest_fairness import analyze_disparity, analyze_four_fifths
 from pytest_fairness.model import Verdict
-from pytest_fairness.statistics.logit import fit_binomial, likelihood_ratio
+from pytest_fairness.statistics.bradley_terry import fit_binomial, likelihood_ratio
 from pytest_fairness.statistics.proportions import cohens_h, impact_ratio, newcombe, pearson
 from pytest_fairness.suites.selection.metrics import selection_results
 

@@ -10,7 +10,7 @@ import pytest
 from pytest_fairness.errors import FairnessError, FrameError, UsageError
 from pytest_fairness.model import Reason, Verdict
 from pytest_fairness.statistics.choices import FIRST, NEITHER, REFUSED, SECOND, UNSCORED, read_choices
-from pytest_fairness.statistics.selection import units_of
+from pytest_fairness.statistics.selection_rates import units_of
 from pytest_fairness.suites.selection.contrasts import contrasts_of
 from pytest_fairness.suites.selection.design import margins_of
 from pytest_fairness.suites.selection.impact import four_fifths_of

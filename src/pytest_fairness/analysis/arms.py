@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.analysis.arm_data import ArmData, arms_of_choices, arms_of_scores, pooled_choices
 from pytest_fairness.analysis.arm_rule import IDLE, Judged, Rule
-from pytest_fairness.analysis.judging_choices import check_options
 from pytest_fairness.analysis.policy import (
     deciding_pair,
     verdict_by,
 )
+from pytest_fairness.analysis.preference import check_options
 from pytest_fairness.analysis.provenance import finding_of
 from pytest_fairness.analysis.sentences import amount, effect_words, p_words
 from pytest_fairness.errors import FrameError, UsageError

@@ -1,32 +1,39 @@
-"""Among equally qualified candidates, does the choice follow the group?"""
+"""Among equally qualified candidates, does the choice follow the group? Choices of two, of several, and rankings."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pytest_fairness.analysis.judging_choices import (
-    METRIC,
-    Compared,
-    Stood,
-    check_options,
-    describe,
-    judge,
-    preference_sentence,
+from pytest_fairness.analysis.policy import (
+    MAX_UNSCORED,
+    MINIMUM_N,
+    Decision,
+    PairTable,
+    assertion_verdict,
+    deciding_pair,
+    milder,
+    spec_verdict,
 )
-from pytest_fairness.analysis.policy import assertion_verdict, deciding_pair
+from pytest_fairness.analysis.policy import judge as judge_table
 from pytest_fairness.analysis.provenance import finding_of
 from pytest_fairness.analysis.reading import several
-from pytest_fairness.analysis.sentences import effect_words, p_words
+from pytest_fairness.analysis.sentences import effect_words, interval_words, p_words, percent
 from pytest_fairness.errors import UsageError
-from pytest_fairness.model import JSON, Finding, GroupResult, OutcomeKind, PairResult
-from pytest_fairness.statistics.arrays import require_frame
-from pytest_fairness.statistics.bradley_terry import bradley_terry, interaction
-from pytest_fairness.statistics.chi_squares import no_choice_by_pair, round_robin
+from pytest_fairness.model import ALARMS, JSON, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
+from pytest_fairness.statistics.arrays import Bools, Ints, require_frame
+from pytest_fairness.statistics.bradley_terry import (
+    Among,
+    LikelihoodRatio,
+    bradley_terry,
+    choose_among,
+    interaction,
+)
 from pytest_fairness.statistics.choices import (
     FIRST,
     NEITHER,
@@ -34,15 +41,33 @@ from pytest_fairness.statistics.choices import (
     SECOND,
     UNSCORED,
     Choices,
+    Slates,
     block_columns,
     read_choices,
+    read_slates,
 )
-from pytest_fairness.statistics.clusters import all_pairs
-from pytest_fairness.statistics.logit import LikelihoodRatio
-from pytest_fairness.statistics.preference import Preference, compare_pair
+from pytest_fairness.statistics.clusters import all_pairs, t_quantile
+from pytest_fairness.statistics.comparison import Estimate
+from pytest_fairness.statistics.corrections import METHODS, correct
+from pytest_fairness.statistics.effects import LOGIT_TO_D
+from pytest_fairness.statistics.win_rates import (
+    ChiSquare,
+    Interval,
+    Preference,
+    compare_pair,
+    friedman,
+    goodness_of_fit,
+    no_choice_by_pair,
+    round_robin,
+    share_interval,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
+
+METRIC = "chosen"
+LEAST_RATIO = 0.8
+"""Win rates whose ratio is below this are no trifle: a significant difference is at least a FLAG."""
 
 
 def analyze_preference(
@@ -74,65 +99,81 @@ def analyze_preference(
 
     Args:
         cluster: the column of the name or résumé pair, the unit of evidence; for pairwise choices also a
-        pair of
-            columns with the first and the second candidate's name, where names meet several others;
+            pair of columns with the first and the second candidate's name, where names meet several others;
             ``None`` if every row stands for itself.
         block: the column or columns of the context (template, criteria, role). Orders are compared within
-        it, and
-            each column's interaction with the group is tested and reported.
+            it, and each column's interaction with the group is tested and reported.
         alpha, correction: the level, and ``bonferroni``, ``holm`` or ``fdr_bh`` over all pairs.
 
     ``refused``, ``undetermined`` and ``repetition`` columns are read if present.
 
     Raises:
         FrameError: a column is missing, a choice is not one of the candidates, a trial is duplicated or
-        incomplete;
-            the message names column and row.
+            incomplete; the message names column and row.
         UsageError: an argument is out of range, or ``rank`` or ``position`` is given without ``trial``.
     """
     check_options(alpha, correction)
     blocks = block_columns(require_frame(frame), block)
-    if trial is not None:
-        from pytest_fairness.analysis.slates import analyze_slates
-
+    notes: tuple[str, ...] = ()
+    if trial is None:
+        if rank is not None or position is not None:
+            raise UsageError("rank=… and position=… need trial=…, the column that says which rows are one trial")
+        choices = read_choices(
+            frame, first=first, second=second, chosen=chosen, neither=neither, cluster=cluster, block=blocks
+        )
+        labels, cluster_name, noun = choices.labels, choices.cluster_name, cluster_noun(choices.cluster_name)
+        compared = compare_all(choices)
+        stood = [_stood(choices, at) for at in range(len(labels))]
+        details, notes = _pairwise_details(choices, alpha)
+    else:
         if isinstance(cluster, tuple):
             raise UsageError("cluster=(…, …) is for pairwise choices; a choice among k has one cluster a trial")
-        return analyze_slates(
+        slates = read_slates(
             frame,
-            by,
+            by=by,
             trial=trial,
             chosen=None if rank is not None else chosen,
             rank=rank,
             position=position,
             cluster=cluster,
             block=blocks,
-            alpha=alpha,
-            correction=correction,
         )
-    if rank is not None or position is not None:
-        raise UsageError("rank=… and position=… need trial=…, the column that says which rows are one trial")
-    choices = read_choices(
-        frame, first=first, second=second, chosen=chosen, neither=neither, cluster=cluster, block=blocks
-    )
-    noun = cluster_noun(choices.cluster_name)
-    compared = compare_all(choices)
+        labels, cluster_name, noun = slates.labels, cluster, cluster_noun(cluster).replace("name pairs", "names")
+        compared = compare_all(slates.as_pairs())
+        stood = [_stood_among(slates, at) for at in range(len(labels))]
+        compared, details = _ranked(slates, compared) if slates.rank is not None else _chosen(slates, compared)
     pairs = judge(compared, alpha=alpha, correction=correction, noun=noun)
+    verdict, reason = assertion_verdict(pairs)
+    decider = deciding_pair(pairs)
     has_refusals = "refused" in frame.columns
-    groups = tuple(describe(_stood(choices, at), has_refusals) for at in range(len(choices.labels)))
-    details, notes = _whole(choices, alpha)
-    return conclude_preference(
+    return finding_of(
         frame,
-        pairs,
-        groups,
+        assertion="no_preference",
+        verdict=verdict,
+        reason=reason,
+        sentence=preference_sentence(verdict, reason, decider, by=by, pairs=len(pairs), noun=noun),
         by=by,
-        noun=noun,
-        alpha=alpha,
-        correction=correction,
-        details=details,
+        groups=tuple(_group(label, one, has_refusals) for label, one in zip(labels, stood, strict=True)),
+        decider=decider,
+        test_statistic="" if decider is None else f"z = {_number(decider, 'z'):.4f}",
+        effect_size="" if decider is None else f"{decider.effect_name} = {effect_words(decider.effect)}",
         notes=notes,
-        cluster=choices.cluster_name,
-        block=blocks,
+        pairs=pairs,
+        outcome=METRIC,
+        kind=OutcomeKind.BINARY,
+        cluster=cluster_name,
+        block=" × ".join(blocks) or None,
+        family={"size": len(pairs), "method": correction, "alpha": alpha, "metrics": [METRIC]},
+        details=details,
     )
+
+
+def check_options(alpha: float, correction: str) -> None:
+    """Raise UsageError for a level or a correction that there is not."""
+    if not 0 < alpha < 1:
+        raise UsageError(f"alpha={alpha!r}: give a level between 0 and 1, as .05")
+    if correction not in METHODS:
+        raise UsageError(f"correction={correction!r}: it is one of {', '.join(METHODS)}")
 
 
 def cluster_noun(cluster: str | None) -> str:
@@ -143,32 +184,48 @@ def cluster_noun(cluster: str | None) -> str:
     return "names" if " and " in cluster else "name pairs" if cluster == "name" else several(cluster)
 
 
+# ---------------------------------------------------------------- every two groups
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """Two groups (``a`` is the first label) and how often one was preferred; what the policy needs beside it.
+
+    ``unscored`` is the share of their trials from which no choice could be read; ``imputed`` compares them again with
+    all of those won by A (True) or by B.
+    """
+
+    a: str
+    b: str
+    preference: Preference
+    unscored: float
+    test: str
+    beside: Mapping[str, JSON]
+    imputed: Callable[[bool], Preference] | None = None
+
+
 def compare_all(choices: Choices) -> list[Compared]:
     """Every two groups that met at least once."""
     compared = []
     pairs = all_pairs(len(choices.labels))
     for a, b in zip(pairs.first.tolist(), pairs.second.tolist(), strict=True):
-        met = ((choices.first == a) & (choices.second == b)) | ((choices.first == b) & (choices.second == a))
-        outcomes = choices.outcome[met]
-        asked = int(np.sum(outcomes != REFUSED))
+        outcomes = choices.outcome[choices.between(a, b)]
         if not outcomes.size:
             continue
         preference = compare_pair(choices, a, b)
-        unscored = int(np.sum(outcomes == UNSCORED))
+        counts = {"neither": NEITHER, "unscored": UNSCORED, "refused": REFUSED}
+        beside = {what: int(np.sum(outcomes == outcome)) for what, outcome in counts.items()}
+        answered = outcomes.size - beside["refused"]
         test = "order-stratified z" if choices.listed else "z against one half"
         compared.append(
             Compared(
                 a=choices.labels[a],
                 b=choices.labels[b],
                 preference=preference,
-                unscored=unscored / asked if asked else 0.0,
+                unscored=beside["unscored"] / answered if answered else 0.0,
                 test=test if preference.p_cluster is None else f"{test}, and t on clusters",
-                beside={
-                    "neither": int(np.sum(outcomes == NEITHER)),
-                    "unscored": unscored,
-                    "refused": int(np.sum(outcomes == REFUSED)),
-                },
-                imputed=partial(_imputed, choices, a, b) if unscored else None,
+                beside=beside,
+                imputed=partial(_imputed, choices, a, b) if beside["unscored"] else None,
             )
         )
     return compared
@@ -176,51 +233,270 @@ def compare_all(choices: Choices) -> list[Compared]:
 
 def _imputed(choices: Choices, a: int, b: int, won: bool) -> Preference:
     """A against B with every trial whose choice could not be read won by A (*won*), or by B."""
-    between = ((choices.first == a) & (choices.second == b)) | ((choices.first == b) & (choices.second == a))
-    unread = between & (choices.outcome == UNSCORED)
-    first_wins = (choices.first == a) == won
-    outcome = np.where(unread, np.where(first_wins, FIRST, SECOND), choices.outcome)
-    return compare_pair(replace(choices, outcome=outcome), a, b)
+    unread = choices.between(a, b) & (choices.outcome == UNSCORED)
+    winner = np.where((choices.first == a) == won, FIRST, SECOND)
+    return compare_pair(replace(choices, outcome=np.where(unread, winner, choices.outcome)), a, b)
 
 
-def _stood(choices: Choices, group: int) -> Stood:
-    here = (choices.first == group) | (choices.second == group)
-    rows = choices.take(here)
-    done = rows.decided
-    won = np.where(rows.outcome == FIRST, rows.first, rows.second)[done] == group
-    cluster = None
-    if choices.clusters:
-        own = choices.clusters if len(choices.clusters) == 1 else None
-        codes = own[0][here] if own is not None else np.where(rows.first == group, rows.clusters[0], rows.clusters[1])
-        cluster = codes[done]
-    return Stood(
-        group=choices.labels[group],
-        won=won,
-        cluster=cluster,
+def judge(compared: Sequence[Compared], *, alpha: float, correction: str, noun: str) -> tuple[PairResult, ...]:
+    """One family: every pair of groups on which of the two was chosen."""
+    if not compared:
+        return ()
+    family = _Family(compared, alpha, correction, noun)
+    decisions, corrected = family.decide([pair.preference for pair in compared])
+    return tuple(
+        _result(pair, family.settled(at, decision, q), q, alpha=alpha, family=len(compared))
+        for at, (pair, decision, q) in enumerate(zip(compared, decisions, corrected, strict=True))
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Family:
+    compared: Sequence[Compared]
+    alpha: float
+    correction: str
+    noun: str
+
+    def decide(self, preferences: Sequence[Preference]) -> tuple[list[Decision], list[float]]:
+        """What the policy makes of *preferences*, one a pair, and their corrected p-values."""
+        count = len(preferences)
+        no = np.zeros(count, dtype=np.bool_)
+        p_value = np.array([one.p_value for one in preferences])
+        corrected = correct(p_value, self.correction)
+        effects = [_column("d from win rate", [one.effect for one in preferences])]
+        if any(one.within is not None for one in preferences):
+            effects.append(_column("d within order", [one.within or one.effect for one in preferences]))
+        table = PairTable(
+            labels=tuple(label for pair in self.compared for label in (pair.a, pair.b)),
+            first=2 * np.arange(count),
+            second=2 * np.arange(count) + 1,
+            effects=tuple(effects),
+            p_value=p_value,
+            corrected=corrected,
+            trials=np.array([[one.n, one.n] for one in preferences], dtype=np.float64),
+            clusters=np.array([one.clusters for one in preferences], dtype=np.float64),
+            ragged=np.array([one.lost for one in preferences]),
+            trivial=no,
+            inside=no,
+            near=no,
+            close=no,
+            constant=no,
+            single=np.array([one.one_cluster for one in preferences], dtype=np.bool_),
+            one_part=no,
+            own_rows=self.noun == "rows",
+            minimum=MINIMUM_N[OutcomeKind.BINARY],
+            alpha=self.alpha,
+            family_size=count,
+            cluster_noun=self.noun,
+        )
+        return judge_table(table), corrected.tolist()
+
+    def settled(self, at: int, decision: Decision, corrected: float) -> Decision:
+        """*decision* after what the ratio of the win rates and what is unread have to say."""
+        p = self.compared[at].preference
+        if decision.reason is Reason.RAGGED:
+            needs = f"each two candidates in both orders: {percent(p.lost)} of their trials come in one order only"
+            return replace(decision, needs=needs)
+        decision = self._with_unread(at, self._by_ratio(decision, p, corrected))
+        if p.first_share in {0.0, 1.0}:
+            decision = replace(decision, notes=(*decision.notes, "the position decided every choice"))
+        return decision
+
+    def _by_ratio(self, decision: Decision, p: Preference, corrected: float) -> Decision:
+        if decision.verdict in ALARMS or decision.reason is Reason.N or corrected >= self.alpha:
+            return decision
+        if min(p.rate, 1 - p.rate) >= LEAST_RATIO * max(p.rate, 1 - p.rate):
+            return decision
+        return Decision(verdict=Verdict.FLAG, notes=("the ratio of the two win rates is below .8, beyond chance",))
+
+    def _with_unread(self, at: int, decision: Decision) -> Decision:
+        """Bounds first, UNSCORED where they leave it open: as for a disparity."""
+        pair = self.compared[at]
+        if not pair.unscored:
+            return decision
+        over = pair.unscored > MAX_UNSCORED
+        lost = Decision(
+            verdict=Verdict.INCONCLUSIVE,
+            reason=Reason.UNSCORED,
+            needs=f"a choice for more trials: {percent(pair.unscored)} have none that could be read, and what is "
+            "missing could turn the verdict",
+        )
+        if decision.verdict is Verdict.INCONCLUSIVE or pair.imputed is None:
+            return lost if over else decision
+        if decision.verdict is Verdict.PASS:
+            if all(self._with_winner(at, won)[0].verdict is Verdict.PASS for won in (True, False)):
+                return decision
+            needs = "a choice for the trials without one: at their worst they would turn the PASS"
+            return lost if over else Decision(verdict=Verdict.INCONCLUSIVE, reason=Reason.PRECISION, needs=needs)
+        if not over:
+            return decision
+        ahead = pair.preference.rate > 0.5
+        least, rate, significant = self._with_winner(at, not ahead)
+        if significant and (rate > 0.5) == ahead and least.verdict in ALARMS:
+            return milder(decision, least)
+        return lost
+
+    def _with_winner(self, at: int, won: bool) -> tuple[Decision, float, bool]:
+        """The decision, the win rate and its significance if what is unread was all won by A (*won*), or by B."""
+        preferences = [pair.preference for pair in self.compared]
+        imputed = self.compared[at].imputed
+        found = preferences[at] = preferences[at] if imputed is None else imputed(won)
+        decisions, corrected = self.decide(preferences)
+        return self._by_ratio(decisions[at], found, corrected[at]), found.rate, corrected[at] < self.alpha
+
+
+def _column(name: str, intervals: Sequence[Interval]) -> Estimate:
+    low, value, high = np.array(intervals, dtype=np.float64).T
+    return Estimate(name=name, value=value, low=low, high=high)
+
+
+def _result(pair: Compared, decision: Decision, corrected: float, *, alpha: float, family: int) -> PairResult:
+    p = pair.preference
+    reach = float(t_quantile(p.df, 1 - alpha / (2 * family)) + t_quantile(p.df, 0.8))
+    mde = reach * 4 * p.error * LOGIT_TO_D  # near a rate of one half, d = 4·(rate − ½)·√3/π
+    within = p.within is not None and abs(p.within.value) >= abs(p.effect.value)
+    shown = p.within if p.within is not None and within else p.effect
+    known = math.isfinite(shown.high - shown.low) and shown.low < shown.value < shown.high
+    return PairResult(
+        group_1=pair.a,
+        group_2=pair.b,
+        metric=METRIC,
+        verdict=decision.verdict,
+        reason=decision.reason,
+        spec_verdict=spec_verdict(p.binomial_p, family, p.effect.value, p.n, MINIMUM_N[OutcomeKind.BINARY]),
+        p_row=p.p_row,
+        p_cluster=p.p_cluster,
+        p_value=p.p_value,
+        corrected_p_value=corrected,
+        effect=shown.value,
+        effect_name="d within order" if within else "d from win rate",
+        effect_low=shown.low if known else None,
+        effect_high=shown.high if known else None,
+        difference=2 * p.rate - 1,
+        worse_off=None if p.rate == 0.5 else pair.a if p.rate < 0.5 else pair.b,
+        test=pair.test,
+        scope="labels" if p.one_cluster else "names",
+        mde=_finite(mde),
+        needs=decision.needs,
+        statistics={
+            "n": p.n,
+            "wins_1": p.wins,
+            "wins_2": p.n - p.wins,
+            "win_rate_1": p.rate,
+            "z": p.z,
+            **({} if p.t is None else {"t": p.t, "df": p.df}),
+            "binomial_p_value": p.binomial_p,
+            "clusters_1": p.clusters[0],
+            "clusters_2": p.clusters[1],
+            "rows_lost_to_one_order": p.lost,
+            "d_from_win_rate": p.effect.value,
+            "d_from_win_rate_low": _finite(p.effect.low),
+            "d_from_win_rate_high": _finite(p.effect.high),
+            "d_within_order": (p.within or p.effect).value,
+            "d_within_order_low": None if p.within is None else _finite(p.within.low),
+            "d_within_order_high": None if p.within is None else _finite(p.within.high),
+            **({} if p.first_share is None else {"first_listed_share": p.first_share}),
+            **pair.beside,
+        },
+        notes=decision.notes,
+    )
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+# ---------------------------------------------------------------- each group
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Stood:
+    """What became of the trials that a group stood in: whether it won each decided one, and of which cluster it was
+    (None: rows); how many others there were of each kind."""
+
+    won: Bools
+    cluster: Ints | None
+    neither: int
+    unscored: int
+    refused: int
+
+
+def _stood(choices: Choices, group: int) -> _Stood:
+    rows = choices.take(choices.stood(group))
+    done, names = rows.decided, choices.names_of(group)
+    return _Stood(
+        won=rows.winner[done] == group,
+        cluster=None if names is None else names[done],
         neither=int(np.sum(rows.outcome == NEITHER)),
         unscored=int(np.sum(rows.outcome == UNSCORED)),
         refused=int(np.sum(rows.outcome == REFUSED)),
     )
 
 
-def _whole(choices: Choices, alpha: float) -> tuple[dict[str, JSON], tuple[str, ...]]:
-    """What is said of all groups together, trials taken as independent: it informs and decides nothing."""
-    details: dict[str, JSON] = {}
+def _stood_among(slates: Slates, group: int) -> _Stood:
+    done = slates.decided
+    if slates.rank is None:
+        won = slates.won[done] == group
+    else:
+        won = slates.rank[done, group] == slates.rank[done].min(axis=1)
+    return _Stood(
+        won=won,
+        cluster=None if slates.cluster is None else slates.cluster[done],
+        neither=0,
+        unscored=int((~done & ~slates.refused).sum()),
+        refused=int(slates.refused.sum()),
+    )
+
+
+def _group(label: str, stood: _Stood, has_refusals: bool) -> GroupResult:
+    """A group's share of wins among the decided trials that it stood in, with its 95 % interval."""
+    n = stood.won.size
+    low, high, clusters = share_interval(stood.won, stood.cluster) if n else (None, None, 0)
+    total = n + stood.neither + stood.unscored + stood.refused
+    return GroupResult(
+        group=label,
+        n=n,
+        clusters=clusters,
+        value=float(stood.won.mean()) if n else None,
+        low=low,
+        high=high,
+        refused=stood.refused,
+        undetermined=stood.neither,
+        unscored=stood.unscored,
+        refusal_rate=stood.refused / total if has_refusals and total else None,
+        shares={"neither": stood.neither / total} if total else {},
+    )
+
+
+# ---------------------------------------------------------------- all groups together: it informs and decides nothing
+
+
+def _ratio(ratio: LikelihoodRatio) -> dict[str, JSON]:
+    return {"likelihood_ratio": ratio.statistic, "df": ratio.df, "p_value": ratio.p}
+
+
+def _chi_square(test: ChiSquare) -> dict[str, JSON]:
+    return {"chi_square": test.statistic, "df": test.df, "p_value": test.p}
+
+
+def _rates(choices: Choices) -> dict[str, float]:
+    wins, shown = choices.wins()
+    return {label: float(w / n) for label, w, n in zip(choices.labels, wins, shown, strict=True) if n}
+
+
+def _pairwise_details(choices: Choices, alpha: float) -> tuple[dict[str, JSON], tuple[str, ...]]:
+    """Strengths, position and interactions, with trials taken as independent."""
     notes: list[str] = []
     plain, robin = round_robin(choices)
-    details["round_robin"] = {
-        "chi_square": robin.statistic,
-        "chi_square_uncorrected": plain,
-        "df": robin.df,
-        "p_value": robin.p,
-    }
-    wins, shown = choices.wins()
-    rates = {label: float(w / n) for label, w, n in zip(choices.labels, wins, shown, strict=True) if n}
+    rates = _rates(choices)
     best = max(rates.values(), default=0.0)
-    details["selection_rate"] = dict(rates)
-    details["impact_ratio"] = min(rates.values()) / best if best else None
     done = choices.decided
-    details["first_listed_share"] = float(np.mean(choices.outcome[done] == FIRST)) if done.any() else None
+    details: dict[str, JSON] = {
+        "round_robin": {**_chi_square(robin), "chi_square_uncorrected": plain.statistic},
+        "selection_rate": dict(rates),
+        "impact_ratio": min(rates.values()) / best if best else None,
+        "first_listed_share": float(np.mean(choices.outcome[done] == FIRST)) if done.any() else None,
+    }
     strengths = bradley_terry(choices)
     if strengths is not None:
         details["bradley_terry"] = {
@@ -228,25 +504,28 @@ def _whole(choices: Choices, alpha: float) -> tuple[dict[str, JSON], tuple[str, 
             "error": None if strengths.error is None else dict(strengths.error),
             "deviance": strengths.deviance,
             "ridge": not strengths.proper,
-            **as_json(strengths.groups),
+            **_ratio(strengths.groups),
         }
         if strengths.order is not None:
             details["order_effect"] = {
                 "log_odds": strengths.position,
                 "error": strengths.position_error,
-                **as_json(strengths.order),
+                **_ratio(strengths.order),
             }
         if not strengths.proper:
             notes.append("a group always or never won, or not all met: strengths are a ridge fit, without p")
     refused = no_choice_by_pair(choices)
-    details["no_choice"] = {"chi_square": refused.statistic, "df": refused.df, "p_value": refused.p}
+    details["no_choice"] = _chi_square(refused)
     if refused.p < 0.005:
         notes.append("some pairs of groups are left without a choice more often than others")
     interactions: dict[str, JSON] = {}
     for name, level in choices.levels.items():
         if len(level.labels) > 1 and strengths is not None:
             ratio = interaction(choices, level)
-            interactions[name] = {**as_json(ratio), "selection_rate": _by_level(choices, name)}
+            by_level: dict[str, JSON] = {
+                label: dict(_rates(choices.take(level.codes == at))) for at, label in enumerate(level.labels)
+            }
+            interactions[name] = {**_ratio(ratio), "selection_rate": by_level}
             if ratio.p is not None and ratio.p < alpha:
                 notes.append(f"the preference depends on {name} ({p_words(ratio.p)}): judge each {name} by itself too")
     if interactions:
@@ -254,54 +533,101 @@ def _whole(choices: Choices, alpha: float) -> tuple[dict[str, JSON], tuple[str, 
     return details, tuple(notes)
 
 
-def as_json(ratio: LikelihoodRatio) -> dict[str, JSON]:
-    """A likelihood ratio for the report."""
-    return {"likelihood_ratio": ratio.statistic, "df": ratio.df, "p_value": ratio.p}
+def _ranked(slates: Slates, compared: list[Compared]) -> tuple[list[Compared], dict[str, JSON]]:
+    ranks = np.zeros((0, len(slates.labels))) if slates.rank is None else slates.rank[slates.decided]
+    details: dict[str, JSON] = {"friedman": _chi_square(friedman(ranks))}
+    if len(ranks):
+        details["mean_rank"] = dict(zip(slates.labels, ranks.mean(axis=0).tolist(), strict=True))
+    return compared, details
 
 
-def _by_level(choices: Choices, name: str) -> dict[str, JSON]:
-    level = choices.levels[name]
-    table: dict[str, JSON] = {}
-    for at, label in enumerate(level.labels):
-        wins, shown = choices.take(level.codes == at).wins()
-        table[label] = {group: float(w / n) for group, w, n in zip(choices.labels, wins, shown, strict=True) if n}
-    return table
+def _chosen(slates: Slates, compared: list[Compared]) -> tuple[list[Compared], dict[str, JSON]]:
+    """The pairs by the conditional logit, where it has a maximum and the rows are evidence at all.
+
+    Where a group always or never won, and where one cluster's replies are mere copies, the plain comparison
+    of the two groups' wins stands.
+    """
+    done = slates.decided
+    wins = np.bincount(slates.won[done], minlength=len(slates.labels)).astype(float)
+    details: dict[str, JSON] = {"goodness_of_fit": _chi_square(goodness_of_fit(wins))}
+    if not done.any():
+        return compared, details
+    among = choose_among(slates)
+    details["conditional_logit"] = {
+        "strength": dict(zip(slates.labels, among.strength.tolist(), strict=True)),
+        "ridge": not among.fit.proper,
+        **_ratio(among.groups),
+    }
+    if among.order is not None and among.positions is not None:
+        details["order_effect"] = {"log_odds_by_position": among.positions.tolist(), **_ratio(among.order)}
+    if among.fit.proper:
+        compared = [pair if pair.preference.copies else _by_logit(pair, among, at) for at, pair in enumerate(compared)]
+    return compared, details
 
 
-def conclude_preference(
-    frame: pd.DataFrame,
-    pairs: tuple[PairResult, ...],
-    groups: tuple[GroupResult, ...],
-    *,
-    by: str,
-    noun: str,
-    alpha: float,
-    correction: str,
-    details: dict[str, JSON],
-    notes: tuple[str, ...],
-    cluster: str | None,
-    block: Sequence[str],
-) -> Finding:
-    """The finding of judged pairs of a choice."""
-    verdict, reason = assertion_verdict(pairs)
-    decider = deciding_pair(pairs)
-    return finding_of(
-        frame,
-        assertion="no_preference",
-        verdict=verdict,
-        reason=reason,
-        sentence=preference_sentence(verdict, reason, decider, by=by, pairs=len(pairs), noun=noun),
-        by=by,
-        groups=groups,
-        decider=decider,
-        test_statistic="" if decider is None else f"z = {float(str(decider.statistics['z'])):.4f}",
-        effect_size="" if decider is None else f"{decider.effect_name} = {effect_words(decider.effect)}",
-        notes=notes,
-        pairs=pairs,
-        outcome=METRIC,
-        kind=OutcomeKind.BINARY,
-        cluster=cluster,
-        block=" × ".join(block) or None,
-        family={"size": len(pairs), "method": correction, "alpha": alpha, "metrics": [METRIC]},
-        details=details,
+def _by_logit(pair: Compared, among: Among, at: int) -> Compared:
+    d, row_error = float(among.difference[at]), float(among.row_error[at])
+    cluster_error = None if among.cluster_error is None else float(among.cluster_error[at])
+    df = 1e9 if cluster_error is None or among.clusters is None else float(among.clusters - 1)
+    error = max(row_error, cluster_error or 0.0)
+    reach = float(t_quantile(df, 0.95)) * error
+    return replace(
+        pair,
+        test="conditional logit" if cluster_error is None else "conditional logit, errors from clusters",
+        preference=replace(
+            pair.preference,
+            rate=1 / (1 + math.exp(-d)),
+            error=error / 4,
+            df=df,
+            z=d / row_error if row_error else 0.0,
+            t=d / cluster_error if cluster_error else None,
+            p_row=float(among.p_row[at]),
+            p_cluster=None if among.p_cluster is None else float(among.p_cluster[at]),
+            effect=Interval((d - reach) * LOGIT_TO_D, d * LOGIT_TO_D, (d + reach) * LOGIT_TO_D),
+            within=None,  # the logit has taken the position out already
+        ),
+        imputed=None,
     )
+
+
+# ---------------------------------------------------------------- the sentence
+
+
+def preference_sentence(
+    verdict: Verdict, reason: Reason | None, decider: PairResult | None, *, by: str, pairs: int, noun: str
+) -> str:
+    """Who is chosen over whom, how often, how sure."""
+    if decider is None:
+        return f"{verdict}: there are no two groups of {by} to choose between."
+    winner, loser = decider.group_1, decider.group_2
+    if reason in (Reason.RAGGED, Reason.UNSCORED, Reason.N):
+        return f"{verdict}: {winner} and {loser} cannot be compared; it would take {decider.needs}."
+    trials, rate = int(_number(decider, "n")), _number(decider, "win_rate_1")
+    if rate < 0.5:
+        winner, loser, rate = loser, winner, 1 - rate
+    gap = f"of two equal candidates {winner} is chosen over {loser} in {100 * rate:.1f} % of {trials:,} trials"
+    if rate == 0.5:
+        gap = f"{winner} and {loser} are chosen equally often in {trials:,} trials"
+    one, two = decider.statistics["clusters_1"], decider.statistics["clusters_2"]
+    units = f"{one} and {two} {noun}" if one != two else f"{one} {noun[:-1] if one == 1 else noun}"
+    sure = f"{interval_words(decider, of=loser)}, corrected {p_words(decider.corrected_p_value)}"
+    known = f"({sure}{'' if noun == 'rows' else f'; {units}'}){_room(decider.statistics.get('first_listed_share'))}"
+    if verdict in ALARMS:
+        return f"{verdict}: {gap}, where 50 % would be even {known}."
+    if verdict is Verdict.PASS:
+        among = "between the two groups" if pairs == 1 else f"among {pairs} pairs of groups"
+        return f"PASS: no preference larger than small {among} of {by}; the widest: {gap} {known}."
+    needs = f"; it would take {decider.needs}" if decider.needs else ""
+    return f"INCONCLUSIVE: {gap}, too uncertain to tell {known}{needs}."
+
+
+def _room(first_share: JSON) -> str:
+    """What the position leaves of the choice, where that is little."""
+    if not isinstance(first_share, (int, float)) or 0.2 < first_share < 0.8:
+        return ""
+    where, share = ("first", first_share) if first_share > 0.5 else ("second", 1 - first_share)
+    return f"; the one listed {where} is chosen in {100 * share:.0f} %, which leaves little room for a preference"
+
+
+def _number(pair: PairResult, name: str) -> float:
+    return float(str(pair.statistics[name]))

@@ -13,7 +13,7 @@ from scipy.special import stdtr
 
 from pytest_fairness.statistics.arrays import Bools, Floats, Ints
 from pytest_fairness.statistics.clusters import DUST, one_sample_t, t_quantile
-from pytest_fairness.statistics.two_way import two_way_mean
+from pytest_fairness.statistics.win_rates import mean_over_units
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ def _one(values: Floats, sides: tuple[Ints, Ints] | None = None) -> Estimate:
 
 def _by_names(values: Floats, sides: tuple[Ints, Ints]) -> Estimate:
     """One value a pair of names, where a name stands in several pairs."""
-    mean, error, df = two_way_mean(*sides, values)
+    mean, error, df = mean_over_units(sides, values)
     if error == 0 or df < 1:
         low, high = (mean, mean) if df >= 1 else (-np.inf, np.inf)
         return Estimate(mean, error, df, float(mean == 0 or df < 1), low, high, values.size)

@@ -1,24 +1,72 @@
 """How strong is each group when chosen against the others, and what does the position add?
 
-Bradley–Terry (1952) with a first-position term, as a binomial logit: logit P(first-listed is chosen) =
-position + strength(first) − strength(second). Davidson & Beaver (1977) for the order term.
+Between two: Bradley–Terry (1952) with a first-position term (Davidson & Beaver 1977), as a binomial logit:
+logit P(first-listed is chosen) = position + strength(first) − strength(second). Among several: the conditional logit
+(McFadden 1974) with a term for each position, because position bias is noise to the shares of wins.
+
+Both likelihoods are concave, so Newton with step halving finds the maximum where there is one. Where there is none
+(separation: some direction only ever helps) a linear programme says so beforehand (Konis 2007, *Linear programming
+algorithms for detecting separated data in binary logistic regression models*), and a ridge fit takes its place.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import chdtrc, expit, log_expit, logsumexp, ndtr
 
-from pytest_fairness.statistics.arrays import Coded, Floats, Ints
-from pytest_fairness.statistics.choices import FIRST, Choices, cross
-from pytest_fairness.statistics.logit import Fit, LikelihoodRatio, fit_binomial, likelihood_ratio
+from pytest_fairness.statistics.arrays import Bools, Coded, Floats, Ints
+from pytest_fairness.statistics.choices import FIRST, Choices, Slates, cross
+from pytest_fairness.statistics.clusters import all_pairs, two_sided_t
+
+RIDGE = 1.0
+"""Penalty ½·β² on each coefficient where the likelihood has no maximum: a standard normal prior on log odds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """A fitted logit: coefficients, their covariance, the log likelihood (no constants) and the model's rank.
+
+    ``proper`` is False where the maximum does not exist or is not unique; the coefficients are then those
+    of the ridge fit, and their covariance says nothing about error.
+    """
+
+    beta: Floats
+    covariance: Floats
+    log_likelihood: float
+    rank: int
+    proper: bool
+
+    @property
+    def errors(self) -> Floats:
+        return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class LikelihoodRatio:
+    """A likelihood-ratio test of nested fits; ``p`` is None where one of them has no maximum."""
+
+    statistic: float
+    df: int
+    p: float | None
+
+
+def likelihood_ratio(smaller: Fit, larger: Fit) -> LikelihoodRatio:
+    """Twice the gain in log likelihood, χ² with the difference of the ranks."""
+    df = larger.rank - smaller.rank
+    statistic = max(0.0, 2 * (larger.log_likelihood - smaller.log_likelihood))
+    usable = smaller.proper and larger.proper and df > 0
+    return LikelihoodRatio(statistic, df, float(chdtrc(df, statistic)) if usable else None)
+
+
+# ---------------------------------------------------------------- one of two
 
 
 @dataclass(frozen=True, slots=True)
 class Strengths:
-    """Log odds of each compared group against the first of them (itself 0), with errors; none without a
-    maximum.
+    """Log odds of each compared group against the first of them (itself 0), with errors; none without a maximum.
 
     ``position`` is the log odds of being chosen for being listed first (None where the order is not known).
     ``groups`` and ``order`` are the likelihood ratios of leaving out the strengths, and the position.
@@ -37,25 +85,24 @@ class Strengths:
 
 
 def bradley_terry(choices: Choices) -> Strengths | None:
-    """Fit the strengths of all groups that were compared; trials count as independent. None without a
-    choice.
-    """
-    table = _group(choices, np.zeros(choices.first.size, dtype=np.intp))
-    if not table.trials.size:
+    """Fit the strengths of all groups that were compared; trials count as independent. None without a choice."""
+    table = _Counted.of(choices)
+    wins, trials, at = table.wins, table.trials, table.positions
+    if not trials.size:
         return None
-    wins, trials = table.wins, table.trials
     full = fit_binomial(table.design, wins, trials)
-    at = table.positions
-    named = dict(zip(table.labels, [0.0, *full.beta[at:].tolist()], strict=True))
+    p = wins / trials
+    won, lost = np.log(np.where(p > 0, p, 1.0)), np.log(np.where(p < 1, 1 - p, 1.0))
+    saturated = float(np.sum(wins * won + (trials - wins) * lost))
     errors = dict(zip(table.labels, [0.0, *full.errors[at:].tolist()], strict=True))
     return Strengths(
-        strength=named,
+        strength=dict(zip(table.labels, [0.0, *full.beta[at:].tolist()], strict=True)),
         error=errors if full.proper else None,
         position=float(full.beta[0]) if at else None,
         position_error=float(full.errors[0]) if at and full.proper else None,
         groups=likelihood_ratio(fit_binomial(table.design[:, :at], wins, trials), full),
         order=likelihood_ratio(fit_binomial(table.design[:, 1:], wins, trials), full) if at else None,
-        deviance=max(0.0, 2 * (_saturated(wins, trials) - full.log_likelihood)),
+        deviance=max(0.0, 2 * (saturated - full.log_likelihood)),
         proper=full.proper,
     )
 
@@ -65,7 +112,7 @@ def interaction(choices: Choices, level: Coded) -> LikelihoodRatio:
 
     Both models have a position term for each level; the larger one has its own strengths for each level too.
     """
-    table = _group(choices, level.codes)
+    table = _Counted.of(choices, level.codes)
     main, products = _terms(table.design, table.positions, table.level)
     return likelihood_ratio(
         fit_binomial(main, table.wins, table.trials),
@@ -75,7 +122,7 @@ def interaction(choices: Choices, level: Coded) -> LikelihoodRatio:
 
 def without_interaction(choices: Choices, level: Coded) -> tuple[Fit, Floats, Floats]:
     """The smaller model of :func:`interaction`; its terms, one row a decided trial; and those that it lacks."""
-    table = _group(choices, level.codes)
+    table = _Counted.of(choices, level.codes)
     fit = fit_binomial(_terms(table.design, table.positions, table.level)[0], table.wins, table.trials)
     done = choices.decided
     _, design = _design(choices.first[done], choices.second[done], len(choices.labels), choices.listed)
@@ -96,9 +143,8 @@ def _design(first: Ints, second: Ints, size: int, listed: bool) -> tuple[Ints, F
 
 
 @dataclass(frozen=True, slots=True)
-class _Table:
-    """One row for each ordered pair and level that was decided: design, wins of the first-listed, trials,
-    level.
+class _Counted:
+    """One row for each ordered pair and level that was decided: design, wins of the first-listed, trials, level.
 
     The first ``positions`` columns (1, or 0 where the order is not known) are the position's, the others
     those of ``labels[1:]``.
@@ -111,25 +157,185 @@ class _Table:
     trials: Floats
     level: Ints
 
+    @classmethod
+    def of(cls, choices: Choices, level: Ints | None = None) -> _Counted:
+        done = choices.decided
+        first, second = choices.first[done], choices.second[done]
+        level = np.zeros(first.size, dtype=np.intp) if level is None else level[done]
+        key = cross([level, first, second], first.size)
+        _, index = np.unique(key, return_index=True)
+        there, design = _design(first[index], second[index], len(choices.labels), choices.listed)
+        return cls(
+            labels=[choices.labels[at] for at in there],
+            design=design,
+            positions=int(choices.listed),
+            wins=np.bincount(key, choices.outcome[done] == FIRST, index.size).astype(np.float64),
+            trials=np.bincount(key, minlength=index.size).astype(np.float64),
+            level=level[index],
+        )
 
-def _group(choices: Choices, level: Ints) -> _Table:
-    done = choices.decided
-    first, second, level = choices.first[done], choices.second[done], level[done]
-    key = cross([level, first, second], first.size)
-    _, index = np.unique(key, return_index=True)
-    won = choices.outcome[done] == FIRST
-    there, design = _design(first[index], second[index], len(choices.labels), choices.listed)
-    return _Table(
-        labels=[choices.labels[at] for at in there],
-        design=design,
-        positions=int(choices.listed),
-        wins=np.bincount(key, won, minlength=index.size).astype(np.float64),
-        trials=np.bincount(key, minlength=index.size).astype(np.float64),
-        level=level[index],
+
+# ---------------------------------------------------------------- one of several
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Among:
+    """The conditional logit of choices among k: strengths against ``labels[0]``, and the contrasts of all pairs.
+
+    ``positions`` are the log odds of each position against the first that ever won (−∞ for those that never
+    did). ``difference`` is the log odds of choosing the first of a pair over the second, with its error from rows and,
+    where there are several ``clusters``, from those, and their p. A group that always or never won leaves ``fit``
+    improper: the contrasts then say nothing.
+    """
+
+    fit: Fit
+    strength: Floats
+    positions: Floats | None
+    groups: LikelihoodRatio
+    order: LikelihoodRatio | None
+    clusters: int | None
+    difference: Floats
+    row_error: Floats
+    cluster_error: Floats | None
+    p_row: Floats
+    p_cluster: Floats | None
+
+
+def choose_among(slates: Slates) -> Among:
+    """Conditional logit over the trials with a winner, with position terms where the order is known.
+
+    Errors from clusters are those of the sandwich with the factor K/(K−1), read against Student's t, df K −
+    1.
+    """
+    used = slates.decided
+    won, k = slates.won[used], len(slates.labels)
+    groups = np.broadcast_to(np.eye(k)[:, 1:], (won.size, k, k - 1))
+    design, offered, chosen = groups, np.ones((won.size, k), dtype=np.bool_), np.zeros(0, dtype=np.bool_)
+    if slates.place is not None:
+        place = slates.place[used]
+        chosen = np.bincount(place[np.arange(won.size), won], minlength=k) > 0
+        # A position that never wins has a log odds of −∞: what stood there was not on offer, and drops out.
+        offered = chosen[place]
+        design = np.concatenate([groups, np.eye(k)[:, chosen][:, 1:][place]], axis=2)
+    fit = fit_choice(design, won, offered)
+    order = positions = None
+    if slates.place is not None:
+        order = likelihood_ratio(fit_choice(groups, won), replace(fit, rank=2 * (k - 1)))
+        positions = np.full(k, -np.inf)
+        positions[chosen] = [0.0, *fit.beta[k - 1 :]]
+    pairs = all_pairs(k)
+    weights = np.zeros((pairs.first.size, fit.beta.size))
+    weights[:, : k - 1] = (np.eye(k)[pairs.first] - np.eye(k)[pairs.second])[:, 1:]
+    difference, row_error = weights @ fit.beta, _errors(weights, fit.covariance)
+    count = cluster_error = p_cluster = None
+    if slates.cluster is not None:
+        labels, cluster = np.unique(slates.cluster[used], return_inverse=True)
+        count = int(labels.size)
+        if fit.proper and count > 1:
+            cluster_error = _errors(weights, _sandwich(fit, design, won, cluster, offered))
+            p_cluster = two_sided_t(difference, cluster_error, np.full(difference.size, count - 1.0))
+    z = np.divide(difference, row_error, out=np.zeros(difference.size), where=row_error > 0)
+    return Among(
+        fit=fit,
+        strength=np.concatenate([[0.0], fit.beta[: k - 1]]),
+        positions=positions,
+        groups=likelihood_ratio(fit_choice(design[:, :, k - 1 :], won, offered), fit),
+        order=order,
+        clusters=count,
+        difference=difference,
+        row_error=row_error,
+        cluster_error=cluster_error,
+        p_row=2 * ndtr(-np.abs(z)),
+        p_cluster=p_cluster,
     )
 
 
-def _saturated(wins: Floats, trials: Floats) -> float:
-    p = wins / trials
-    won, lost = np.log(np.where(p > 0, p, 1.0)), np.log(np.where(p < 1, 1 - p, 1.0))
-    return float(np.sum(wins * won + (trials - wins) * lost))
+def _errors(weights: Floats, covariance: Floats) -> Floats:
+    return np.asarray(np.sqrt(np.maximum(np.einsum("pi,ij,pj->p", weights, covariance, weights), 0.0)))
+
+
+def _sandwich(fit: Fit, design: Floats, won: Ints, cluster: Ints, offered: Bools) -> Floats:
+    eta = np.where(offered, design @ fit.beta, -np.inf)
+    p = np.exp(eta - logsumexp(eta, axis=1, keepdims=True))
+    scores = design[np.arange(won.size), won] - np.einsum("tk,tkp->tp", p, design)
+    count = int(cluster.max()) + 1
+    sums = np.zeros((count, scores.shape[1]))
+    np.add.at(sums, cluster, scores)
+    return np.asarray(fit.covariance @ (sums.T @ sums) @ fit.covariance * count / (count - 1))
+
+
+# ---------------------------------------------------------------- the logit
+
+
+def fit_binomial(design: Floats, wins: Floats, trials: Floats) -> Fit:
+    """logit P = design·β, where *wins* of *trials* (length n) were observed at each row of *design* (n × p)."""
+    losses = trials - wins
+
+    def parts(beta: Floats) -> tuple[float, Floats, Floats]:
+        eta = design @ beta
+        p = expit(eta)
+        # log P and log(1 − P) without cancellation; a row that was never lost must not meet 0 · −∞
+        value = float(np.sum(wins * log_expit(eta) + losses * log_expit(-eta)))
+        return value, design.T @ (wins - trials * p), design.T @ (design * (trials * p * (1 - p))[:, None])
+
+    return _fit(parts, np.concatenate([design[wins > 0], -design[losses > 0]]), design.shape[1])
+
+
+def fit_choice(design: Floats, chosen: Ints, offered: Bools | None = None) -> Fit:
+    """Conditional logit: one of k alternatives is chosen in each trial.
+
+    *design* is trials × alternatives × p, *chosen* the index of the winner of each trial, *offered* (trials ×
+    alternatives) which alternatives there were; by default all.
+    """
+    at = np.arange(chosen.size)
+    there = np.ones(design.shape[:2], dtype=np.bool_) if offered is None else offered
+    won = design[at, chosen]
+
+    def parts(beta: Floats) -> tuple[float, Floats, Floats]:
+        eta = np.where(there, design @ beta, -np.inf)
+        total = logsumexp(eta, axis=1)
+        p = np.exp(eta - total[:, None])
+        mean = np.einsum("tk,tkp->tp", p, design)
+        second = np.einsum("tk,tkp,tkq->pq", p, design, design)
+        return float(np.sum(eta[at, chosen] - total)), (won - mean).sum(axis=0), second - mean.T @ mean
+
+    return _fit(parts, (won[:, None, :] - design)[there], design.shape[2])
+
+
+def _fit(parts: Callable[[Floats], tuple[float, Floats, Floats]], signed: Floats, size: int) -> Fit:
+    """*signed* are rows of which a larger product with β only ever helps: the test of separation."""
+    rank = int(np.linalg.matrix_rank(signed)) if signed.size else 0
+    if size == 0:
+        return Fit(np.zeros(0), np.zeros((0, 0)), parts(np.zeros(0))[0], 0, True)
+    proper = rank == size and not separated(signed)
+    penalty = 0.0 if proper else RIDGE
+    beta = np.zeros(size)
+    value, gradient, information = parts(beta)
+    for _ in range(200):
+        score = gradient - penalty * beta
+        step = np.linalg.lstsq(information + penalty * np.eye(size), score, rcond=None)[0]
+        best = value - penalty * float(beta @ beta) / 2
+        while True:
+            trial = beta + step
+            value, gradient, information = parts(trial)
+            if value - penalty * float(trial @ trial) / 2 >= best - 1e-12 * abs(best) or not np.any(step):
+                break
+            step = step / 2
+        beta = trial
+        if float(np.max(np.abs(step))) < 1e-11 * (1 + float(np.max(np.abs(beta)))):
+            break
+    covariance = np.asarray(np.linalg.pinv(information + penalty * np.eye(size), hermitian=True), dtype=np.float64)
+    return Fit(beta, covariance, value, rank, proper)
+
+
+def separated(signed: Floats) -> bool:
+    """Whether some β has *signed*·β ≥ 0 in every row and > 0 in one: the likelihood then has no maximum."""
+    from scipy.optimize import linprog  # a third of a second, for choices only
+
+    rows = np.unique(np.round(signed, 12), axis=0)
+    rows = rows[np.any(rows != 0, axis=1)]
+    if not rows.size:
+        return False
+    # A row that stands in the table with both signs is fixed at 0 by the constraints, as it should be.
+    solved = linprog(-rows.sum(axis=0), A_ub=-rows, b_ub=np.zeros(len(rows)), bounds=(-1, 1), method="highs")
+    return solved.fun is None or -float(solved.fun) > 1e-7

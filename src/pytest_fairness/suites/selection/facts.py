@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from pytest_fairness.statistics.selection import units_of
+from pytest_fairness.statistics.selection_rates import units_of
 from pytest_fairness.suites.selection.reading import Classes, read
 from pytest_fairness.suites.selection.results import RunFacts
 

@@ -11,7 +11,7 @@ from pytest_fairness.statistics.choices import NEITHER, Choices
 from pytest_fairness.statistics.clusters import all_pairs
 from pytest_fairness.statistics.corrections import correct
 from pytest_fairness.statistics.proportions import ImpactRatio, deviations, impact_ratio, reference_group
-from pytest_fairness.statistics.selection import Difference, Units, equal_selection
+from pytest_fairness.statistics.selection_rates import Difference, Units, equal_selection
 from pytest_fairness.suites.selection.results import FourFifths, ImpactPair
 
 SELECTION = "selection"

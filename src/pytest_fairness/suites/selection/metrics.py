@@ -12,19 +12,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pytest_fairness.analysis.choice_columns import NEITHER
-from pytest_fairness.analysis.judging_choices import Compared, check_options, judge, preference_sentence
 from pytest_fairness.analysis.policy import assertion_verdict, deciding_pair
-from pytest_fairness.analysis.preference import compare_all
+from pytest_fairness.analysis.preference import Compared, check_options, compare_all, judge, preference_sentence
 from pytest_fairness.errors import FrameError
 from pytest_fairness.model import PairResult
 from pytest_fairness.scorers.choice import Said
 from pytest_fairness.statistics.arrays import code
 from pytest_fairness.statistics.bradley_terry import Strengths as Fitted
 from pytest_fairness.statistics.bradley_terry import bradley_terry, interaction
-from pytest_fairness.statistics.chi_squares import chi_square_p, no_choice_by_pair, round_robin
 from pytest_fairness.statistics.choices import Choices
 from pytest_fairness.statistics.clusters import t_quantile
-from pytest_fairness.statistics.selection import (
+from pytest_fairness.statistics.selection_rates import (
     Rate,
     Units,
     clustered_interaction,
@@ -32,6 +30,7 @@ from pytest_fairness.statistics.selection import (
     selection_rates,
     units_of,
 )
+from pytest_fairness.statistics.win_rates import no_choice_by_pair, round_robin
 from pytest_fairness.suites.selection.configuration import GUESSING
 from pytest_fairness.suites.selection.contrasts import Contrast, contrasts_of
 from pytest_fairness.suites.selection.design import GROUP, margins_of
@@ -155,8 +154,8 @@ def _arm(
         order=_order(choices, units, strengths),
         interactions=interactions,
         equal_shares=EqualShares(
-            plain=plain,
-            plain_p=chi_square_p(plain, robin.df),
+            plain=plain.statistic,
+            plain_p=plain.p,
             corrected=robin.statistic,
             df=robin.df,
             p_value=robin.p,
@@ -209,10 +208,10 @@ def _matchup(compared: Compared, pair: PairResult, choices: Choices, units: Unit
         clustered_p=p.p_cluster,
         p_value=pair.p_value,
         corrected_p_value=pair.corrected_p_value,
-        effect=p.effect,
-        effect_low=p.low,
-        effect_high=p.high,
-        within_order=p.effect if p.within is None else p.within,
+        effect=p.effect.value,
+        effect_low=p.effect.low,
+        effect_high=p.effect.high,
+        within_order=(p.within or p.effect).value,
         name_pairs=min(p.clusters),
         scope=pair.scope,
         verdict=pair.verdict,

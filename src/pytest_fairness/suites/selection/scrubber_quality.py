@@ -20,7 +20,7 @@ import numpy as np
 from pytest_fairness.analysis.disparity import analyze_disparity
 from pytest_fairness.errors import FrameError
 from pytest_fairness.statistics.reidentification import Guessed, guess_by_words, score_guesses
-from pytest_fairness.statistics.selection import clustered_mean
+from pytest_fairness.statistics.selection_rates import clustered_mean
 from pytest_fairness.suites.selection.configuration import GUESSING
 from pytest_fairness.suites.selection.design import GROUP, margins_of
 from pytest_fairness.suites.selection.guesses import read_guesses

@@ -21,8 +21,8 @@ from pytest_fairness.statistics.bradley_terry import without_interaction
 from pytest_fairness.statistics.choices import FIRST, Choices, cross
 from pytest_fairness.statistics.clusters import t_quantile
 from pytest_fairness.statistics.proportions import wilson
+from pytest_fairness.statistics.win_rates import Z_95
 
-_Z = 1.959963984540054
 EVEN = 0.75
 """How even sets of names must be to be units: their effective number (Kish 1965) as a share of the names a group."""
 
@@ -33,9 +33,17 @@ class Rate:
 
     n: int
     won: int
-    value: float | None
-    low: float | None
-    high: float | None
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+    @classmethod
+    def within(cls, n: int, won: int, value: float, reach: float | None, units: float) -> Rate:
+        """With the interval ±*reach*; Wilson's over *units* where that is None."""
+        if reach is not None:
+            return cls(n, won, value, max(0.0, value - reach), min(1.0, value + reach))
+        low, high = wilson(np.array([value * units]), np.array([units]), Z_95)
+        return cls(n, won, value, float(low[0]), float(high[0]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +70,10 @@ class Units:
     names: tuple[Ints, Ints] | None
     count: int
 
+    @property
+    def known(self) -> bool:
+        return self.sets is not None or self.names is not None
+
     def take(self, rows: Bools) -> Units:
         """Those of *rows* only."""
         sets = None if self.sets is None else self.sets[rows]
@@ -78,11 +90,10 @@ def units_of(choices: Choices) -> Units:
     one, two = choices.clusters
     size = int(max(one.max(initial=0), two.max(initial=0))) + 1
     graph = coo_matrix((np.ones(one.size), (one, two)), shape=(size, size))
-    _, label = connected_components(graph, directed=False)
-    sets = label[one].astype(np.intp)
-    sides = [np.unique(np.concatenate([one[choices.first == g], two[choices.second == g]])).size
-             for g in np.unique(np.concatenate([choices.first, choices.second]))]  # fmt: skip
-    names = min(sides, default=0)
+    sets = connected_components(graph, directed=False)[1][one].astype(np.intp)
+    groups = np.unique(np.concatenate([choices.first, choices.second]))
+    own = [np.concatenate([one[choices.first == group], two[choices.second == group]]) for group in groups]
+    names = min((np.unique(codes).size for codes in own), default=0)
     trials = np.unique(sets, return_counts=True)[1].astype(np.float64)
     # Sets of very unequal size (one of most names, and a few by themselves) tell the spread of none of them.
     alike = trials.sum() ** 2 / float(np.sum(trials**2)) if trials.size else 0.0
@@ -97,39 +108,32 @@ def selection_rates(choices: Choices, units: Units) -> list[Rate]:
     The interval is a t with the larger of the errors of trials (within orders and blocks) and of names; Wilson's
     where no error can be estimated.
     """
-    done = choices.decided
-    rows, own = choices.take(done), units.take(done)
-    listing = cross([rows.first, rows.second], rows.first.size)
+    rows, own = choices.take(choices.decided), units.take(choices.decided)
     found = []
     for group in range(len(choices.labels)):
-        here = (rows.first == group) | (rows.second == group)
-        won = np.where(rows.outcome == FIRST, rows.first, rows.second)[here] == group
-        found.append(_rate(won, listing[here], rows.block[here], own.take(here)))
+        here = rows.stood(group)
+        found.append(_rate(rows.winner[here] == group, rows.listing[here], rows.block[here], own.take(here)))
     return found
 
 
 def first_listed_rate(choices: Choices, units: Units) -> Rate:
     """How often the first-listed was chosen, of all decided trials."""
-    done = choices.decided
-    rows = choices.take(done)
-    listing = cross([rows.first, rows.second], rows.first.size)
-    return _rate(rows.outcome == FIRST, listing, rows.block, units.take(done))
+    rows = choices.take(choices.decided)
+    return _rate(rows.outcome == FIRST, rows.listing, rows.block, units.take(choices.decided))
 
 
 def _rate(won: Bools, listing: Ints, block: Ints, units: Units) -> Rate:
     n = won.size
     if not n:
-        return Rate(0, 0, None, None, None)
+        return Rate(0, 0)
     y = won.astype(np.float64)
     value = float(y.mean())
     rows = _stratified_variance(y, cross([listing, block], n))
     names, df = _clustered(_within(y, listing) / n, units)
-    variance = max(rows, names)
+    variance, reach = max(rows, names), None
     if 0 < value < 1 and variance > 0 and df >= 1:
         reach = float(t_quantile(df if names >= rows else max(df, n - 1.0), 0.975)) * float(np.sqrt(variance))
-        return Rate(n, int(y.sum()), value, max(0.0, value - reach), min(1.0, value + reach))
-    low, high = wilson(np.array([y.sum()]), np.array([float(n)]), _Z)
-    return Rate(n, int(y.sum()), value, float(low[0]), float(high[0]))
+    return Rate.within(n, int(y.sum()), value, reach, float(n))
 
 
 def clustered_mean(values: Floats, units: Sequence[object]) -> Rate:
@@ -139,49 +143,44 @@ def clustered_mean(values: Floats, units: Sequence[object]) -> Rate:
     """
     n = values.size
     if not n:
-        return Rate(0, 0, None, None, None)
+        return Rate(0, 0)
     codes = np.unique(np.array(units, dtype=object).astype(str), return_inverse=True)[1].astype(np.intp)
     value, count = float(values.mean()), int(codes.max()) + 1
     square, df = _clustered((values - value) / n, Units(codes, None, count))
-    if square > 0:
-        reach = float(t_quantile(df, 0.975)) * float(np.sqrt(square))
-        return Rate(n, round(float(values.sum())), value, max(0.0, value - reach), min(1.0, value + reach))
-    low, high = wilson(np.array([value * count]), np.array([float(count)]), _Z)
-    return Rate(n, round(float(values.sum())), value, float(low[0]), float(high[0]))
+    reach = float(t_quantile(df, 0.975)) * float(np.sqrt(square)) if square > 0 else None
+    return Rate.within(n, round(float(values.sum())), value, reach, float(count))
 
 
 def _stratified_variance(y: Floats, stratum: Ints) -> float:
-    _, at = np.unique(stratum, return_inverse=True)
-    n = np.bincount(at).astype(np.float64)
-    p = np.bincount(at, y) / n
+    n = np.bincount(stratum).astype(np.float64)
+    p = np.bincount(stratum, y) / n
     # A stratum of one trial shows no spread of its own: it gets that of all.
     spread = np.where(n > 1, n * p * (1 - p) * n / np.maximum(n - 1, 1), float(y.mean() * (1 - y.mean())))
     return float(spread.sum()) / y.size**2
 
 
+def _means(y: Floats, codes: Ints) -> Floats:
+    _, at = np.unique(codes, return_inverse=True)
+    return np.asarray((np.bincount(at, y) / np.bincount(at))[at])
+
+
 def _within(y: Floats, listing: Ints) -> Floats:
     """*y* less the mean of the two groups in this order: whom somebody met is the design's doing, not a name's."""
-    _, at = np.unique(listing, return_inverse=True)
-    return np.asarray(y - (np.bincount(at, y) / np.bincount(at))[at])
+    return y - _means(y, listing)
 
 
 def _clustered(parts: Floats, units: Units) -> tuple[float, float]:
     """Variance of the sum of *parts*, whose expectation is 0, and its df; 0 where the units are too few."""
+    none = 0.0, float(max(parts.size - 1, 1))
     if units.sets is not None:
         sums = np.bincount(np.unique(units.sets, return_inverse=True)[1], parts)
         if sums.size < 2:
-            return 0.0, float(max(parts.size - 1, 1))
+            return none
         return float(np.sum(sums**2)) * sums.size / (sums.size - 1), float(sums.size - 1)
     if units.names is None or units.count < 2:
-        return 0.0, float(max(parts.size - 1, 1))
-    one, two = units.names
-    size = int(max(one.max(initial=0), two.max(initial=0))) + 1
-    by_name = np.bincount(one, parts, size) + np.bincount(two, parts, size)
-    low, high = np.minimum(one, two), np.maximum(one, two)
-    by_pair = np.bincount(cross([low, high], one.size), parts)
-    dyads = float(np.sum(by_pair**2))
-    total = max(float(np.sum(by_name**2)) - dyads, dyads)
-    return total * units.count / (units.count - 1), float(units.count - 1)
+        return none
+    names, dyads = (float(np.sum(table**2)) for table in _met(parts[:, None], units.names))
+    return max(names - dyads, dyads) * units.count / (units.count - 1), float(units.count - 1)
 
 
 def equal_selection(choices: Choices, units: Units, a: int, b: int) -> Difference:
@@ -190,29 +189,26 @@ def equal_selection(choices: Choices, units: Units, a: int, b: int) -> Differenc
     The difference of the two rates is a weighted sum of *the first-listed won*; under equal strengths its
     expectation in each block is the position's share, so a position that decides much takes no power away.
     """
-    done = choices.decided
-    rows, own = choices.take(done), units.take(done)
+    rows = choices.take(choices.decided)
     weight = np.zeros(len(choices.labels))
     for group, sign in ((a, 1.0), (b, -1.0)):
-        shown = int(np.sum((rows.first == group) | (rows.second == group)))
+        shown = int(rows.stood(group).sum())
         weight[group] = sign / shown if shown else 0.0
     step = weight[rows.first] - weight[rows.second]
     here = step != 0
-    step, y, own = step[here], (rows.outcome == FIRST)[here].astype(np.float64), own.take(here)
+    own, rows, step = units.take(choices.decided).take(here), rows.take(here), step[here]
     if not step.size:
         return Difference(0.0, 1.0, None)
-    _, at = np.unique(rows.block[here], return_inverse=True)
-    q = (np.bincount(at, y) / np.bincount(at))[at]
+    y = (rows.outcome == FIRST).astype(np.float64)
+    q = _means(y, rows.block)
     parts = step * (y - q)
     total, variance = float(parts.sum()), float(np.sum(step**2 * q * (1 - q)))
     z = total / float(np.sqrt(variance)) if variance > 0 else 0.0
-    p_row = float(2 * ndtr(-abs(z)))
     p_cluster = None
-    if units.count > 1 and (own.sets is not None or own.names is not None):
-        listing = cross([rows.first[here], rows.second[here]], y.size)
-        square, df = _clustered(step * _within(y, listing), own)
+    if units.count > 1 and own.known:
+        square, df = _clustered(step * _within(y, rows.listing), own)
         p_cluster = float(min(1.0, 2 * stdtr(df, -abs(total) / np.sqrt(square)))) if square > 0 else float(total == 0)
-    return Difference(z, p_row, p_cluster)
+    return Difference(z, float(2 * ndtr(-abs(z))), p_cluster)
 
 
 def clustered_interaction(choices: Choices, level: Coded, units: Units) -> float | None:
@@ -223,7 +219,7 @@ def clustered_interaction(choices: Choices, level: Coded, units: Units) -> float
     """
     done = choices.decided
     own = units.take(done)
-    if not done.any() or (own.sets is None and own.names is None):
+    if not done.any() or not own.known:
         return None
     fit, main, products = without_interaction(choices, level)
     y = (choices.outcome[done] == FIRST).astype(np.float64)
@@ -243,18 +239,22 @@ def clustered_interaction(choices: Choices, level: Coded, units: Units) -> float
 
 def _spread_of_sum(scores: Floats, units: Units) -> Floats:
     """The covariance (terms × terms) of the sum of *scores* over all rows."""
-    if units.sets is not None:
-        sums = _sums(scores, units.sets)
+    if units.names is None:
+        sums = _sums(scores, np.zeros(0, np.intp) if units.sets is None else units.sets)
         return np.asarray(len(sums) * np.cov(sums, rowvar=False).reshape(scores.shape[1], -1))
-    one, two = units.names if units.names is not None else (np.zeros(0, np.intp), np.zeros(0, np.intp))
-    both = np.concatenate([one, two])
-    names = _sums(np.concatenate([scores, scores]), both)
-    pairs = _sums(scores, cross([np.minimum(one, two), np.maximum(one, two)], one.size))
+    names, pairs = _met(scores, units.names)
     dyads = pairs.T @ pairs
     spread = names.T @ names - dyads
     # The difference need not be a covariance; what the pairs by themselves show is the least that it can be.
     least = float(np.linalg.eigvalsh(spread).min())
     return np.asarray(spread if least > 0 else dyads + np.maximum(spread - dyads, 0) * np.eye(len(dyads)))
+
+
+def _met(scores: Floats, names: tuple[Ints, Ints]) -> tuple[Floats, Floats]:
+    """The sums of *scores* over each name, and over each two names that met."""
+    one, two = names
+    pairs = cross([np.minimum(one, two), np.maximum(one, two)], one.size)
+    return _sums(np.concatenate([scores, scores]), np.concatenate([one, two])), _sums(scores, pairs)
 
 
 def _sums(scores: Floats, codes: Ints) -> Floats:
