@@ -43,7 +43,7 @@ from pytest_fairness.analysis.reading import (
 )
 from pytest_fairness.analysis.sentences import amount, effect_words, p_words, percent
 from pytest_fairness.errors import UsageError
-from pytest_fairness.model import Finding, OutcomeKind, PairResult, Reason, Verdict
+from pytest_fairness.model import JSON, Finding, OutcomeKind, PairResult, Reason, Verdict
 from pytest_fairness.statistics.arrays import Bools, Design, Floats, read_design
 from pytest_fairness.statistics.compare import Metric, describe_groups, impute, measure, two_one_sided
 from pytest_fairness.statistics.corrections import correct
@@ -189,7 +189,8 @@ def _results(data: _Data, metric: Metric, table: PairTable, differ: Floats, rule
         refused = unequal_refusals(
             measure(data.design, data.design.refused.astype(np.float64), rows, OutcomeKind.REFUSAL)
         )
-    decisions, figures = [], []
+    decisions: list[Decision] = []
+    figures: list[dict[str, JSON]] = []
     for at, (i, j) in enumerate(zip(table.first.tolist(), table.second.tolist(), strict=True)):
         gone, n = lost[[i, j]], metric.trials[[i, j]]
         if np.isnan(table.p_value[at]):

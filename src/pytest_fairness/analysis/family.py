@@ -33,7 +33,7 @@ from pytest_fairness.model import ALARMS, JSON, OutcomeKind, PairResult, Reason,
 from pytest_fairness.statistics.arrays import Bools, Design, Floats, Ints
 from pytest_fairness.statistics.compare import RATES, Metric, measure
 from pytest_fairness.statistics.corrections import correct, minimum_detectable_effect
-from pytest_fairness.statistics.pair_table import PairTable
+from pytest_fairness.statistics.pair_table import PairTable, largest
 from pytest_fairness.statistics.proportions import clustered_difference, nearly_equal
 
 
@@ -280,10 +280,11 @@ def _with_templates(
     live = (np.minimum(count[table.first], count[table.second]) > 0).sum(axis=1)
     over_all = correct(strata.p_value, "holm", int(live.sum()))
     within = np.ones(strata.p_value.size)
-    for one in np.unique(strata.pair).tolist():
-        own = strata.pair == one
-        within[own] = correct(strata.p_value[own], "holm", int(live[one]))
-    large = (np.abs(np.nan_to_num(strata.effect)) > MARGIN) & ~_too_small(strata.means, rule)
+    for pair in np.unique(strata.pair).tolist():
+        own = strata.pair == pair
+        within[own] = correct(strata.p_value[own], "holm", int(live[pair]))
+    _, effect, low, high = largest(strata.effect, strata.low, strata.high)
+    large = (np.abs(np.nan_to_num(effect)) > MARGIN) & ~_too_small(strata.means, rule)
     alarm, doubt = large & (over_all < level), large & (within < level)
     final = list(decisions)
     surest = np.argsort(strata.p_value, kind="stable")
@@ -293,7 +294,6 @@ def _with_templates(
             for flags in (alarm, doubt)
         )
         final[pair] = _with_block(final[pair], raising, doubtful, rule.block_noun)
-    ends = shown(strata.effect, strata.low, strata.high)
     return [
         {
             "by": member.by,
@@ -303,14 +303,14 @@ def _with_templates(
             "n_1": int(rows[0]),
             "n_2": int(rows[1]),
             "p_value": p,
-            "effect": effect,
-            "effect_low": low,
-            "effect_high": high,
+            "effect": one,
+            "effect_low": least,
+            "effect_high": most,
             "alarm": flag,
         }
-        for pair, block, rows, p, effect, low, high, flag in zip(
+        for pair, block, rows, p, one, least, most, flag in zip(
             strata.pair.tolist(), strata.block.tolist(), strata.rows.tolist(), strata.p_value.tolist(),
-            strata.effect.tolist(), *ends, alarm.tolist(), strict=True,
+            effect.tolist(), *shown(effect, low, high), alarm.tolist(), strict=True,
         )
     ], final  # fmt: skip
 
@@ -419,7 +419,8 @@ def _statistics(member: Member, table: PairTable, extra: dict[str, Floats]) -> l
         columns |= dict(zip(("risk_difference_90_low", "risk_difference_90_high"), ends, strict=True))
     if len(table.effect_names) > 1:
         for at, key in enumerate(("hedges_g", "d_from_cliffs_delta")):
-            columns |= {f"{key}_low": table.low[:, at], f"{key}_high": table.high[:, at]}
+            for end, values in (("low", table.low), ("high", table.high)):
+                columns[f"{key}_{end}"] = np.where(np.isnan(table.ragged), np.nan, values[:, at])
     numbers = np.array(list(columns.values())).T
     missing = np.isnan(numbers)
     known = ~missing.all(axis=0)

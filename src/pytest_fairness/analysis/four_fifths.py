@@ -398,7 +398,7 @@ def _result(table: _Decisions, name: str, place: int, family: Floats, at: int, r
         1.0 if group < reference else -1.0,
         {key: values[place].item() for key, values in pairs.beside.items()},
     )
-    ends = np.sort(sign * np.array([pairs.low[place], pairs.high[place]]))
+    ends = np.sort(sign * np.array([pairs.low[place, 0], pairs.high[place, 0]]))
     low, high = shown(sign * pairs.effect[place], ends[:1], ends[1:])
     rates = x1 / n1, x2 / n2
     return PairResult(

@@ -171,8 +171,8 @@ def judge(table: PairTable, rule: Rule) -> list[Decision]:
         (table.ragged > MAX_RAGGED, lambda at: undecided(Reason.RAGGED, _RAGGED.format(percent(table.ragged[at])))),
         (few & alarm & (least >= 2), lambda at: _few(table, at, rule, verdict=Verdict.FLAG)),
         (few, lambda at: _few(table, at, rule)),
-        (same & (not table.own_rows) & (evidence < RECOMMENDED_CLUSTERS), lambda at: _same_but_few(table, at, rule)),
-        (same, lambda at: _same(table, at, rule)),
+        (same & (not table.own_rows) & (evidence < RECOMMENDED_CLUSTERS), lambda at: _too_few_alike(table, at, rule)),
+        (same, lambda at: _saturated(table, at, rule)),
         (
             table.constant & (table.clusters.min(axis=1) < 2),
             undecided(Reason.N, f"at least 2 {rule.cluster_noun} a group", _APART),
@@ -185,7 +185,7 @@ def judge(table: PairTable, rule: Rule) -> list[Decision]:
         (alarm & table.close, _CLOSE),
         (alarm & (table.single | table.one_part), lambda at: _capped(table, at, rule)),
         (alarm, Decision(verdict=Verdict.FAIL)),
-        (((table.low > -MARGIN) & (table.high < MARGIN)).all(axis=1), Decision(verdict=Verdict.PASS)),
+        (np.all((table.low > -MARGIN) & (table.high < MARGIN), axis=1), Decision(verdict=Verdict.PASS)),
         (table.near, _NEAR),
         (table.inside, _INSIDE),
         (np.ones(size.size, dtype=np.bool_), lambda at: undecided(Reason.PRECISION, needed_size(table, at, rule))),
@@ -236,13 +236,13 @@ def _evidence(table: PairTable, at: int, rule: Rule) -> tuple[float, str]:
     return float(table.clusters[at].min()), rule.cluster_noun
 
 
-def _same_but_few(table: PairTable, at: int, rule: Rule) -> Decision:
+def _too_few_alike(table: PairTable, at: int, rule: Rule) -> Decision:
     fewest, noun = _evidence(table, at, rule)
     needs = f"at least {RECOMMENDED_CLUSTERS} {noun} a group (now {fewest:.0f})"
     return undecided(Reason.PRECISION, needs, "every outcome is the same, which so few cannot make more of")
 
 
-def _same(table: PairTable, at: int, rule: Rule) -> Decision:
+def _saturated(table: PairTable, at: int, rule: Rule) -> Decision:
     fewest, noun = _evidence(table, at, rule)
     return Decision(verdict=Verdict.PASS, notes=(saturated(fewest, rule.case_noun if table.own_rows else noun),))
 

@@ -7,7 +7,7 @@ from scipy.special import chdtrc, fdtrc
 
 from pytest_fairness.statistics.arrays import Bools, Floats, Ints
 from pytest_fairness.statistics.effects import FEW
-from pytest_fairness.statistics.layout import Layout, Pairs
+from pytest_fairness.statistics.layout import Layout, Pairs, sums
 from pytest_fairness.statistics.pair_table import (
     LEAST_ROWS,
     PairTable,
@@ -33,8 +33,8 @@ def compare_categories(layout: Layout, pairs: Pairs, categories: int, seed: int)
     i, j = pairs.first, pairs.second
     codes = np.rint(layout.values + layout.reference).astype(np.intp)
     width = max(categories, int(codes.max()) + 1)
-    by_cell = np.bincount(layout.cell_of_row * width + codes, minlength=layout.cell_start.size * width)
-    by_cell = by_cell.reshape(-1, width).astype(np.float64)
+    places = layout.cell_of_row * width + codes
+    by_cell = sums(places, np.ones(places.size), layout.cell_start.size * width).reshape(-1, width)
     by_cluster = layout.by_cluster(by_cell.T).T
     counts = layout.clusters_by_group(by_cluster.T).T  # G × C
     tables, chi2, df, p_row, expected, poor = _on_rows(counts, i, j, seed)
@@ -141,10 +141,17 @@ def _each_block(layout: Layout, pairs: Pairs, by_cell: Floats, seed: int) -> Str
     if not found:
         return None
     pair, blocks, rows, p_value, effect = (np.concatenate(column) for column in zip(*found, strict=True))
-    unknown = np.full(pair.size, np.nan)
+    unknown = np.full((pair.size, 1), np.nan)
     means = np.full(rows.shape, np.nan)
     return Strata(
-        pair=pair, block=blocks, rows=rows, means=means, p_value=p_value, effect=effect, low=unknown, high=unknown
+        pair=pair,
+        block=blocks,
+        rows=rows,
+        means=means,
+        p_value=p_value,
+        effect=effect[:, None],
+        low=unknown,
+        high=unknown,
     )
 
 

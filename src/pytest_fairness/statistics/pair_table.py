@@ -28,7 +28,7 @@ def _column(missing: object) -> Any:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strata:
     """Each block by itself, T entries: the place of the ``pair``, the ``block``, rows and means of both groups (T × 2),
-    p, and the larger effect within the block with its 90 % interval."""
+    p, and the effects within the block with their 90 % intervals (T × E)."""
 
     pair: Ints
     block: Ints
@@ -125,15 +125,15 @@ class PairTable:
 
     def largest(self) -> tuple[list[str], Floats, Floats, Floats]:
         """The name of the larger effect of each pair, the effect, and the ends of its interval."""
-        chosen, *ends = largest(self.effect, self.low, self.high)
-        return [self.effect_names[at] for at in chosen.tolist()], *ends
+        chosen, effect, low, high = largest(self.effect, self.low, self.high)
+        return [self.effect_names[at] for at in chosen.tolist()], effect, low, high
 
     def choose(self, other: Self, which: Bools) -> Self:
         """This table with the pairs *which* as they are in the *other*."""
-        strata = self.strata
-        if strata is not None and other.strata is not None:
-            strata = strata.take(~which[strata.pair], other.strata, which[other.strata.pair])
-        columns = {column.name: _where(which, getattr(other, column.name), getattr(self, column.name))
+        strata = None
+        if self.strata is not None and other.strata is not None:
+            strata = self.strata.take(~which[self.strata.pair], other.strata, which[other.strata.pair])
+        columns: dict[str, Any] = {column.name: _where(which, getattr(other, column.name), getattr(self, column.name))
                    for column in _COLUMNS}  # fmt: skip
         beside = {name: _where(which, other.beside[name], values) for name, values in self.beside.items()}
         return replace(self, **columns, beside=beside, strata=strata)
@@ -152,11 +152,13 @@ class PairTable:
         places = np.full(self.first.size, -1)
         places[index[known]] = np.flatnonzero(known)
         strata = self.strata
+        columns: dict[str, Any] = {column.name: padded(getattr(self, column.name), column.metadata["missing"])
+                                   for column in _COLUMNS}  # fmt: skip
         return replace(
             self,
             first=pairs.first,
             second=pairs.second,
-            **{column.name: padded(getattr(self, column.name), column.metadata["missing"]) for column in _COLUMNS},
+            **columns,
             beside={name: padded(values, np.nan) for name, values in self.beside.items()},
             strata=None if strata is None else replace(strata, pair=places[strata.pair]),
         )
@@ -272,7 +274,7 @@ def each_block(
     if not kept.size:
         return None
     p_row, found, effects, means = compare(inner, kept)
-    _, effect, low, high = largest(*intervals(effects, found.df))
+    effect, low, high = intervals(effects, found.df)
     return Strata(
         pair=cells.stratum_comparison[kept],
         block=cells.stratum_block[kept],
