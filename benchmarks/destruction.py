@@ -26,7 +26,7 @@ from pytest_fairness import (
 )
 from pytest_fairness.model import PairResult
 from pytest_fairness.statistics.persona_scores import summarise_scores
-from pytest_fairness.statistics.planning import label_shares
+from pytest_fairness.statistics.power import label_shares
 
 ALARM = (Verdict.FLAG, Verdict.FAIL)
 LOGIT = np.pi / np.sqrt(3)
@@ -388,7 +388,7 @@ _WORDS = str.maketrans("0123456789", "abcdefghij")
 
 
 def _bank(count: int) -> dict[str, list[tuple[str, str]]]:
-    from pytest_fairness.design.name_banks import NameBanks
+    from pytest_fairness.design.names import NameBanks
 
     banks = NameBanks.load(None)
     found = {}

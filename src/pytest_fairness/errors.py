@@ -34,6 +34,22 @@ class FrameError(UsageError, ValueError):
     """A table has the wrong shape for a comparison; the message names the column and the row."""
 
 
+class InvalidEntry(UsageError, ValueError):
+    """An entry of source data that cannot be used; whoever reads it from a file adds the line."""
+
+
+class BaselineError(UsageError):
+    """An approved baseline cannot be trusted or does not fit this run; it is never repaired automatically."""
+
+
+class MissingBaselineError(BaselineError):
+    """No baseline was approved for this score of this test; the message gives the command that does."""
+
+
+class ApprovalRefusedError(BaselineError):
+    """An approval was asked for and not given; the message names the option that would allow it, if any."""
+
+
 class EndpointError(FairnessError):
     """The system under test could not be asked, or its answer could not be read."""
 
@@ -97,6 +113,13 @@ def did_you_mean(wrong: str, known: Iterable[str]) -> str:
 
 def _folded(name: str) -> str:
     return name.casefold().replace("-", "_").replace(" ", "_")
+
+
+def unknown(what: str, wrong: str, known: Iterable[str]) -> str:
+    """``unknown key 'modle'; did you mean 'model'?``, with all that are known where none is close."""
+    names = sorted(known) if isinstance(known, (set, frozenset)) else list(known)
+    near = did_you_mean(wrong, names)
+    return f"unknown {what} {wrong!r}" + (near or (f" (there are: {listed(names)})" if names else "; it takes none"))
 
 
 def listed(names: Iterable[str]) -> str:

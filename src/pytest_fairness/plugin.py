@@ -71,7 +71,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if guest.wants_a_grid(metafunc):
+    if guest.has_design(metafunc.definition):
         guest.session_of(metafunc.config).expand(metafunc)
 
 
@@ -117,7 +117,7 @@ def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, objec
     return result
 
 
-# ---------------------------------------------------------------- telling
+# ---------------------------------------------------------------- reporting
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from pytest_fairness.endpoints import AttemptError, EndpointConfig, Evidence, Price, Request, create_endpoint
-from pytest_fairness.endpoints.batch_http import multipart, result_lines, unix_time
-from pytest_fairness.endpoints.batch_protocol import (
-    Asked,
+from pytest_fairness.endpoints import AttemptError, Evidence, Price, Request, create_endpoint
+from pytest_fairness.endpoints.batch_api import (
     BatchApi,
     BatchOptions,
+    BatchResult,
     BatchState,
     NotSettledError,
-    Result,
     batches_of,
+    multipart,
+    unix_time,
 )
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Message, Status
@@ -28,8 +27,7 @@ from tests.support.batch_server import BatchServer, Fate
 KEY = "sk-canary-0123456789abcdef"
 TAG = "0123456789abcdef0123"
 PROMPTS = ("Who is Ann?", "Who is Bob? Δ", "Who is Cem?")
-litellm = pytest.mark.skipif(importlib.util.find_spec("litellm") is None, reason="litellm is not installed")
-EVERY = ["openai", *(pytest.param(kind, marks=litellm) for kind in ("anthropic", "azure", "openai-litellm"))]
+EVERY = ["openai", "anthropic", "azure"]
 
 
 @pytest.fixture(autouse=True)
@@ -43,19 +41,17 @@ def server() -> Iterator[BatchServer]:
         yield running
 
 
-def config_of(kind: str, server: BatchServer, batch: BatchOptions | None) -> EndpointConfig:
-    kind, _, via = kind.partition("-")
-    return EndpointConfig(
-        name="model",
-        type=kind,
-        via=via or None,
-        model="m",
-        base_url=server.openai_url if kind == "openai" else server.url,
-        price=Price(input_per_million=4.0, output_per_million=8.0, per_call=0.5),
-        default_parameters={"temperature": 0.5, "max_tokens": 40},
-        api_key_env="THE_KEY",
-        batch=batch,
-    )
+def config_of(kind: str, server: BatchServer, batch: BatchOptions | None) -> dict[str, Any]:
+    return {
+        "name": "model",
+        "type": kind,
+        "model": "m",
+        "base_url": server.openai_url if kind == "openai" else server.url,
+        "price": Price(input_per_million=4.0, output_per_million=8.0, per_call=0.5),
+        "default_parameters": {"temperature": 0.5, "max_tokens": 40},
+        "api_key_env": "THE_KEY",
+        "batch": batch,
+    }
 
 
 def within(kind: str, server: BatchServer, go: Callable[[BatchApi], Any], **options: Any) -> Any:
@@ -79,13 +75,13 @@ def requests() -> list[Request]:
 
 
 async def submitted(api: BatchApi, *, tag: str = TAG) -> tuple[BatchState, list[bytes]]:
-    bodies = [await api.body(request) for request in requests()]
-    lines = api.encode([Asked(custom_id=f"{tag}-{n:05d}", body=body) for n, body in enumerate(bodies)])
+    bodies = [await api.endpoint.body(request) for request in requests()]
+    lines = [api.line(f"{tag}-{n:05d}", body) for n, body in enumerate(bodies)]
     file = await api.upload(lines, tag)
     return await api.submit(lines, tag, file), lines
 
 
-async def collected(api: BatchApi) -> list[Result]:
+async def collected(api: BatchApi) -> list[BatchResult]:
     state, _ = await submitted(api)
     while not state.ended:
         state = await api.state(state.id)
@@ -140,7 +136,7 @@ def test_the_list_price_is_halved_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """A model of the price list costs half of its list price in a batch."""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     single, batched = (
-        create_endpoint(EndpointConfig(name="m", type="openai", model="gpt-4o-mini", batch=batch))
+        create_endpoint({"name": "m", "type": "openai", "model": "gpt-4o-mini", "batch": batch})
         for batch in (None, BatchOptions())
     )
     assert single.price is not None
@@ -236,7 +232,6 @@ def test_odd_lines_are_kept_and_never_guessed_at(
     assert (None if odd.reply is None else odd.reply.status) == status
 
 
-@litellm
 def test_odd_results_of_anthropic(server: BatchServer) -> None:
     """A result of an unknown kind, or none, is malformed; a request refused by the model is a refusal."""
     server.then_batch(
@@ -267,7 +262,7 @@ def test_a_batch_is_found_by_its_tag(server: BatchServer, kind: str) -> None:
 
 def test_finding_turns_pages_and_stops_at_its_time(server: BatchServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """More batches than a page holds are gone through; batches from long before are not."""
-    monkeypatch.setattr("pytest_fairness.endpoints.batch_openai._PAGE", 2)
+    monkeypatch.setattr("pytest_fairness.endpoints.batch_api.PAGE", 2)
 
     async def many(api: BatchApi) -> tuple[Any, Any, Any]:
         for number in range(5):
@@ -284,7 +279,6 @@ def test_finding_turns_pages_and_stops_at_its_time(server: BatchServer, monkeypa
     assert too_old is None
 
 
-@litellm
 def test_whether_a_batch_in_progress_is_ours_is_not_settled(server: BatchServer) -> None:
     """Anthropic shows the identifiers of requests only when a batch has ended: until then nobody can tell."""
     server.hold = True
@@ -359,9 +353,9 @@ def test_why_a_batch_was_not_begun(server: BatchServer) -> None:
         return [await api.state((await submitted(api))[0].id) for _ in range(2)]
 
     wrong, full = within("openai", server, ask)
-    assert (wrong.ended, wrong.full, [error.line for error in wrong.lines]) == (True, False, [1])
+    assert (wrong.ended, wrong.full, list(wrong.faults)) == (True, False, [1])
     assert "scripted" in str(wrong.failed)
-    assert (full.ended, full.full, full.lines) == (True, True, ())
+    assert (full.ended, full.full, full.faults) == (True, True, {})
 
 
 def test_progress_is_told(server: BatchServer) -> None:
@@ -384,21 +378,20 @@ async def _how_to_cancel(api: BatchApi) -> str:
 
 def test_a_form_is_one_that_servers_read() -> None:
     """Fields and file, with a boundary that the file does not hold."""
-    body, kind = multipart({"purpose": "batch"}, "a.jsonl", b'{"a": 1}\n')
+    body, kind = multipart("a.jsonl", b'{"a": 1}\n')
     boundary = kind.partition("boundary=")[2]
     assert body.count(boundary.encode()) == 3
     assert b'name="purpose"\r\n\r\nbatch\r\n' in body
     assert b'filename="a.jsonl"\r\nContent-Type: application/jsonl\r\n\r\n{"a": 1}\n\r\n--' in body
 
 
-def test_lines_keep_their_bytes_and_lose_their_secrets() -> None:
-    """Blank lines are none; a key that a provider echoes is cut out; a line that is no object is kept as it is."""
-    from pytest_fairness.endpoints.redaction import remember
-
-    remember(KEY)
-    lines = list(result_lines(b'{"custom_id": "a"}\n\n  \n[1]\n\xff\n"' + KEY.encode() + b'"\n'))
-    assert [data for _, data in lines] == [{"custom_id": "a"}, None, None, None]
-    assert [line for line, _ in lines] == ['{"custom_id": "a"}', "[1]", "\udcff", '"[redacted]"']
+def test_lines_keep_their_bytes_and_lose_their_secrets(server: BatchServer) -> None:
+    """A key that a provider echoes is cut out; a line that is no object is kept as it is, and blank lines are none."""
+    lines = (b'{"custom_id": "a"}', b"  ", b"[1]", b"\xff", b'"' + KEY.encode() + b'"')
+    server.then_batch(Fate(rewrite=lambda number, _line: lines if number == 0 else None))
+    results = within("openai", server, collected)
+    assert [result.custom_id for result in results] == ["a", None, None, None]
+    assert [result.line for result in results] == ['{"custom_id": "a"}', "[1]", "\udcff", '"[redacted]"']
 
 
 @pytest.mark.parametrize(
@@ -419,5 +412,5 @@ def test_an_endpoint_with_something_else_for_batches_is_refused() -> None:
     class Odd:
         batches = "yes"
 
-    with pytest.raises(UsageError, match="which has not the methods of a BatchApi"):
+    with pytest.raises(UsageError, match="are str, which is no BatchApi"):
         batches_of(Odd())

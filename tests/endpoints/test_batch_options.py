@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from pytest_fairness.endpoints import load_endpoints
-from pytest_fairness.endpoints.batch_options import read_batch
-from pytest_fairness.endpoints.batch_protocol import BatchOptions
+from pytest_fairness.endpoints.batch_api import BatchOptions
+from pytest_fairness.endpoints.config import ProviderConfig
 from pytest_fairness.errors import UsageError
 
 ENTRY = """\
@@ -24,7 +24,10 @@ endpoints:
 def loaded(tmp_path: Path, batch: str, kind: str = "openai") -> BatchOptions | None:
     path = tmp_path / "endpoints.yaml"
     path.write_text(ENTRY.format(type=kind, batch=batch), encoding="utf-8")
-    return load_endpoints(path)["large"].batch
+    config = load_endpoints(path)["large"]
+    assert isinstance(config, ProviderConfig)
+    assert not isinstance(config.batch, bool)
+    return config.batch
 
 
 @pytest.mark.parametrize("kind", ["openai", "anthropic", "azure"])
@@ -46,16 +49,15 @@ def test_a_mapping_says_how(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("batch", "told"),
     [
-        ("yes", "batch must be true, false, or a mapping"),
-        ("{}", "batch must be true, false, or a mapping"),
-        ("[true]", "batch must be true, false, or a mapping"),
+        ("yes", "batch: expected true or false or a mapping, got text"),
+        ("[true]", "batch: expected true or false or a mapping, got a list"),
         ("{poll_second: 5}", "unknown key 'poll_second'; did you mean 'poll_seconds'?"),
-        ("{poll_seconds: 0}", "poll_seconds must be from 0.01 to 3600, not 0"),
-        ("{poll_seconds: true}", "poll_seconds must be a number, not True"),
-        ("{poll_seconds: .nan}", "poll_seconds must be a number, not '.nan'"),
-        ("{max_requests: 60000}", "max_requests must be from 1 to 50000"),
-        ("{max_requests: 2.5}", "max_requests must be a whole number, not 2.5"),
-        ("{price_share: 2}", "price_share must be from 0 to 1, not 2"),
+        ("{poll_seconds: 0}", "poll_seconds: expected a number >= 0.01"),
+        ("{poll_seconds: true}", "poll_seconds: expected a number, got true or false"),
+        ("{poll_seconds: .nan}", "poll_seconds: expected a number, got text"),
+        ("{max_requests: 60000}", "max_requests: expected a whole number <= 50000"),
+        ("{max_requests: 2.5}", "max_requests: expected a whole number, got a number"),
+        ("{price_share: 2}", "price_share: expected a number <= 1"),
         ("{max_bytes: 5}", "unknown key 'max_bytes'"),
     ],
 )
@@ -63,7 +65,7 @@ def test_a_slip_is_told_with_its_line(tmp_path: Path, batch: str, told: str) -> 
     """Before the first call: file, line, what is wrong and what would be right."""
     with pytest.raises(UsageError) as caught:
         loaded(tmp_path, batch)
-    assert "endpoints.yaml:6: batch: " in str(caught.value)
+    assert "endpoints.yaml:6: " in str(caught.value)
     assert told in str(caught.value)
 
 
@@ -72,7 +74,3 @@ def test_types_without_a_batch_api_refuse_it(tmp_path: Path, kind: str) -> None:
     """A type that cannot be asked in batches does not quietly ask one by one."""
     with pytest.raises(UsageError, match="unknown key"):
         loaded(tmp_path, "true", kind)
-
-
-def test_nothing_is_no_batch() -> None:
-    assert read_batch(None) is None

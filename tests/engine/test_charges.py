@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Limits, Price, Reply, Request
-from pytest_fairness.engine.charges import Tariff, same_model
+from pytest_fairness.engine.attempt import Tariff, same_model
 from pytest_fairness.model import Status, Usage
 from pytest_fairness.runs.money import absurd
 from tests.support.doubles import Scripted, failing, plan

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_fairness.engine.endings import ParentWatch, ended_as_by_ctrl_c
+from pytest_fairness.engine.engine import ParentWatch, ended_as_by_ctrl_c
 from pytest_fairness.errors import EndpointError
 from tests.support.doubles import Scripted, plan
 from tests.support.runs import EngineMaker, records
@@ -78,7 +78,7 @@ def test_a_halted_engine_sends_nothing_more(engine_for: EngineMaker) -> None:
 
 ORPHAN = """
 import os, sys, threading
-from pytest_fairness.engine.endings import ParentWatch
+from pytest_fairness.engine.engine import ParentWatch
 
 gone = threading.Event()
 watch = ParentWatch(int(sys.argv[1]), gone.set, every=0.02)

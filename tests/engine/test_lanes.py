@@ -8,14 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from pytest_fairness.design.steps import Ask
-from pytest_fairness.endpoints.batch_protocol import BatchApi
 from pytest_fairness.endpoints.pipeline import PipelineEndpoint, pipeline_endpoint
 from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Limits, Price, Reply, Request
 from pytest_fairness.engine.engine import Engine
 from pytest_fairness.engine.scripts import Pipeline
 from pytest_fairness.errors import BudgetError, EndpointError, UsageError
-from pytest_fairness.model import Message, Status, Usage
+from pytest_fairness.model import Ask, Message, Status, Usage
 from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.keys import identity_hash
 from pytest_fairness.runs.reader import RunReader
@@ -154,18 +152,6 @@ def test_a_simulated_step_makes_the_trial_simulated(engine_for: EngineMaker) -> 
     (mixed,) = engine_for(wrapping("", "judge")).run([two_steps(wrapping("", "s", simulated=True), None)])
     (live,) = engine_for(wrapping("", "other")).run([two_steps(wrapping("", "t"), None)])
     assert (mixed.source, live.source) == ("simulated", "live")
-
-
-def test_a_trial_is_asked_in_batches_or_of_several_systems(engine_for: EngineMaker) -> None:
-    """A provider's batch holds requests to one model: a step that asks another is refused before any is sent."""
-    methods = [name for name in dir(BatchApi) if not name.startswith("_")]
-    batches = type("Batches", (), dict.fromkeys((*methods, *BatchApi.__annotations__), print))()
-    judge, scrubber = wrapping("", "judge"), wrapping("", "scrubber")
-    judge.batches = batches  # type: ignore[attr-defined]
-    with pytest.raises(UsageError, match="'judge' is asked in batches, and a step asks endpoint 'scrubber'"):
-        engine_for(judge).run([two_steps(scrubber, None)])
-    assert not judge.asked
-    assert not scrubber.asked
 
 
 def test_every_system_is_closed(engine_for: EngineMaker) -> None:
@@ -355,7 +341,7 @@ def test_identity_and_price_are_those_of_the_steps() -> None:
         ("gpt", "takes a list of steps"),
         ([3], "step 1 of the pipeline is 3"),
         ([Ask(prompt="{text}")], "step 1 of the pipeline asks nobody"),
-        ([Ask(prompt="no slot", endpoint="a")], r"step 1: a step's prompt holds \{text\}"),
+        ([Ask(prompt="no slot", endpoint="a")], r"step 1: the prompt has no slot"),
         ([Ask(prompt="{txt}", endpoint="a")], r"nothing fills the slot \{txt\}"),
         ([pipeline_endpoint(["a"])], "step 1 is a pipeline itself"),
         ([Ask(prompt="{text}", system="s", endpoint=pipeline_endpoint(["a"]))], "is a pipeline itself"),

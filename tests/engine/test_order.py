@@ -8,7 +8,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_fairness.engine.order import interleaved
+from pytest_fairness.engine.queue import interleaved
 
 
 def _longest_run(values: list[str]) -> int:

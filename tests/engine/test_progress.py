@@ -120,3 +120,10 @@ def test_the_engine_tells_every_trial(engine_for: EngineMaker) -> None:
     engine.run(plan(2))
     engine.run(plan(3))
     assert calls == ["begin 2 scripted", "answered", "answered", "end", "begin 1 scripted", "answered", "end"]
+
+
+def test_a_providers_words_are_no_control_codes() -> None:
+    """What stands in the line of a batch comes from a server."""
+    progress = Progress(io.StringIO(), "terminal", clock=Clock())
+    progress.note("batch \x1b[2J")
+    assert progress.line().endswith(", batch ?[2J")

@@ -28,7 +28,7 @@ class Runs:
         arguments = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
         return subprocess.Popen(
             [sys.executable, "-m", f"{PACKAGE}.child", str(self.root), f"--ledger={self.ledger}", *arguments],
-            env={**os.environ, "PYTHONPATH": str(IMPORTED_FROM)},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(IMPORTED_FROM), *sys.path])},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_fairness.engine.engine import Engine
-from pytest_fairness.engine.shards import Deal
+from pytest_fairness.engine.queue import Deal
 from pytest_fairness.errors import StoreError, UsageError
 from pytest_fairness.runs.designs import PlannedTrial, design_of
 from pytest_fairness.runs.merge import merge

@@ -1,55 +1,95 @@
-"""The engine: planned trials in, finished trials out, each asked once, all of it on disk before it is
-used."""
+"""The engine: planned trials in, finished trials out, each asked once, all of it on disk before it is used.
+
+It runs an event loop in a thread of its own, so that asking neither needs nor disturbs the loop of a test.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import hashlib
+import os
+import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import replace
+from types import FrameType
+from typing import Any, Self, TypeVar
 
-from pytest_fairness.endpoints.batch_protocol import batches_of
+import msgspec
+
+from pytest_fairness.endpoints.batch_api import batches_of
 from pytest_fairness.endpoints.prices import provenance
 from pytest_fairness.endpoints.protocol import Endpoint, limits_of
 from pytest_fairness.engine.attempt import Asker
 from pytest_fairness.engine.conversation import Conversation
-from pytest_fairness.engine.endings import ended_as_by_ctrl_c
-from pytest_fairness.engine.lanes import Lane, Lanes
-from pytest_fairness.engine.loop import LoopThread
-from pytest_fairness.engine.order import interleaved
-from pytest_fairness.engine.pace import Pace
+from pytest_fairness.engine.pace import Lane, Lanes, Pace
 from pytest_fairness.engine.progress import ProgressSink
-from pytest_fairness.engine.provider_batch_choice import provider_batches
-from pytest_fairness.engine.queue import Batch, Policy, not_run
-from pytest_fairness.engine.relays import staged
+from pytest_fairness.engine.queue import Policy, Queue, interleaved
+from pytest_fairness.engine.scripts import staged
 from pytest_fairness.errors import EndpointError, UsageError
 from pytest_fairness.model import Status, Trial, to_json
 from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.keys import identity_hash
-from pytest_fairness.runs.records import TrialRecord, cell_record, trial_of
+from pytest_fairness.runs.records import SIMULATED, TrialRecord, cell_record, trial_of
 from pytest_fairness.runs.store import NEVER, Retry, RunStore
 
-if TYPE_CHECKING:
-    from pytest_fairness.engine.provider_batch import ProviderBatches
+T = TypeVar("T")
 
 #: Seconds that an endpoint has to close.
 _CLOSING = 5.0
 
 
+class EventLoop:
+    """An event loop in a daemon thread, which cannot keep a process alive, until :meth:`close`."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._main, name="pytest-fairness-asking", daemon=True)
+        self._thread.start()
+
+    def _main(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_forever()
+        finally:
+            leftover = asyncio.all_tasks(self._loop)
+            for task in leftover:
+                task.cancel()
+            if leftover:
+                # A task that will not be cancelled must not hold up the end of the session.
+                self._loop.run_until_complete(asyncio.wait(leftover, timeout=1.0))
+            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+            self._loop.close()
+
+    def submit(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+
+    def call(self, function: Any, *arguments: Any) -> None:
+        """Have the loop call *function* soon."""
+        self._loop.call_soon_threadsafe(function, *arguments)
+
+    def close(self) -> None:
+        """Cancel what is still running, and end the thread. May be called twice."""
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join(timeout=5.0)
+
+
 class Engine:
     """Asks one endpoint for trials, and shares them through *store*.
 
-    *concurrency*: calls under way at a time, unless the endpoint's ``limits`` have a number of their own.
+    *concurrency*: calls in flight at a time, unless the endpoint's ``limits`` have a number of their own.
     *seed* orders the trials. *max_cost*: US dollars for the whole run, of all engines and processes.
     *attempt_timeout*: seconds for one attempt, in total. *deadline*: seconds from the first call of
     :meth:`run`; what is not asked by then is NOT_RUN. *max_attempts*: at one turn, where an attempt cost
     nothing. *retry*: what of earlier sessions is asked again. *is_refusal* marks replies in words as REFUSED.
-    *grace*: seconds that calls under way have left after an interrupt. *loop*: an event loop to share with
-    other engines; the engine starts one of its own otherwise.
+    *grace*: seconds that calls in flight have left after an interrupt. *loop*: to share with other engines; the
+    engine starts one of its own otherwise.
 
     Raises UsageError for numbers out of range, BudgetError for a cap that is no amount.
     """
@@ -69,7 +109,7 @@ class Engine:
         progress: ProgressSink | None = None,
         is_refusal: Callable[[str], bool] | None = None,
         grace: float = 5.0,
-        loop: LoopThread | None = None,
+        loop: EventLoop | None = None,
     ) -> None:
         for what, value in (("concurrency", concurrency), ("max_attempts", max_attempts)):
             if value < 1:
@@ -80,52 +120,42 @@ class Engine:
         self.endpoint = endpoint
         self.store = store
         self.seed = seed
-        self._attempt_timeout = attempt_timeout
-        self._max_attempts = max_attempts
-        self._retry = retry
+        self._policy = Policy(
+            concurrency=limits_of(endpoint).concurrency or concurrency,
+            max_attempts=max_attempts,
+            retry=retry,
+            attempt_timeout=attempt_timeout,
+        )
         self._deadline = deadline
-        self._until: float | None = None
         self._progress = progress
         self._is_refusal = is_refusal
         self._grace = grace
         self._identity = endpoint.identity()
         self._hash = identity_hash(self._identity)
-        self._source = "simulated" if endpoint.simulated else "replay" if endpoint.type == "replay" else "live"
+        self._source = SIMULATED if endpoint.simulated else "replay" if endpoint.type == "replay" else "live"
         self._budget = store.budget(max_cost)
-        limits = limits_of(endpoint)
-        self._concurrency = limits.concurrency or concurrency
-        own = Lane(
-            endpoint,
-            Asker(endpoint, store, self._budget, attempt_timeout),
-            Pace(self._concurrency),
-            store.limiter(self._hash, limits) if limits.by_the_minute else None,
-        )
-        self._lanes = Lanes(own, self._lane)
+        self._lanes = Lanes(self._lane(endpoint, self._hash, own=True), self._lane)
         self._own_loop = loop is None
         self._loop = loop
         self._mutex = threading.Lock()
         self._stopped: EndpointError | None = None
         self._introduced: set[str] = set()
-        self._of = ""
-        self._batch: Batch | ProviderBatches | None = None
+        self._queue: Queue | None = None
         self._used: set[tuple[str, str]] = set()
 
     def key_of(self, planned: PlannedTrial) -> str:
         """The content key under which *planned* is asked, logged and shared. Raises UsageError."""
         return planned.key(self.endpoint, self._identity)
 
-    def _lane(self, endpoint: Endpoint, digest: str) -> Lane:
-        """The lane of a system that a step names; where it is the engine's own too, they share its limits."""
-        asker = Asker(endpoint, self.store, self._budget, self._attempt_timeout, step=digest)
-        if digest == self._hash:
-            return Lane(endpoint, asker, self._lanes.own.pace, self._lanes.own.limiter)
+    def _lane(self, endpoint: Endpoint, digest: str, *, own: bool = False) -> Lane:
+        """The lane of *endpoint*; where a step names the engine's own, they share its limits."""
+        timeout = self._policy.attempt_timeout
+        asker = Asker(endpoint, self.store, self._budget, timeout, step=None if own else digest)
+        if digest == self._hash and not own:
+            return Lane(asker, self._lanes.own.pace, self._lanes.own.limiter)
         limits = limits_of(endpoint)
         limiter = self.store.limiter(digest, limits) if limits.by_the_minute else None
-        return Lane(endpoint, asker, Pace(limits.concurrency or self._concurrency), limiter)
-
-    def _staged(self, planned: PlannedTrial) -> PlannedTrial:
-        """*planned* as it is asked."""
-        return staged(planned, self.endpoint, self._is_refusal)
+        return Lane(asker, Pace(limits.concurrency or self._policy.concurrency), limiter)
 
     # ------------------------------------------------------------ run
 
@@ -134,7 +164,7 @@ class Engine:
 
         Blocks until all are finished and on the disk. Raises BudgetError where the cap leaves no room,
         EndpointError where the endpoint refuses us altogether, StoreError where the log cannot be written or
-        read; what was paid for by then is kept, and a later call goes on from it. An interrupt stops the
+        read; what was paid for by then is kept, and a later call continues from it. An interrupt stops the
         asking at once.
         """
         with self._mutex:
@@ -145,45 +175,48 @@ class Engine:
             missing: dict[str, PlannedTrial] = {}
             for key, one, record in zip(keys, planned, self.store.records(keys), strict=True):
                 if key not in found and key not in missing:
-                    if record is None or self._retry.wants(record):
+                    if record is None or self._policy.retry.wants(record):
                         missing[key] = one
                     else:
                         found[key], cells[key] = trial_of(record), sys.intern(record["cell"]["id"])
             if missing:
-                self._of = hashlib.sha256("".join(sorted(set(keys))).encode()).hexdigest()[:16]
-                found |= self._ask(missing, cells)
+                of = hashlib.sha256("".join(sorted(set(keys))).encode()).hexdigest()[:16]
+                found |= self._ask(missing, cells, of)
             self._log_uses(keys, planned, cells)
             self.store.flush()
             return [found[key] for key in keys]
 
-    def _ask(self, missing: dict[str, PlannedTrial], cells: dict[str, str]) -> dict[str, Trial]:
+    def _ask(self, missing: dict[str, PlannedTrial], cells: dict[str, str], of: str) -> dict[str, Trial]:
         if self._stopped is not None:
             raise EndpointError(str(self._stopped))
-        lanes = self._asked(missing.values())
+        lanes = self._lanes_of(missing.values())
         for lane in lanes:
             if not lane.endpoint.simulated:
                 self._budget.check_price(lane.endpoint.name, lane.endpoint.price)
-        if self._deadline is not None and self._until is None:
-            self._until = time.monotonic() + self._deadline
+        if self._deadline is not None and self._policy.until is None:
+            self._policy = replace(self._policy, until=time.monotonic() + self._deadline)
         for lane in (self._lanes.own, *lanes):
             self._introduce(lane.endpoint)
-        batch = self._wait_for(missing)
-        found = dict(batch.asked)
+        queue = self._wait_for(missing, of)
+        found = dict(queue.finished)
         cells |= {key: one.cell.id for key, one in missing.items()}
-        elsewhere = [key for key in missing if key not in found]
-        for key, record in zip(elsewhere, self.store.records(elsewhere), strict=True):
-            if record is None:
-                parameters = missing[key].sent_parameters(self.endpoint)
-                found[key] = not_run(Conversation(key, missing[key], parameters), self._source, batch.why.get(key))
-            else:
+        others = [key for key in missing if key not in found]
+        for key, record in zip(others, self.store.records(others), strict=True):
+            if record is not None:
                 found[key], cells[key] = trial_of(record), sys.intern(record["cell"]["id"])
+                continue
+            # What the deadline left is not logged, so that another session may ask it.
+            left = Conversation(key, missing[key], missing[key].sent_parameters(self.endpoint))
+            left.status = Status.NOT_RUN
+            left.error = queue.why.get(key, "the run's deadline passed before it was asked")
+            found[key] = left.to_trial(self._source)
         return found
 
-    def _asked(self, planned: Iterable[PlannedTrial]) -> list[Lane]:
+    def _lanes_of(self, planned: Iterable[PlannedTrial]) -> list[Lane]:
         """The lanes of all systems that *planned* ask. Raises UsageError where one of them cannot be asked."""
         lanes: dict[int, Lane] = {}
         for one in planned:
-            script = self._staged(one).script
+            script = staged(one, self.endpoint, self._is_refusal).script
             for endpoint in (None,) if script is None or not script.endpoints else script.endpoints:
                 lane = self._lanes.of(endpoint)
                 lanes[id(lane)] = lane
@@ -195,92 +228,77 @@ class Engine:
             )
         return list(lanes.values())
 
-    def _wait_for(self, missing: dict[str, PlannedTrial]) -> Batch | ProviderBatches:
-        loop = self._loop = self._loop or LoopThread()
-        batch_made: Future[Batch | ProviderBatches] = loop.submit(self._make_batch(missing))
-        batch = self._batch = batch_made.result()
+    def _wait_for(self, missing: dict[str, PlannedTrial], of: str) -> Queue:
+        loop = self._loop = self._loop or EventLoop()
+        queue = self._queue = loop.submit(self._make_queue(missing, of)).result()
         future: Future[None] | None = None
         try:
             with ended_as_by_ctrl_c():
-                future = loop.submit(batch.run())
+                future = loop.submit(queue.run())
                 future.result()
         except EndpointError as error:
             self._stopped = error
             self.store.flush()
             raise
         except BaseException:
-            # Either the batch failed, or this thread was interrupted while it waited.
+            # Either the asking failed, or this thread was interrupted while it waited.
             if future is not None and not future.done():
-                self._drain(loop, batch, future)
+                self._drain(loop, queue, future)
             self.store.flush()
             raise
-        return batch
+        return queue
 
-    def halt(self, why: str) -> None:
-        """Send nothing more, now or later: calls under way may end, and :meth:`run` raises EndpointError saying *why*.
-
-        May be called from another thread while :meth:`run` blocks.
-        """
-        self._stopped = self._stopped or EndpointError(why)
-        loop, batch = self._loop, self._batch
-        if loop is not None and batch is not None:
-            loop.call(batch.fail, self._stopped)
-
-    def _drain(self, loop: LoopThread, batch: Batch | ProviderBatches, future: Future[None]) -> None:
-        """After an interrupt: send nothing more, let what is under way end if it is quick, else log it as
-        unknown."""
-        loop.call(batch.stop)
-        try:
-            future.exception(self._grace)
-        except (FutureTimeout, KeyboardInterrupt):  # a second interrupt: no more patience
-            loop.call(batch.cancel)
-            try:
-                future.exception(2.0)
-            except FutureTimeout:
-                future.cancel()
-
-    async def _make_batch(self, missing: dict[str, PlannedTrial]) -> Batch | ProviderBatches:
+    async def _make_queue(self, missing: dict[str, PlannedTrial], of: str) -> Queue:
         keys = list(missing)
         strata = [(one.cell.arm, *sorted(one.cell.groups.items())) for one in missing.values()]
 
         def begin(key: str, order: int) -> Conversation:
-            one = missing[key]
-            return Conversation(key, self._staged(one), one.sent_parameters(self.endpoint), order)
+            one = staged(missing[key], self.endpoint, self._is_refusal)
+            return Conversation(key, one, missing[key].sent_parameters(self.endpoint), order)
 
         order = [keys[index] for index in interleaved(strata, self.seed)]
-        policy = Policy(
-            concurrency=self._concurrency,
-            max_attempts=self._max_attempts,
-            retry=self._retry,
-            attempt_timeout=self._attempt_timeout,
-            until=self._until,
-        )
-        batches = provider_batches(
-            self.endpoint,
-            order,
-            begin=begin,
-            asker=self._lanes.own.asker,
-            store=self.store,
-            budget=self._budget,
-            policy=policy,
-            finish=self._finish,
-            progress=self._progress,
-            of=self._of,
-        )
-        if batches is not None:
-            return batches
-        return Batch(
-            order,
-            begin=begin,
-            lanes=self._lanes,
-            store=self.store,
-            budget=self._budget,
-            policy=policy,
-            finish=self._finish,
-            progress=self._progress,
-            label=self.endpoint.name,
-            of=self._of,
-        )
+        options: dict[str, Any] = {
+            "begin": begin,
+            "finish": self._finish,
+            "lanes": self._lanes,
+            "store": self.store,
+            "budget": self._budget,
+            "policy": self._policy,
+            "progress": self._progress,
+            "of": of,
+        }
+        api = batches_of(self.endpoint)
+        if api is None:
+            return Queue(order, **options)
+        if not isinstance(self.store, RunStore):
+            raise UsageError(
+                f"endpoint {self.endpoint.name!r} is asked in batches, which a worker on another machine cannot do: "
+                "run without -n or --tx, or take `batch:` out of endpoints.yaml"
+            )
+        from pytest_fairness.engine.batches import BatchQueue
+
+        return BatchQueue(order, api=api, **options)
+
+    def halt(self, why: str) -> None:
+        """Send nothing more, now or later: calls in flight may end, and :meth:`run` raises EndpointError saying *why*.
+
+        May be called from another thread while :meth:`run` blocks.
+        """
+        self._stopped = self._stopped or EndpointError(why)
+        if self._loop is not None and self._queue is not None:
+            self._loop.call(self._queue.fail, self._stopped)
+
+    def _drain(self, loop: EventLoop, queue: Queue, future: Future[None]) -> None:
+        """After an interrupt: send nothing more, let what is in flight end if it is quick, else log it as unknown."""
+        loop.call(queue.stop)
+        try:
+            future.exception(self._grace)
+        except (FutureTimeout, KeyboardInterrupt):  # a second interrupt: no more patience
+            loop.call(queue.cancel)
+            try:
+                future.exception(2.0)
+            except FutureTimeout:
+                future.cancel()
 
     # ------------------------------------------------------------ records
 
@@ -290,29 +308,30 @@ class Engine:
         if reply is not None and self._is_refusal is not None and self._is_refusal(reply):
             conversation.status = Status.REFUSED
         trial = conversation.to_trial(self._source)
+        planned = conversation.planned
         record = TrialRecord(
             trial=trial,
-            cell=conversation.planned.cell,
+            cell=planned.cell,
             endpoint=self.endpoint.name,
             identity=self._hash,
             messages=conversation.messages,
-            parameters_asked=conversation.planned.parameters,
+            parameters_asked=planned.parameters,
             parameters_sent=conversation.parameters,
             order=conversation.order,
             seed=self.seed,
             flags=tuple(conversation.flags),
-            script=None if conversation.planned.script is None else conversation.planned.script.identity(),
+            script=None if planned.script is None else planned.script.identity(),
         )
         self.store.append(record.to_record(time.monotonic()))
         return trial
 
     def _introduce(self, endpoint: Endpoint) -> None:
-        """Say in the log who is asked and how, before the first trial; it also shows that the log can be
-        written."""
+        """Say in the log who is asked and how, before the first trial; it also shows that the log can be written."""
         identity = endpoint.identity()
         digest = identity_hash(identity)
         if digest in self._introduced:
             return
+        api = batches_of(endpoint)
         self.store.append(
             {
                 "type": "engine",
@@ -328,21 +347,20 @@ class Engine:
                 },
                 "price_table": None if endpoint.simulated or endpoint.price is None else provenance(),
                 "seed": self.seed,
-                "concurrency": self._concurrency,
-                "max_attempts": self._max_attempts,
-                "attempt_timeout": self._attempt_timeout,
+                "concurrency": self._policy.concurrency,
+                "max_attempts": self._policy.max_attempts,
+                "attempt_timeout": self._policy.attempt_timeout,
                 "deadline": self._deadline,
                 "limits": to_json(limits_of(endpoint)),
-                "batch": None if (api := batches_of(endpoint)) is None else to_json(api.options),
-                "retry": to_json(self._retry),
+                "batch": None if api is None else msgspec.to_builtins(api.options),
+                "retry": to_json(self._policy.retry),
             }
         )
         self.store.flush()
         self._introduced.add(digest)
 
     def _log_uses(self, keys: Sequence[str], planned: Sequence[PlannedTrial], cells: dict[str, str]) -> None:
-        """Log which further cells share a trial, so that the table of every cell can be rebuilt from the
-        log."""
+        """Log which further cells share a trial, so that the table of every cell can be rebuilt from the log."""
         for key, one in zip(keys, planned, strict=True):
             use = (key, one.cell.id)
             if one.cell.id != cells[key] and use not in self._used:
@@ -352,7 +370,7 @@ class Engine:
     # ------------------------------------------------------------ the end
 
     def close(self) -> None:
-        """Close the endpoint and end the engine's thread. The store stays open. May be called twice.
+        """Close the endpoints and end the engine's thread. The store stays open. May be called twice.
 
         Raises EndpointError, or what the endpoint raises, where that does not close; the thread ends all the
         same.
@@ -370,7 +388,7 @@ class Engine:
                     if lane.limiter is not None:
                         lane.limiter.close()
 
-    def _close_endpoints(self, loop: LoopThread) -> None:
+    def _close_endpoints(self, loop: EventLoop) -> None:
         closing = [(lane.endpoint.name, loop.submit(lane.endpoint.aclose())) for lane in self._lanes]
         until = time.monotonic() + _CLOSING
         for name, future in closing:
@@ -386,3 +404,62 @@ class Engine:
 
     def __exit__(self, *_: Any) -> None:
         self.close()
+
+
+# ------------------------------------------------------------ ways in which a process is made to end
+
+
+@contextlib.contextmanager
+def ended_as_by_ctrl_c() -> Iterator[None]:
+    """Within the block SIGTERM and SIGHUP raise KeyboardInterrupt, where they would kill the process: what is in
+    flight is then logged with its answer, not lost.
+
+    Handlers that somebody else has set are left alone, and so is every thread but the main one.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signals = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    ours = [number for number in signals if signal.getsignal(number) is signal.SIG_DFL]
+    for number in ours:
+        signal.signal(number, _interrupt)
+    try:
+        yield
+    finally:
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _interrupt(number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt(signal.Signals(number).name)
+
+
+class ParentWatch:
+    """Calls *gone*, again and again, once this process is no longer a child of process *parent*, or *ended* says so.
+
+    Systems that never change a process's parent (Windows) show its end by *ended* alone.
+    """
+
+    def __init__(
+        self,
+        parent: int,
+        gone: Callable[[], None],
+        *,
+        ended: Callable[[], bool] = lambda: False,
+        every: float = 0.1,
+    ) -> None:
+        self._parent, self._gone, self._is_over, self._every = parent, gone, ended, every
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="pytest-fairness-parent", daemon=True)
+        self._thread.start()
+
+    def _watch(self) -> None:
+        while not self._stopped.wait(self._every):
+            if os.getppid() != self._parent or self._is_over():
+                with contextlib.suppress(RuntimeError):  # the loop of an engine that is closing
+                    self._gone()
+
+    def stop(self) -> None:
+        """Watch no more. May be called twice."""
+        self._stopped.set()
+        self._thread.join(timeout=5.0)

@@ -1,22 +1,24 @@
-"""Asking a batch of trials: workers that draw from a queue, on the engine's event loop."""
+"""What is to be asked, in which order, and the workers that draw from it on the engine's event loop."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import random
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pytest_fairness.endpoints.protocol import Evidence, limits_of
-from pytest_fairness.engine.attempt import Ended
-from pytest_fairness.engine.charges import USAGE_ABSURD
+from pytest_fairness.engine.attempt import CANCELLED, USAGE_ABSURD, Ending
 from pytest_fairness.engine.conversation import Conversation
-from pytest_fairness.engine.lanes import Lane, Lanes
+from pytest_fairness.engine.pace import Lane, Lanes
 from pytest_fairness.engine.progress import ProgressSink
-from pytest_fairness.errors import EndpointError, FairnessError, StoreError
-from pytest_fairness.model import Status, Trial
+from pytest_fairness.errors import EndpointError, FairnessError, StoreError, UsageError
+from pytest_fairness.model import Trial
+from pytest_fairness.runs.designs import PlannedTrial
+from pytest_fairness.runs.keys import content_key
 from pytest_fairness.runs.money import Budget
 from pytest_fairness.runs.store import Claimed, Retry, RunStore
 
@@ -24,18 +26,58 @@ LOST = (
     "the request was sent by a process that ended before it could log the answer: perhaps paid for, "
     "so not sent again; --fairness-retry-unknown asks again"
 )
-ABSURD = (
-    "endpoint {endpoint!r} counts more tokens for one call than any model can take or write ({usage}): nothing more is "
-    "sent to it; look at its bill, and mend or replace the server. What was paid for is kept in the run's folder"
-)
-
-
-UNREACHABLE = (
-    "{error}; {attempts} attempts in a row got no connection, so nothing more is sent to this endpoint. What was asked "
-    "before is kept: when it can be reached, go on with --fairness-resume --fairness-retry-errors"
-)
 #: So many attempts in a row without a connection, and one trial's last among them, end the asking.
 UNREACHED = 12
+
+
+def interleaved(strata: Sequence[Hashable], seed: int) -> list[int]:
+    """A random permutation of ``range(len(strata))`` in which the strata alternate, the same for the same seed.
+
+    A provider's load, limits and model versions change over hours; in this order a change falls on all groups alike.
+    Item *i* of the *n* in a stratum, shuffled, is put at (i + u) / n with u uniform in [0, 1): at every point of the
+    order each stratum has had its share, give or take one.
+    """
+    generator = random.Random(seed)
+    members: defaultdict[Hashable, list[int]] = defaultdict(list)
+    for index, stratum in enumerate(strata):
+        members[stratum].append(index)
+    placed: list[tuple[float, int]] = []
+    for indices in members.values():
+        generator.shuffle(indices)
+        placed += [((rank + generator.random()) / len(indices), index) for rank, index in enumerate(indices)]
+    return [index for _, index in sorted(placed)]
+
+
+class Deal:
+    """All trials of a session dealt out to *whole* shards, of which this is number *part* (from 1).
+
+    The shards differ by one trial at the most, over all and in each arm and group. A trial is dealt by what it asks
+    and nothing else (not by the test that wants it first, nor by the endpoint, whose address may differ between
+    machines): tests that share a trial share it in its shard, and no two shards pay for it.
+    """
+
+    def __init__(self, planned: Iterable[PlannedTrial], part: int, whole: int) -> None:
+        if not 1 <= part <= whole:
+            raise UsageError(f"there is no shard {part} of {whole}")
+        strata: dict[str, str] = {}
+        for one in planned:
+            strata.setdefault(self._key(one), repr((one.cell.arm or "", sorted(one.cell.groups.items()))))
+        ordered = sorted(strata, key=lambda key: (strata[key], key))
+        self.part, self.whole = part, whole
+        self._shard = {key: place % whole + 1 for place, key in enumerate(ordered)}
+
+    @staticmethod
+    def _key(planned: PlannedTrial) -> str:
+        return content_key({}, planned.parameters, planned.cell, planned.repetition)
+
+    def mine(self, planned: PlannedTrial) -> bool:
+        """Whether this shard asks *planned*. A trial that was not dealt falls to a shard by its key alone."""
+        key = self._key(planned)
+        return self._shard.get(key, int(key[:8], 16) % self.whole + 1) == self.part
+
+    def __len__(self) -> int:
+        """How many trials this shard asks."""
+        return sum(shard == self.part for shard in self._shard.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,14 +97,12 @@ class Policy:
     first_pause: float = 0.5
 
 
-class Batch:
-    """The trials of one call of ``Engine.run`` that were not in the store. All methods run on the event loop.
+class Queue:
+    """The trials of one call of ``Engine.run`` that are not in the store. All methods run on the event loop.
 
     *keys* are in the order of asking; *begin* makes the conversation of a key when its turn comes, given its
-    place among those that this process asks, and *finish* logs one that has ended.
-
-    ``asked`` holds the trials that this process asked, ``late`` says that the deadline left some unasked; ``why``,
-    if more is known, why a trial is among those.
+    place among those that this process asks, and *finish* logs one that has ended. ``finished`` holds the trials that
+    this process asked; ``why``, if more is known than that the time was over, why one was left.
     """
 
     def __init__(
@@ -70,35 +110,34 @@ class Batch:
         keys: Sequence[str],
         *,
         begin: Callable[[str, int], Conversation],
+        finish: Callable[[Conversation], Trial],
         lanes: Lanes,
         store: RunStore,
-        budget: Budget | None,
+        budget: Budget,
         policy: Policy,
-        finish: Callable[[Conversation], Trial],
         progress: ProgressSink | None,
-        label: str,
         of: str = "",
     ) -> None:
-        self.asked: dict[str, Trial] = {}
-        self.late = False
+        self.finished: dict[str, Trial] = {}
         self.why: dict[str, str] = {}
+        self._begin = begin
+        self._finish = finish
         self._lanes = lanes
         self._store = store
         self._budget = budget
         self._policy = policy
-        self._finish = finish
         self._progress = progress
-        self._label = label
         self._of = of
-        self._begin = begin
+        self._label = lanes.own.endpoint.name
         self._planned = len(keys)
-        self._taken = 0
+        self._workers_wanted = min(policy.concurrency, len(keys))
         self._unclaimed = deque(keys)
-        self._queue: deque[Conversation] = deque()
+        self._ready: deque[Conversation] = deque()
         self._busy: list[str] = []
         self._claimed: set[str] = set()
         self._chunk = 2 * policy.concurrency
         self._last_claim = 0.0
+        self._late = False
         self._workers: list[asyncio.Task[None]] = []
         self._error: BaseException | None = None
         self._stopped = asyncio.Event()
@@ -109,38 +148,38 @@ class Batch:
 
     async def run(self) -> None:
         """Ask until every trial is finished, here or in another process. Raises the first error, once all
-        that was under way is logged, and gives up the claims of what was not asked.
+        that was in flight is logged, and gives up the claims of what was not asked.
         """
         if self._progress is not None:
             self._progress.begin(self._planned, self._label, self._of)
         try:
             while True:
-                count = min(self._policy.concurrency, self._planned)
-                self._workers = [asyncio.create_task(self._work()) for _ in range(count)]
+                self._workers = [asyncio.create_task(self._work()) for _ in range(self._workers_wanted)]
                 await asyncio.gather(*self._workers, return_exceptions=True)
-                if self._stopped.is_set() or self.late or not self._busy:
+                if self._stopped.is_set() or self._late or not self._busy:
                     break
                 await self._await_others()
         finally:
             with self._first_error():
-                self._store.release(list(self._claimed - self.asked.keys()))
+                self._store.release(list(self._claimed - self.finished.keys()))
             if self._progress is not None:
                 self._progress.end()
         if self._error is not None:
             raise self._error
 
     def fail(self, error: FairnessError) -> None:
-        """Send nothing more; what is under way may end, and then *error* is raised by :meth:`run`."""
+        """Send nothing more; what is in flight may end, and then *error* is raised by :meth:`run`."""
         self._error = self._error or error
         self.stop()
 
     def stop(self) -> None:
-        """Send nothing more; what is under way may end."""
+        """Send nothing more; what is in flight may end."""
         self._stopped.set()
-        self._lanes.wake()
+        for lane in self._lanes:
+            lane.pace.wake()
 
     def cancel(self) -> None:
-        """Send nothing more, and give up what is under way: it is logged as unknown."""
+        """Send nothing more, and give up what is in flight: it is logged as unknown."""
         self.stop()
         for worker in self._workers:
             worker.cancel()
@@ -170,42 +209,47 @@ class Batch:
 
     def _next(self) -> Conversation | None:
         """The next trial to ask; None if there is none that is free now, or the run's time is over."""
-        while not self._queue and self._unclaimed:
+        while not self._ready and self._unclaimed:
             now = time.monotonic()
             if now - self._last_claim < 0.25:
                 self._chunk = min(2 * self._chunk, 1024)  # so fast that claiming would be most of the work
             self._last_claim = now
-            keys = [self._unclaimed.popleft() for _ in range(min(self._chunk, len(self._unclaimed)))]
-            self._take(self._store.claim(keys, retry=self._policy.retry))
-        if not self._queue:
+            self._claim(self._chunk)
+        if not self._ready or self._over():
             return None
-        if self._policy.until is not None and time.monotonic() >= self._policy.until:
-            self.late = True
-            return None
-        return self._queue.popleft()
+        return self._ready.popleft()
+
+    def _claim(self, most: int) -> None:
+        keys = [self._unclaimed.popleft() for _ in range(min(most, len(self._unclaimed)))]
+        self._take(self._store.claim(keys, retry=self._policy.retry))
 
     def _take(self, claimed: Claimed) -> None:
         self._busy += claimed.busy
         for key, records in claimed.mine.items():
+            conversation = self._begin(key, len(self._claimed))
             self._claimed.add(key)
-            conversation = self._begin(key, self._taken)
-            self._taken += 1
             conversation.resume(records)
-            self._queue.append(conversation)
+            self._ready.append(conversation)
 
     async def _await_others(self) -> None:
         """Wait until the trials that other processes claimed are finished, or free because those are dead."""
         pause, looked = 0.01, time.monotonic()
-        while self._busy and not self._queue and not self._stopped.is_set():
+        while self._busy and not self._ready and not self._over():
             await self._sleep(pause)
             pause = min(pause * 1.5, 0.25)
-            if self._policy.until is not None and time.monotonic() >= self._policy.until:
-                self.late = True
-                return
             if self._store.changed() or time.monotonic() - looked >= 1.0:
                 looked = time.monotonic()
                 waiting, self._busy = self._busy, []
                 self._take(self._store.claim(waiting, retry=self._policy.retry))
+
+    def _over(self) -> bool:
+        """Whether nothing more is to be sent: all is stopped, or the run's time is over."""
+        self._late = self._late or not self._left(0.0)
+        return self._late or self._stopped.is_set()
+
+    def _left(self, seconds: float) -> bool:
+        """Whether the run has more than so many *seconds* left."""
+        return self._policy.until is None or time.monotonic() + seconds < self._policy.until
 
     async def _sleep(self, seconds: float) -> None:
         """Sleep, but not through a stop."""
@@ -213,46 +257,47 @@ class Batch:
             async with asyncio.timeout(seconds):
                 await self._stopped.wait()
 
+    def _end(self, conversation: Conversation) -> None:
+        trial = self._finish(conversation)
+        self.finished[conversation.key] = trial
+        if self._progress is not None:
+            self._progress.advance(trial)
+
     # ------------------------------------------------------------ one trial
 
     async def _converse(self, conversation: Conversation) -> None:
-        """Ask one trial to its end; or leave it where a stop or the deadline found it, to be taken up
-        later."""
+        """Ask one trial to its end; or leave it where a stop or the deadline found it, to be resumed later."""
         if conversation.waiting is not None and not self._policy.retry.unknown:
             raise EndpointError(
                 f"endpoint {self._label!r}: trials of this run were sent in a batch (tag {conversation.waiting.tag}), "
-                "whose results are still to be had: put `batch: true` back into endpoints.yaml and go on"
+                "whose results are still to be had: put `batch: true` back into endpoints.yaml and resume"
             )
-        if conversation.was_lost and not self._policy.retry.unknown:
-            conversation.lose(LOST)
-        failures = failed = 0
+        if conversation.was_lost:
+            if self._policy.retry.unknown:
+                conversation.ask_again()
+            else:
+                conversation.lose(LOST)
         while not conversation.over():
             lane = self._lanes.of(conversation.endpoint)
             if (pause := lane.paused_until - time.monotonic()) > 0:
                 await self._sleep(pause)
-            ended = await self._attempt(conversation, lane)
-            if ended is None:
+            ending = await self._attempt(conversation, lane)
+            if ending is None:
                 return
-            evidence = ended.evidence
-            if evidence is Evidence.AUTH:
-                raise EndpointError(
-                    f"{ended.error}; nothing more is sent to this endpoint: mend its address, key, quota or model name"
-                )
-            if USAGE_ABSURD in ended.flags and not lane.asker.free:
-                self.fail(EndpointError(ABSURD.format(endpoint=lane.endpoint.name, usage=ended.usage)))
-            failed += evidence is Evidence.SERVER
-            if evidence is Evidence.SERVER and failed < limits_of(lane.endpoint).server_error_attempts:
-                conversation.reopen()
-            failures = failures + 1 if evidence is not None and not conversation.over() else 0
-            if failures:
-                await self._after_failure(conversation, lane, ended, failures)
-            if ended.cancelled:
-                if conversation.over():  # else nothing was spent, and it may be taken up another time
+            if error := hopeless(lane, ending):
+                self.fail(error)
+            if ending.evidence is Evidence.AUTH:  # not this trial's fault: it may be asked another day
+                return
+            conversation.count(ending.evidence, limits_of(lane.endpoint).server_error_attempts)
+            if conversation.failures and not conversation.over():
+                await self._after_failure(conversation, lane, ending)
+            if CANCELLED in ending.flags:
+                if conversation.over():  # else nothing was spent, and it may be resumed another time
                     self._end(conversation)
                 raise asyncio.CancelledError
         self._end(conversation)
 
-    async def _attempt(self, conversation: Conversation, lane: Lane) -> Ended | None:
+    async def _attempt(self, conversation: Conversation, lane: Lane) -> Ending | None:
         """One attempt, when there is room, time and money for it; None where nothing is to be sent any more."""
         if not await self._prepared(lane):
             return None
@@ -265,12 +310,12 @@ class Batch:
             reserved = None if tokens is None else await self._reserve(conversation, lane)
             if tokens is None or reserved is None:
                 return None
-            ended = await lane.asker.attempt(conversation, reserved, self._policy.until)
-            throttled = ended.evidence is Evidence.THROTTLED
-            lane.unreached = lane.unreached + 1 if ended.evidence is Evidence.NOT_SENT else 0
+            ending = await lane.asker.attempt(conversation, reserved, self._policy.until)
+            throttled = ending.evidence is Evidence.THROTTLED
+            lane.unreached = lane.unreached + 1 if ending.evidence is Evidence.NOT_SENT else 0
             if lane.limiter is not None:
-                lane.limiter.settle(tokens, ended.usage)
-            return ended
+                lane.limiter.settle(tokens, ending.usage)
+            return ending
         finally:
             lane.pace.leave(number, throttled=throttled)
 
@@ -288,7 +333,7 @@ class Batch:
             finally:
                 stopped.cancel()
             if not ready.done():
-                self.late = self.late or not self._stopped.is_set()
+                self._late = self._late or not self._stopped.is_set()
                 return False
         ready.result()
         return True
@@ -301,26 +346,19 @@ class Batch:
         tokens = limiter.estimate(conversation.messages, lane.asker.parameters(conversation))
         async with self._turns[id(lane)]:  # one worker watches the schedule; the others wait behind it
             while not self._stopped.is_set() and (wait := limiter.take(tokens)) > 0:
-                if self._policy.until is not None and time.monotonic() + wait >= self._policy.until:
-                    self.late = True
+                if not self._left(wait):
+                    self._late = True
                     return None
                 await self._sleep(min(wait, 1.0))
         return None if self._stopped.is_set() else tokens
 
-    def _end(self, conversation: Conversation) -> None:
-        trial = self._finish(conversation)
-        self.asked[conversation.key] = trial
-        if self._progress is not None:
-            self._progress.advance(trial)
-
     async def _reserve(self, conversation: Conversation, lane: Lane) -> int | None:
-        """Set the next attempt's worst case aside, waiting for calls under way where it does not fit beside
-        them.
+        """Set the next attempt's worst case aside, waiting for calls in flight where it does not fit beside them.
 
         None if nothing is to be sent any more. Raises BudgetError where it cannot fit.
         """
         amount = lane.asker.reservation(conversation)
-        if self._budget is not None and amount:
+        if amount:
             async with self._reserving:  # one worker asks the account; the others wait behind it
                 since: float | None = None
                 while not self._stopped.is_set() and not self._budget.reserve(amount):
@@ -330,31 +368,42 @@ class Batch:
                     await self._sleep(0.02)
         return None if self._stopped.is_set() else amount
 
-    async def _after_failure(self, conversation: Conversation, lane: Lane, ended: Ended, failures: int) -> None:
-        """After an attempt that cost nothing: pause before the next, or give up."""
-        error, wished = ended.error or "", ended.retry_after
-        pause = self._policy.first_pause * 2 ** (failures - 1) if wished is None else wished
-        until = self._policy.until
-        if failures >= self._policy.max_attempts and lane.unreached >= UNREACHED:
+    async def _after_failure(self, conversation: Conversation, lane: Lane, ending: Ending) -> None:
+        """After an attempt that may be repeated: pause before the next, or give up."""
+        error, failures, policy = ending.error or "", conversation.failures, self._policy
+        pause = policy.first_pause * 2 ** (failures - 1) if ending.retry_after is None else ending.retry_after
+        if failures >= policy.max_attempts and lane.unreached >= UNREACHED:
             # This trial has waited as long as any would; the others would wait for the same.
-            raise EndpointError(UNREACHABLE.format(error=error, attempts=lane.unreached))
-        if failures >= self._policy.max_attempts:
+            raise EndpointError(
+                f"{error}; {lane.unreached} attempts in a row got no connection, so nothing more is sent to this "
+                "endpoint. What was asked before is kept: when it can be reached, continue with --fairness-resume "
+                "--fairness-retry-errors"
+            )
+        if failures >= policy.max_attempts:
             conversation.give_up(f"{error} (after {failures} attempts)" if failures > 1 else error)
-        elif pause > self._policy.longest_pause:
-            longest = self._policy.longest_pause
-            conversation.give_up(f"{error} (asks for a pause of {pause:.0f} s; the longest allowed is {longest:.0f} s)")
-        elif until is not None and time.monotonic() + pause >= until:
+        elif pause > policy.longest_pause:
+            conversation.give_up(
+                f"{error} (asks for a pause of {pause:.0f} s; the longest allowed is {policy.longest_pause:.0f} s)"
+            )
+        elif not self._left(pause):
             conversation.give_up(f"{error} (the next attempt would come after the run's deadline)")
         else:
-            if ended.evidence is Evidence.THROTTLED:
+            if ending.evidence is Evidence.THROTTLED:
                 # Whoever is told to slow down speaks for all: the limit is the endpoint's, not the trial's.
                 lane.paused_until = max(lane.paused_until, time.monotonic() + pause)
             await self._sleep(pause)
 
 
-def not_run(conversation: Conversation, source: str, why: str | None = None) -> Trial:
-    """The trial of what the run's deadline left unasked; it is not logged, so that another session may ask
-    it."""
-    conversation.status = Status.NOT_RUN
-    conversation.error = why or "the run's deadline passed before it was asked"
-    return conversation.to_trial(source)
+def hopeless(lane: Lane, ending: Ending) -> EndpointError | None:
+    """Why nothing more is sent to an endpoint where an attempt ended so; None where there is no reason."""
+    if ending.evidence is Evidence.AUTH:
+        return EndpointError(
+            f"{ending.error}; nothing more is sent to this endpoint: mend its address, key, quota or model name"
+        )
+    if USAGE_ABSURD in ending.flags and not lane.asker.tariff.free:
+        return EndpointError(
+            f"endpoint {lane.endpoint.name!r} counts more tokens for one call than any model can take or write "
+            f"({ending.usage}): nothing more is sent to it; look at its bill, and mend or replace the server. What was "
+            "paid for is kept in the run's folder"
+        )
+    return None

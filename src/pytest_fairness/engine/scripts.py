@@ -1,8 +1,8 @@
 """Conversations that are decided between turns: a pipeline of steps, or strategies tried until one is answered.
 
 Without a script a trial sends the turns of its cell one after the other. With one, the script says after each
-reply what to send next. It decides from the replies alone, so that a trial taken up again from the log goes on
-where it stood, and every request is logged, paid for and repeated by itself.
+reply what to send next. It decides from the replies alone, so that a trial resumed from the log continues where it
+stood, and every request is logged, paid for and repeated by itself.
 """
 
 from __future__ import annotations
@@ -10,11 +10,14 @@ from __future__ import annotations
 import hashlib
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
 
+from pytest_fairness.endpoints.pipeline import PipelineEndpoint, PipelineStep
 from pytest_fairness.endpoints.protocol import Endpoint
-from pytest_fairness.errors import EndpointError
+from pytest_fairness.errors import EndpointError, UsageError
 from pytest_fairness.model import JSON, Cell, Message, Status, Trial
+from pytest_fairness.runs.designs import PlannedTrial
 
 #: Where a later step of a pipeline takes the text of the one before it.
 PREVIOUS = "{text}"
@@ -49,16 +52,12 @@ class Pipeline:
 
     def next(self, cell: Cell, replies: Sequence[str], status: Status) -> tuple[Message, ...] | None:
         step = len(replies)
-        if step == len(cell.turns) or (step and (status is not Status.ANSWERED or self.refused(replies[-1]))):
+        if step == len(cell.turns) or _breaks_off(replies, status, self.refused):
             return None
         prompt = cell.turns[step]
-        if step:
-            prompt = prompt.replace(PREVIOUS, self._text(replies), 1)
-        system = self.systems[step]
-        return (*([] if system is None else [Message("system", system)]), Message("user", prompt))
+        return _fresh(self.systems[step], prompt.replace(PREVIOUS, self._text(replies), 1) if step else prompt)
 
     def _text(self, replies: Sequence[str]) -> str:
-        """What the step after *replies* is given."""
         text = replies[-1] if replies else self.first
         for function in self.between.get(len(replies), ()):
             text = function(text)
@@ -104,47 +103,89 @@ class Escalation:
         return {"rungs": [[rung.name, *rung.turns] for rung in self.rungs], "usable": self.version}
 
     def next(self, cell: Cell, replies: Sequence[str], status: Status) -> tuple[Message, ...] | None:
-        level, turn = self._place(replies, status)
-        if level is None:
-            return None
-        rung = self.rungs[level]
-        messages = [] if cell.system is None else [Message("system", cell.system)]
-        before = replies[len(replies) - turn :] if turn else []
-        for said, reply in zip(rung.turns, before, strict=False):
-            messages += [Message("user", said), Message("assistant", reply or _SILENCE)]
-        return (*messages, Message("user", rung.turns[turn]))
-
-    def _place(self, replies: Sequence[str], status: Status) -> tuple[int | None, int]:
-        """The rung and turn that come after *replies*; (None, rung that was last) where the trial is over."""
         start = 0
-        for level, rung in enumerate(self.rungs):
-            end = start + len(rung.turns)
-            if len(replies) < end:
-                return level, len(replies) - start
+        for rung in self.rungs:
+            turn = len(replies) - start
+            if turn < len(rung.turns):
+                messages = [] if cell.system is None else [Message("system", cell.system)]
+                for request, reply in zip(rung.turns, replies[start:], strict=False):
+                    messages += [Message("user", request), Message("assistant", reply or _SILENCE)]
+                return (*messages, Message("user", rung.turns[turn]))
             # Only the reply that was last has a status; the ones before it were not what was asked for.
-            last = len(replies) == end
-            if last and status is Status.ANSWERED and self.usable(replies[-1]):
-                return None, level
-            start = end
-        return None, len(self.rungs)
+            if turn == len(rung.turns) and status is Status.ANSWERED and self.usable(replies[-1]):
+                return None
+            start += len(rung.turns)
+        return None
 
     def columns(self, cell: Cell, trial: Trial) -> Mapping[str, JSON]:  # noqa: ARG002 - as the protocol has it
-        replies = trial.replies
-        level = self._reached(replies)
-        answered = trial.status is Status.ANSWERED and level < len(self.rungs) and self.usable(replies[-1])
-        return {
-            "requests": len(replies),
-            "strategy": self.rungs[level].name if answered else "none",
-            "strategy_level": level if answered else len(self.rungs),
-        }
+        replies, level = trial.replies, len(self.rungs)
+        if trial.status is Status.ANSWERED and self.usable(replies[-1]):
+            ends = accumulate(len(rung.turns) for rung in self.rungs)
+            level = sum(end < len(replies) for end in ends)
+        name = self.rungs[level].name if level < len(self.rungs) else "none"
+        return {"requests": len(replies), "strategy": name, "strategy_level": level}
 
-    def _reached(self, replies: Sequence[str]) -> int:
-        start = 0
-        for level, rung in enumerate(self.rungs):
-            start += len(rung.turns)
-            if len(replies) <= start:
-                return level
-        return len(self.rungs)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relay:
+    """A pipeline that is the system under test: each step is a fresh conversation with the endpoint that it names, and
+    is given the reply to the one before.
+
+    A step that declines (*refused*), or is answered with nothing that can be handed on, ends the trial.
+    """
+
+    steps: tuple[PipelineStep, ...]
+    refused: Callable[[str], bool] = lambda _text: False
+
+    @property
+    def endpoints(self) -> tuple[Endpoint | None, ...]:
+        return tuple(step.ready for step in self.steps)
+
+    def identity(self) -> JSON:
+        """The pipeline's own identity says all of it."""
+        return {"relay": len(self.steps)}
+
+    def next(self, cell: Cell, replies: Sequence[str], status: Status) -> tuple[Message, ...] | None:
+        if len(replies) == len(self.steps) or _breaks_off(replies, status, self.refused):
+            return None
+        step = self.steps[len(replies)]
+        text = replies[-1] if replies else cell.prompt
+        return _fresh(step.system, step.filled(text=text, prompt=cell.prompt))
+
+    def columns(self, cell: Cell, trial: Trial) -> Mapping[str, JSON]:  # noqa: ARG002 - as the protocol has it
+        return {"requests": len(trial.replies)}
+
+
+def staged(planned: PlannedTrial, endpoint: Endpoint, is_refusal: Callable[[str], bool] | None = None) -> PlannedTrial:
+    """*planned* as it is asked: of a pipeline, step by step.
+
+    Raises UsageError where a pipeline cannot be asked it: a conversation, a system prompt, strategies, parameters.
+    """
+    if not isinstance(endpoint, PipelineEndpoint):
+        return planned
+    cell = planned.cell
+    cannot = {
+        "several turns": len(cell.turns) > 1 and planned.script is None,
+        "strategies, or an arm with steps": planned.script is not None,
+        "a system prompt": cell.system is not None,
+        f"parameters ({', '.join(planned.parameters)})": bool(planned.parameters),
+    }
+    for what, is_so in cannot.items():
+        if is_so:
+            raise UsageError(
+                f"endpoint {endpoint.name!r} is a pipeline, which is given one text: the test has {what}; say it in "
+                "the steps of the pipeline, or in their entries"
+            )
+    return replace(planned, script=Relay(steps=endpoint.steps, refused=is_refusal or (lambda _text: False)))
+
+
+def _breaks_off(replies: Sequence[str], status: Status, refused: Callable[[str], bool]) -> bool:
+    """Whether the last step gave nothing that can be handed on."""
+    return bool(replies) and (status is not Status.ANSWERED or refused(replies[-1]))
+
+
+def _fresh(system: str | None, prompt: str) -> tuple[Message, ...]:
+    return (*([] if system is None else [Message("system", system)]), Message("user", prompt))
 
 
 def who(endpoint: Endpoint) -> JSON:

@@ -64,17 +64,10 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
     if task is None:
         return None
     configuration = configuration_of(parent.config)
-    declare_cap(parent.config, configuration.max_cost)
+    session_of(parent.config).declare_cap(configuration.max_cost)
     module: pytest.Module = pytest.Module.from_parent(parent, path=module_path)
     module.add_marker(pytest.mark.fairness_pairs(**marker_arguments(configuration, task)))
     return module
-
-
-def declare_cap(config: pytest.Config, dollars: float | None) -> None:
-    """Cap the run at *dollars*, unless the session has a cap of its own, which wins, be it lower or higher."""
-    session = session_of(config)
-    if session.settings.max_cost is None and dollars is not None:
-        session.settings = dataclasses.replace(session.settings, max_cost=dollars)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -199,4 +192,5 @@ def files(suite: Configuration, fairness_temperature: float | None, request: pyt
     session = session_of(request.config)
     first = fairness_temperature == suite.temperatures[0]
     suffix = "" if first else f"-t-{'default' if fairness_temperature is None else format(fairness_temperature, 'g')}"
-    return Files(session.store.directory, session.settings.replay or session.store.directory, suffix)
+    run = session.context.store.directory
+    return Files(run, session.settings.replay or run, suffix)

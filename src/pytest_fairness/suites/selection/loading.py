@@ -7,10 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pytest_fairness.design.arms import Arm, Ask, ready_arms
-from pytest_fairness.design.conveyance import conditions
+from pytest_fairness.design.arms import Arm, ready_arms
+from pytest_fairness.design.signals import conditions
 from pytest_fairness.documents import Plain, load_path
 from pytest_fairness.errors import UsageError, did_you_mean, listed
+from pytest_fairness.model import Ask
 from pytest_fairness.suites.selection.configuration import (
     ARMS,
     DOCUMENT,

@@ -1,0 +1,41 @@
+"""The repository's own pytest configuration: what every test can ask for."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+
+import numpy as np  # noqa: F401 - numpy cannot be imported twice in one process, which in-process pytester would do
+import pytest
+
+pytest_plugins = ["pytester"]
+
+# Containers often forbid bytecode. The hundreds of sessions that are tested would each compile the plugin anew, which
+# takes longer than what they test.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
+# A job in the background inherits that interrupts and hang-ups are ignored, and hands that on to what it starts: the
+# sessions that are tested for how they end would never hear of it.
+if threading.current_thread() is threading.main_thread():
+    for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, usual)
+
+
+@pytest.fixture
+def pytester(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """Sessions that are tested go without two plugins that load in every session, and take it half a second each."""
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:hypothesispytest -p no:anyio")
+    return pytester
+
+
+MODES = {"plain": ["-p", "no:xdist"], "n0": ["-n0"], "n2": ["-n2"]}
+
+
+@pytest.fixture(params=list(MODES))
+def mode(request: pytest.FixtureRequest) -> list[str]:
+    """Arguments that run pytest plain, with ``-n0`` and with two workers."""
+    return MODES[request.param]

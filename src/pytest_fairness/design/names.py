@@ -1,0 +1,394 @@
+"""Names that signal a group: the evidence for each, and banks that draw full names in a fixed order."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from itertools import combinations
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+
+import msgspec
+
+from pytest_fairness.design.sources import layers, rows
+from pytest_fairness.errors import InvalidEntry, UsageError, did_you_mean, listed
+
+RACE = "race_ethnicity"
+GENDER = "gender"
+SEXES = ("female", "male")
+NEUTRAL = "neutral"
+_SHARED = (NEUTRAL, "shared")
+_INITIALS = "JMRSCDKLTABEGHNPW"
+BLOCKING = frozenset({"contradicted", "ambiguous", "weak"})
+"""Flags of names that a bank keeps on record and never draws."""
+
+T = TypeVar("T")
+Key: TypeAlias = tuple[str, str, str, str]
+Share: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Flag: TypeAlias = Literal[
+    "contradicted",
+    "ambiguous",
+    "weak",
+    "unmeasured",  # listed by a source that gives no figure
+    "rare",  # under 30 bearers counted
+    "both_sexes",  # borne by women and men
+    "word",  # an English word or title as well
+    "religion",  # signals a religion as well
+    "one_source",  # supported by one source only
+    "other_origin",  # common in other groups, which the source does not count
+    "under_half",  # a surname of which the group has less than half of the bearers
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameEntry:
+    """A first name or a surname with its evidence: one row of ``personas/names/*.csv``.
+
+    ``strength`` and ``perceived`` are shares from 0 to 1: of the bearers who belong to the group (or as
+    ``strength_measure`` says), and of the people who read the name as the group's. ``bearers`` is a count.
+    ``tradition`` keeps first names and surnames that belong together. ``gender`` is "" for surnames.
+    """
+
+    protected_class: str
+    group: str
+    name: str
+    gender: Literal["female", "male", "unisex", ""] = ""
+    tradition: str = ""
+    strength: Share | None = None
+    strength_measure: str = ""
+    perceived: Share | None = None
+    bearers: int | None = None
+    bearers_measure: str = ""
+    birth_decade: int | None = None
+    source: str
+    year: int | None = None
+    licence: str = ""
+    support: str = ""
+    flags: frozenset[Flag] = frozenset()
+    where: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.name.isprintable() or any(character in self.name for character in '{}<>"\\/'):
+            raise InvalidEntry(f"{self.name!r} is not a name that a text can carry")
+
+    @property
+    def key(self) -> Key:
+        return self.protected_class, self.group, self.gender, self.name
+
+    @property
+    def drawn(self) -> bool:
+        """Whether a bank may draw this name."""
+        return not self.flags & BLOCKING
+
+
+_COLUMNS = frozenset(field.name for field in fields(NameEntry)) - {"where"}
+_NEEDED = frozenset({"protected_class", "group", "name", "source"})
+
+
+def _entries(relative: str, folder: Path | None) -> dict[Key, NameEntry]:
+    """Every name of a table by key; those of the user's *folder* replace ours."""
+    gender = {"gender"} if "first" in relative else set()
+    merged: dict[Key, NameEntry] = {}
+    for path in layers(relative, folder):
+        own: dict[Key, NameEntry] = {}
+        for row in rows(path, _NEEDED | gender, _COLUMNS if gender else _COLUMNS - {"gender"}):
+            cells: Any = row.data
+            cells |= {"flags": cells.get("flags", "").split(), "where": row.where()}
+            entry = row.convert(NameEntry, strict=False)
+            if entry.key in own:
+                raise row.wrong(f"{entry.name!r} stands already in {own[entry.key].where}; keep one")
+            own[entry.key] = entry
+        merged |= own
+    return merged
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Name:
+    """A full name and the groups that it signals.
+
+    ``groups`` holds every protected class that the name conveys, gender included where it is known;
+    ``strength`` is that of the first name. A neutral name signals nothing and has no groups.
+    """
+
+    first: str
+    last: str
+    groups: Mapping[str, str]
+    strength: float | None = None
+    source: str = ""
+
+    @classmethod
+    def given(cls, name: str | Name) -> Name:
+        """A name that stands in a test, which conveys what the test says."""
+        if isinstance(name, Name):
+            return name
+        first, _, last = name.strip().partition(" ")
+        return cls(first=first, last=last.strip(), groups={}, source="given in the test")
+
+    @property
+    def full(self) -> str:
+        return f"{self.first} {self.last}".strip()
+
+    @property
+    def gender(self) -> str | None:
+        return self.groups.get(GENDER)
+
+    def __str__(self) -> str:
+        return self.full
+
+
+class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
+    """Names by protected class and group; as a mapping, as many as the bank can balance, at most 20 a group.
+
+    ``race_ethnicity`` and ``age`` have banks of their own. ``gender`` draws the same number of names from
+    every group of ``race_ethnicity``, so that women and men differ in nothing else that their names say.
+    """
+
+    def __init__(self, first_names: Mapping[Key, NameEntry], surnames: Mapping[Key, NameEntry]) -> None:
+        self.first_names = MappingProxyType(dict(first_names))
+        self.surnames = MappingProxyType(dict(surnames))
+
+    @classmethod
+    def load(cls, folder: Path | None = None) -> NameBanks:
+        """The shipped banks, extended or replaced by the user's ``personas`` *folder*. Raises UsageError."""
+        return cls(*(_entries(f"names/{table}.csv", folder) for table in ("first_names", "surnames")))
+
+    @cached_property
+    def _banks(self) -> dict[str, dict[str, tuple[Name, ...]]]:
+        return {
+            protected_class: {
+                group: self.names(protected_class, group, self._balanced(protected_class, group))
+                for group in self.groups(protected_class)
+            }
+            for protected_class in self.protected_classes
+        }
+
+    def __getitem__(self, protected_class: str) -> Mapping[str, tuple[Name, ...]]:
+        return self._banks[protected_class]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.protected_classes)
+
+    def __len__(self) -> int:
+        return len(self.protected_classes)
+
+    @cached_property
+    def protected_classes(self) -> tuple[str, ...]:
+        """What names can signal."""
+        own = dict.fromkeys(entry.protected_class for entry in self.first_names.values())
+        return tuple(dict.fromkeys([*own, GENDER]))
+
+    def groups(self, protected_class: str) -> tuple[str, ...]:
+        """The groups of *protected_class*, in the order of the file. Raises UsageError if unknown."""
+        if protected_class not in self.protected_classes:
+            raise UsageError(
+                f"no names signal {protected_class!r} (names signal: {listed(self.protected_classes)})"
+                f"{did_you_mean(protected_class, self.protected_classes)}"
+            )
+        if protected_class == GENDER:
+            return SEXES
+        entries = (e for e in self.first_names.values() if e.protected_class == protected_class)
+        return tuple(dict.fromkeys(entry.group for entry in entries))
+
+    def names(
+        self, protected_class: str, group: str, n: int = 20, *, gender: str | None = None, seed: int = 0
+    ) -> tuple[Name, ...]:
+        """*n* different full names that signal *group*, half women's and half men's unless *gender* is given.
+
+        The order depends on the bank, *seed* and nothing else, women and men take turns, and a smaller *n*
+        gives the beginning of a larger one. First names are never repeated. Surnames are used as evenly and as
+        rarely as the bank allows: each once before any is used twice, unless its traditions are too small for
+        that. ``gender`` may be ``female``, ``male`` or ``unisex``.
+
+        Raises UsageError for an unknown class, group or gender, and where the bank has too few names.
+        """
+        self._check_group(protected_class, group)
+        if n < 1:
+            raise UsageError(f"names: {n} is not a number of names; give 1 or more")
+        if protected_class == GENDER:
+            if gender not in (None, group):
+                raise UsageError(f"names of the group {group!r} cannot have the gender {gender!r}")
+            return self._across_races(group, n, seed)
+        firsts = self._firsts(protected_class, group, n, gender, seed)
+        surnames = self.surnames_for(firsts, protected_class, group, seed=seed)
+        return tuple(_full(first, last, {protected_class: group}) for first, last in zip(firsts, surnames, strict=True))
+
+    def neutral(self, n: int = 20, *, seed: int = 0) -> tuple[Name, ...]:
+        """*n* names of an initial and a surname common in several groups, which signal no group.
+
+        Every group of a comparison by label gets the same ones. Raises UsageError where there are too few.
+        """
+        shared = self._surnames(*_SHARED, seed)
+        if len(shared) < n:
+            raise UsageError(f"there are {len(shared)} neutral names, and {n} were asked for; ask for fewer")
+        initials = (_INITIALS[i % len(_INITIALS)] for i in range(n))
+        return tuple(
+            Name(first=f"{initial}.", last=entry.name, groups={}, source=entry.source)
+            for initial, entry in zip(initials, shared[:n], strict=True)
+        )
+
+    def available(self, protected_class: str, group: str) -> dict[str, int]:
+        """How many first names may be drawn, by gender."""
+        return dict(
+            Counter(
+                e.gender
+                for e in self.first_names.values()
+                if (e.protected_class, e.group) == (protected_class, group) and e.drawn
+            )
+        )
+
+    def first_name_pool(self, protected_class: str, group: str, gender: str, *, seed: int = 0) -> list[NameEntry]:
+        """Every first name that may be drawn, in the order of *seed*."""
+        wanted = protected_class, group, gender
+        pool = (e for e in self.first_names.values() if (e.protected_class, e.group, e.gender) == wanted)
+        return _shuffled((entry for entry in pool if entry.drawn), seed)
+
+    def surnames_for(
+        self, firsts: Sequence[NameEntry], protected_class: str, group: str, *, seed: int = 0
+    ) -> list[NameEntry]:
+        """A surname for each first name: of its tradition where there are such, the least used first.
+
+        Raises UsageError where there are no surnames at all.
+        """
+        surnames = self._surnames(protected_class, group, seed)
+        used: Counter[str] = Counter()
+        chosen = []
+        for first in firsts:
+            fitting = [s for s in surnames if s.tradition == first.tradition] if first.tradition else []
+            last = min(fitting or surnames, key=lambda surname: used[surname.name])
+            used[last.name] += 1
+            chosen.append(last)
+        return chosen
+
+    def _check_group(self, protected_class: str, group: str) -> None:
+        known = self.groups(protected_class)
+        if group not in known:
+            raise UsageError(
+                f"no names signal the {protected_class} group {group!r} (the bank has: {listed(known)})"
+                f"{did_you_mean(group, known)}"
+            )
+
+    def _balanced(self, protected_class: str, group: str) -> int:
+        """The largest even number of names, up to 20, that the bank can give."""
+        if protected_class == GENDER:
+            races = self.groups(RACE)
+            return min(20, len(races) * min(self.available(RACE, race).get(group, 0) for race in races))
+        counts = self.available(protected_class, group)
+        return min(20, 2 * min(counts.get(sex, 0) for sex in SEXES))
+
+    def _firsts(self, protected_class: str, group: str, n: int, gender: str | None, seed: int) -> list[NameEntry]:
+        if gender not in (None, *SEXES, "unisex"):
+            raise UsageError(f"gender {gender!r}: names are female, male or unisex")
+        wanted = {gender: n} if gender else {"female": (n + 1) // 2, "male": n // 2}
+        pools = [self.first_name_pool(protected_class, group, sex, seed=seed) for sex in wanted]
+        spread = _spread(pools, self._surnames(protected_class, group, seed))
+        drawn = []
+        for (sex, count), pool in zip(wanted.items(), spread, strict=True):
+            if len(pool) < count:
+                raise UsageError(
+                    f"the name bank {protected_class}/{group} has {len(pool)} {sex} names, and {count} "
+                    "are needed "
+                    f"for {n} names; ask for at most {len(pool) * (1 if gender else 2)}, or add names "
+                    "with their "
+                    "source to your own personas/names/first_names.csv"
+                )
+            drawn.append(pool[:count])
+        return _in_turns(drawn)
+
+    def _surnames(self, protected_class: str, group: str, seed: int) -> list[NameEntry]:
+        def pool(wanted: tuple[str, str]) -> list[NameEntry]:
+            return [e for e in self.surnames.values() if (e.protected_class, e.group) == wanted and e.drawn]
+
+        # Names that signal an age carry surnames that all groups share, in one order.
+        found = pool((protected_class, group)) or pool(_SHARED)
+        if not found:
+            raise UsageError(f"there are no surnames for {protected_class}/{group}")
+        return _shuffled(found, seed)
+
+    def _across_races(self, gender: str, n: int, seed: int) -> tuple[Name, ...]:
+        races = self.groups(RACE)
+        shares = {race: n // len(races) + (i < n % len(races)) for i, race in enumerate(races)}
+        drawn = [self.names(RACE, race, k, gender=gender, seed=seed) for race, k in shares.items() if k]
+        return tuple(_in_turns(drawn))
+
+
+def _full(first: NameEntry, last: NameEntry, groups: dict[str, str]) -> Name:
+    known = {GENDER: first.gender} if first.gender in SEXES else {}
+    return Name(first=first.name, last=last.name, groups=groups | known, strength=first.strength, source=first.source)
+
+
+def _spread(pools: Sequence[Sequence[NameEntry]], surnames: Sequence[NameEntry]) -> list[list[NameEntry]]:
+    """The first names of each sex in an order in which surnames recur as late as they can.
+
+    A surname goes with first names of its tradition alone, so they are taken in rounds: a round has room for as many
+    of a tradition as it has surnames, and ends when the sexes cannot both go on. Within a round the order stays that
+    of *pools*, but for names that would leave the other sex too few.
+    """
+    if len({entry.tradition for pool in pools for entry in pool}) < 2:
+        return [list(pool) for pool in pools]
+    stock = Counter(surname.tradition for surname in surnames)
+    left = [list(pool) for pool in pools]
+    room: Counter[str] = Counter()
+    spread: list[list[NameEntry]] = [[] for _ in pools]
+    while any(left):
+        for tradition in {entry.tradition for pool in left for entry in pool}:
+            room[tradition] += stock[tradition] or len(surnames)
+        needed = _evenly(left, room)
+        while any(needed):
+            for sex, pool in enumerate(left):
+                if needed[sex]:
+                    needed[sex] -= 1
+                    chosen = next(entry for entry in pool if _leaves_enough(left, room, needed, sex, entry))
+                    pool.remove(chosen)
+                    room[chosen.tradition] -= 1
+                    spread[sex].append(chosen)
+    return spread
+
+
+def _evenly(left: Sequence[Sequence[NameEntry]], room: Mapping[str, int]) -> list[int]:
+    """How many names of each sex one round gives: in turns, until a sex that has names left finds no room."""
+    needed = [0] * len(left)
+    while True:
+        before = list(needed)
+        for sex, pool in enumerate(left):
+            if needed[sex] < len(pool):
+                needed[sex] += 1
+                if not _fits(left, room, needed):
+                    needed[sex] -= 1
+                    return needed
+        if needed == before:
+            return needed
+
+
+def _leaves_enough(
+    left: Sequence[Sequence[NameEntry]], room: Mapping[str, int], needed: Sequence[int], sex: int, entry: NameEntry
+) -> bool:
+    if room[entry.tradition] < 1:
+        return False
+    rest = [[other for other in pool if at != sex or other is not entry] for at, pool in enumerate(left)]
+    return _fits(rest, {**room, entry.tradition: room[entry.tradition] - 1}, needed)
+
+
+def _fits(left: Sequence[Sequence[NameEntry]], room: Mapping[str, int], needed: Sequence[int]) -> bool:
+    """Whether *needed* names of each sex can be taken together: Hall's condition (1935) for every set of sexes."""
+    counts = [Counter(entry.tradition for entry in pool) for pool in left]
+    sets = (chosen for size in range(1, len(left) + 1) for chosen in combinations(range(len(left)), size))
+    return all(
+        sum(needed[sex] for sex in chosen)
+        <= sum(min(room[tradition], sum(counts[sex][tradition] for sex in chosen)) for tradition in room)
+        for chosen in sets
+    )
+
+
+def _shuffled(entries: Iterable[NameEntry], seed: int) -> list[NameEntry]:
+    """An order of the names and the seed alone: neither Python's generator nor the file's order matters."""
+    return sorted(entries, key=lambda e: hashlib.sha256(f"{seed}\x1f{e.name}".encode()).digest())
+
+
+def _in_turns(rows: Sequence[Sequence[T]]) -> list[T]:
+    """The first of each row, then the second of each, until all rows are used up."""
+    longest = max(map(len, rows), default=0)
+    return [row[i] for i in range(longest) for row in rows if i < len(row)]

@@ -1,0 +1,508 @@
+"""The batch APIs of OpenAI, Azure and Anthropic: many requests at once, their results hours later, at half the price.
+
+A batch API is a way of asking an endpoint, not another endpoint: the requests are those that go out one by one.
+Formats: https://platform.openai.com/docs/guides/batch,
+https://learn.microsoft.com/azure/ai-services/openai/how-to/batch,
+https://docs.anthropic.com/en/docs/build-with-claude/batch-processing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import hashlib
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any, ClassVar, Protocol
+from urllib.parse import quote
+
+import msgspec
+
+from pytest_fairness.endpoints.http import (
+    Exchange,
+    Sender,
+    evidence_of,
+    failure_line,
+    message_of,
+    plain_headers,
+    policy_refusal,
+    token_count,
+)
+from pytest_fairness.endpoints.protocol import AttemptError, Endpoint, Evidence, Price, Reply, Request, Wire
+from pytest_fairness.endpoints.redaction import read_key, redact_values, safe_url
+from pytest_fairness.errors import UsageError
+from pytest_fairness.model import Status
+
+#: Bytes of requests in one batch; providers take 100 MB and more.
+MAX_BYTES = 90_000_000
+#: Bytes of one answer: the results of a whole batch come in one.
+_MAX_ANSWER = 1 << 30
+#: Batches on one page of a provider's list.
+PAGE = 100
+#: Seconds by which the provider's clock may be behind ours.
+_SKEW = 3600.0
+
+
+class BatchOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``batch:`` of an entry in endpoints.yaml.
+
+    ``poll_seconds`` lie between two looks at a batch. ``max_requests`` bounds one batch; ``max_wait_hours`` after its
+    submission nobody waits for it any more. A call in a batch costs ``price_share`` of a single call.
+    """
+
+    poll_seconds: Annotated[float, msgspec.Meta(ge=0.01, le=3600)] = 60.0
+    max_requests: Annotated[int, msgspec.Meta(ge=1, le=50_000)] = 10_000
+    max_wait_hours: Annotated[float, msgspec.Meta(ge=0.0001, le=720)] = 26.0
+    price_share: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.5
+
+    def price(self, price: Price | None) -> Price | None:
+        """What a call in a batch costs, where a single one costs *price*."""
+        if price is None:
+            return None
+        return Price(
+            input_per_million=price.input_per_million * self.price_share,
+            output_per_million=price.output_per_million * self.price_share,
+            per_call=price.per_call * self.price_share,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchState:
+    """How a batch stands at the provider, in whose own word its ``status`` is.
+
+    ``failed`` says why it was not begun at all, ``full`` that only too much was waiting there, ``faults`` what is wrong
+    with which line of the input (from 0). ``results`` are the addresses of its results, once it has ``ended``.
+    """
+
+    id: str
+    status: str
+    ended: bool
+    done: int = 0
+    total: int = 0
+    results: tuple[str, ...] = ()
+    failed: str | None = None
+    full: bool = False
+    faults: Mapping[int, str] = field(default_factory=dict)
+    wire: Wire | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchResult:
+    """One line of results, with a ``reply`` or an ``error``; nobody knows whose it is without a ``custom_id``.
+
+    ``free``: the provider bills nothing for it. ``flag`` names what became of a request that was never answered.
+    """
+
+    custom_id: str | None
+    line: str
+    status_code: int | None = None
+    reply: Reply | None = None
+    error: AttemptError | None = None
+    free: bool = False
+    flag: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A JSON object, and the exchange in which it came."""
+
+    data: Mapping[str, Any]
+    wire: Wire
+
+
+class NotSettledError(Exception):
+    """Whether a batch was made cannot be known yet: one that may be it is still in progress."""
+
+
+class BatchedEndpoint(Protocol):
+    """An endpoint that can make a request's body, and read that of an answer, without sending anything."""
+
+    name: str
+    price: Price | None
+    batches: BatchApi | None
+
+    async def body(self, request: Request) -> bytes: ...
+
+    def read(self, body: bytes) -> Reply: ...
+
+
+class BatchApi:
+    """A provider's batch API at *base_url*, for one endpoint. Failures are AttemptErrors, with their evidence.
+
+    Every method is one exchange or a few that may be repeated freely, but for :meth:`submit`, which is paid for.
+    """
+
+    key_header: ClassVar[tuple[str, str]]
+    headers: ClassVar[Mapping[str, str]] = {}
+    #: Under *base_url*, where batches are made and listed; the key by which a page of the list begins.
+    path: ClassVar[str]
+    page_key: ClassVar[str]
+
+    def __init__(
+        self,
+        endpoint: BatchedEndpoint,
+        *,
+        base_url: str,
+        options: BatchOptions,
+        api_key_env: str | None = None,
+        query: str = "",
+    ) -> None:
+        self.options = options
+        self.endpoint = endpoint
+        self._base_url = base_url.rstrip("/")
+        self._api_key_env = api_key_env
+        self._query = query
+        self._sender = Sender(concurrency=4, max_response_bytes=_MAX_ANSWER)
+
+    def line(self, custom_id: str, body: bytes) -> bytes:
+        """One request as it stands in what is submitted: its identifier, and the body that is sent alone."""
+        raise NotImplementedError
+
+    async def upload(self, lines: Sequence[bytes], tag: str) -> str | None:  # noqa: ARG002 - not where all is one body
+        """Where the API wants the input as a file first: put it there, and return the file's name. Free."""
+        return None
+
+    async def submit(self, lines: Sequence[bytes], tag: str, file: str | None) -> BatchState:
+        """Have the provider begin. This alone is paid for."""
+        raise NotImplementedError
+
+    async def find(self, tag: str, *, file: str | None, requests: int, since: float) -> BatchState | None:
+        """The batch that was submitted under *tag* after *since* (Unix time), None if there is none.
+
+        Raises NotSettledError, to be asked again, and AttemptError where the provider cannot tell.
+        """
+        raise NotImplementedError
+
+    def _state(self, answer: Answer) -> BatchState:
+        raise NotImplementedError
+
+    def _outcome(self, data: Mapping[str, Any]) -> tuple[int | str | None, object]:
+        """What a line of results says: an HTTP status and a body; or a flag and why a request was not answered; or
+        None and what is wrong with the line.
+        """
+        raise NotImplementedError
+
+    async def state(self, batch: str) -> BatchState:
+        """How the batch stands."""
+        return self._state(await self._call("GET", self._url(self._path(batch))))
+
+    async def results(self, state: BatchState) -> list[BatchResult]:
+        """All results of a batch that has ended; lines verbatim but for secrets."""
+        found = []
+        for url in state.results:
+            exchange = await self._exchange("GET", url)
+            for data in filter(bytes.strip, exchange.received.data.split(b"\n")):
+                line = redact_values(data.decode("utf-8", "surrogateescape"))
+                found.append(self._result(line, _object(data)))
+        return found
+
+    def how_to_cancel(self, batch: str) -> str:
+        """What to send in order to cancel it: one line for the user, without a key."""
+        return f"POST {safe_url(self._url(self._path(batch) + '/cancel'))}"
+
+    async def aclose(self) -> None:
+        await self._sender.aclose()
+
+    # ------------------------------------------------------------ exchanges
+
+    def _path(self, batch: str) -> str:
+        return f"{self.path}/{quote(batch, safe='')}"
+
+    def _url(self, path: str, query: str = "") -> str:
+        query = "&".join(part for part in (self._query, query) if part)
+        return f"{self._base_url}{path}{'?' if query else ''}{query}"
+
+    async def _exchange(
+        self, method: str, url: str, body: bytes = b"", content_type: str = "application/json"
+    ) -> Exchange:
+        """One exchange that succeeded. Raises AttemptError for any other."""
+        name = self.endpoint.name
+        headers = {**plain_headers(), **self.headers, "Content-Type": content_type}
+        if (key := read_key(self._api_key_env, name)) is not None:
+            header, value = self.key_header
+            headers[header] = value.format(key)
+        exchange = Exchange(url, headers, body)
+        await self._sender.send(exchange, method=method)
+        failed = exchange.failure(name)
+        if failed is not None:  # a content policy, or a body that was not kept whole: no answer of a model's here
+            raise self._error(str(failed.error), Evidence.REJECTED, failed.wire)
+        return exchange
+
+    async def _call(self, method: str, url: str, body: bytes = b"", content_type: str = "application/json") -> Answer:
+        """The JSON object that is answered."""
+        exchange = await self._exchange(method, url, body, content_type)
+        # A file that was sent stands in the log already, line by line with its answers.
+        wire = (replace(exchange, body=b"") if content_type.startswith("multipart/") else exchange).wire()
+        data = _object(exchange.received.data)
+        if not data:
+            raise self._error(f"{safe_url(url)} answered with no JSON object", Evidence.NO_RESPONSE, wire)
+        return Answer(data, wire)
+
+    async def _listed(self, since: float) -> AsyncIterator[Answer]:
+        """The provider's batches, the newest first, back to *since*."""
+        after = ""
+        while True:
+            query = f"limit={PAGE}" + (f"&{self.page_key}={quote(after, safe='')}" if after else "")
+            answer = await self._call("GET", self._url(self.path, query))
+            listed = answer.data.get("data")
+            if not isinstance(listed, list):
+                raise self._error("the list of batches holds no data", Evidence.NO_RESPONSE, answer.wire)
+            last: object = after
+            for one in listed:
+                if not isinstance(one, dict):
+                    continue
+                created, last = unix_time(one.get("created_at")), one.get("id")
+                if created is not None and created < since - _SKEW:
+                    return
+                yield Answer(one, answer.wire)
+            if not answer.data.get("has_more") or not isinstance(last, str) or last == after:
+                return
+            after = last
+
+    def _text(self, answer: Answer, key: str) -> str:
+        value = answer.data.get(key)
+        if not isinstance(value, str) or not value:
+            raise self._error(f"the batch API answered without {key!r}", Evidence.NO_RESPONSE, answer.wire)
+        return value
+
+    def _error(self, why: str, evidence: Evidence, wire: Wire | None = None) -> AttemptError:
+        return AttemptError(f"endpoint {self.endpoint.name!r}: {why}", evidence=evidence, wire=wire)
+
+    def _result(self, line: str, data: Mapping[str, Any]) -> BatchResult:
+        custom_id = data.get("custom_id")
+        if not isinstance(custom_id, str) or not custom_id:
+            return BatchResult(custom_id=None, line=line)
+        outcome, body = self._outcome(data)
+        result = BatchResult(custom_id=custom_id, line=line)
+        if outcome is None:  # it says whose it is and nothing that can be used: paid for, as far as anybody knows
+            return replace(result, reply=Reply(text=None, status=Status.MALFORMED, error=f"the line of results {body}"))
+        if isinstance(outcome, str):  # the provider did not come to it, and it is not repeated by itself
+            return replace(result, error=self._error(str(body), Evidence.REJECTED), free=True, flag=outcome)
+        if 200 <= outcome < 300:
+            return replace(result, reply=self.endpoint.read(json.dumps(body).encode()), status_code=outcome)
+        text = body if isinstance(body, str) else json.dumps(body)
+        policy, why = policy_refusal(outcome, text), failure_line(outcome, text)
+        if policy is None:
+            error = self._error(why, evidence_of(outcome, text))
+            return replace(result, error=error, free=True, status_code=outcome)
+        reply = Reply(text=None, status=Status.REFUSED, finish_reason=policy, error=why)
+        return replace(result, reply=reply, free=True, status_code=outcome)
+
+
+class OpenAIBatches(BatchApi):
+    """A file of requests, a batch made of it, two files of results."""
+
+    key_header = ("Authorization", "Bearer {}")
+    path = "/batches"
+    page_key = "after"
+    #: What each line is sent to.
+    target: ClassVar[str] = "/v1/chat/completions"
+    #: Our tag stands under this name in a batch's metadata.
+    mark: ClassVar[str] = "pytest_fairness_batch"
+
+    def line(self, custom_id: str, body: bytes) -> bytes:
+        head = json.dumps({"custom_id": custom_id, "method": "POST", "url": self.target})[:-1]
+        return b'%b, "body": %b}' % (head.encode("ascii"), body)
+
+    async def upload(self, lines: Sequence[bytes], tag: str) -> str:
+        body, kind = multipart(f"{tag}.jsonl", b"\n".join(lines) + b"\n")
+        answer = await self._call("POST", self._url("/files"), body, kind)
+        file = self._text(answer, "id")
+        while answer.data.get("status") in ("pending", "running"):  # Azure looks at a file for a while
+            await asyncio.sleep(min(5.0, self.options.poll_seconds))
+            answer = await self._call("GET", self._url(f"/files/{quote(file, safe='')}"))
+        if answer.data.get("status") == "error":
+            why = message_of(json.dumps(answer.data.get("status_details") or "the file was refused"))
+            raise self._error(f"the input: {why}", Evidence.REJECTED, answer.wire)
+        return file
+
+    async def submit(self, lines: Sequence[bytes], tag: str, file: str | None) -> BatchState:  # noqa: ARG002
+        data = {
+            "input_file_id": file,
+            "endpoint": self.target,
+            "completion_window": "24h",
+            "metadata": {self.mark: tag},
+        }
+        return self._state(await self._call("POST", self._url(self.path), json.dumps(data).encode("ascii")))
+
+    async def find(self, tag: str, *, file: str | None, requests: int, since: float) -> BatchState | None:  # noqa: ARG002
+        async for answer in self._listed(since):
+            if _mapping(answer.data, "metadata").get(self.mark) == tag:
+                return self._state(answer)
+            if file is not None and answer.data.get("input_file_id") == file:
+                return self._state(answer)
+        return None
+
+    def _state(self, answer: Answer) -> BatchState:
+        data, status = answer.data, self._text(answer, "status")
+        counts = _mapping(data, "request_counts")
+        files = (data.get("output_file_id"), data.get("error_file_id"))
+        listed = _mapping(data, "errors").get("data") if status == "failed" else None
+        errors = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+        faults: dict[int, str] = {}
+        for error in errors:
+            if type(error.get("line")) is int and error["line"] >= 1:
+                faults.setdefault(error["line"] - 1, message_of(json.dumps(error)))
+        why = message_of(json.dumps(errors[0])) if errors else "the provider does not say why"
+        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+        return BatchState(
+            id=self._text(answer, "id"),
+            status=status,
+            ended=status in ("completed", "failed", "expired", "cancelled"),
+            done=(token_count(counts.get("completed")) or 0) + (token_count(counts.get("failed")) or 0),
+            total=token_count(counts.get("total")) or 0,
+            results=tuple(
+                self._url(f"/files/{quote(file, safe='')}/content") for file in files if isinstance(file, str) and file
+            ),
+            failed=why + more if status == "failed" else None,
+            full=any(
+                error.get("code") in ("token_limit_exceeded", "rate_limit_exceeded", "too_many_batches")
+                for error in errors
+            ),
+            faults=faults,
+            wire=answer.wire,
+        )
+
+    def _outcome(self, data: Mapping[str, Any]) -> tuple[int | str | None, object]:
+        error, response = data.get("error"), data.get("response")
+        if isinstance(response, dict):
+            status = response.get("status_code")
+            known = type(status) is int
+            return (status, response.get("body")) if known else (None, "holds a response without a status code")
+        if isinstance(error, dict):
+            code = error.get("code")
+            flag = code if code in ("batch_expired", "batch_cancelled") else "batch_error"
+            return flag, f"{message_of(json.dumps(error))} ({code})"
+        return None, "holds neither a response nor an error"
+
+
+class AzureBatches(OpenAIBatches):
+    """*base_url* is the resource's; the deployment must be one for batches."""
+
+    key_header = ("api-key", "{}")
+    target = "/chat/completions"
+
+
+class AnthropicBatches(BatchApi):
+    """All requests in one body, one file of results. Requests that errored, expired or were canceled are not billed.
+
+    A batch bears no mark of ours, so one whose name was lost is recognised by the identifiers of its requests.
+    """
+
+    key_header = ("x-api-key", "{}")
+    headers: ClassVar[Mapping[str, str]] = {"anthropic-version": "2023-06-01"}
+    path = "/v1/messages/batches"
+    page_key = "after_id"
+    #: The HTTP status of each error as a response of its own (https://docs.anthropic.com/en/api/errors).
+    statuses: ClassVar[Mapping[str, int]] = {
+        "invalid_request_error": 400, "authentication_error": 401, "billing_error": 402, "permission_error": 403,
+        "not_found_error": 404, "request_too_large": 413, "rate_limit_error": 429, "api_error": 500,
+        "timeout_error": 504, "overloaded_error": 529,
+    }  # fmt: skip
+
+    def line(self, custom_id: str, body: bytes) -> bytes:
+        return b'{"custom_id": %b, "params": %b}' % (json.dumps(custom_id).encode("ascii"), body)
+
+    async def submit(self, lines: Sequence[bytes], tag: str, file: str | None) -> BatchState:  # noqa: ARG002
+        body = b'{"requests": [%b]}' % b", ".join(lines)
+        return self._state(await self._call("POST", self._url(self.path), body))
+
+    async def find(self, tag: str, *, file: str | None, requests: int, since: float) -> BatchState | None:  # noqa: ARG002
+        unsettled = False
+        async for answer in self._listed(since):
+            state = self._state(answer)
+            if state.total != requests:
+                continue
+            if not state.ended:
+                unsettled = True
+            elif any((result.custom_id or "").startswith(tag) for result in await self.results(state)):
+                return state
+        if unsettled:
+            raise NotSettledError
+        return None
+
+    def _state(self, answer: Answer) -> BatchState:
+        batch, status = self._text(answer, "id"), self._text(answer, "processing_status")
+        counts = {key: token_count(value) or 0 for key, value in _mapping(answer.data, "request_counts").items()}
+        total = sum(counts.get(key, 0) for key in ("processing", "succeeded", "errored", "canceled", "expired"))
+        return BatchState(
+            id=batch,
+            status=status,
+            ended=status == "ended",
+            done=total - counts.get("processing", 0),
+            total=total,
+            # Not the address that is given in the answer: a key goes nowhere but to base_url.
+            results=(self._url(self._path(batch) + "/results"),) if status == "ended" else (),
+            wire=answer.wire,
+        )
+
+    def _outcome(self, data: Mapping[str, Any]) -> tuple[int | str | None, object]:
+        result = _mapping(data, "result")
+        kind = result.get("type")
+        if kind == "succeeded":
+            return 200, result.get("message")
+        if kind == "errored":
+            # {"type": "error", "error": {"type": …}}, in some versions without the outer object.
+            error = _mapping(result, "error")
+            kinds = (str(_mapping(error, "error").get("type")), str(error.get("type")))
+            return next((self.statuses[one] for one in kinds if one in self.statuses), 500), result.get("error")
+        if kind in ("expired", "canceled"):
+            return f"batch_{kind}", f"not answered: the provider says {kind}"
+        return None, f"has the type {message_of(json.dumps(kind))}, which is not known"
+
+
+def batches_of(endpoint: object) -> BatchApi | None:
+    """The ``batches`` of *endpoint*, an attribute that it may have or not: how it is asked many things at once.
+
+    Raises UsageError for one that is no BatchApi.
+    """
+    batches = getattr(endpoint, "batches", None)
+    if batches is None or isinstance(batches, BatchApi):
+        return batches
+    raise UsageError(f"the endpoint's batches are {type(batches).__name__}, which is no BatchApi")
+
+
+def refuse_one_by_one(endpoint: Endpoint) -> None:
+    """Raise AttemptError(AUTH) where *endpoint* has the price of calls in batches: alone, a call costs more."""
+    if batches_of(endpoint) is not None:
+        raise AttemptError(
+            f"endpoint {endpoint.name!r} is asked in batches alone, and so cannot be a step, or be asked one by one: "
+            "give it a second entry without `batch:`",
+            evidence=Evidence.AUTH,
+        )
+
+
+def multipart(filename: str, content: bytes) -> tuple[bytes, str]:
+    """A form that hands in *content* as the input of a batch, and its content type."""
+    boundary = hashlib.sha256(content).hexdigest()  # which no content holds
+    head = (
+        f'--{boundary}\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n'
+        f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{filename}"\r\n'
+        "Content-Type: application/jsonl\r\n\r\n"
+    )
+    return head.encode() + content + f"\r\n--{boundary}--\r\n".encode(), f"multipart/form-data; boundary={boundary}"
+
+
+def unix_time(value: object) -> float | None:
+    """A moment as providers write it, in Unix time: seconds, or ISO 8601."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return float(value)
+    try:
+        return datetime.datetime.fromisoformat(value).timestamp() if isinstance(value, str) else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def _object(data: bytes) -> Mapping[str, Any]:
+    """The JSON object that *data* is; an empty one for anything else."""
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _mapping(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = data.get(key)
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,342 @@
+"""A Python callable as the system under test: sync, async or a generator; one text, or the whole conversation.
+
+A parameter called ``messages`` gets the conversation as a list of ``{"role": …, "content": …}``; otherwise
+the only required parameter gets the last user message. A sync function runs in a thread, with the context
+variables of the caller, so that it may block. Whatever it raises is an outcome of the trial, never a crash of
+the run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import hashlib
+import importlib
+import inspect
+import re
+import textwrap
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from pytest_fairness.endpoints.protocol import Price, Reply, Request
+from pytest_fairness.endpoints.redaction import redact
+from pytest_fairness.errors import UsageError
+from pytest_fairness.model import JSON, Status
+
+# Threads cannot be stopped; beyond this many calls at once the rest wait for one to end.
+_THREADS = 64
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+_IMPORT_PATH = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*")
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+# ---------------------------------------------------------------- a simulated model within the function
+
+
+@dataclass(slots=True)
+class Ambient:
+    """The request that an application is answering; ``simulated`` once a simulated model has a part in the answer.
+
+    A simulated model stands in for the one inside somebody's own function, through which neither the repetition nor
+    what the names signal would find its way. ``count`` numbers what it is asked, so that two equal questions of one
+    trial get two answers.
+    """
+
+    request: Request
+    simulated: bool = False
+    count: int = 0
+
+
+_ambient: ContextVar[Ambient | None] = ContextVar("pytest_fairness_ambient", default=None)
+
+
+def ambient() -> Ambient | None:
+    """What is being answered here, if an application is answering anything."""
+    return _ambient.get()
+
+
+@contextmanager
+def answering(request: Request) -> Iterator[Ambient]:
+    """Let everything called in the block, in threads that copy its context too, know of *request*."""
+    here = Ambient(request)
+    token = _ambient.set(here)
+    try:
+        yield here
+    finally:
+        _ambient.reset(token)
+
+
+# ---------------------------------------------------------------- asking a function
+
+
+class FunctionEndpoint:
+    """Asks a function. See :func:`callable_endpoint`."""
+
+    type = "callable"
+    simulated = False
+
+    def __init__(self, function: Callable[..., Any], *, name: str | None = None) -> None:
+        self._function = function
+        self._whole = _takes_conversation(function)
+        self._asynchronous = _is_async(function)
+        self._identity: dict[str, JSON] = {
+            "type": self.type,
+            "function": _qualified_name(function),
+            "source": _fingerprint(function),
+        }
+        self._pool: DaemonThreads | None = None
+        self.name = name or _qualified_name(function).rpartition(":")[2]
+        # A function of one text never sees a system prompt, nor the turns before, so it cannot be tested with them.
+        self.supports_system_prompt = self.supports_conversation = self._whole
+        self.default_parameters: Mapping[str, JSON] = {}
+        self.price: Price | None = Price(input_per_million=0.0, output_per_million=0.0)
+
+    def identity(self) -> dict[str, JSON]:
+        return dict(self._identity)
+
+    async def ask(self, request: Request) -> Reply:
+        argument: Any = request.messages[-1].content
+        if self._whole:
+            # Fresh dictionaries each time: what the function does to them is its own affair.
+            argument = [{"role": message.role, "content": message.content} for message in request.messages]
+        try:
+            with answering(request) as here:
+                answer = await self._call(argument)
+        except (asyncio.CancelledError, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # noqa: BLE001 - sys.exit() in the application must not end the run
+            message = redact(f"{self.name} raised {type(error).__name__}: {error}")
+            return Reply(text=None, status=Status.ERROR, error=message)
+        if not isinstance(answer, str):
+            kind = type(answer).__name__
+            return Reply(
+                text=None,
+                status=Status.MALFORMED,
+                error=f"{self.name} returned {kind}, not a str: return the text of the reply",
+            )
+        if not answer.strip():
+            return Reply(text=None, status=Status.EMPTY, error=f"{self.name} returned an empty text")
+        return Reply(text=answer, simulated=here.simulated)
+
+    async def aclose(self) -> None:
+        """Let go of the threads, without waiting for calls that never return."""
+        if self._pool is not None:
+            self._pool.close()
+            self._pool = None
+
+    async def _call(self, argument: Any) -> Any:
+        keywords = {"messages": argument} if self._whole else {}
+        call = functools.partial(self._function, *(() if self._whole else (argument,)), **keywords)
+        answer = call() if self._asynchronous else await self._in_thread(call)
+        if inspect.isawaitable(answer):
+            answer = await answer
+        if isinstance(answer, AsyncIterator):
+            return _joined([part async for part in answer])
+        return answer
+
+    async def _in_thread(self, call: Callable[[], Any]) -> Any:
+        self._pool = self._pool or DaemonThreads(_THREADS, name="fairness-callable")
+        context = copy_context()
+        return await asyncio.wrap_future(self._pool.submit(lambda: context.run(_finish, call)))
+
+
+def callable_endpoint(function: Callable[..., Any] | str, *, name: str | None = None) -> FunctionEndpoint:
+    """*function* as an endpoint; a text is the import path of one, ``"my_app.letters:write"``, imported now.
+
+    Raises UsageError if there is no such function, or it cannot be called with one text or with ``messages``.
+    """
+    if isinstance(function, str):
+        function = imported(function)
+    if not callable(function):
+        raise UsageError(f"{function!r} is not callable: give a function that takes a text and returns the reply")
+    return FunctionEndpoint(function, name=name)
+
+
+def is_import_path(text: str) -> bool:
+    """Whether *text* looks like ``package.module:function``."""
+    return _IMPORT_PATH.fullmatch(text) is not None
+
+
+def imported(path: str) -> Callable[..., Any]:
+    """What *path* names. An error within the module is raised as it is; UsageError for all else."""
+    if not is_import_path(path):
+        raise UsageError(f"{path!r} is no import path: write package.module:function")
+    module, _, names = path.partition(":")
+    try:
+        found: Any = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise  # something that the module itself imports
+        raise UsageError(
+            f"{path!r}: there is no module {error.name!r} to import; is its folder on the path (pythonpath = in "
+            "pytest's settings), or the package installed?"
+        ) from None
+    for name in names.split("."):
+        if not hasattr(found, name):
+            raise UsageError(f"{path!r}: {module} has no {names}")
+        found = getattr(found, name)
+    if not callable(found):
+        raise UsageError(f"{path!r} is {type(found).__name__}, which cannot be called")
+    function: Callable[..., Any] = found
+    return function
+
+
+def _finish(call: Callable[[], Any]) -> Any:
+    """Call, and join a generator's parts here in the thread, where it may block."""
+    try:
+        answer = call()
+        return _joined(list(answer)) if isinstance(answer, Iterator) else answer
+    except StopIteration as error:
+        # A future cannot carry StopIteration.
+        raise RuntimeError(f"StopIteration: {error}") from error
+
+
+def _joined(parts: list[Any]) -> Any:
+    """The text that the parts make together; the first part that is no text, so that it gets reported."""
+    odd = [part for part in parts if not isinstance(part, str)]
+    return odd[0] if odd else "".join(parts)
+
+
+# ---------------------------------------------------------------- what kind of function it is
+
+
+def _innermost(function: Any) -> Any:
+    while isinstance(function, functools.partial):
+        function = function.func
+    return function
+
+
+def _is_async(function: Callable[..., Any]) -> bool:
+    plain = inspect.unwrap(_innermost(function))
+    call = plain if inspect.isroutine(plain) else getattr(plain, "__call__", plain)  # noqa: B004 - not a test
+    return inspect.iscoroutinefunction(call) or inspect.isasyncgenfunction(call)
+
+
+def _takes_conversation(function: Callable[..., Any]) -> bool:
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):  # some built-ins have no signature; they get the text
+        return False
+    variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    taken = parameters.get("messages") or next(
+        (p for p in parameters.values() if p.kind in (*_POSITIONAL, inspect.Parameter.VAR_POSITIONAL)), None
+    )
+    if taken is None:
+        raise UsageError(f"{_qualified_name(function)} takes no text: give it one parameter for the prompt")
+    required = [
+        p.name
+        for p in parameters.values()
+        if p is not taken and p.kind not in variable and p.default is inspect.Parameter.empty
+    ]
+    if required:
+        raise UsageError(
+            f"{_qualified_name(function)} needs {', '.join(required)} as well: give them defaults, or wrap it in "
+            "a function of one text"
+        )
+    return "messages" in parameters
+
+
+def _qualified_name(function: Any) -> str:
+    plain = _innermost(function)
+    owner = plain if hasattr(plain, "__qualname__") else type(plain)
+    return f"{getattr(owner, '__module__', None) or 'builtins'}:{owner.__qualname__}"
+
+
+def _fingerprint(function: Any) -> str | None:
+    """SHA-256 of the source and of what it was set up with, so that an edited application is another system.
+
+    Set up with: the arguments of a partial, what a closure holds, the attributes of the instance whose method
+    it is. What cannot be told apart by its text (an object that shows itself by its address) counts as its
+    type. ``None`` where there is no source.
+    """
+    plain = inspect.unwrap(_innermost(function))
+    owner = plain if inspect.isroutine(plain) else type(plain)
+    try:
+        source = textwrap.dedent(inspect.getsource(owner))
+    except (OSError, TypeError):
+        return None
+    parts = [source, *map(_text_of, _setup(function))]
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _setup(function: Any) -> Iterator[Any]:
+    while isinstance(function, functools.partial):
+        yield function.args
+        yield sorted(function.keywords.items())
+        function = function.func
+    function = inspect.unwrap(function)
+    instance = getattr(function, "__self__", None if inspect.isroutine(function) else function)
+    if instance is not None and not inspect.ismodule(instance):
+        yield sorted(getattr(instance, "__dict__", {}).items())
+    for cell in getattr(function, "__closure__", None) or ():
+        with contextlib.suppress(ValueError):  # a variable that is not bound yet
+            yield cell.cell_contents
+    yield getattr(function, "__defaults__", None)
+
+
+def _text_of(value: Any) -> str:
+    try:
+        return _ADDRESS.sub("", repr(value))
+    except Exception:  # noqa: BLE001 - somebody's __repr__ must not keep a run from starting
+        return type(value).__qualname__
+
+
+# ---------------------------------------------------------------- threads
+
+
+class DaemonThreads:
+    """Calls functions in up to *most* threads, which are started when needed and kept for the next call.
+
+    The standard library's pool waits for all its threads when the interpreter ends, and one call that hangs would hold
+    up the end of the session for ever.
+    """
+
+    def __init__(self, most: int, *, name: str) -> None:
+        self._most, self._name = most, name
+        self._calls: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
+        self._mutex = threading.Lock()
+        self._threads = 0
+        self._waiting = 0
+
+    def submit(self, call: Callable[[], Any]) -> Future[Any]:
+        """Have *call* called; what it returns or raises is the future's. Cancelled before it began, it never is."""
+        future: Future[Any] = Future()
+        with self._mutex:
+            self._waiting += 1
+            self._calls.put((future, call))
+            if self._waiting > 0 and self._threads < self._most:
+                self._threads += 1
+                threading.Thread(target=self._work, name=f"{self._name}-{self._threads}", daemon=True).start()
+        return future
+
+    def _work(self) -> None:
+        while (task := self._next()) is not None:
+            future, call = task
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(call())
+                except BaseException as error:  # noqa: BLE001 - it is the caller's, whatever it is
+                    future.set_exception(error)
+
+    def _next(self) -> tuple[Future[Any], Callable[[], Any]] | None:
+        with self._mutex:
+            self._waiting -= 1  # this thread takes one, now or as soon as there is one
+        return self._calls.get()
+
+    def close(self) -> None:
+        """Cancel calls that have not begun; the threads end as theirs do, and nothing waits for them. Nothing may be
+        submitted any more.
+        """
+        with contextlib.suppress(Empty):
+            while (task := self._calls.get_nowait()) is not None:
+                task[0].cancel()
+        with self._mutex:
+            for _ in range(self._threads):
+                self._calls.put(None)

@@ -1,0 +1,575 @@
+"""Asking through a provider's batch API, in rounds of batches: each is made once, looked at, collected.
+
+The attempts, claims, records and money are those of single requests. Every step is in the log before and after it is
+taken: what is sent lies on the disk before it leaves, and a process that dies before it logs the provider's answer
+leaves a tag, under which the batch is looked up before anything is sent again. Where it cannot be looked up, its trials
+are unknown and charged at their worst case. A trial of several requests takes part in as many batches.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Any, TypeVar
+
+from pytest_fairness.endpoints.batch_api import MAX_BYTES, BatchApi, BatchResult, BatchState, NotSettledError
+from pytest_fairness.endpoints.http import make_wire
+from pytest_fairness.endpoints.protocol import AttemptError, Evidence, limits_of
+from pytest_fairness.endpoints.redaction import redact_values
+from pytest_fairness.engine.attempt import Ending, failed, ran_out, replied
+from pytest_fairness.engine.conversation import REPEATABLE, Conversation, Waiting
+from pytest_fairness.engine.queue import LOST, Queue, hopeless
+from pytest_fairness.errors import BudgetError, EndpointError
+from pytest_fairness.model import Status
+from pytest_fairness.runs.records import utc_now, wire_record
+
+T = TypeVar("T")
+Lot = list[tuple[Conversation, bytes, int]]
+
+BATCHED = "batched"
+#: Looks at a batch in vain, one after the other, before the session stops waiting.
+PATIENCE = 20
+#: Bytes a second that an upload is allowed to be as slow as.
+_SLOWEST = 100_000
+
+
+@dataclass(slots=True, kw_only=True)
+class Submission:
+    """One batch, as the log and the provider know it.
+
+    ``tag`` is ours and stands in every request's identifier; ``batch`` is the provider's name, None until it has
+    answered; ``file`` the provider's name of the input, where it wants one. ``since`` and ``submitted`` are Unix time.
+    ``over``: nothing more is expected of it. ``members`` are the trials that wait for it here, by the identifiers of
+    their requests; ``failures`` counts the looks in vain since ``state`` was seen.
+    """
+
+    tag: str
+    endpoint: str
+    requests: int
+    since: float
+    file: str | None = None
+    batch: str | None = None
+    submitted: float | None = None
+    status: str = ""
+    cancel: str = ""
+    over: bool = False
+    members: dict[str, Conversation] = field(default_factory=dict)
+    state: BatchState | None = None
+    failures: int = 0
+
+    def apply(self, record: Mapping[str, Any]) -> None:
+        """Take in a further record of the same tag."""
+        match record["event"]:
+            case "uploaded":
+                self.file = record["file"]
+            case "submitted":
+                self.batch, self.submitted, self.cancel = record["batch"], record["unix"], record["cancel"]
+                self.status = record["status"]
+            case "status" | "ended":
+                self.status = record["status"]
+            case "collected" | "void" | "lost":
+                self.over = True
+
+
+def batch_record(tag: str, event: str, **facts: Any) -> dict[str, Any]:
+    """The record of one step of the batch *tag*: intent, uploaded, submitted, status, ended, stray; at its end
+    collected, void (never made) or lost.
+    """
+    now = {"time": utc_now(), "unix": time.time(), "monotonic": time.monotonic()}
+    return {"type": "batch", "tag": tag, "event": event, **facts, **now}
+
+
+def submissions(records: Iterable[Mapping[str, Any]]) -> dict[str, Submission]:
+    """The batches that *records* speak of, by their tags."""
+    found: dict[str, Submission] = {}
+    # The records of one batch may stand in the logs of two writers: of one that made it and one that took it over.
+    for record in sorted(records, key=lambda one: bool(one["event"] != "intent")):
+        tag = record["tag"]
+        if record["event"] == "intent":
+            endpoint, requests = record["endpoint"], record["requests"]
+            found[tag] = Submission(tag=tag, endpoint=endpoint, requests=requests, since=record["unix"])
+        elif tag in found:
+            found[tag].apply(record)
+    return found
+
+
+def still_open(records: Iterable[Mapping[str, Any]]) -> list[str]:
+    """A sentence for each batch that goes on at its provider though nobody waits for it any more."""
+    return [
+        f"batch {_printable(one.batch)} of {one.endpoint!r} ({one.requests} requests) goes on at the provider and will "
+        f"be billed; --fairness-resume collects it; to cancel it: {_printable(one.cancel)}"
+        for one in submissions(records).values()
+        if one.batch is not None and not one.over
+    ]
+
+
+def _printable(text: str) -> str:
+    return "".join(character if character.isprintable() else "?" for character in text)[:300]
+
+
+class UnmadeError(EndpointError):
+    """The batch was not made; or, *lost*, it was sent, and whether it was made cannot be found out."""
+
+    def __init__(self, why: str, *, lost: bool = False) -> None:
+        super().__init__(why)
+        self.lost = lost
+
+
+class BatchQueue(Queue):
+    """A queue with one worker, which asks in batches. Stopped, it leaves at the provider what is there."""
+
+    def __init__(self, keys: Sequence[str], *, api: BatchApi, **options: Any) -> None:
+        super().__init__(keys, **options)
+        self._workers_wanted = 1
+        self._api = api
+        self._asker = self._lanes.own.asker
+        self._flying: list[Submission] = []
+        self._most = api.options.max_requests
+        self._full = 0
+
+    async def _work(self) -> None:
+        try:
+            with self._first_error():
+                self._claim(len(self._unclaimed))
+                await self._take_over()
+                while not self._over():
+                    await self._submit()
+                    if not self._flying and not self._ready:
+                        return
+                    self._report()
+                    await self._sleep(self._api.options.poll_seconds)
+                    for submission in list(self._flying):
+                        if not self._stopped.is_set():
+                            await self._look(submission)
+        finally:
+            because = "the run's deadline passed" if self._late else "the session was stopped"
+            for submission in list(self._flying):
+                self._leave(submission, because)
+            if self._progress is not None:
+                self._progress.note("")
+
+    async def _sleep(self, seconds: float) -> None:
+        """Sleep, but neither through a stop nor beyond the end of the run."""
+        until = self._policy.until
+        await super()._sleep(seconds if until is None else min(seconds, max(0.0, until - time.monotonic())))
+
+    # ------------------------------------------------------------ what becomes of a trial
+
+    def _conclude(self, conversation: Conversation, ending: Ending, *, blame: bool = True) -> None:
+        """Log how a request ended, and go on with its trial. *blame*: a failure counts against the trial."""
+        reserved = 0 if conversation.waiting is None else conversation.waiting.reserved
+        self._asker.conclude(conversation, conversation.attempts, ending, reserved, None)
+        self._error = self._error or hopeless(self._lanes.own, ending)
+        if ending.evidence is Evidence.AUTH:  # not this trial's fault: it may be asked another day
+            return
+        if blame:
+            conversation.count(ending.evidence, limits_of(self._asker.endpoint).server_error_attempts)
+            if ending.evidence in REPEATABLE and conversation.failures >= self._policy.max_attempts:
+                conversation.give_up(f"{ending.error} (after {conversation.failures} attempts)")
+        self._go_on(conversation)
+
+    def _go_on(self, conversation: Conversation) -> None:
+        if conversation.over():
+            self._end(conversation)
+        else:
+            self._ready.append(conversation)
+
+    def _lose(self, conversation: Conversation) -> None:
+        """A request was sent by a process that is gone, and nobody knows how it ended."""
+        if self._policy.retry.unknown:
+            conversation.ask_again()
+        else:
+            conversation.lose(LOST)
+        self._go_on(conversation)
+
+    def _unmade(self, submission: Submission, error: UnmadeError) -> None:
+        """A batch was never made, and its trials are as free as before; or nobody knows, and they are charged."""
+        self._flying.remove(submission)
+        self._note(submission, "lost" if error.lost else "void", why=str(error))
+        for conversation in submission.members.values():
+            if not error.lost:
+                ending = failed(Evidence.NOT_SENT, f"the batch was not made: {error}", flags=(BATCHED,))
+                self._conclude(conversation, ending, blame=False)
+            elif self._policy.retry.unknown and conversation.waiting is not None:
+                self._budget.leave(conversation.waiting.reserved)
+                self._lose(conversation)
+            else:
+                text = f"{LOST} (batch {submission.tag}: {error})"
+                self._conclude(conversation, failed(Evidence.NO_RESPONSE, text, flags=(BATCHED,)))
+        self._store.flush()
+
+    def _leave(self, submission: Submission, because: str) -> None:
+        """Wait for this batch no more."""
+        self._flying.remove(submission)
+        for conversation in submission.members.values():
+            if conversation.waiting is not None:
+                self._budget.leave(conversation.waiting.reserved)
+                self.why[conversation.key] = (
+                    f"batch {submission.batch or submission.tag} is in progress at the provider, and {because}: "
+                    "continue with --fairness-resume"
+                )
+
+    # ------------------------------------------------------------ resuming
+
+    async def _take_over(self) -> None:
+        """Find the batches that earlier processes sent, or may have sent."""
+        resumed, self._ready = list(self._ready), type(self._ready)()
+        known = submissions(self._store.batch_records()) if any(one.waiting for one in resumed) else {}
+        found: dict[str, Submission] = {}
+        for conversation in resumed:
+            waiting = conversation.waiting
+            if waiting is not None and waiting.tag in known:
+                found[waiting.tag] = known[waiting.tag]
+                waiting.reserved = self._budget.adopt(waiting.reserved)
+                known[waiting.tag].members[waiting.custom_id] = conversation
+            elif conversation.was_lost:  # no log without its intent: the logs are not all there
+                self._lose(conversation)
+            else:
+                self._go_on(conversation)
+        for submission in found.values():
+            self._flying.append(submission)
+        for submission in found.values():
+            if submission.batch is None:
+                try:
+                    state = await self._search(submission)
+                    if state is not None:
+                        self._made(submission, state)
+                    elif not self._over():
+                        raise UnmadeError("it is not in the provider's list of batches")
+                except UnmadeError as error:
+                    self._unmade(submission, error)
+
+    async def _search(self, submission: Submission) -> BatchState | None:
+        """The batch that may have been made, None if it was not: twice not listed, one look at a batch apart.
+
+        Raises UnmadeError where that cannot be found out, EndpointError where we may not ask, and returns None when
+        all is stopped.
+        """
+        looks = failures = 0
+        while not self._over():
+            try:
+                state = await self._within(
+                    self._policy.attempt_timeout,
+                    self._api.find(
+                        submission.tag, file=submission.file, requests=submission.requests, since=submission.since
+                    ),
+                )
+            except NotSettledError:
+                looks = 0
+            except AttemptError as error:
+                failures += 1
+                if error.wire is not None and error.wire.status_code in (400, 404, 405, 501):  # there is no list
+                    raise UnmadeError(str(error), lost=True) from error
+                if error.evidence is Evidence.AUTH or failures >= 2 * self._policy.max_attempts:
+                    raise EndpointError(
+                        f"{error}; whether a batch of {submission.requests} requests was made cannot be known yet: "
+                        "continue with --fairness-resume when the provider can be reached"
+                    ) from error
+            else:
+                looks += 1
+                if state is not None or looks == 2:
+                    return state
+            await self._sleep(self._api.options.poll_seconds)
+        return None
+
+    # ------------------------------------------------------------ submitting
+
+    async def _submit(self) -> None:
+        """Send what is ready, as far as the money goes and the provider takes it."""
+        while self._ready and not self._over() and not (self._full and self._flying):
+            lot = await self._lot()
+            if not lot or self._over():  # making the bodies of a large batch takes its time
+                self._asker.settle(sum(reserved for _, _, reserved in lot), 0)
+                return
+            submission, lines = self._intend(lot)
+            try:
+                await self._send(submission, lines)
+            except UnmadeError as error:
+                self._unmade(submission, error)
+                raise
+            if submission.batch is not None and submission.state is not None and submission.state.ended:
+                await self._look(submission)
+                if self._full:
+                    return
+
+    async def _lot(self) -> Lot:
+        """What goes into the next batch, its worst case reserved, from the front of what is ready: so every part of a
+        design that is cut has all its groups.
+
+        Where the cap leaves no room now: nothing, if batches of this process are in progress, as they will cost less
+        than was set aside; else waits for the reservations of other processes. Raises BudgetError where there cannot
+        be room, or none has come for as long as calls, or batches in progress, take.
+        """
+        lot = await self._bodies()
+        since = time.monotonic()
+        while lot:
+            # Looked at first: whatever was given back by then is there for the taking below.
+            too_long = time.monotonic() - since > self._patience()
+            room = self._budget.room()
+            totals = list(accumulate(reserved for _, _, reserved in lot))
+            fits = len(lot) if room is None else sum(total <= room for total in totals)
+            if fits or not self._flying:
+                # Where not even the first fits, reserving it says whether it ever can.
+                chosen = lot[: max(fits, 1)]
+                amount = totals[len(chosen) - 1]
+                try:
+                    if amount == 0 or self._budget.reserve(amount):
+                        self._ready.extendleft(conversation for conversation, _, _ in reversed(lot[len(chosen) :]))
+                        return chosen
+                except BudgetError:
+                    if len(chosen) == 1:
+                        raise
+                    continue  # another process was faster: less fits now
+            if self._flying:
+                break
+            if too_long:
+                raise self._budget.blocked(lot[0][2])  # held by processes that never settle
+            await self._sleep(0.05)
+            if self._over():
+                break
+        self._ready.extendleft(conversation for conversation, _, _ in reversed(lot))
+        return []
+
+    def _patience(self) -> float:
+        waiting = any(not one.over for one in submissions(self._store.batch_records()).values())
+        return self._api.options.max_wait_hours * 3600 if waiting else self._policy.attempt_timeout
+
+    async def _bodies(self) -> Lot:
+        """As many requests from the front of what is ready as one batch may have; those that cannot be sent end."""
+        lot: Lot = []
+        room = MAX_BYTES
+        while self._ready and len(lot) < self._most:
+            conversation = self._ready[0]
+            try:
+                body = await self._api.endpoint.body(self._asker.request(conversation))
+            except AttemptError as error:
+                self._ready.popleft()
+                conversation.attempts += 1
+                self._conclude(conversation, failed(error.evidence, str(error), wire=error.wire))
+                if self._error is not None:
+                    raise self._error from error
+                continue
+            if lot and len(body) > room:
+                break
+            room -= len(body)
+            lot.append((self._ready.popleft(), body, self._asker.reservation(conversation)))
+            if not len(lot) % 32:
+                await asyncio.sleep(0)  # a stop must be heard meanwhile
+        return lot
+
+    def _intend(self, lot: Lot) -> tuple[Submission, list[bytes]]:
+        """Write down what is about to be sent. On return it is on the disk."""
+        tag = uuid.uuid4().hex[:20]
+        reserved = sum(amount for _, _, amount in lot)
+        intent = batch_record(tag, "intent", endpoint=self._label, requests=len(lot), reserved=reserved)
+        self._store.append(intent)
+        (submission,) = submissions([intent]).values()
+        self._flying.append(submission)
+        lines = []
+        for number, (conversation, body, amount) in enumerate(lot):
+            custom_id = f"{tag}-{number:05d}"
+            lines.append(self._api.line(custom_id, body))
+            line = redact_values(lines[-1].decode("utf-8", "surrogateescape"))
+            conversation.waiting = Waiting(tag=tag, custom_id=custom_id, line=line, reserved=amount)
+            conversation.attempts += 1
+            submission.members[custom_id] = conversation
+            self._asker.announce(conversation, conversation.attempts, amount)
+        self._store.flush()
+        return submission, lines
+
+    async def _send(self, submission: Submission, lines: Sequence[bytes]) -> None:
+        """Have the provider begin; on return its name for the batch is on the disk.
+
+        Repeats what was not made. Raises UnmadeError, or EndpointError where the provider's answer to the search says
+        that we may not ask; returns without a name where all was stopped before anything was sent.
+        """
+        timeout, most = self._policy.attempt_timeout, self._policy.max_attempts
+        limit = timeout + sum(map(len, lines)) / _SLOWEST
+        for failures in range(1, most + 1):
+            if self._over():
+                return
+            sent = False
+            try:
+                if submission.file is None:
+                    file = await self._within(limit + 4 * timeout, self._api.upload(lines, submission.tag))
+                    if file is not None:
+                        self._note(submission, "uploaded", file=file)
+                sent = True
+                state: BatchState | None = await self._within(
+                    limit, self._api.submit(lines, submission.tag, submission.file)
+                )
+            except AttemptError as error:
+                if error.evidence in (Evidence.AUTH, Evidence.REJECTED):
+                    raise UnmadeError(f"{error}; the batch was not made, and nothing was spent") from error
+                state = await self._search(submission) if sent and error.evidence not in REPEATABLE else None
+                if state is None and self._over():
+                    return
+                if state is None and failures == most:
+                    raise UnmadeError(f"{error}; the batch was not made (after {failures} attempts)") from error
+                pause = min(60.0, error.retry_after or 0.5 * 2 ** (failures - 1))
+            if state is not None:
+                self._made(submission, state)
+                return
+            await self._sleep(pause)
+
+    def _made(self, submission: Submission, state: BatchState) -> None:
+        submission.state = state
+        self._note(
+            submission,
+            "submitted",
+            batch=state.id,
+            status=state.status,
+            cancel=self._api.how_to_cancel(state.id),
+            **({} if state.wire is None else {"wire": wire_record(state.wire)}),
+        )
+        self._store.flush()
+
+    def _note(self, submission: Submission, event: str, **facts: Any) -> None:
+        """Log a step of the batch. Raises StoreError."""
+        record = batch_record(submission.tag, event, **facts)
+        self._store.append(record)
+        submission.apply(record)
+
+    async def _within(self, seconds: float, answer: Awaitable[T]) -> T:
+        """The *answer*, if it comes in time; else AttemptError."""
+        deadline = asyncio.timeout(seconds)
+        try:
+            async with deadline:
+                return await answer
+        except (TimeoutError, asyncio.CancelledError) as error:
+            if not ran_out(deadline):
+                raise
+            raise AttemptError(
+                f"endpoint {self._label!r}: no answer of the batch API within {seconds:.3g} s",
+                evidence=Evidence.NO_RESPONSE,
+            ) from error
+
+    # ------------------------------------------------------------ collecting
+
+    async def _look(self, submission: Submission) -> None:
+        """Ask the provider how a batch stands, and collect it when it has ended."""
+        if submission.batch is None:
+            return
+        timeout, state = self._policy.attempt_timeout, submission.state
+        try:
+            if state is None or not state.ended:
+                state = await self._within(timeout, self._api.state(submission.batch))
+            if state.status != submission.status:
+                self._note(submission, "status", status=state.status)
+            submission.state = state
+            # Results are as many bytes as there are requests.
+            patience = timeout + submission.requests / 10
+            results = await self._within(patience, self._api.results(state)) if state.ended and state.results else []
+        except AttemptError as error:
+            self._missed(submission, error)
+            return
+        submission.failures = 0
+        if not state.ended:
+            hours = self._api.options.max_wait_hours
+            if time.time() - (submission.submitted or time.time()) > hours * 3600:
+                self._leave(submission, f"it was awaited for {hours:g} hours")
+            return
+        wire = {} if state.wire is None else {"wire": wire_record(state.wire)}
+        self._note(submission, "ended", status=state.status, **wire)
+        if state.failed is not None:
+            self._not_begun(submission, state)
+            return
+        self._report()
+        await self._collect(submission, state, results)
+        if self._error is not None:
+            raise self._error
+
+    async def _collect(self, submission: Submission, state: BatchState, results: Sequence[BatchResult]) -> None:
+        found: dict[str, dict[str, BatchResult]] = {custom_id: {} for custom_id in submission.members}
+        for result in results:
+            if result.custom_id in found:
+                found[result.custom_id].setdefault(result.line, result)  # the same line twice is one
+            elif not (result.custom_id or "").startswith(submission.tag):  # else another process collects it
+                self._note(submission, "stray", line=result.line)
+        url = "" if state.wire is None else state.wire.url
+        for custom_id, conversation in submission.members.items():
+            request = "" if conversation.waiting is None else conversation.waiting.line
+            ending = ending_of(list(found[custom_id].values()), request=request, url=url, status=state.status)
+            self._conclude(conversation, ending)
+            await asyncio.sleep(0)
+        self._flying.remove(submission)
+        self._note(submission, "collected")
+        self._full = 0
+
+    def _missed(self, submission: Submission, error: AttemptError) -> None:
+        submission.failures += 1
+        gone = error.wire is not None and error.wire.status_code in (404, 410)
+        if gone and self._policy.retry.unknown:
+            self._unmade(submission, UnmadeError(str(error), lost=True))
+        elif error.evidence in (Evidence.AUTH, Evidence.REJECTED) or submission.failures >= PATIENCE:
+            hint = " (--fairness-retry-unknown gives it up and asks again)" if gone else ""
+            raise EndpointError(
+                f"{error}; batch {submission.batch} is not lost: mend the key or the address, and continue with "
+                f"--fairness-resume{hint}"
+            )
+
+    def _not_begun(self, submission: Submission, state: BatchState) -> None:
+        """The provider did not begin a batch: free. Lines at fault end, the others go out once more."""
+        why = f"the provider did not begin the batch: {state.failed}"
+        for custom_id, conversation in submission.members.items():
+            fault = state.faults.get(int(custom_id.rpartition("-")[2]))
+            if fault is not None:
+                self._conclude(conversation, failed(Evidence.REJECTED, f"the provider refused it: {fault}"))
+            else:
+                evidence = Evidence.THROTTLED if state.full else Evidence.NOT_SENT
+                self._conclude(conversation, failed(evidence, why, flags=(BATCHED,)), blame=False)
+        self._flying.remove(submission)
+        self._note(submission, "collected")
+        if state.full:
+            self._full += 1
+            if not self._flying:  # it is not ours that is in the way: less at a time
+                self._most = max(1, min(self._most, submission.requests) // 2)
+        if not state.faults and (not state.full or self._full > 4 * self._policy.max_attempts):
+            raise EndpointError(f"{why}; nothing was spent")
+
+    def _report(self) -> None:
+        if self._progress is None:
+            return
+        done = sum(one.state.done for one in self._flying if one.state is not None)
+        total = sum(len(one.members) for one in self._flying)
+        if len(self._flying) == 1:
+            (one,) = self._flying
+            self._progress.note(f"batch {one.batch} {one.status.replace('_', ' ')} {done}/{total}")
+        else:
+            self._progress.note(f"{len(self._flying)} batches in progress {done}/{total}")
+
+
+def ending_of(results: Sequence[BatchResult], *, request: str, url: str, status: str) -> Ending:
+    """How the attempt with the line *request* ended, by its *results*; *status* is that of the whole batch."""
+    wire = make_wire(
+        url=url,
+        request_body=request.encode("utf-8", "surrogateescape"),
+        request_headers={},
+        status_code=results[0].status_code if len(results) == 1 else None,
+        response_body="\n".join(result.line for result in results).encode("utf-8", "surrogateescape"),
+    )
+    if not results:
+        text = f"the batch ended ({status}) and its results say nothing of this request: perhaps paid for"
+        return failed(Evidence.NO_RESPONSE, text, wire=wire, flags=(BATCHED, "result_missing"))
+    if len(results) > 1:
+        return Ending(
+            status=Status.MALFORMED,
+            error=f"the provider gave {len(results)} different results for this request, and none is the right one",
+            flags=(BATCHED, "result_repeated"),
+            wire=wire,
+        )
+    (result,) = results
+    if result.error is not None:
+        error = result.error
+        ending = failed(error.evidence, str(error), retry_after=error.retry_after)
+    elif result.reply is not None:
+        ending = replied(result.reply)
+    else:
+        ending = failed(Evidence.NO_RESPONSE, "the result holds nothing")
+    flags = (BATCHED,) if result.flag is None else (BATCHED, result.flag)
+    ending.wire, ending.flags, ending.free = wire, (*ending.flags, *flags), result.free
+    return ending

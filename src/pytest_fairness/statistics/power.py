@@ -1,0 +1,362 @@
+"""How often a design finds a difference, and how often it passes where there is none, before anything is paid for.
+
+Pairs of groups are drawn with a fixed seed and compared as the run compares them. Only what decides is drawn: of scores
+the means of the clusters with their spread, which are nearly normal; of yes/no answers the count of each cluster, for
+rare answers are far from normal; of labels the shares of each cluster.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import betaln, chdtrc, expit, fdtrc, gammaln, logit, ndtr, ndtri
+
+from pytest_fairness.statistics.arrays import Bools, Floats
+from pytest_fairness.statistics.categories import balanced_v, chi_square, clustering, d_of_v
+from pytest_fairness.statistics.clusters import two_sided_t
+from pytest_fairness.statistics.effects import FEW, LOGIT_TO_D, Effect, d_of_delta
+from pytest_fairness.statistics.pair_table import combine, intervals
+from pytest_fairness.statistics.proportions import nearly_equal
+
+SEED = 20261123
+DRAWS = 4000
+"""Pairs that are drawn: a share of .8 has a standard error of .006."""
+MOST_COUNTED = 100
+"""Clusters whose counts are drawn one by one; of more, several count as a larger one that spreads as they do."""
+PART, RESAMPLES = 50, 200
+"""Pairs with labels are drawn in parts, each with resamples of its own, so that chance in these averages out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """Two groups of *clusters* with *rows* each; *icc* is the share of the outcome's variance between clusters.
+
+    With *labels* a group has one name: each row is a cluster, and the test on rows alone decides. *blocks* are the
+    templates that the rows of a group spread over.
+    """
+
+    clusters: int
+    rows: int
+    icc: float
+    labels: bool = False
+    blocks: int = 1
+
+    @property
+    def size(self) -> int:
+        """Rows of each group."""
+        return self.clusters * self.rows
+
+    @property
+    def df(self) -> Floats:
+        """Where the rows are the clusters, each stands in one block, and the means of the blocks cost theirs."""
+        lost = min(self.blocks, self.clusters) - 1 if self.labels else 0
+        return np.array(max(2.0 * self.clusters - 2 - lost, 1.0))
+
+    @property
+    def jackknifed(self) -> float:
+        """By how much leaving a row out of a small block overstates the error of an odds ratio."""
+        return math.sqrt(self.in_a_block / (self.in_a_block - 1))
+
+    @property
+    def middled(self) -> float:
+        """By how much leaving a row out of a small block overstates the error of a mean about the block's middle."""
+        rows = self.in_a_block / 2
+        if not self.labels:
+            return 1.0
+        return math.sqrt((1 - 1 / rows) * (1 + 1 / (2 * (rows - 1))) ** 2 + 1 / (2 * rows) if rows > 1.5 else 2.0)
+
+    @property
+    def in_a_block(self) -> float:
+        """Rows of both groups that are compared with each other."""
+        return max(2 * self.size / self.blocks, 2.0)
+
+    def spread(self, icc: float) -> float:
+        """Variance of a cluster's mean in units of that of a row, where clusters hold the share *icc* of it."""
+        return icc + (1 - icc) / self.rows
+
+    def counted(self) -> Sample:
+        """The same in clusters few enough to be drawn one by one; the means of the groups spread as before."""
+        several = math.ceil(self.clusters / MOST_COUNTED)
+        if several == 1:
+            return self
+        rows = self.rows * several
+        icc = (self.spread(self.icc) / several - 1 / rows) / (1 - 1 / rows)
+        return replace(self, clusters=self.clusters // several, rows=rows, icc=max(icc, 0.0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawn:
+    """Compared pairs (R): p, and the effects with their 90 % intervals (R × E). ``near``: two rates are practically
+    equal; ``constant``: neither group varies."""
+
+    p_value: Floats
+    effect: Floats
+    low: Floats
+    high: Floats
+    near: Bools | None = None
+    constant: Bools | None = None
+
+    @classmethod
+    def of(cls, p_value: Floats, effects: Sequence[Effect], df: Floats, **rates: Bools) -> Drawn:
+        effect, low, high = intervals(effects, np.full(p_value.size, df))
+        return cls(p_value=p_value, effect=effect, low=low, high=high, **rates)
+
+
+# ---------------------------------------------------------------- scores
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranks:
+    """Mean ranks over N: their difference between the groups, the variance within a group and that of all rows, and
+    the share of the former that lies between clusters."""
+
+    gap: float
+    within: float
+    overall: float
+    icc: float
+
+
+def draw_scores(sample: Sample, effect: float, draws: int = DRAWS) -> Drawn:
+    """Pairs of normal scores, *effect* standard deviations apart: Hedges g, and d of Cliff's δ with the test of ranks.
+
+    The cluster means of a score and of its rank are normal in two dimensions, their squares Wishart (Bartlett 1933).
+    Ranks within small blocks know less, by (N + 1)/N, and the jackknife counts that twice. Leaving out single rows, it
+    also counts that the middle of a small block moves.
+    """
+    ranks = _normal_ranks(effect, sample.icc)
+    k, df, small = sample.clusters, float(sample.df), 1 / sample.in_a_block
+    of_score, of_rank = sample.spread(sample.icc), ranks.within * sample.spread(ranks.icc) * (1 + small)
+    # Stein's lemma: a normal score and its rank covary by the mean slope of the latter.
+    slope = (1 + math.exp(-(effect**2) / 4)) / (4 * math.sqrt(math.pi))
+    r = min(slope * math.sqrt(of_score / of_rank), 1.0)
+    rest = math.sqrt(1 - r * r)
+    rng = np.random.default_rng(SEED)
+    one, other, cross = _normal(draws), rng.standard_normal(draws), rng.standard_normal(draws)
+    square, beside = rng.chisquare(df, draws), rng.chisquare(df - 1, draws)
+    gap = ranks.gap + math.sqrt(2 * of_rank / k) * one
+    error = np.sqrt(2 * of_rank / k * square / df)
+    difference = effect + math.sqrt(2 * of_score / k) * (r * one + rest * other)
+    g_error = np.sqrt(2 * of_score / k / df * ((r * np.sqrt(square) + rest * cross) ** 2 + rest**2 * beside))
+    d = d_of_delta(2 * gap, np.full(draws, float(sample.size) ** 2))
+    again = 1 + 2 * small if sample.labels else (1 + 2 * small) / (1 + small)
+    d_error = error * 2 * np.sqrt(np.pi * again) * np.exp(d * d / 4)
+    effects = (
+        Effect(name="Hedges g", value=difference, error=g_error * sample.middled),
+        Effect(name="d from Cliff's δ", value=d, error=d_error),
+    )
+    return Drawn.of(_p_of_ranks(gap, error, ranks, sample, small), effects, sample.df)
+
+
+def draw_ratings(sample: Sample, effect: float, levels: int, draws: int = DRAWS) -> Drawn:
+    """Pairs of ratings: *levels* equally likely in one group, their cumulative odds moved by *effect* in the other.
+
+    The log odds ratio is all but proportional to the difference of mean ranks, and so is its error.
+    """
+    ranks, least = _rating_ranks(effect, levels, sample.icc), _rating_ranks(1e-3, levels, sample.icc)
+    scale = effect / ranks.gap if effect else 1e-3 / least.gap
+    of_rank, k, df = ranks.within * sample.spread(ranks.icc), sample.clusters, float(sample.df)
+    gap = ranks.gap + math.sqrt(2 * of_rank / k) * _normal(draws)
+    rng = np.random.default_rng(SEED)
+    error = np.sqrt(2 * of_rank / k * rng.chisquare(df, draws) / df)
+    found = Effect(name="d from odds ratio", value=scale * gap, error=scale * error * sample.jackknifed)
+    # Ranks within small blocks know less than the odds ratio over all; with ties about half as much less as without.
+    lost = 1 / (2 * sample.in_a_block)
+    of_block = gap + math.sqrt(2 * of_rank * lost / k) * rng.standard_normal(draws)
+    return Drawn.of(_p_of_ranks(of_block, error, ranks, sample, lost), [found], sample.df)
+
+
+def _normal(draws: int) -> Floats:
+    """Normal numbers in even steps, which leave less to chance than random ones."""
+    return np.asarray(ndtri((np.arange(draws) + 0.5) / draws))
+
+
+def _p_of_ranks(gap: Floats, error: Floats, ranks: _Ranks, sample: Sample, lost: float) -> Floats:
+    """p of the test on rows and that on names; small blocks add *lost* to the variance."""
+    rows = ranks.overall * (1 + lost)
+    p_row = 2 * ndtr(-np.abs(gap) * math.sqrt(sample.size / (2 * rows)))
+    return np.asarray(p_row if sample.labels else combine(p_row, two_sided_t(gap, error, sample.df)))
+
+
+def _normal_ranks(effect: float, icc: float) -> _Ranks:
+    x, weight = np.polynomial.hermite_e.hermegauss(60)
+    weight = weight / weight.sum()
+
+    def variance(shift: float, scale: float) -> float:
+        rank = (ndtr(x * scale) + ndtr(x * scale - shift)) / 2
+        return float(weight @ rank**2 - (weight @ rank) ** 2)
+
+    within, inner = variance(effect, 1.0), math.sqrt(2 - icc)
+    between = variance(effect / inner, math.sqrt(icc) / inner)
+    return _Ranks(float(ndtr(effect / math.sqrt(2))) - 0.5, within, 1 / 12, between / within)
+
+
+def _rating_ranks(effect: float, levels: int, icc: float) -> _Ranks:
+    below = np.arange(1, levels) / levels
+    shares = [np.diff(at, prepend=0.0, append=1.0) for at in (below, expit(logit(below) - effect / LOGIT_TO_D))]
+    both = (shares[0] + shares[1]) / 2
+    rank = np.cumsum(both) - both / 2
+    means = [share @ rank for share in shares]
+    within = sum(float(share @ (rank - mean) ** 2) for share, mean in zip(shares, means, strict=True)) / 2
+    return _Ranks(float(means[1] - means[0]), within, float(both @ (rank - 0.5) ** 2), icc)
+
+
+# ---------------------------------------------------------------- yes and no
+
+
+def draw_rates(sample: Sample, effect: float, rate: float, *, favourable: bool, draws: int = DRAWS) -> Drawn:
+    """Pairs of yes/no outcomes: counts of clusters whose rates follow a beta distribution about those of the groups.
+
+    One group has *rate*, that of the favourable answer or of the other, the second is *effect* further from one half. A
+    name moves the log odds alike in both, so that the intraclass correlation shrinks, about as √(p(1−p)).
+    """
+    sample = sample.counted()
+    other = float(expit(logit(rate) + math.copysign(effect / LOGIT_TO_D, rate - 0.5)))
+    k, m, n = sample.clusters, float(sample.rows), float(sample.size)
+    draws = max(min(draws, 200_000 // k), 1)
+    rng = np.random.default_rng(SEED)
+    icc = sample.icc, sample.icc * math.sqrt(other * (1 - other) / (rate * (1 - rate)))
+    x = np.stack([_counts(rng, sample, *one, draws) for one in zip((rate, other), icc, strict=True)])
+    yes = x.sum(axis=2)
+    both = yes.sum(axis=0)
+    variance = both * (2 * n - both) / (4 * (2 * n - 1))
+    p_row = np.where(variance > 0, 2 * ndtr(-np.abs(yes[0] - yes[1]) / 2 / np.sqrt(np.maximum(variance, 1e-300))), 1.0)
+    error = np.sqrt(np.var(x / m, axis=2, ddof=1).sum(axis=0) / k)
+    plain = np.sum(yes * (n - yes), axis=0) / (n * n * (n - 1))
+    inflation = np.maximum(error**2 / np.where(plain > 0, plain, 1.0), 1.0) if not sample.labels else np.ones(draws)
+    shares = yes / n if favourable else 1 - yes / n
+    rows = np.full(draws, n)
+    near, _ = nearly_equal(shares[0], rows, shares[1], rows, inflation, np.full(draws, float(sample.df)))
+    without = (
+        _log_odds(yes[0][:, None] - x[0], n - m, yes[1][:, None], n),
+        _log_odds(yes[0][:, None], n, yes[1][:, None] - x[1], n - m),
+    )
+    square = sum(np.var(one, axis=1) for one in without) * (k - 1) * sample.jackknifed**2
+    log_error = np.sqrt(np.maximum(square, _least_variance(yes, n)))
+    log_odds = _log_odds(yes[0], n, yes[1], n)
+    p_cluster = two_sided_t((yes[0] - yes[1]) / n, error, sample.df)
+    return Drawn.of(
+        p_row if sample.labels else combine(p_row, p_cluster),
+        [Effect(name="d from odds ratio", value=log_odds * LOGIT_TO_D, error=log_error * LOGIT_TO_D)],
+        sample.df,
+        near=near,
+        constant=(both == 0) | (both == 2 * n),
+    )
+
+
+def _counts(rng: np.random.Generator, sample: Sample, rate: float, icc: float, draws: int) -> Floats:
+    """Beta-binomial counts (draws × clusters), whose intraclass correlation is 1/(a + b + 1)."""
+    m = sample.rows
+    yes = np.arange(m + 1)
+    chosen = gammaln(m + 1) - gammaln(yes + 1) - gammaln(m - yes + 1)
+    if icc > 0:
+        a, b = (share * (1 - icc) / icc for share in (rate, 1 - rate))
+        log = chosen + betaln(yes + a, m - yes + b) - betaln(a, b)
+    else:
+        log = chosen + yes * math.log(rate) + (m - yes) * math.log1p(-rate)
+    steps = 1 << 16  # a table of quantiles is several times faster than drawing one by one
+    table = np.searchsorted(np.cumsum(np.exp(log)), (np.arange(steps) + 0.5) / steps).astype(np.float64)
+    return np.asarray(np.minimum(table, m)[rng.integers(steps, size=(draws, sample.clusters))])
+
+
+def _log_odds(x1: Floats, n1: float, x2: Floats, n2: float) -> Floats:
+    up, down = x1 * (n2 - x2), (n1 - x1) * x2
+    add = np.where(np.minimum(up, down) < 0.5, 0.5, 0.0)
+    odds = np.log((x1 + add) * (n2 - x2 + add) / ((n1 - x1 + add) * (x2 + add)))
+    return np.where((x1 + x2 > 0.5) & (x1 + x2 < n1 + n2 - 0.5), odds, 0.0)
+
+
+def _least_variance(yes: Floats, n: float) -> Floats:
+    """Woolf's, where a cell of the table is under 5; else 0."""
+    cells = np.stack([*yes, *(n - yes)])
+    least = cells.min(axis=0)
+    return np.where(least < FEW, np.sum(1 / (cells + np.where(least < 0.5, 0.5, 0.0)), axis=0), 0.0)
+
+
+# ---------------------------------------------------------------- labels
+
+
+def draw_labels(
+    sample: Sample, effect: float, labels: int, draws: int = DRAWS // 2, *, intervals: bool = True
+) -> Drawn:
+    """Pairs of labels: equally likely in both groups together, half of them rarer in the one and half in the other.
+
+    The shares of a cluster are normal about those of its group. For *intervals* the clusters are drawn again, as the
+    run does; without, they are endless. The lower ends, which are never below 0, are left out.
+    """
+    rng = np.random.default_rng(SEED)
+    if sample.labels:
+        return _draw_rows(rng, sample.size, label_shares(effect, labels), draws, intervals)
+    sample = sample.counted()
+    k, m = sample.clusters, sample.rows
+    parts = [_clusters(rng, sample, label_shares(effect, labels)) for _ in range(draws // PART)]
+    high = np.full(len(parts) * PART, np.inf)
+    if intervals:
+        high = np.concatenate([_again(rng, part) for part in parts])
+    shares = np.concatenate(parts)
+    tables = np.maximum(shares.sum(axis=2) * m, 0.0)
+    chi2, used = chi_square(tables)
+    first = np.arange(0, 2 * len(shares), 2)
+    inflation = clustering(
+        (shares * m).reshape(-1, labels), np.repeat(np.arange(2 * len(shares)), k), tables.reshape(-1, labels),
+        first, first + 1, used,
+    )  # fmt: skip
+    df = labels - 1.0
+    p_row: Floats = np.asarray(chdtrc(df, chi2), dtype=np.float64)
+    p_cluster: Floats = np.asarray(fdtrc(df, df * float(sample.df), chi2 / (inflation * df)), dtype=np.float64)
+    value = d_of_v(balanced_v(tables))
+    return Drawn(
+        p_value=combine(p_row, p_cluster),
+        effect=value[:, None],
+        low=np.zeros((value.size, 1)),
+        high=np.maximum(high, value)[:, None],
+    )
+
+
+def _draw_rows(rng: np.random.Generator, n: int, shares: Floats, draws: int, intervals: bool) -> Drawn:
+    """Pairs of groups with one name, whose *n* rows are drawn, and drawn again, one by one."""
+    tables = rng.multinomial(n, shares, size=(draws, 2)).astype(np.float64)
+    chi2, used = chi_square(tables)
+    value = d_of_v(balanced_v(tables))
+    high = np.full(draws, np.inf)
+    if intervals:
+        again = rng.multinomial(n, tables / n, size=(RESAMPLES, draws, 2)) / n
+        high = np.maximum(_upper_end(np.moveaxis(again, 0, 2)), value)
+    p_value = np.asarray(chdtrc(np.maximum(used - 1, 1.0), chi2), dtype=np.float64)
+    return Drawn(p_value=p_value, effect=value[:, None], low=np.zeros((draws, 1)), high=high[:, None])
+
+
+def label_shares(effect: float, labels: int) -> Floats:
+    """The shares of both groups (2 × labels) whose V is that of *effect*; below 0 where no table has it."""
+    half = labels // 2
+    v = effect / math.sqrt(4 + effect**2)
+    # V² = Σ δ²/p̄ with p̄ = 1/C and δ = ±step in 2·half of the C labels.
+    step = v / math.sqrt(labels * 2 * half)
+    moved = np.concatenate([np.full(half, step), np.zeros(labels - 2 * half), np.full(half, -step)])
+    return 1 / labels + np.stack([moved, -moved])
+
+
+def _clusters(rng: np.random.Generator, sample: Sample, shares: Floats) -> Floats:
+    """Shares of each cluster (draws × 2 × clusters × labels), normal with the covariance of a multinomial."""
+    middle = shares[:, None]
+    noise = np.sqrt(middle) * rng.standard_normal((PART, 2, sample.clusters, shares.shape[1]))
+    scatter = noise - middle * noise.sum(axis=3, keepdims=True)  # diag(p) − p·pᵀ
+    return np.asarray(middle + math.sqrt(sample.spread(sample.icc)) * scatter)
+
+
+def _again(rng: np.random.Generator, drawn: Floats) -> Floats:
+    """The 95 % percentile of the effect when the clusters are drawn again."""
+    k = drawn.shape[2]
+    weights = rng.multinomial(k, np.full(k, 1 / k), size=(2, RESAMPLES)) / k
+    return _upper_end(np.maximum(np.stack([weights[side] @ drawn[:, side] for side in (0, 1)], axis=1), 0.0))
+
+
+def _upper_end(again: Floats) -> Floats:
+    """The 95 % percentile of the effect over resamples (draws × 2 × resamples × labels)."""
+    one, other = again[:, 0], again[:, 1]
+    # The square of the balanced V of two groups, and d grows with it.
+    square = np.sum((one - other) ** 2 / np.maximum(2 * (one + other), 1e-12), axis=2)
+    at = math.ceil(0.95 * RESAMPLES) - 1
+    return d_of_v(np.sqrt(np.minimum(np.partition(square, at, axis=1)[:, at], 1.0)))

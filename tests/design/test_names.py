@@ -1,0 +1,307 @@
+"""Names: documented, balanced, in an order that never changes, and never silently fewer than asked for."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from pytest_fairness.design.names import BLOCKING, NameBanks
+from pytest_fairness.errors import UsageError
+
+RACES = ("white", "black", "hispanic", "asian", "middle_eastern")
+COLUMNS = "protected_class,group,gender,name,source,flags\n"
+
+
+def test_every_cell_has_at_least_twenty_names_where_the_sources_do(banks: NameBanks) -> None:
+    """20 women's and 20 men's first names a group; of Middle Eastern names the source gives ten and ten."""
+    for race in RACES:
+        counts = banks.available("race_ethnicity", race)
+        fewest = 10 if race == "middle_eastern" else 20
+        assert min(counts["female"], counts["male"]) >= fewest, race
+
+
+@pytest.mark.parametrize("race", RACES)
+def test_twenty_names_a_group_are_ten_women_and_ten_men(banks: NameBanks, race: str) -> None:
+    """The default design: 20 different people, alternating, each with a surname of the same bank."""
+    names = banks.names("race_ethnicity", race)
+    assert len({name.full for name in names}) == 20
+    assert len({name.first for name in names}) == 20
+    assert [name.gender for name in names] == ["female", "male"] * 10
+    assert all(name.groups["race_ethnicity"] == race and name.source for name in names)
+    own = {key[3] for key in banks.surnames if key[1] == race}
+    assert {name.last for name in names} <= own
+
+
+def test_the_draw_never_changes(banks: NameBanks) -> None:
+    """Ids, baselines and paid-for replies hang on it: the names of seed 0 are pinned by their hash."""
+    drawn = [name.full for race in RACES for name in banks.names("race_ethnicity", race)]
+    assert drawn[:4] == ["Meredith Weber", "Brett Huber", "Paige Knapp", "Conor Bauer"]
+    assert hashlib.sha256("\n".join(drawn).encode()).hexdigest()[:16] == "f80ffe7bbe018f1f"
+
+
+def test_fewer_names_are_the_beginning_of_more(banks: NameBanks) -> None:
+    """A pilot of four names is part of the later twenty, so its replies are not paid for twice."""
+    assert banks.names("race_ethnicity", "black", 4) == banks.names("race_ethnicity", "black", 20)[:4]
+    assert banks.names("gender", "male", 10)[:5] == banks.names("gender", "male", 5)
+
+
+def test_another_seed_gives_other_names(banks: NameBanks) -> None:
+    """Replication with fresh names of the same group is one argument away."""
+    assert banks.names("race_ethnicity", "white", seed=1) != banks.names("race_ethnicity", "white")
+
+
+def test_one_gender(banks: NameBanks) -> None:
+    """Crossing race and gender draws from one cell of the bank."""
+    names = banks.names("race_ethnicity", "hispanic", 20, gender="female")
+    assert {name.gender for name in names} == {"female"}
+    assert {name.gender for name in banks.names("race_ethnicity", "white", 5, gender="unisex")} == {None}
+
+
+def test_women_and_men_differ_in_nothing_but_gender(banks: NameBanks) -> None:
+    """As many names from each ethnicity; the same surnames, unless a first name's tradition forbids it."""
+    women, men = banks.names("gender", "female"), banks.names("gender", "male")
+    for names in (women, men):
+        assert Counter(name.groups["race_ethnicity"] for name in names) == dict.fromkeys(RACES, 4)
+    pairs = [(w, m) for w, m in zip(women, men, strict=True) if w.groups["race_ethnicity"] != "asian"]
+    assert [w.last for w, _ in pairs] == [m.last for _, m in pairs]
+
+
+def test_age_names_share_their_surnames(banks: NameBanks) -> None:
+    """Older and younger names differ in the first name only."""
+    older, younger = banks.names("age", "older"), banks.names("age", "younger")
+    assert [name.last for name in older] == [name.last for name in younger]
+    assert {name.first for name in older}.isdisjoint(name.first for name in younger)
+    decades = {key[1]: set() for key in banks.first_names if key[0] == "age"}
+    for key, entry in banks.first_names.items():
+        if key[0] == "age":
+            decades[key[1]].add(entry.birth_decade)
+    assert decades == {"older": {1950, 1960}, "younger": {1990, 2000}}
+
+
+def test_first_names_and_surnames_of_one_tradition(banks: NameBanks) -> None:
+    """An Indian first name never gets a Chinese surname: such a pair signals something else."""
+    tradition = {key[3]: entry.tradition for key, entry in banks.surnames.items() if key[1] == "asian"}
+    firsts = {entry.name: entry.tradition for entry in banks.first_names.values() if entry.group == "asian"}
+    for seed in range(5):
+        for name in banks.names("race_ethnicity", "asian", seed=seed):
+            assert tradition[name.last] == firsts[name.first], name
+
+
+@pytest.mark.parametrize("n", [4, 10, 20, 30, 40])
+def test_parts_of_names_recur_as_rarely_as_the_bank_allows(banks: NameBanks, n: int) -> None:
+    """No first name twice, and each surname at most ceil(n / surnames) times where the group has one tradition."""
+    drawn = 0
+    for protected_class in banks.protected_classes:
+        for group in banks.groups(protected_class):
+            if group == "asian":
+                continue
+            races = RACES if protected_class == "gender" else (group,)
+            own = {entry.name for entry in banks.surnames.values() if entry.group in races and entry.drawn}
+            own = own or {entry.name for entry in banks.surnames.values() if entry.group == "shared" and entry.drawn}
+            try:
+                names = banks.names(protected_class, group, n)
+            except UsageError:
+                continue
+            drawn += 1
+            assert max(Counter(name.first for name in names).values()) == 1, group
+            assert max(Counter(name.last for name in names).values()) <= math.ceil(n / len(own)), group
+    assert drawn >= 5
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_twenty_names_of_several_traditions_have_twenty_surnames(banks: NameBanks, seed: int) -> None:
+    """The default design has no first name and no surname twice, though most Asian men's names have four surnames."""
+    for gender in (None, "female"):
+        names = banks.names("race_ethnicity", "asian", 20, gender=gender, seed=seed)
+        assert len({name.first for name in names}) == len({name.last for name in names}) == 20
+
+
+@pytest.mark.parametrize("n", range(2, 43))
+def test_surnames_of_small_traditions_recur_as_late_as_they_can(banks: NameBanks, n: int) -> None:
+    """No choice of n / 2 women's and n / 2 men's names needs fewer uses of one surname; above 20, by one at most.
+
+    A smaller draw is the beginning of a larger one, so that not every draw can be the best of its size.
+    """
+    stock = Counter(s.tradition for s in banks.surnames.values() if s.group == "asian" and s.drawn)
+    firsts = {
+        sex: Counter(entry.tradition for entry in banks.first_name_pool("race_ethnicity", "asian", sex))
+        for sex in ("female", "male")
+    }
+    names = banks.names("race_ethnicity", "asian", n)
+
+    def possible(uses: int) -> bool:
+        """Whether any numbers of names from each tradition come to n with *uses* of each surname, by trying all."""
+        ways = {(0, 0)}
+        for tradition, surnames in stock.items():
+            women, men = firsts["female"][tradition], firsts["male"][tradition]
+            ways = {
+                (a + f, b + m)
+                for a, b in ways
+                for f in range(women + 1)
+                for m in range(men + 1)
+                if f + m <= uses * surnames and a + f <= (n + 1) // 2 and b + m <= n // 2
+            }
+        return ((n + 1) // 2, n // 2) in ways
+
+    most = max(Counter(name.last for name in names).values())
+    assert most <= next(uses for uses in range(1, n + 1) if possible(uses)) + (n > 20)
+
+
+def test_neutral_names_signal_nothing(banks: NameBanks) -> None:
+    """An initial, and a surname of which no group has three quarters of the bearers."""
+    names = banks.neutral(30)
+    assert len({name.full for name in names}) == 30
+    assert all(name.groups == {} and name.first.endswith(".") for name in names)
+    shared = [entry for entry in banks.surnames.values() if entry.group == "shared"]
+    assert all(entry.strength is not None and entry.strength < 0.75 for entry in shared)
+
+
+def test_flagged_names_are_recorded_and_never_drawn(banks: NameBanks) -> None:
+    """Leroy, Jay, Neil, Matthew, Emily and Allison: classic audit names that another source contradicts."""
+    flagged = {entry.name for entry in banks.first_names.values() if entry.flags & BLOCKING}
+    assert {"Leroy", "Jay", "Neil", "Matthew", "Emily", "Allison"} <= flagged
+    white = {name.first for seed in range(20) for name in banks.names("race_ethnicity", "white", 40, seed=seed)}
+    assert white.isdisjoint(flagged)
+
+
+def test_every_name_has_provenance(banks: NameBanks) -> None:
+    """Source, year and licence for each of them; a figure, or the flag that there is none."""
+    for entry in [*banks.first_names.values(), *banks.surnames.values()]:
+        assert all((entry.source, entry.year, entry.licence)), entry
+        has_figure = entry.strength is not None or entry.birth_decade is not None
+        assert has_figure or "unmeasured" in entry.flags, entry
+
+
+def test_too_few_names_are_refused_with_the_number_that_is_possible(banks: NameBanks) -> None:
+    """Never silently fewer."""
+    with pytest.raises(UsageError) as caught:
+        banks.names("race_ethnicity", "middle_eastern", 30)
+    assert str(caught.value) == (
+        "the name bank race_ethnicity/middle_eastern has 10 female names, and 15 are needed for 30 "
+        "names; ask for "
+        "at most 20, or add names with their source to your own personas/names/first_names.csv"
+    )
+    with pytest.raises(UsageError, match="there are 36 neutral names, and 50"):
+        banks.neutral(50)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("race", "white"), "no names signal 'race'.*did you mean 'race_ethnicity'"),
+        (("race_ethnicity", "Black"), "group 'Black'.*did you mean 'black'"),
+        (("race_ethnicity", "middle-eastern"), "did you mean 'middle_eastern'"),
+        (("gender", "non_binary"), "no names signal the gender group 'non_binary'"),
+        (("religion", "muslim"), "no names signal 'religion'"),
+        (("age", "older", 0), "0 is not a number of names"),
+    ],
+)
+def test_unknown_groups_come_with_a_suggestion(banks: NameBanks, arguments: tuple[str], message: str) -> None:
+    """The message lists what the bank has."""
+    with pytest.raises(UsageError, match=message):
+        banks.names(*arguments)
+
+
+def test_unknown_genders(banks: NameBanks) -> None:
+    """A gender that names do not have, and one that contradicts the group."""
+    with pytest.raises(UsageError, match="gender 'f': names are female, male or unisex"):
+        banks.names("race_ethnicity", "white", gender="f")
+    with pytest.raises(UsageError, match="'male' cannot have the gender 'female'"):
+        banks.names("gender", "male", gender="female")
+
+
+def test_the_mapping_is_what_the_fixture_shows(banks: NameBanks) -> None:
+    """name_banks["race_ethnicity"]["black"] is a tuple of names, as many as can be balanced, up to 20."""
+    assert list(banks) == ["race_ethnicity", "age", "gender"]
+    assert len(banks) == 3
+    assert list(banks["race_ethnicity"]) == list(RACES)
+    assert {len(names) for groups in banks.values() for names in groups.values()} == {20}
+    assert str(banks["race_ethnicity"]["white"][0]) == "Meredith Weber"
+
+
+def test_a_users_file_extends_the_bank(own: Path) -> None:
+    """New groups and names are added, a name with the same key replaces ours."""
+    (own / "names" / "first_names.csv").write_text(
+        COLUMNS
+        + "".join(f"race_ethnicity,white,female,Extra{i},our staff list 2026,\n" for i in range(3))
+        + "race_ethnicity,white,female,Emily,our staff list 2026,\n"
+        + "race_ethnicity,sami,female,Áile,Statistics Norway 2024,\n"
+        + "race_ethnicity,sami,male,Nils,Statistics Norway 2024,\n"
+    )
+    (own / "names" / "surnames.csv").write_text(
+        "protected_class,group,name,source\nrace_ethnicity,sami,Sara,Statistics Norway 2024\n"
+    )
+    extended, shipped = NameBanks.load(own), NameBanks.load()
+    assert extended.available("race_ethnicity", "white")["female"] == (
+        shipped.available("race_ethnicity", "white")["female"] + 4
+    )
+    assert [name.full for name in extended.names("race_ethnicity", "sami", 2)] == ["Áile Sara", "Nils Sara"]
+
+
+def test_a_users_file_replaces_the_bank(own: Path) -> None:
+    """first_names.only.csv: nothing of ours is left."""
+    (own / "names" / "first_names.only.csv").write_text(
+        COLUMNS + "race_ethnicity,a,female,Ana,x,\nrace_ethnicity,a,male,Bo,x,\n"
+    )
+    assert NameBanks.load(own).groups("race_ethnicity") == ("a",)
+    (own / "names" / "first_names.csv").write_text(COLUMNS)
+    with pytest.raises(UsageError, match=r"extends and .* replaces the shipped file; keep one"):
+        NameBanks.load(own)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (COLUMNS + "a,b,female,,x,\n", r"first_names.csv:2: the column 'name' is empty"),
+        (COLUMNS + "a,b,female,Ana,,\n", r":2: the column 'source' is empty"),
+        (COLUMNS + "a,b,f,Ana,x,\n", r":2: gender: unknown value 'f' \(known: female, male, unisex\)"),
+        (COLUMNS + "a,b,male,Bo,x,\na,b,male,Bo,y,\n", r":3: 'Bo' stands already in .*:2"),
+        (COLUMNS + "a,b,male,Bo,x,wierd\n", r":2: flags: unknown value 'wierd'.*did you mean"),
+        (COLUMNS + "a,b,male,Bo,x\n", r":2: 5 cells under 6 columns"),
+        (COLUMNS + 'a,b,male,"Bo,x,\n', "not valid CSV"),
+        (COLUMNS + "a,b,male,{Bo},x,\n", "not a name that a text can carry"),
+        (COLUMNS + "a,b,male,B\x1bo,x,\n", "not a name that a text can carry"),
+        ("group,name\n", "the column 'gender' is missing"),
+        (COLUMNS.replace("flags", "flag"), "unknown column 'flag'"),
+        ("protected_class,group,gender,name,source,source\n", "a column stands twice"),
+        (
+            "protected_class,group,gender,name,source,strength\na,b,male,Bo,x,1.2\n",
+            "strength: expected a number <= 1",
+        ),
+        (
+            "protected_class,group,gender,name,source,strength\na,b,male,Bo,x,high\n",
+            "strength: expected a number, got text",
+        ),
+        (
+            "protected_class,group,gender,name,source,bearers\na,b,male,Bo,x,1.5\n",
+            "bearers: expected a whole number, got text",
+        ),
+        ("", "is missing"),
+    ],
+)
+def test_faults_in_a_users_file_name_the_line(own: Path, text: str, message: str) -> None:
+    """Every fault: which file, which line, what to do."""
+    (own / "names" / "first_names.csv").write_text(text)
+    with pytest.raises(UsageError, match=message):
+        NameBanks.load(own)
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    """A misspelled folder is not an empty one."""
+    with pytest.raises(UsageError, match="is not a folder"):
+        NameBanks.load(tmp_path / "person")
+
+
+def test_files_that_are_no_text(own: Path) -> None:
+    """Latin-1 and huge files are refused before they are parsed."""
+    path = own / "names" / "surnames.csv"
+    path.write_bytes("protected_class,group,name,source\na,b,José,x\n".encode("latin-1"))
+    with pytest.raises(UsageError, match="not UTF-8"):
+        NameBanks.load(own)
+    path.write_bytes(b"x" * 5_000_001)
+    with pytest.raises(UsageError, match="larger than"):
+        NameBanks.load(own)

@@ -1,0 +1,317 @@
+"""Any Python function as the system under test."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import wait
+from contextvars import ContextVar
+from typing import Any
+
+import pytest
+
+from pytest_fairness.endpoints import Endpoint, Request, as_endpoint, callable_endpoint
+from pytest_fairness.endpoints.function import DaemonThreads
+from pytest_fairness.endpoints.protocol import Reply
+from pytest_fairness.endpoints.redaction import remember
+from pytest_fairness.errors import UsageError
+from pytest_fairness.model import Message, Status
+
+where: ContextVar[str] = ContextVar("where", default="nowhere")
+
+
+def ask(function: Any, *prompts: str) -> Reply:
+    async def once() -> Reply:
+        endpoint = callable_endpoint(function)
+        try:
+            messages = tuple(Message("user", prompt) for prompt in prompts or ("Hello",))
+            return await endpoint.ask(Request(messages=messages))
+        finally:
+            await endpoint.aclose()
+
+    return asyncio.run(once())
+
+
+def shout(prompt: str) -> str:
+    return prompt.upper()
+
+
+async def whisper(prompt: str) -> str:
+    await asyncio.sleep(0)
+    return prompt.lower()
+
+
+def in_parts(prompt: str) -> Iterator[str]:
+    yield from (prompt, "!", "?")
+
+
+async def in_parts_later(prompt: str) -> AsyncIterator[str]:
+    for part in (prompt, "…"):
+        await asyncio.sleep(0)
+        yield part
+
+
+class App:
+    """An application with state."""
+
+    def __init__(self, greeting: str) -> None:
+        self.greeting = greeting
+
+    def answer(self, prompt: str) -> str:
+        return f"{self.greeting} {prompt}"
+
+    async def __call__(self, prompt: str) -> str:
+        return self.answer(prompt)
+
+
+@pytest.mark.parametrize(
+    ("function", "text"),
+    [
+        pytest.param(shout, "HELLO", id="sync"),
+        pytest.param(whisper, "hello", id="async"),
+        pytest.param(in_parts, "Hello!?", id="generator"),
+        pytest.param(in_parts_later, "Hello…", id="async-generator"),
+        pytest.param(App("Dear").answer, "Dear Hello", id="method"),
+        pytest.param(App("Dear"), "Dear Hello", id="async-object"),
+        pytest.param(functools.partial(App("Dear").answer), "Dear Hello", id="partial"),
+        pytest.param(lambda text, suffix="!": text + suffix, "Hello!", id="lambda-with-default"),
+        pytest.param(str.upper, "HELLO", id="builtin-method"),
+        pytest.param(lambda *texts: texts[0], "Hello", id="any-number"),
+        pytest.param(lambda prompt: whisper(prompt + ""), "hello", id="sync-returning-awaitable"),
+    ],
+)
+def test_every_way_of_being_callable_is_asked(function: Any, text: str) -> None:
+    """Sync, async, generators, methods and objects give their text."""
+    reply = ask(function)
+    assert (reply.text, reply.status) == (text, Status.ANSWERED)
+
+
+def test_a_function_of_one_text_gets_the_last_message() -> None:
+    """Of a conversation, what was said last."""
+    assert ask(shout, "first", "last").text == "LAST"
+
+
+def test_a_parameter_called_messages_gets_the_whole_conversation() -> None:
+    """As dictionaries of role and content, fresh each time."""
+
+    def app(messages: list[dict[str, str]]) -> str:
+        said = json.dumps(messages)
+        messages[0]["content"] = "changed"
+        return said
+
+    endpoint = callable_endpoint(app)
+    request = Request(messages=(Message("system", "Be kind."), Message("user", "Hello")))
+    for _ in range(2):
+        reply = asyncio.run(endpoint.ask(request))
+        assert json.loads(reply.text or "") == [
+            {"role": "system", "content": "Be kind."},
+            {"role": "user", "content": "Hello"},
+        ]
+    assert endpoint.supports_system_prompt
+    assert not callable_endpoint(shout).supports_system_prompt
+
+
+def test_messages_may_be_keyword_only() -> None:
+    """It is given by name."""
+
+    async def app(*, messages: list[dict[str, str]]) -> str:
+        return messages[-1]["content"]
+
+    assert ask(app).text == "Hello"
+
+
+def raises(_: str) -> str:
+    raise ValueError("no such applicant")
+
+
+def exits(_: str) -> str:
+    raise SystemExit(3)
+
+
+def stops(_: str) -> str:
+    raise StopIteration
+
+
+@pytest.mark.parametrize(
+    ("function", "status", "said"),
+    [
+        pytest.param(raises, Status.ERROR, "raised ValueError: no such applicant", id="raises"),
+        pytest.param(exits, Status.ERROR, "raised SystemExit: 3", id="sys.exit"),
+        pytest.param(stops, Status.ERROR, "StopIteration", id="StopIteration"),
+        pytest.param(lambda _: 7, Status.MALFORMED, "returned int, not a str", id="number"),
+        pytest.param(lambda _: None, Status.MALFORMED, "returned NoneType", id="None"),
+        pytest.param(lambda _: iter(["a", 1]), Status.MALFORMED, "returned int", id="generator-of-others"),
+        pytest.param(lambda _: "  ", Status.EMPTY, "empty text", id="blank"),
+    ],
+)
+def test_whatever_a_function_does_is_an_outcome(function: Any, status: Status, said: str) -> None:
+    """Nothing that the application does ends the run; it is told in the reply, which has no text."""
+    reply = ask(function)
+    assert (reply.text, reply.status) == (None, status)
+    assert said in (reply.error or "")
+
+
+def test_an_error_that_quotes_a_key_is_redacted() -> None:
+    """What an application raises may hold its keys."""
+    remember("hunter2-hunter2")
+
+    def app(_: str) -> str:
+        raise ValueError("401 for key hunter2-hunter2 and sk-abcdefghijkl1234")
+
+    reply = ask(app)
+    assert "hunter2" not in (reply.error or "")
+    assert "sk-abc" not in (reply.error or "")
+
+
+def test_a_blocking_function_does_not_stop_the_others() -> None:
+    """Sync functions run in threads: eight that sleep take as long as one."""
+
+    def slow(prompt: str) -> str:
+        time.sleep(0.1)
+        return f"{prompt} {threading.current_thread().name}"
+
+    async def many() -> tuple[float, list[Reply]]:
+        endpoint = callable_endpoint(slow)
+        start = time.perf_counter()
+        replies = await asyncio.gather(*(endpoint.ask(Request(messages=(Message("user", "x"),))) for _ in range(8)))
+        took = time.perf_counter() - start
+        await endpoint.aclose()
+        return took, replies
+
+    took, replies = asyncio.run(many())
+    assert took < 0.6
+    assert all("fairness-callable" in (reply.text or "") for reply in replies)
+
+
+def where_in_parts(_: str) -> Iterator[str]:
+    yield where.get()
+
+
+@pytest.mark.parametrize("function", [lambda _: where.get(), where_in_parts], ids=["plain", "generator"])
+def test_context_variables_reach_the_thread(function: Any) -> None:
+    """What was set around the question is there in the function, also while a generator is read."""
+    token = where.set("here")
+    try:
+        assert ask(function).text == "here"
+    finally:
+        where.reset(token)
+
+
+def test_a_function_that_cannot_be_called_with_one_text_is_refused() -> None:
+    """Before the first question, with the mend."""
+    for function, said in (
+        (lambda: "x", "takes no text"),
+        (lambda prompt, style: prompt + style, "needs style as well"),
+        (lambda prompt, *, style: prompt + style, "needs style as well"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            callable_endpoint(function)
+    with pytest.raises(UsageError, match="not callable"):
+        callable_endpoint(3)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="give an endpoint, or a function"):
+        as_endpoint(3)
+
+
+def test_the_identity_is_the_place_and_the_source() -> None:
+    """An edited function is another system; a renamed object of the same class is not."""
+    identity = callable_endpoint(shout).identity()
+    assert identity["function"] == f"{__name__}:shout"
+    assert isinstance(identity["source"], str)
+    assert identity["source"] != callable_endpoint(whisper).identity()["source"]
+    assert callable_endpoint(App("a")).identity() == callable_endpoint(App("a")).identity()
+    assert json.loads(json.dumps(identity)) == identity
+
+
+def test_a_callable_is_an_endpoint_that_costs_nothing() -> None:
+    """It has all that the protocol asks for, and is not simulated."""
+    endpoint = as_endpoint(shout)
+    assert isinstance(endpoint, Endpoint)
+    assert endpoint.name == "shout"
+    assert not endpoint.simulated
+    assert as_endpoint(endpoint) is endpoint
+
+
+def test_cancelling_a_question_cancels_it() -> None:
+    """A deadline of the engine's is no outcome of the application."""
+
+    async def forever(_: str) -> str:
+        await asyncio.sleep(3600)
+        return "never"
+
+    async def once() -> None:
+        await asyncio.wait_for(callable_endpoint(forever).ask(Request(messages=(Message("user", "x"),))), 0.05)
+
+    with pytest.raises(asyncio.TimeoutError):
+        asyncio.run(once())
+
+
+# ---------------------------------------------------------------- threads
+
+
+def test_calls_share_a_limited_number_of_threads() -> None:
+    """No more run at once than allowed, idle threads are taken again, and every call gets its own answer."""
+    threads = DaemonThreads(4, name="few")
+    names, now, most = set(), 0, 0
+    mutex = threading.Lock()
+    gate = threading.Event()
+
+    def call(number: int) -> int:
+        nonlocal now, most
+        with mutex:
+            now += 1
+            most = max(most, now)
+            names.add(threading.current_thread().name)
+        gate.wait(0.002)
+        with mutex:
+            now -= 1
+        return number
+
+    futures = [threads.submit(lambda number=number: call(number)) for number in range(200)]  # type: ignore[misc]
+    assert [future.result(10) for future in futures] == list(range(200))
+    assert most == 4
+    assert names == {f"few-{number}" for number in range(1, 5)}
+    threads.close()
+
+
+def test_what_is_raised_is_the_futures() -> None:
+    """Also what would end a thread: the next call finds it alive."""
+    threads = DaemonThreads(1, name="raising")
+    with pytest.raises(SystemExit):
+        threads.submit(lambda: sys.exit(3)).result(5)
+    assert threads.submit(lambda: 1).result(5) == 1
+    threads.close()
+
+
+def test_closing_cancels_what_has_not_begun_and_ends_the_threads() -> None:
+    """Calls under way end as they do; those behind them never start."""
+    threads = DaemonThreads(1, name="closing")
+    begun, gate = threading.Event(), threading.Event()
+    first = threads.submit(lambda: begun.set() or gate.wait(10))
+    assert begun.wait(5)
+    behind = [threads.submit(lambda: 1) for _ in range(3)]
+    threads.close()
+    gate.set()
+    wait([first, *behind], timeout=5)
+    assert [first.result(), *(future.cancelled() for future in behind)] == [True] * 4
+    for thread in threading.enumerate():
+        if thread.name.startswith("closing-"):
+            thread.join(5)
+            assert not thread.is_alive()
+
+
+def test_a_call_that_hangs_keeps_no_process_alive() -> None:
+    """The interpreter ends although a call never will."""
+    code = (
+        "import threading\n"
+        "from pytest_fairness.endpoints.function import DaemonThreads\n"
+        "begun = threading.Event()\n"
+        "DaemonThreads(2, name='hung').submit(lambda: begun.set() or threading.Event().wait())\n"
+        "begun.wait(5)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=20)

@@ -1,0 +1,237 @@
+"""Killed, interrupted and racing processes that ask in batches: each request is made and billed once, none is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_fairness.engine.batches import still_open
+from pytest_fairness.engine.engine import Engine
+from pytest_fairness.model import Status
+from pytest_fairness.runs.folder import run_folders
+from pytest_fairness.runs.money import Budget
+from pytest_fairness.runs.reader import RunReader, read_trials
+from pytest_fairness.runs.store import RunStore, open_run
+from tests.runs.children import IMPORTED_FROM
+from tests.support.batch_server import BatchServer, Fate
+from tests.support.runs import records
+
+from .batch_child import endpoint_at, planned_of
+
+Child = subprocess.Popen[str]
+Start = Callable[..., Child]
+
+
+@pytest.fixture
+def server() -> Iterator[BatchServer]:
+    with BatchServer() as running:
+        yield running
+
+
+@pytest.fixture
+def start(server: BatchServer, root: Path) -> Iterator[Start]:
+    """Start a child on the run and the server of this test."""
+    children: list[Child] = []
+
+    def go(**options: Any) -> Child:
+        arguments = [f"--{name}={value}" for name, value in options.items()]
+        child = subprocess.Popen(
+            [sys.executable, "-m", f"{__package__}.batch_child", str(root), f"--url={server.url}", *arguments],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(IMPORTED_FROM), *sys.path])},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        children.append(child)
+        return child
+
+    yield go
+    for child in children:
+        if child.poll() is None:
+            child.kill()
+        child.communicate()
+
+
+def finish(child: Child) -> dict[str, int]:
+    out, err = child.communicate(timeout=60)
+    assert child.returncode == 0, out + err
+    return dict(json.loads(out.splitlines()[-1]))
+
+
+def again(
+    server: BatchServer, root: Path, *, kind: str = "openai", turns: int = 1, deadline: float | None = None
+) -> dict[str, int]:
+    """What another session of the run comes to, in this process."""
+    endpoint = endpoint_at(server.url, kind)
+    with open_run(root, "token") as store, Engine(endpoint, store, deadline=deadline) as engine:
+        return dict(Counter(str(trial.status) for trial in engine.run(planned_of(8, turns=turns))))
+
+
+def killed(child: Child) -> None:
+    child.communicate(timeout=60)
+    assert child.returncode == -signal.SIGKILL
+
+
+def await_waiting(child: Child) -> None:
+    assert child.stdout is not None
+    assert child.stdout.readline() == "waiting\n"
+
+
+def folder(root: Path) -> Path:
+    (directory,) = run_folders(root)
+    return directory
+
+
+#: Where it dies, at which occasion.
+POINTS = {
+    "after-intent": 1,
+    "before-upload": 1,
+    "before-submitted": 1,
+    "polling": 1,
+    "mid-append": 4,
+    "after-append": 4,
+    "before-collected": 1,
+}
+#: What was set aside stays so: for trials that were not noted yet, and for the one whose answer was just noted.
+LEAVES_RESERVED = ("after-intent", "after-append")
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_killed_at_a_named_point_and_taken_up_again(server: BatchServer, start: Start, root: Path, point: str) -> None:
+    """The next process finds the batch, whether its name was logged or not, or makes the one that was never made:
+    every trial is answered, every request billed once, and the account is right or on the safe side."""
+    killed(start(die=point, at=POINTS[point]))
+    assert again(server, root) == {"answered": 8}
+    assert len(server.batches) == 1
+    assert sorted(server.answered.values()) == [1] * 8
+    directory = folder(root)
+    trials = read_trials(directory)
+    assert {(trial.status, trial.source) for trial in trials.values()} == {(Status.ANSWERED, "live")}
+    account = Budget(directory / "state" / "budget", None).account()
+    spent = sum(round((trial.cost or 0) * 1e9) for trial in trials.values())
+    if point in LEAVES_RESERVED:
+        assert account.settled + account.reserved > spent
+    else:
+        assert (account.settled, account.reserved) == (spent, 0)
+    assert RunReader.open(directory).unanswered == set()
+
+
+@pytest.mark.parametrize("point", ["before-submitted", "polling"])
+def test_killed_between_turns(server: BatchServer, start: Start, root: Path, point: str) -> None:
+    """In the second round of a conversation, too: the first is not asked again."""
+    killed(start(die=point, at=3 if point == "polling" else 2, turns=2))
+    assert again(server, root, turns=2) == {"answered": 8}
+    assert len(server.batches) == 2
+    assert sorted(server.answered.values()) == [1] * 16
+
+
+@pytest.mark.parametrize("point", ["before-submitted", "polling"])
+def test_killed_while_anthropic_has_the_batch(server: BatchServer, start: Start, root: Path, point: str) -> None:
+    """A batch without a mark of ours is recognised by its requests, once it has ended."""
+    killed(start(die=point, kind="anthropic"))
+    assert again(server, root, kind="anthropic") == {"answered": 8}
+    assert len(server.batches) == 1
+    assert sorted(server.answered.values()) == [1] * 8
+    (made,) = [record for record in records(folder(root), "batch") if record["event"] == "submitted"]
+    assert made["batch"] == "msgbatch_0"
+
+
+def test_whether_it_was_made_may_stay_open(server: BatchServer, start: Start, root: Path) -> None:
+    """As long as a batch in progress may be the one that was sent, none is made: not even when the time is over."""
+    server.hold = True
+    killed(start(die="before-submitted", kind="anthropic"))
+    assert again(server, root, kind="anthropic", deadline=1.0) == {"not_run": 8}
+    server.hold = False
+    assert again(server, root, kind="anthropic") == {"answered": 8}
+    assert len(server.batches) == 1
+
+
+def test_killed_where_nothing_can_be_looked_up(server: BatchServer, start: Start, root: Path) -> None:
+    """The provider has no list: the trials are unknown and charged in full, and nothing is sent again."""
+    killed(start(die="before-submitted"))
+    server.lists = False
+    assert again(server, root) == {"unknown": 8}
+    assert len(server.batches) == 1
+    trials = read_trials(folder(root))
+    account = Budget(folder(root) / "state" / "budget", None).account()
+    assert account.settled == sum(round((trial.cost or 0) * 1e9) for trial in trials.values()) > 0
+    assert again(server, root) == {"unknown": 8}
+
+
+def test_an_interrupt_leaves_the_batch_where_it_is(server: BatchServer, start: Start, root: Path) -> None:
+    """Ctrl-C ends the waiting at once; the batch goes on, is told of, and is collected by the next session."""
+    server.hold = True
+    child = start()
+    await_waiting(child)
+    child.send_signal(signal.SIGINT)
+    started = time.monotonic()
+    _, err = child.communicate(timeout=30)
+    assert time.monotonic() - started < 8
+    assert child.returncode == -signal.SIGINT
+    assert "KeyboardInterrupt" in err
+    assert not read_trials(folder(root))
+    with RunStore.open(folder(root)) as store:
+        (told,) = still_open(store.batch_records())
+    assert "batch_0" in told
+    assert server.called("POST", "/cancel") == 0
+    server.hold = False
+    assert again(server, root) == {"answered": 8}
+    assert len(server.batches) == 1
+
+
+def test_an_interrupt_while_the_provider_is_silent(server: BatchServer, start: Start, root: Path) -> None:
+    """A call that hangs does not hold up the end, and whether the batch was made is found out next time."""
+    server.latency = 30.0
+    child = start(grace=0.3)
+    while not server.calls:
+        time.sleep(0.02)
+        assert child.poll() is None
+    child.send_signal(signal.SIGINT)
+    child.send_signal(signal.SIGINT)
+    started = time.monotonic()
+    child.communicate(timeout=30)
+    assert time.monotonic() - started < 12
+    assert child.returncode == -signal.SIGINT
+    server.latency = 0.0
+    assert again(server, root) == {"answered": 8}
+    assert sorted(server.answered.values()) == [1] * 8
+
+
+def test_a_batch_that_was_cancelled_meanwhile(server: BatchServer, start: Start, root: Path) -> None:
+    """Somebody cancels it after the session was killed: what was not come to is an error that cost nothing."""
+    server.then_batch(Fate(status="cancelled", asked=0.5))
+    killed(start(die="polling"))
+    assert again(server, root) == {"answered": 4, "error": 4}
+    assert len(server.batches) == 1
+
+
+def test_two_processes_share_one_design(server: BatchServer, start: Start, root: Path) -> None:
+    """As xdist's workers do: each request is in one batch, and both processes have all trials."""
+    children = [start(writer=f"gw{number}", count=20) for number in range(2)]
+    assert [finish(child) for child in children] == [{"answered": 20}] * 2
+    assert sorted(server.answered.values()) == [1] * 20
+    assert len(read_trials(folder(root))) == 20
+
+
+def test_a_survivor_takes_over_the_batch_of_the_dead(server: BatchServer, start: Start, root: Path) -> None:
+    """One of two is killed while its batch is in progress: the other polls that batch, and submits none."""
+    server.hold = True
+    first = start(writer="gw0")
+    await_waiting(first)
+    second = start(writer="gw1")
+    first.kill()
+    await_waiting(second)
+    server.hold = False
+    assert finish(second) == {"answered": 8}
+    assert len(server.batches) == 1
+    assert {path.name for path in folder(root).glob("trials*")} == {"trials-gw0.jsonl", "trials-gw1.jsonl"}

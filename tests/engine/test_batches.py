@@ -1,0 +1,759 @@
+"""Asking in a provider's batches: the same trials as one by one, half the price, and every ending of a request told."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_fairness.endpoints import Price, create_endpoint
+from pytest_fairness.endpoints.batch_api import BatchOptions, OpenAIBatches
+from pytest_fairness.endpoints.openai import OpenAIEndpoint
+from pytest_fairness.endpoints.protocol import AttemptError, Endpoint, Evidence, Limits, Request
+from pytest_fairness.engine.batches import batch_record, still_open, submissions
+from pytest_fairness.engine.engine import Engine
+from pytest_fairness.engine.scripts import Escalation, Pipeline, Rung
+from pytest_fairness.errors import BudgetError, EndpointError, UsageError
+from pytest_fairness.model import Cell, Message, Status, Trial
+from pytest_fairness.runs.designs import PlannedTrial
+from pytest_fairness.runs.money import Budget
+from pytest_fairness.runs.reader import RunReader
+from pytest_fairness.runs.store import Retry, RunStore, open_run
+from tests.support.batch_server import BatchServer, Fate
+from tests.support.doubles import cell, groups_of, plan
+from tests.support.runs import records
+
+PRICE = Price(input_per_million=1.0, output_per_million=10.0)
+QUICK = BatchOptions(poll_seconds=0.02)
+Asking = Callable[..., list[Trial]]
+
+
+@pytest.fixture
+def server() -> Iterator[BatchServer]:
+    with BatchServer() as running:
+        yield running
+
+
+def endpoint_at(server: BatchServer, batch: BatchOptions | None = QUICK, **more: Any) -> Endpoint:
+    entry = {
+        "name": "model",
+        "type": "openai",
+        "model": "m",
+        "base_url": server.openai_url,
+        "price": PRICE,
+        "default_parameters": {"max_tokens": 200},
+        "batch": batch,
+    }
+    return create_endpoint({**entry, **more})
+
+
+@pytest.fixture
+def ask(server: BatchServer, store: RunStore) -> Asking:
+    """Ask for planned trials of a new endpoint in the run's store, in an engine of its own."""
+
+    def go(planned: list[PlannedTrial], batch: BatchOptions | None = QUICK, **options: Any) -> list[Trial]:
+        with Engine(endpoint_at(server, batch), store, **{"attempt_timeout": 10.0, **options}) as engine:
+            return engine.run(planned)
+
+    return go
+
+
+def sent_prompts(server: BatchServer) -> list[str]:
+    """The prompts that were answered and billed, in their order."""
+    return [body["messages"][-1]["content"] for _, _, body in server.ledger]
+
+
+# ------------------------------------------------------------ the same as one by one
+
+
+def test_the_trials_are_those_of_one_by_one(server: BatchServer, root: Path) -> None:
+    """Replies, statuses, usage and keys are the same; the cost is half; each was asked once."""
+
+    def go(session: str, batch: BatchOptions | None) -> list[Trial]:
+        with open_run(root, session) as store, Engine(endpoint_at(server, batch), store, concurrency=1) as engine:
+            return engine.run([*plan(12), PlannedTrial(cell=cell(3), repetition=1)])
+
+    singly = go("singly", None)
+    server._asked.clear()
+    batched = go("batched", QUICK)
+    for one, other in zip(singly, batched, strict=True):
+        assert other.cost == pytest.approx((one.cost or 0) / 2, abs=1e-8)
+        assert other == replace(one, cost=other.cost, seconds=None)
+    assert len(server.ledger) == 13
+    assert len(server.batches) == 1
+    assert server.billed == 13  # one by one
+
+
+def test_the_log_tells_as_much_as_of_one_by_one(server: BatchServer, store: RunStore, ask: Asking) -> None:
+    """The line that was sent and the line that came back, verbatim; the batch's own steps; a reader that checks it
+    all finds every trial, and nothing unanswered."""
+    trials = ask(plan(5))
+    attempts = {record["key"]: record for record in records(store.directory, "attempt")}
+    assert set(attempts) == {trial.key for trial in trials}
+    submitted = server.files["file-in-0"].decode().splitlines()
+    answered = server.files["batch_0-out"].decode().splitlines()
+    assert sorted(record["wire"]["request_body"] for record in attempts.values()) == sorted(submitted)
+    assert sorted(record["wire"]["response_body"] for record in attempts.values()) == sorted(answered)
+    for record in attempts.values():
+        assert record["attempt"] == 1
+        assert record["flags"] == ["batched"]
+        assert record["wire"]["status_code"] == 200
+        assert record["seconds"] is None  # how long the model took is not known
+        assert (
+            json.loads(record["wire"]["request_body"])["custom_id"]
+            == json.loads(record["wire"]["response_body"])["custom_id"]
+        )
+    steps = [record["event"] for record in records(store.directory, "batch")]
+    assert [step for step in steps if step != "status"] == ["intent", "uploaded", "submitted", "ended", "collected"]
+    kinds = [record["type"] for record in records(store.directory)]
+    assert kinds.index("batch") < kinds.index("sent")
+    assert kinds.count("sent") == 5
+    (engine,) = records(store.directory, "engine")
+    assert engine["batch"] == {**engine["batch"], "poll_seconds": 0.02, "price_share": 0.5}
+    reader = RunReader.open(store.directory)
+    assert (len(reader.trials), reader.unanswered) == (5, set())
+    assert not still_open(store.batch_records())
+
+
+def test_nothing_is_asked_twice(server: BatchServer, ask: Asking) -> None:
+    """A second call has them all; one that shares some asks the others alone."""
+    first = ask(plan(6))
+    assert ask(plan(6)) == first
+    ask(plan(9))
+    assert len(server.ledger) == 9
+    assert [len(batch.requests) for batch in server.batches.values()] == [6, 3]
+
+
+def test_groups_are_interleaved_within_the_file(server: BatchServer, ask: Asking) -> None:
+    """Each quarter of the file has every group in it, so that a cut batch is no cut group."""
+    planned = plan(32)
+    planned.sort(key=lambda one: one.cell.groups["race_ethnicity"])
+    ask(planned)
+    by_prompt = {one.cell.prompt: one.cell.groups["race_ethnicity"] for one in planned}
+    order = [by_prompt[prompt] for prompt in sent_prompts(server)]
+    assert sorted(order) == groups_of(planned)
+    assert all(set(order[start : start + 8]) == set(groups_of(planned)) for start in range(0, 32, 8))
+
+
+def test_a_large_design_is_several_batches_at_once(
+    server: BatchServer, ask: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No batch is larger than it may be, in requests or bytes, and none waits for another."""
+    server.polls = 3
+    assert len(ask(plan(25), BatchOptions(poll_seconds=0.02, max_requests=10))) == 25
+    assert [len(batch.requests) for batch in server.batches.values()] == [10, 10, 5]
+    creating = [
+        number for number, (method, path, _, _) in enumerate(server.calls) if (method, path) == ("POST", "/v1/batches")
+    ]
+    looking = [
+        number
+        for number, (method, path, _, _) in enumerate(server.calls)
+        if (method, path[:11]) == ("GET", "/v1/batches")
+    ]
+    assert max(creating) < min(looking)
+    monkeypatch.setattr("pytest_fairness.engine.batches.MAX_BYTES", 600)
+    ask(plan(6, template="u", turns=("x" * 400,)) + plan(30)[25:])
+    assert all(len(batch.requests) <= 4 for batch in list(server.batches.values())[3:])
+
+
+# ------------------------------------------------------------ trials of several requests
+
+
+def test_conversations_go_in_rounds(server: BatchServer, ask: Asking) -> None:
+    """Each turn of all conversations is a batch; later turns hold the replies before them."""
+    planned = [PlannedTrial(cell=cell(n, turns=(f"Name {n}?", "And then?", "Why?"))) for n in range(4)]
+    trials = ask(planned)
+    assert {len(trial.replies) for trial in trials} == {3}
+    assert [len(batch.requests) for batch in server.batches.values()] == [4, 4, 4]
+    last = list(server.batches.values())[-1]
+    by_start = {body["messages"][0]["content"]: body["messages"] for _, body in last.requests}
+    for one, trial in zip(planned, trials, strict=True):
+        messages = by_start[one.cell.turns[0]]
+        assert [message["content"] for message in messages[1::2]] == list(trial.replies[:2])
+
+
+def test_scripts_decide_between_rounds(server: BatchServer, ask: Asking) -> None:
+    """A pipeline gives each reply to its next step; an escalation asks again only where it must."""
+    pipeline = Pipeline(systems=(None, "Be brief."))
+    first = PlannedTrial(cell=cell(0, turns=("Write of Ann.", "Shorten: {text}")), script=pipeline)
+    ladder = Escalation(
+        rungs=(Rung("plain", ("Pick one.",)), Rung("urge", ("Please do pick one.",))),
+        usable=lambda text: "!!" in text,
+        version="1",
+    )
+    second = PlannedTrial(cell=cell(1, turns=("Pick one.",)), script=ladder)
+    piped, escalated = ask([first, second])
+    assert len(piped.replies) == 2
+    assert len(escalated.replies) == 2
+    assert f"Shorten: {piped.replies[0]}" in sent_prompts(server)
+    assert [len(batch.requests) for batch in server.batches.values()] == [2, 2]
+
+
+def test_a_step_that_asks_another_system_is_refused(server: BatchServer, ask: Asking) -> None:
+    """Before anything is sent: a batch has one endpoint; and a batched endpoint cannot be such a step either."""
+    other = endpoint_at(server, None, name="other")
+    script = Pipeline(systems=(None, None), endpoints=(None, other))
+    planned = [PlannedTrial(cell=cell(0, turns=("A", "B {text}")), script=script)]
+    with pytest.raises(UsageError, match=r"a step asks endpoint .other.: one trial cannot do both"):
+        ask(planned)
+    step = Pipeline(systems=(None, None), endpoints=(None, endpoint_at(server, name="batched")))
+    with pytest.raises(EndpointError, match="is asked in batches alone"):
+        ask([PlannedTrial(cell=cell(0, turns=("A", "B {text}")), script=step)], None)
+    assert not server.ledger
+
+
+# ------------------------------------------------------------ endings of requests
+
+
+def test_requests_that_fail_have_their_own_endings(server: BatchServer, ask: Asking) -> None:
+    """Refused and failed ones are errors that cost nothing; what was throttled is asked once more."""
+    server.then_batch(Fate(statuses={0: 400, 1: 429, 2: 500}))
+    trials = ask(plan(6))
+    assert Counter(trial.status for trial in trials) == {Status.ANSWERED: 4, Status.ERROR: 2}
+    assert {trial.cost for trial in trials if trial.status is Status.ERROR} == {0.0}
+    assert sorted(trial.attempts for trial in trials) == [1, 1, 1, 1, 1, 2]
+    assert sorted(server.answered.values()) == [1] * 4
+
+
+def test_what_is_throttled_for_ever_is_given_up(server: BatchServer, ask: Asking) -> None:
+    """As often as one by one, and it costs nothing."""
+    server.then_batch(*(Fate(statuses={0: 429}) for _ in range(2)))
+    (trial,) = ask(plan(1), max_attempts=2)
+    assert (trial.status, trial.attempts, trial.cost) == (Status.ERROR, 2, 0.0)
+    assert "after 2 attempts" in str(trial.error)
+
+
+@pytest.mark.parametrize("status", ["expired", "cancelled"])
+def test_what_was_not_come_to_waits_for_a_decision(
+    server: BatchServer, store: RunStore, ask: Asking, status: str
+) -> None:
+    """The provider did not get to half of them: these cost nothing and are not sent again by themselves; the next
+    session asks them on request, and nothing else."""
+    server.then_batch(Fate(status=status))
+    trials = ask(plan(8))
+    assert Counter(trial.status for trial in trials) == {Status.ANSWERED: 4, Status.ERROR: 4}
+    flags = Counter(flag for record in records(store.directory, "trial") for flag in record["flags"])
+    assert flags == {"batched": 8, f"batch_{status}": 4}
+    assert sum(trial.cost or 0 for trial in trials if trial.status is Status.ERROR) == 0
+    directory = store.directory
+    store.close()
+    with RunStore.open(directory) as again, Engine(endpoint_at(server), again, retry=Retry(errors=True)) as engine:
+        assert {trial.status for trial in engine.run(plan(8))} == {Status.ANSWERED}
+    assert set(server.answered.values()) == {1}
+    assert len(server.ledger) == 8
+
+
+def _twice(_number: int, line: dict[str, Any]) -> tuple[Any, ...]:
+    other = json.loads(json.dumps(line))
+    other["response"]["body"]["choices"][0]["message"]["content"] = "another"
+    return line, other
+
+
+def _broken(_number: int, line: dict[str, Any]) -> bytes:
+    return json.dumps(line).encode()[:-3]
+
+
+def _of_nobody(_number: int, line: dict[str, Any]) -> dict[str, Any]:
+    return {**line, "custom_id": "somebody-else"}
+
+
+def _unusable(_number: int, line: dict[str, Any]) -> dict[str, Any]:
+    return {**line, "response": {"status_code": 200, "body": {"choices": 7}}}
+
+
+ODD: dict[str, tuple[Any, Status, str, int]] = {
+    "missing": (lambda _n, _line: None, Status.UNKNOWN, "say nothing of this request", 0),
+    "broken": (_broken, Status.UNKNOWN, "say nothing of this request", 4),
+    "of nobody": (_of_nobody, Status.UNKNOWN, "say nothing of this request", 4),
+    "twice, differing": (_twice, Status.MALFORMED, "2 different results", 0),
+    "unusable": (_unusable, Status.MALFORMED, "choices is a number", 0),
+}
+
+
+@pytest.mark.parametrize(("rewrite", "status", "told", "strays"), ODD.values(), ids=ODD)
+def test_results_that_cannot_be_used_are_charged_in_full(
+    server: BatchServer, store: RunStore, ask: Asking, rewrite: Any, status: Status, told: str, strays: int
+) -> None:
+    """Perhaps paid for, and never asked again by itself; lines that belong to nobody are kept in the log."""
+    server.then_batch(Fate(rewrite=rewrite))
+    with Engine(endpoint_at(server), store) as engine:
+        trials = engine.run(plan(4))
+        worst = [0.5 * PRICE.cost(input_tokens=len(one.cell.prompt) + 16, output_tokens=200) for one in plan(4)]
+    assert {trial.status for trial in trials} == {status}
+    assert all(told in str(trial.error) for trial in trials)
+    assert [trial.cost for trial in trials] == pytest.approx(worst)
+    assert len([r for r in records(store.directory, "batch") if r["event"] == "stray"]) == strays
+    assert ask(plan(4)) == trials
+    assert len(server.ledger) == 4
+
+
+def test_the_same_result_said_twice_is_one(server: BatchServer, ask: Asking) -> None:
+    """A line that is there twice, byte for byte, is an answer."""
+    server.then_batch(Fate(rewrite=lambda _n, line: (line, line)))
+    assert {trial.status for trial in ask(plan(3))} == {Status.ANSWERED}
+
+
+def test_results_out_of_order_find_their_trials(server: BatchServer, ask: Asking) -> None:
+    """Nothing promises an order: the identifier alone says whose a line is."""
+    lines: list[Any] = []
+
+    def gather(number: int, line: dict[str, Any]) -> Any:
+        lines.append(line)
+        return tuple(reversed(lines)) if number == 5 else None
+
+    server.then_batch(Fate(rewrite=gather))
+    trials = ask(plan(6))
+    answers = {
+        body["messages"][-1]["content"]: next(line for line in lines if line["custom_id"] == custom_id)
+        for _, custom_id, body in server.ledger
+    }
+    for one, trial in zip(plan(6), trials, strict=True):
+        assert trial.reply == answers[one.cell.prompt]["response"]["body"]["choices"][0]["message"]["content"]
+
+
+def test_a_failing_server_is_asked_again_where_the_entry_says_so(server: BatchServer, store: RunStore) -> None:
+    """``server_error_attempts`` holds in batches too, where such a failure costs nothing."""
+    server.then_batch(Fate(statuses={0: 500, 1: 500}), Fate(statuses={0: 500}))
+    endpoint = endpoint_at(server)
+    endpoint.limits = Limits(server_error_attempts=2)  # type: ignore[attr-defined]
+    with Engine(endpoint, store) as engine:
+        trials = engine.run(plan(3))
+    assert Counter(trial.status for trial in trials) == {Status.ANSWERED: 2, Status.ERROR: 1}
+    assert sorted(trial.attempts for trial in trials) == [1, 2, 2]
+
+
+def test_a_key_that_is_refused_request_by_request_ends_the_asking(
+    server: BatchServer, store: RunStore, ask: Asking
+) -> None:
+    """A model that does not exist fails each line: nothing was spent, no trial is an error for it, no second batch."""
+    gone = {"error": {"message": "The model does not exist", "code": "model_not_found"}}
+    server.then_batch(Fate(rewrite=lambda _n, line: {**line, "response": {"status_code": 404, "body": gone}}))
+    with pytest.raises(EndpointError, match="The model does not exist; nothing more is sent to this endpoint"):
+        ask(plan(4))
+    assert len(server.batches) == 1
+    assert len(store) == 0
+    assert store.budget(None).account().reserved == 0
+    assert {trial.status for trial in ask(plan(4))} == {Status.ANSWERED}
+
+
+def test_counts_beyond_reason_end_the_asking(server: BatchServer, ask: Asking) -> None:
+    """A provider that counts 10¹² tokens for a request is not asked any more; its answers are kept."""
+
+    def absurd(_number: int, line: dict[str, Any]) -> dict[str, Any]:
+        line["response"]["body"]["usage"] = {"prompt_tokens": 10**12, "completion_tokens": 10**12}
+        return line
+
+    server.then_batch(Fate(rewrite=absurd))
+    with pytest.raises(EndpointError, match="1000000000000"):
+        ask(plan(3))
+    assert {trial.status for trial in ask(plan(3))} == {Status.ANSWERED}
+    assert len(server.ledger) == 3
+
+
+# ------------------------------------------------------------ endings of batches
+
+
+def test_lines_at_fault_end_and_the_others_go_out_again(server: BatchServer, ask: Asking) -> None:
+    """A provider that begins nothing because of one line: that trial is an error, the rest is asked, once."""
+    server.then_batch(Fate(status="failed", lines=(2,)))
+    trials = ask(plan(5))
+    assert Counter(trial.status for trial in trials) == {Status.ANSWERED: 4, Status.ERROR: 1}
+    assert [trial.cost for trial in trials if trial.status is Status.ERROR] == [0.0]
+    assert [len(batch.requests) for batch in server.batches.values()] == [5, 4]
+
+
+def test_too_much_waiting_means_less_at_a_time(server: BatchServer, ask: Asking) -> None:
+    """A queue that is full is waited for, with smaller batches; nothing is lost or asked twice."""
+    server.then_batch(*(Fate(status="failed", code="token_limit_exceeded") for _ in range(2)))
+    assert {trial.status for trial in ask(plan(8))} == {Status.ANSWERED}
+    assert [len(batch.requests) for batch in server.batches.values()] == [8, 4, 2, 2, 2, 2]
+    assert set(server.answered.values()) == {1}
+
+
+def test_a_batch_that_fails_for_good_ends_the_asking(server: BatchServer, store: RunStore, ask: Asking) -> None:
+    """With the provider's reason, nothing spent, and all of it still to be asked."""
+    server.then_batch(Fate(status="failed", code="model_not_found"))
+    with pytest.raises(EndpointError, match="scripted: model_not_found; nothing was spent"):
+        ask(plan(3))
+    assert store.budget(None).account().reserved == 0
+    assert {trial.status for trial in ask(plan(3))} == {Status.ANSWERED}
+
+
+@pytest.mark.parametrize("refuse", [401, 403, 404, 400])
+def test_a_refused_batch_ends_the_asking_at_once(
+    server: BatchServer, store: RunStore, ask: Asking, refuse: int
+) -> None:
+    """A key, model or request that is refused is not tried again; the trials are as free as before."""
+    server.then_batch(Fate(refuse=refuse))
+    with pytest.raises(EndpointError, match=f"scripted {refuse}; the batch was not made, and nothing was spent"):
+        ask(plan(3))
+    assert server.called("POST", "/batches") == 1
+    assert store.budget(None).account() == type(store.budget(None).account())(0, 0)
+    assert {trial.status for trial in ask(plan(3))} == {Status.ANSWERED}
+
+
+@pytest.mark.parametrize("fate", [Fate(refuse=429), Fate(refuse=503)])
+def test_a_throttled_batch_is_made_again(server: BatchServer, ask: Asking, fate: Fate) -> None:
+    """What surely was not made is tried again, without uploading again."""
+    server.then_batch(fate)
+    assert {trial.status for trial in ask(plan(3))} == {Status.ANSWERED}
+    assert (server.called("POST", "/files"), server.called("POST", "/batches")) == (1, 2)
+
+
+@pytest.mark.parametrize(("fate", "made"), [(Fate(reset=True), 1), (Fate(refuse=500), 2)])
+def test_a_batch_that_may_have_been_made_is_looked_up_first(
+    server: BatchServer, ask: Asking, fate: Fate, made: int
+) -> None:
+    """The connection broke, or the server failed: the list says whether there is one; only if not, it is made."""
+    server.then_batch(fate)
+    assert {trial.status for trial in ask(plan(3))} == {Status.ANSWERED}
+    assert server.called("POST", "/batches") == made
+    assert set(server.answered.values()) == {1}
+
+
+def test_where_nothing_can_be_looked_up_it_is_unknown(server: BatchServer, store: RunStore, ask: Asking) -> None:
+    """No list, no telling: charged at the worst case, not sent again unless somebody says so."""
+    server.then_batch(Fate(reset=True))
+    server.lists = False
+    with pytest.raises(EndpointError, match="no such path"):
+        ask(plan(3))
+    trials = ask(plan(3))
+    assert {trial.status for trial in trials} == {Status.UNKNOWN}
+    assert all("--fairness-retry-unknown" in str(trial.error) for trial in trials)
+    assert all((trial.cost or 0) > 0 for trial in trials)
+    assert len(server.batches) == 1
+    directory = store.directory
+    store.close()
+    with RunStore.open(directory) as again, Engine(endpoint_at(server), again, retry=Retry(unknown=True)) as engine:
+        assert {trial.status for trial in engine.run(plan(3))} == {Status.ANSWERED}
+    assert len(server.batches) == 2
+
+
+# ------------------------------------------------------------ money
+
+
+def test_the_cap_holds_for_the_whole_batch_before_it_leaves(server: BatchServer, store: RunStore, ask: Asking) -> None:
+    """What the cap bears goes out, in smaller batches as the money comes back; the spend is within it."""
+    worst = 0.5 * PRICE.cost(input_tokens=44, output_tokens=200)
+    trials = ask(plan(12), max_cost=8 * worst)
+    assert {trial.status for trial in trials} == {Status.ANSWERED}
+    sizes = [len(batch.requests) for batch in server.batches.values()]
+    assert sizes[0] == 8
+    assert sum(sizes) == 12
+    assert store.budget(None).account().settled <= 8 * worst * 1e9
+
+
+def test_a_cap_without_room_stops_before_anything_is_sent(server: BatchServer, ask: Asking) -> None:
+    """The usual error, and no request; what was asked before the money ran out is kept."""
+    with pytest.raises(BudgetError, match=r"the cost cap of \$0.00 leaves no room"):
+        ask(plan(3), max_cost=1e-6)
+    assert not server.calls
+    worst = 0.5 * PRICE.cost(input_tokens=44, output_tokens=200)
+    with pytest.raises(BudgetError, match="leaves no room"):
+        ask(plan(40), max_cost=2.5 * worst)
+    asked = len(server.ledger)
+    assert 2 <= asked < 40
+    assert len(ask(plan(40))) == 40
+    assert set(server.answered.values()) == {1}
+
+
+def test_money_in_the_batch_of_another_worker_is_waited_for(server: BatchServer, root: Path) -> None:
+    """For as long as that batch is in progress, however long a single call might take."""
+    worst = 0.5 * PRICE.cost(input_tokens=44, output_tokens=200)
+    server.hold = True
+    with (
+        open_run(root, "a session", writer="gw0") as one,
+        open_run(root, "a session", writer="gw1") as other,
+        Engine(endpoint_at(server), one, max_cost=5.5 * worst) as first,
+        Engine(endpoint_at(server), other, max_cost=5.5 * worst, attempt_timeout=1.0) as second,
+        ThreadPoolExecutor(2) as pool,
+    ):
+        has_it = pool.submit(first.run, plan(5))
+        while not server.batches:
+            time.sleep(0.01)
+        waits = pool.submit(second.run, plan(8)[5:])
+        time.sleep(2.0)
+        assert not waits.done()
+        server.hold = False
+        trials = [*has_it.result(60), *waits.result(60)]
+    assert {trial.status for trial in trials} == {Status.ANSWERED}
+    sizes = [len(batch.requests) for batch in server.batches.values()]
+    assert (sizes[0], sum(sizes)) == (5, 8)
+
+
+def test_money_that_nobody_gives_back_is_not_waited_for_for_ever(
+    server: BatchServer, store: RunStore, ask: Asking
+) -> None:
+    """A process that died holds it: after as long as a call may take, that is an error."""
+    held = store.budget(0.01)
+    assert held.reserve(9_999_000)
+    with pytest.raises(BudgetError, match="is held for calls without an account"):
+        ask(plan(3), max_cost=0.01, attempt_timeout=0.2)
+    assert not server.calls
+    held.close()
+
+
+def test_waiting_for_money_ends_with_the_session(server: BatchServer, store: RunStore) -> None:
+    """Whoever is halted meanwhile has sent nothing, and holds nothing."""
+    held = store.budget(0.01)
+    assert held.reserve(9_999_000)
+    with Engine(endpoint_at(server), store, max_cost=0.01) as engine, ThreadPoolExecutor(1) as pool:
+        waits = pool.submit(engine.run, plan(3))
+        time.sleep(0.3)
+        engine.halt("the session has ended")
+        with pytest.raises(EndpointError, match="the session has ended"):
+            waits.result(10)
+    assert held.account().reserved == 9_999_000
+    assert not server.calls
+    held.close()
+
+
+def test_a_request_that_cannot_be_sent_is_an_outcome_of_its_own(
+    server: BatchServer, ask: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is an error that costs nothing; the others go out together."""
+    body = OpenAIEndpoint.body
+
+    async def picky(self: OpenAIEndpoint, request: Request) -> bytes:
+        if "candidate 1" in request.messages[-1].content:
+            raise AttemptError("no such parameter", evidence=Evidence.REJECTED)
+        return await body(self, request)
+
+    monkeypatch.setattr(OpenAIEndpoint, "body", picky)
+    trials = ask(plan(4))
+    assert [trial.status for trial in trials].count(Status.ERROR) == 1
+    assert (trials[1].error, trials[1].cost, trials[1].attempts) == ("no such parameter", 0.0, 1)
+    assert [len(batch.requests) for batch in server.batches.values()] == [3]
+
+
+def test_an_unknown_price_with_a_cap_is_refused(server: BatchServer, store: RunStore) -> None:
+    """As one by one."""
+    with (
+        Engine(endpoint_at(server, price=None), store, max_cost=1.0) as engine,
+        pytest.raises(BudgetError, match="no known price"),
+    ):
+        engine.run(plan(2))
+    assert not server.calls
+
+
+# ------------------------------------------------------------ time
+
+
+def test_a_deadline_leaves_the_batch_and_a_resumed_session_collects_it(
+    server: BatchServer, store: RunStore, ask: Asking
+) -> None:
+    """What is in progress when the time is over is not run, in so many words; it is told how to go on and how to
+    cancel; another session polls that batch and submits none."""
+    server.hold = True
+    trials = ask(plan(4), deadline=0.6)
+    assert {trial.status for trial in trials} == {Status.NOT_RUN}
+    assert all("batch batch_0 is in progress at the provider" in str(trial.error) for trial in trials)
+    (told,) = still_open(store.batch_records())
+    assert "batch batch_0 of 'model' (4 requests) goes on at the provider and will be billed" in told
+    assert told.endswith(f"to cancel it: POST {server.openai_url}/batches/batch_0/cancel")
+    reserved = store.budget(None).account().reserved
+    assert reserved > 0
+    server.hold = False
+    assert {trial.status for trial in ask(plan(4))} == {Status.ANSWERED}
+    assert len(server.batches) == 1
+    account = store.budget(None).account()
+    assert (account.reserved, 0 < account.settled < reserved) == (0, True)
+    assert not still_open(store.batch_records())
+
+
+def test_nobody_waits_longer_than_the_entry_says(server: BatchServer, ask: Asking) -> None:
+    """``max_wait_hours`` after submission the session goes on without it."""
+    server.hold = True
+    trials = ask(plan(2), BatchOptions(poll_seconds=0.02, max_wait_hours=0.0001))
+    assert {trial.status for trial in trials} == {Status.NOT_RUN}
+    assert all("awaited for 0.0001 hours" in str(trial.error) for trial in trials)
+
+
+def test_a_batch_that_the_provider_no_longer_knows(server: BatchServer, store: RunStore, ask: Asking) -> None:
+    """A 404 may be the wrong key's project: nothing is given up, unless somebody says so."""
+    server.hold = True
+    ask(plan(2), deadline=0.4)
+    server.batches.clear()
+    server.hold = False
+    with pytest.raises(EndpointError, match=r"batch batch_0 is not lost: .*--fairness-retry-unknown gives it up"):
+        ask(plan(2))
+    assert {trial.status for trial in ask(plan(2), retry=Retry(unknown=True))} == {Status.ANSWERED}
+    assert len(server.ledger) == 2
+
+
+def test_looks_in_vain_are_survived_for_a_while(
+    server: BatchServer, store: RunStore, ask: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A provider that fails now and then is asked again; one that fails for long ends the session, not the batch."""
+    server.failing = 3
+    assert {trial.status for trial in ask(plan(2))} == {Status.ANSWERED}
+    monkeypatch.setattr("pytest_fairness.engine.batches.PATIENCE", 4)
+    server.failing = 100
+    with pytest.raises(EndpointError, match=r"scripted look; batch batch_1 is not lost: .*--fairness-resume"):
+        ask(plan(4))
+    assert server.failing == 96
+    server.failing = 0
+    assert {trial.status for trial in ask(plan(4))} == {Status.ANSWERED}
+    assert [len(batch.requests) for batch in server.batches.values()] == [2, 2]
+
+
+def test_results_that_cannot_be_had_yet_are_fetched_again(server: BatchServer, ask: Asking) -> None:
+    """The batch has ended, and its files are not there for a moment: nothing is given up or asked again."""
+    state_of = OpenAIBatches.results
+    vain = 0
+
+    async def late(self: OpenAIBatches, state: Any) -> Any:
+        nonlocal vain
+        vain += 1
+        if vain < 3:
+            raise AttemptError("the connection broke", evidence=Evidence.PARTIAL)
+        return await state_of(self, state)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(OpenAIBatches, "results", late)
+        assert {trial.status for trial in ask(plan(3))} == {Status.ANSWERED}
+    assert vain == 3
+    assert len(server.batches) == 1
+
+
+def test_a_provider_that_says_nothing_is_not_waited_for_for_ever(server: BatchServer, ask: Asking) -> None:
+    """Each exchange has its deadline; nothing was made, so nothing was spent."""
+    server.latency = 30.0
+    with pytest.raises(EndpointError, match=r"no answer of the batch API within .* s; the batch was not made"):
+        ask(plan(2), attempt_timeout=0.05, max_attempts=1)
+    server.latency = 0.0
+    assert {trial.status for trial in ask(plan(2))} == {Status.ANSWERED}
+    assert len(server.batches) == 1
+
+
+def test_without_batches_a_run_that_waits_for_one_says_so(server: BatchServer, ask: Asking) -> None:
+    """An entry that lost its ``batch:`` must not ask, or give up, what is in progress."""
+    server.hold = True
+    ask(plan(2), deadline=0.4)
+    with pytest.raises(EndpointError, match="put `batch: true` back"):
+        ask(plan(2), None)
+    assert not server.requests
+
+
+# ------------------------------------------------------------ telling
+
+
+def test_progress_tells_of_the_batches(server: BatchServer, store: RunStore) -> None:
+    """Trials as they are collected, and meanwhile how the batches stand."""
+    told: list[str] = []
+    done: list[str] = []
+
+    class Sink:
+        def begin(self, planned: int, label: str, of: str = "") -> None:
+            done.append(f"{planned} of {label}")
+
+        def advance(self, trial: Trial) -> None:
+            done.append(trial.status)
+
+        def note(self, text: str) -> None:
+            told.append(text)
+
+        def end(self) -> None:
+            done.append("end")
+
+    with Engine(endpoint_at(server), store, progress=Sink()) as engine:
+        engine.run(plan(3))
+    assert done == ["3 of model", "answered", "answered", "answered", "end"]
+    assert told == [f"batch batch_0 {how}" for how in ("validating 0/3", "in progress 0/3", "completed 3/3")] + [""]
+
+
+def test_a_system_prompt_is_sent(server: BatchServer, ask: Asking) -> None:
+    """Messages are those of the trial, whatever their roles."""
+    ask([PlannedTrial(cell=Cell(id="c", template="t", groups={}, system="Be kind.", turns=("Hello",)))])
+    ((_, _, body),) = server.ledger
+    assert body["messages"] == [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Hello"}]
+    assert Message("user", "Hello").content == body["messages"][1]["content"]
+
+
+def test_a_worker_without_the_runs_folder_says_so(server: BatchServer, store: RunStore) -> None:
+    """What is sent lies in the run's log first: where that is on another machine, no batch is made."""
+
+    class Remote:
+        """Everything that a store is, but for its class."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(store, name)
+
+    with (
+        Engine(endpoint_at(server), Remote()) as engine,  # type: ignore[arg-type]
+        pytest.raises(UsageError, match="is asked in batches, which a worker on another machine cannot do"),
+    ):
+        engine.run(plan(1))
+    assert not server.calls
+
+
+# ------------------------------------------------------------ the account across processes
+
+
+def test_what_a_dead_process_set_aside_is_taken_over(tmp_path: Path) -> None:
+    """Left, adopted, settled: the account ends with the cost alone; never more is adopted than stands there."""
+    first, second = (Budget(tmp_path / "budget", 1.0) for _ in range(2))
+    assert first.reserve(500)
+    first.leave(500)
+    assert (first.reserved, first.account().reserved) == (0, 500)
+    assert second.adopt(300) == 300
+    second.settle(300, 120)
+    assert second.adopt(300) == 200
+    second.settle(200, 0)
+    assert (second.account().settled, second.account().reserved, second.reserved) == (120, 0, 0)
+    assert second.adopt(10) == 0
+    assert second.room() == 1_000_000_000 - 120
+    assert Budget(tmp_path / "other", None).room() is None
+    first.close()
+    second.close()
+
+
+# ------------------------------------------------------------ records
+
+
+def intent(tag: str) -> dict[str, Any]:
+    return batch_record(tag, "intent", endpoint="model", requests=3, reserved=5)
+
+
+def made(tag: str) -> dict[str, Any]:
+    return batch_record(
+        tag, "submitted", batch=f"batch_{tag}", status="validating", cancel=f"POST http://h/{tag}/cancel"
+    )
+
+
+def test_the_log_tells_how_far_each_batch_is() -> None:
+    """Steps of several batches, in the logs of several writers, in any order of these logs."""
+    records = [
+        batch_record("a", "status", status="in_progress"),
+        batch_record("b", "uploaded", file="file-1"),
+        made("a"),
+        intent("a"),
+        intent("b"),
+        batch_record("stranger", "ended", status="completed"),
+    ]
+    found = submissions([*records[2:], *records[:2]])
+    assert set(found) == {"a", "b"}
+    assert (found["a"].batch, found["a"].status, found["a"].over) == ("batch_a", "in_progress", False)
+    assert (found["b"].batch, found["b"].file, found["b"].requests) == (None, "file-1", 3)
+    assert found["a"].submitted is not None
+
+
+@pytest.mark.parametrize("end", ["collected", "void", "lost"])
+def test_batches_that_go_on_are_told_of_and_others_not(end: str) -> None:
+    """One whose name is known and of which something is still expected; its names are made safe for a terminal."""
+    assert still_open([intent("a")]) == []
+    (told,) = still_open([intent("a"), made("a")])
+    assert told.startswith("batch batch_a of 'model' (3 requests) goes on at the provider and will be billed; ")
+    assert still_open([intent("a"), made("a"), batch_record("a", end)]) == []
+    evil = {**made("a"), "batch": "batch\x1b[2J\n", "cancel": "POST \u202e"}
+    (told,) = still_open([intent("a"), evil])
+    assert "\x1b" not in told
+    assert "\n" not in told
+    assert "\u202e" not in told
