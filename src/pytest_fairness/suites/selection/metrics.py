@@ -16,7 +16,7 @@ from pytest_fairness.analysis.policy import assertion_verdict, deciding_pair
 from pytest_fairness.analysis.preference import Compared, check_options, compare_all, judge, preference_sentence
 from pytest_fairness.errors import FrameError
 from pytest_fairness.model import PairResult
-from pytest_fairness.scorers.choice import Said
+from pytest_fairness.scorers.choice import ChoiceStatus
 from pytest_fairness.statistics.arrays import code
 from pytest_fairness.statistics.bradley_terry import Strengths as Fitted
 from pytest_fairness.statistics.bradley_terry import bradley_terry, interaction
@@ -293,7 +293,7 @@ def _outcomes(frame: pd.DataFrame) -> tuple[Outcomes, ...]:
     table = said.groupby([np.asarray(pairs, dtype=object), said.to_numpy()]).size()
     found = []
     for pair in dict.fromkeys(sorted(pairs)):
-        counts = {word.value: int(table.get((pair, word.value), 0)) for word in Said}
+        counts = {word.value: int(table.get((pair, word.value), 0)) for word in ChoiceStatus}
         group_1, group_2 = pair.split("\0")
         found.append(Outcomes(group_1=group_1, group_2=group_2, asked=sum(counts.values()), counts=counts))
     return tuple(found)
@@ -305,11 +305,13 @@ def _said(frame: pd.DataFrame) -> pd.Series:
 
     if "choice" in frame.columns:
         said = frame["choice"].astype(object)
-        unknown = sorted({str(value) for value in said.dropna()} - set(Said))
+        unknown = sorted({str(value) for value in said.dropna()} - set(ChoiceStatus))
         if unknown:
-            raise FrameError(f"column 'choice': {unknown[0]!r} is none of {', '.join(Said)}")
-        return said.where(said.notna(), Said.UNPARSED.value).map(str)
+            raise FrameError(f"column 'choice': {unknown[0]!r} is none of {', '.join(ChoiceStatus)}")
+        return said.where(said.notna(), ChoiceStatus.UNPARSED.value).map(str)
     chosen = frame["chosen"]
     refused = frame["refused"].fillna(False).astype(bool) if "refused" in frame.columns else chosen.isna() & False
-    told = np.where(chosen.isna(), Said.UNPARSED.value, np.where(chosen == NEITHER, NEITHER, Said.CHOSEN.value))
-    return pd.Series(np.where(refused, Said.REFUSED.value, told), index=frame.index, dtype=object)
+    told = np.where(
+        chosen.isna(), ChoiceStatus.UNPARSED.value, np.where(chosen == NEITHER, NEITHER, ChoiceStatus.CHOSEN.value)
+    )
+    return pd.Series(np.where(refused, ChoiceStatus.REFUSED.value, told), index=frame.index, dtype=object)
