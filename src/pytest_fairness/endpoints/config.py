@@ -26,6 +26,7 @@ from urllib.parse import urlsplit
 from msgspec import Meta, Struct
 from msgspec.structs import force_setattr
 
+from pytest_fairness.documents import Misplaced
 from pytest_fairness.endpoints.batch_api import BatchOptions
 from pytest_fairness.endpoints.prices import price_table
 from pytest_fairness.endpoints.protocol import AttemptError, Endpoint, Evidence, Limits, Price
@@ -37,14 +38,6 @@ VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 LOOKS_LIKE_KEY = re.compile(r"(?:sk|pk|gsk|xai|hf|AIza|AKIA|ghp)[-_]?[A-Za-z0-9_\-]{12,}|[A-Za-z0-9_\-]{40,}")
 _PRICE_KEYS = ("input_per_million", "output_per_million", "per_call")
 _LONGEST = 500
-
-
-class Misplaced(UsageError):
-    """Something is wrong at ``place`` of an entry, counted from its root."""
-
-    def __init__(self, why: str, *place: str | int) -> None:
-        super().__init__(why)
-        self.place = place
 
 
 class EndpointConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
