@@ -87,6 +87,8 @@ class Operation(msgspec.Struct, tag=True, forbid_unknown_fields=True):
     """What is done in one transaction. It raises FairnessError before it has written anything."""
 
     writes: ClassVar[bool] = True
+    #: Answered before the commit: what it leads to is not done before a later operation is on the disk.
+    early: ClassVar[bool] = False
 
     def run(self, database: Database) -> Any:
         """Do it; what comes of it, as plain JSON."""
@@ -111,6 +113,9 @@ class Flush(Operation):
 class _Waiting(NamedTuple):
     operation: Operation
     future: Future[Any] | asyncio.Future[Any] | None
+
+
+_NOBODY = _Waiting(Flush(), None)
 
 
 def log_name(writer: str) -> str:
@@ -358,9 +363,9 @@ class Database:
             connection = connect(self.path)
             who = connection.execute("SELECT pid, host FROM writers WHERE name = ?", (self.writer,)).fetchone()
             connection.close()
-        told = "another process" if who is None else f"process {who[0]} on {who[1]}"
+        holder = "another process" if who is None else f"process {who[0]} on {who[1]}"
         raise StoreError(
-            f"{self.directory} is being written by {told} as {self.writer!r}: wait for it to end, or start a run of "
+            f"{self.directory} is being written by {holder} as {self.writer!r}: wait for it to end, or start a run of "
             "your own"
         )
 
@@ -403,6 +408,9 @@ class Database:
             self.connection.execute("BEGIN IMMEDIATE" if any(one.operation.writes for one in group) else "BEGIN")
             for operation, _ in group:
                 results.append(self._done(operation))
+            early = [one if one.operation.early else _NOBODY for one in group]
+            if early.count(_NOBODY) < len(group):
+                self._settle(early, results, None)
             self._insert()
             self.connection.execute("COMMIT")
             if not files.is_still(self.path, self._file):

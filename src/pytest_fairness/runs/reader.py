@@ -277,9 +277,9 @@ class Heads:
                 "INSERT INTO records (writer, number, type, key, status, record) VALUES (?, ?, ?, ?, ?, ?)",
                 ((writer, number, *columns_of(line), line) for number, line in self._lines(path, writer)),
             )
+        self._check_length(self.directory)
         charge(connection)
         connection.execute("COMMIT")
-        self._check_length(self.directory)
 
     def _lines(self, path: Path, writer: str) -> Iterator[tuple[int, str]]:
         with os.fdopen(files.open_regular(path, os.O_RDONLY), "rb") as stream:
