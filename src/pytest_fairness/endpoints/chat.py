@@ -16,7 +16,7 @@ from pytest_fairness.endpoints.batch_api import BatchApi, refuse_one_by_one
 from pytest_fairness.endpoints.config import ModelConfig, merged_parameters
 from pytest_fairness.endpoints.http import (
     CONCURRENCY,
-    Exchange,
+    HttpExchange,
     Sender,
     encode_json,
     message_of,
@@ -92,7 +92,9 @@ class ChatEndpoint:
 
     async def ask(self, request: Request) -> Reply:
         refuse_one_by_one(self)
-        exchange = Exchange(self.url, self.headers(), await self.body(request), hint=self.hint, leaving=request.leaving)
+        exchange = HttpExchange(
+            self.url, self.headers(), await self.body(request), hint=self.hint, leaving=request.leaving
+        )
         await self._sender.send(exchange)
         return exchange.failure(self.name) or replace(self.read(exchange.received.data), wire=exchange.wire())
 
