@@ -450,7 +450,7 @@ class ApplicationEndpoint:
     simulated = False
     announces_leaving = True
 
-    def __init__(self, config: ApplicationConfig, *, concurrency: int = CONCURRENCY) -> None:
+    def __init__(self, config: ApplicationConfig) -> None:
         self._config, self._template = config, config.template
         self._paths = {name: _path(text) for name, text in config.paths.items()}
         self.name, self.type = config.name, config.type
@@ -458,7 +458,7 @@ class ApplicationEndpoint:
         self.supports_conversation = "messages" in self._template.slots
         self.default_parameters: Mapping[str, JSON] = dict(config.default_parameters)
         self.price = config.price
-        self._sender = Sender(concurrency=concurrency)
+        self._sender = Sender(concurrency=config.concurrency or CONCURRENCY)
 
     def identity(self) -> dict[str, JSON]:
         """Address, template, and how the answer is read. Of a header from the environment the name alone: another key

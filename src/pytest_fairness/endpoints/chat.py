@@ -38,7 +38,7 @@ class ChatEndpoint:
     #: The provider's batch API, if it has one.
     batch_api: ClassVar[type[BatchApi] | None] = None
 
-    def __init__(self, config: ModelConfig, *, concurrency: int = CONCURRENCY) -> None:
+    def __init__(self, config: ModelConfig) -> None:
         self.name, self.type, self.model = config.name, config.type, config.model
         self.base_url = config.address
         self.supports_system_prompt = config.supports_system_prompt
@@ -47,7 +47,7 @@ class ChatEndpoint:
         self.batches: BatchApi | None = None
         self._key_variable = config.key_variable
         self._headers = plain_headers()
-        self._sender = Sender(concurrency=concurrency)
+        self._sender = Sender(concurrency=config.concurrency or CONCURRENCY)
 
     @property
     def url(self) -> str:

@@ -168,16 +168,7 @@ def _in_prose(question: Question, value: str) -> str:
     return form.format(value=value, high=question.task.high, name=question.reading.name or "the applicant")
 
 
-_TEXT_KEYS = (
-    "reason",
-    "reasoning",
-    "rationale",
-    "explanation",
-    "justification",
-    "comment",
-    "comments",
-    "notes",
-)
+_TEXT_KEYS = ("reason", "reasoning", "rationale", "explanation", "justification", "comment", "comments", "notes")
 _NAME_KEYS = ("name", "candidate_name", "applicant", "person")
 _DECISION_KEYS = ("decision", "approved", "hire", "hired", "approve", "recommendation", "outcome", "verdict")
 _DEFAULT_KEYS = {
