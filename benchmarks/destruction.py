@@ -388,7 +388,7 @@ _WORDS = str.maketrans("0123456789", "abcdefghij")
 
 
 def _bank(count: int) -> dict[str, list[tuple[str, str]]]:
-    from pytest_fairness.design.name_banks import NameBanks
+    from pytest_fairness.design.names import NameBanks
 
     banks = NameBanks.load(None)
     found = {}

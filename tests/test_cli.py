@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_fairness.cli import COMMANDS, main
-from pytest_fairness.design.resources import shipped_folder
+from pytest_fairness.cli import main
+from pytest_fairness.design.sources import shipped_folder
 
 Cli = Callable[..., tuple[int, str, str]]
 FIRST = "protected_class,group,gender,name,strength,perceived,bearers,source,year,licence,flags\n"
@@ -93,10 +93,10 @@ PLANTED: dict[str, tuple[str, str, str]] = {
     "set": (
         "candidates.yaml",
         "mine: {source: x, groups: {a: [Ana A]}}",
-        "candidates.yaml: mine: candidates has 1 groups",
+        "mine: candidates has 1 groups",
     ),
     "set without source": ("candidates.yaml", "mine: {groups: {a: [Ana A], b: [Bo B]}}", "mine: source is missing"),
-    "arm": ("arms.yaml", "arms: {mine: {steps: [nothing]}}", "there is no prompt 'nothing'"),
+    "arm": ("arms.yaml", "mine: {steps: [nothing]}", "there is no prompt 'nothing'"),
     "strategy": ("strategies.yaml", "mine: {source: x, turns: ['Hello.']}", "{request} stands exactly once"),
 }
 
@@ -113,42 +113,20 @@ def test_planted_faults_in_personas(cli: Cli, folder: Path, fault: str) -> None:
 
 def test_scores_that_follow_a_group_are_found(cli: Cli, folder: Path) -> None:
     """Two points more for every man: a fair decision would look unfair."""
-    people = MATRIX.split('  - id: "')
+    people = MATRIX.split("persona-")
     for at, person in enumerate(people):
         if 'gender: "male"' in person:
             people[at] = "".join(
-                "    technical_skills: 5.0\n" if "technical_skills" in line else line
+                "  technical_skills: 5.0\n" if "technical_skills" in line else line
                 for line in person.splitlines(keepends=True)
             )
-    (folder / "matrix.only.yaml").write_text('  - id: "'.join(people), encoding="utf-8")
+    (folder / "matrix.only.yaml").write_text("persona-".join(people), encoding="utf-8")
     code, out, _ = cli("personas", "check", str(folder))
     assert code == 1
     assert "technical_skills by gender: scores differ between the groups" in out
 
 
-def test_generate_gives_the_shipped_matrix_byte_for_byte(cli: Cli, tmp_path: Path) -> None:
-    assert cli("personas", "generate")[1] == MATRIX
-    shipped = shipped_folder() / "matrix.yaml"
-    assert cli("personas", "generate", "--check", str(shipped))[0] == 0
-    target = tmp_path / "matrix.yaml"
-    assert cli("personas", "generate", "--seed", "2", "--output", str(target))[0] == 0
-    assert target.read_text(encoding="utf-8") != MATRIX
-    code, out, _ = cli("personas", "generate", "--check", str(target))
-    assert code == 1
-    assert out.endswith("is not what seed 1 makes\n")
-
-
-def test_nothing_is_overwritten_unasked(cli: Cli, tmp_path: Path) -> None:
-    target = tmp_path / "matrix.yaml"
-    target.write_text("mine", encoding="utf-8")
-    code, _, err = cli("personas", "generate", "--output", str(target))
-    assert code == 2
-    assert "--force" in err
-    assert target.read_text(encoding="utf-8") == "mine"
-    assert cli("personas", "generate", "--output", str(target), "--force")[0] == 0
-
-
-@pytest.mark.parametrize("command", [("names", "check"), ("personas", "check"), ("personas", "generate", "--check")])
+@pytest.mark.parametrize("command", [("names", "check"), ("personas", "check")])
 def test_what_cannot_be_read_is_told(cli: Cli, tmp_path: Path, command: tuple[str, ...]) -> None:
     """Exit code 2 and one sentence, no traceback."""
     code, out, err = cli(*command, str(tmp_path / "nowhere"))
@@ -169,4 +147,4 @@ def test_the_command_is_installed_and_starts_light() -> None:
     listed = subprocess.run(
         [sys.executable, "-m", "pytest_fairness.cli", "--help"], check=False, capture_output=True, text=True
     )
-    assert all(command in listed.stdout for command in COMMANDS)
+    assert all(command in listed.stdout for command in ("names", "personas", "plan", "merge", "salvage"))

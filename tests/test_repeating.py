@@ -6,8 +6,7 @@ import pandas as pd
 import pytest
 
 from pytest_fairness.context import FreshSample
-from pytest_fairness.design.fresh import fewest_names, other_names
-from pytest_fairness.design.grid import expand_grid
+from pytest_fairness.design.grid import expand_grid, other_names
 from pytest_fairness.errors import EndpointError, UsageError
 from pytest_fairness.pytest_layer.plans import PlannedGrid
 from pytest_fairness.pytest_layer.second_sample import Repeatable
@@ -46,8 +45,8 @@ def test_where_the_bank_has_fewer_left_every_group_gets_those():
     grid, fresh = other(
         template="Write a reference for {name}, who is {religion}.", groups={"religion": ["muslim", "jewish"]}
     )
-    assert fewest_names(grid) == 20
-    assert fewest_names(fresh) == 16
+    assert grid.fewest_names == 20
+    assert fresh.fewest_names == 16
     assert not names(grid) & names(fresh)
 
 

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
         assert_no_disparity,
         assert_no_preference,
     )
-    from pytest_fairness.design.arms import Arm, Ask
+    from pytest_fairness.design.arms import Arm
+    from pytest_fairness.design.steps import Ask
     from pytest_fairness.design.strategies import Strategy
     from pytest_fairness.errors import FairnessError, FairnessFailure, InconclusiveWarning, UsageError
     from pytest_fairness.model import Finding, Verdict
@@ -73,7 +74,7 @@ _HOME = {
     "compare_baseline": "analysis.baseline",
     "plan_sample": "analysis.planning",
     "Arm": "design.arms",
-    "Ask": "design.arms",
+    "Ask": "design.steps",
     "Strategy": "design.strategies",
     "FairnessError": "errors",
     "FairnessFailure": "errors",

@@ -1,4 +1,4 @@
-"""``pytest-fairness``: what can be done without a test session. Each subcommand is a module of ``commands/``."""
+"""``pytest-fairness``: what can be done without a test session. The subcommands are in ``commands/``."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from importlib import import_module
 
 from pytest_fairness.errors import FairnessError
 
-#: One module a subcommand, in the order of ``--help``.
-COMMANDS = ("merge", "names", "personas", "plan", "salvage")
+#: The modules that declare subcommands, in the order of ``--help``.
+COMMANDS = ("source_data", "plan", "merge", "salvage")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -28,12 +28,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. Exit code 0: all is well; 1: it found problems; 2: it could not do what was asked."""
     parsed = parser().parse_args(arguments)
     try:
-        told = parsed.run(parsed)
+        result = parsed.run(parsed)
     except FairnessError as error:
         sys.stderr.write(f"pytest-fairness: {error}\n")
         return 2
-    sys.stdout.write(told.text)
-    return int(told.code)
+    sys.stdout.write(result.text)
+    return int(result.code)
 
 
 if __name__ == "__main__":

@@ -76,17 +76,6 @@ class Settings(Policy):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunContext:
-    """What a ready-made suite may know of the run: its settings, its folder, and the folder that the trials stand in,
-    which is that of the recorded run where one is replayed.
-    """
-
-    settings: Settings
-    folder: Path
-    trials: Path
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FreshSample:
     """A second, independent sample: its table of trials, and in words what is new about it."""
 

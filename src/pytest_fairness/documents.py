@@ -14,8 +14,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import takewhile
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Annotated, Any, TypeAlias, TypeVar
 
 import msgspec
 import yaml
@@ -25,6 +26,8 @@ from pytest_fairness.errors import UsageError, did_you_mean, listed
 Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | None"
 Place: TypeAlias = "tuple[str | int, ...]"
 T = TypeVar("T")
+Text = Annotated[str, msgspec.Meta(pattern=r"\S")]
+"""Text that is not empty. Not for use in a union with a mapping of it: msgspec 0.22 then crashes as Python exits."""
 
 MAX_BYTES = 5_000_000
 MAX_DEPTH = 40
@@ -35,6 +38,7 @@ _DECIMAL = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,17})\.[0-9]{1,18}(?:[eE][-+]?[0-9
 _WORDS: dict[str, Plain] = {"": None, "null": None, "true": True, "false": False}
 _STEP = re.compile(r"\.([^.\[]+)|\[(\d+)\]|(\[\.\.\.\])")
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
+_ENUM = re.compile(r"Invalid enum value '(.*)'")
 
 # libyaml is some ten times faster; both parsers give the same events.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -58,54 +62,93 @@ class Document:
         """The error that says *why*, with the line of *place*."""
         return UsageError(f"{self.where(*place)}: {why}")
 
-    def convert(self, kind: type[T], *place: str | int) -> T:
-        """What stands at *place* as a *kind*. Raises UsageError with the line of what does not fit."""
+    def convert(self, kind: type[T], *place: str | int, strict: bool = True) -> T:
+        """What stands at *place* as a *kind*; not *strict*: numbers may be written as text, as in CSV.
+
+        Raises UsageError with the line of what does not fit.
+        """
         value: Any = self.data
         for step in place:
             value = value[step]
+        return self._as(kind, value, place, strict=strict)
+
+    def entries(self, kind: type[T], key: str) -> dict[str, T]:
+        """The document as a mapping from names to entries, each a *kind* that has its name as the field *key*.
+
+        A *kind* with a field ``source`` must say where an entry comes from. Raises UsageError as :meth:`convert`.
+        """
+        fields = [name for name in _fields(_types_at(kind, ())) if name != key]
+        found = {}
+        for name, body in self.convert(dict[str, dict[str, Any]]).items():
+            for field_name in body:
+                if field_name not in fields:
+                    raise self._unknown(field_name, fields, (name, field_name), about=f"{name}: ")
+            if "source" in fields and not str(body.get("source") or "").strip():
+                raise self.wrong(f"{name}: source is missing: say where it comes from", name)
+            found[name] = self._as(kind, {**body, key: name}, (name,), about=f"{name}: ")
+        return found
+
+    def _as(self, kind: type[T], value: Any, place: Place, *, strict: bool = True, about: str = "") -> T:
         try:
-            return msgspec.convert(value, kind)
+            return msgspec.convert(value, kind, strict=strict)
         except msgspec.ValidationError as error:
             why, _, path = str(error).partition(" - at `$")
-            inside = tuple(
-                name or (int(index) if index else None) for name, index, _ in _STEP.findall(path.rstrip("`"))
-            )
-            known = inside[: inside.index(None)] if None in inside else inside
-            unknown = _UNKNOWN.fullmatch(why)
-            if unknown:
-                fields = _fields_at(msgspec.inspect.type_info(kind), inside)
-                wrong = unknown[1]
-                if did_you_mean(wrong, fields):
-                    why = f"unknown key {wrong!r}{did_you_mean(wrong, fields)}"
-                else:
-                    why = f"unknown key {wrong!r} (there are: {listed(fields)})"
-                raise self.wrong(why, *place, *known, wrong) from None  # type: ignore[arg-type]  # no None in known
-            name = f"{inside[-1]}: " if inside and inside[-1] is not None else ""
-            raise self.wrong(name + _plainly(why), *place, *known) from None  # type: ignore[arg-type]
+            steps = (name or (int(index) if index else None) for name, index, _ in _STEP.findall(path.rstrip("`")))
+            inside = tuple(steps)
+            known = (*place, *(step for step in takewhile(lambda step: step is not None, inside) if step is not None))
+            if unknown := _UNKNOWN.fullmatch(why):
+                fields = _fields(_types_at(kind, inside))
+                raise self._unknown(unknown[1], fields, (*known, unknown[1]), about) from None
+            if enum := _ENUM.fullmatch(why):
+                values = [value for one in _types_at(kind, inside) for value in getattr(one, "values", ()) if value]
+                why = f"unknown value {enum[1]!r} (known: {listed(values)}){did_you_mean(enum[1], values)}"
+            named = [step for step in known[len(place) :] if isinstance(step, str)]
+            name = f"{named[-1]}: " if named else ""
+            raise self.wrong(about + name + _plainly(why), *known) from None
+
+    def _unknown(self, wrong: str, fields: list[str], place: Place, about: str) -> UsageError:
+        hint = did_you_mean(wrong, fields) or f" (there are: {listed(fields)})"
+        return self.wrong(f"{about}unknown key {wrong!r}{hint}", *place)
+
+
+_PLAIN = {"object": "a mapping", "array": "a list", "str": "text", "int": "a whole number", "float": "a number",
+          "bool": "true or false", "null": "nothing"}  # fmt: skip
 
 
 def _plainly(why: str) -> str:
     """A complaint of msgspec in the words of YAML."""
-    for theirs, ours in (
-        ("Object missing required field", "missing key"), ("Expected `object`", "expected a mapping"),
-        ("Expected `array`", "expected a list"), ("got `array`", "got a list"), ("got `object`", "got a mapping"),
-        ("`str`", "text"), ("`int`", "a whole number"), ("`float`", "a number"), ("`bool`", "true or false"),
-        ("`null`", "nothing"), ("Expected ", "expected "),
-    ):  # fmt: skip
-        why = why.replace(theirs, ours)
-    return why
+
+    def kinds(match: re.Match[str]) -> str:
+        names = match[1].split(" | ")
+        return " or ".join(_PLAIN.get(name, match[0]) for name in names if name != "null" or len(names) == 1)
+
+    why = why.replace(r"`str` matching regex '\\S'", "text that is not empty")
+    why = re.sub(r"`([a-z]+(?: \| [a-z]+)*)`", kinds, why)
+    return why.replace("Object missing required field", "missing key").replace("Expected ", "expected ")
 
 
-def _fields_at(kind: Any, place: tuple[Any, ...]) -> list[str]:
-    """The keys that the mapping at *place* of *kind* may have."""
-    if isinstance(kind, msgspec.inspect.UnionType):
-        return [name for member in kind.types for name in _fields_at(member, place)]
-    if isinstance(kind, (msgspec.inspect.StructType, msgspec.inspect.DataclassType)):
-        if not place:
-            return [known.encode_name for known in kind.fields]
-        return next((_fields_at(known.type, place[1:]) for known in kind.fields if known.encode_name == place[0]), [])
-    inner = getattr(kind, "item_type", None) or getattr(kind, "value_type", None)
-    return _fields_at(inner, place[1:]) if inner is not None and place else []
+def _types_at(kind: Any, place: tuple[Any, ...]) -> list[Any]:
+    """What msgspec knows of the type, or the types of a union, that stand at *place* of *kind*."""
+    types = [msgspec.inspect.type_info(kind)]
+    for step in (*place, ...):
+        types = [member for one in types for member in getattr(one, "types", (one,))]
+        if step is ...:
+            break
+        types = [
+            inner
+            for one in types
+            for inner in (
+                [known.type for known in one.fields if known.encode_name == step]
+                if hasattr(one, "fields")
+                else filter(None, (getattr(one, "item_type", None), getattr(one, "value_type", None)))
+            )
+        ]
+    return types
+
+
+def _fields(types: list[Any]) -> list[str]:
+    """The keys that a mapping of one of *types* may have."""
+    return [known.encode_name for one in types for known in getattr(one, "fields", ())]
 
 
 def read(path: Path, kind: type[T], *, max_bytes: int = MAX_BYTES) -> T:

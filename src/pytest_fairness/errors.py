@@ -34,6 +34,10 @@ class FrameError(UsageError, ValueError):
     """A table has the wrong shape for a comparison; the message names the column and the row."""
 
 
+class InvalidEntry(UsageError, ValueError):
+    """An entry of source data that cannot be used; whoever reads it from a file adds the line."""
+
+
 class EndpointError(FairnessError):
     """The system under test could not be asked, or its answer could not be read."""
 

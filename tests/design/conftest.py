@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from pytest_fairness.design.name_banks import NameBanks
+from pytest_fairness.design.names import NameBanks
 from pytest_fairness.design.personas import PersonaMatrix
-from pytest_fairness.design.resources import shipped_folder
 from pytest_fairness.design.signals import Signals
+from pytest_fairness.design.sources import shipped_folder
 
 
 @pytest.fixture(scope="session")

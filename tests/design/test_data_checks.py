@@ -6,10 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_fairness.design.association import excess
-from pytest_fairness.design.data_checks import check_names, check_personas, check_signals, tokens
-from pytest_fairness.design.name_banks import NameBanks
-from pytest_fairness.design.name_entries import NameEntry
+from pytest_fairness.design.data_checks import check_names, check_personas, check_signals, excess, tokens
+from pytest_fairness.design.names import NameBanks, NameEntry
 from pytest_fairness.design.personas import PersonaMatrix
 from pytest_fairness.design.signals import SignalKind, Signals
 
@@ -168,7 +166,7 @@ def test_planted_faults_in_personas_are_found(matrix: PersonaMatrix) -> None:
 )
 def test_planted_faults_in_signals_are_found(groups: dict[str, tuple[str, ...]], reason: str) -> None:
     """One fault, one reason."""
-    kind = SignalKind(protected_class="c", kind="k", groups=groups, source="test")
+    kind = SignalKind(kind="k", groups=groups, source="test")
     assert [reason in str(p) for p in check_signals(Signals({("c", "k"): kind}))] == [True]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pytest_fairness.design.arms import Arm, Ask
-from pytest_fairness.design.name_banks import NameBanks
+from pytest_fairness.design.names import NameBanks
 from pytest_fairness.design.pairs import PairGrid, expand_pairs, latin_square
 from pytest_fairness.design.personas import PersonaMatrix
 from pytest_fairness.design.signals import Signals

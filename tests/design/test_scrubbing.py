@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from pytest_fairness.design.name_banks import NameBanks
+from pytest_fairness.design.names import NameBanks
 from pytest_fairness.design.scrubbing import RuleScrubber
 from pytest_fairness.design.signals import CONTROL, Signals
 
@@ -57,7 +57,7 @@ def test_no_label_is_left_where_lists_have_it(scrub: RuleScrubber, signals: Sign
     for (protected_class, kind), found in signals.kinds.items():
         if kind != "label":
             continue
-        for group, phrases in found.groups.items():
+        for group, phrases in ((group, found.phrases(group)) for group in found.words):
             for phrase in phrases if group != CONTROL else ():
                 said = phrase[:1].upper() + phrase[1:]
                 assert said not in scrub(f"1. Ana Arp, nurse, {said}"), (protected_class, group)

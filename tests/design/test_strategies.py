@@ -79,8 +79,8 @@ def test_wrong_strategies(strategy: dict[str, object], told: str) -> None:
     ("text", "told"),
     [
         ("mine: {turns: ['{request}']}", "source is missing"),
-        ("mine: {source: x, turns: '{request}'}", "expected turns"),
-        ("mine: {source: x, turns: ['{request}', 7]}", "a turn is text"),
+        ("mine: {source: x, turns: '{request}'}", "mine: turns: expected a list, got text"),
+        ("mine: {source: x, turns: ['{request}', 7]}", "expected text, got a whole number"),
         ("mine: {source: x, turns: ['{request}'], tone: 1}", "unknown key 'tone'"),
     ],
 )

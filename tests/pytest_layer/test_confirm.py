@@ -72,7 +72,7 @@ LUCKY = """
 import hashlib
 import pytest
 from pytest_fairness import assert_no_disparity
-from pytest_fairness.design.name_banks import NameBanks
+from pytest_fairness.design.names import NameBanks
 
 FIRST = {name.full for name in NameBanks.load().names("race_ethnicity", "black", 20)}
 
@@ -149,7 +149,7 @@ def test_a_replay_is_judged_with_its_second_sample_or_without_one(
 def test_the_cap_holds_for_both_samples(pytester: pytest.Pytester, run: Run, findings: Findings) -> None:
     """Money for the first sample and not for the second: the alarm stands, and no more than the cap is spent."""
     harsh = simulated_endpoint(bias={"race_ethnicity": {"black": -0.9}})
-    bank = __import__("pytest_fairness.design.name_banks", fromlist=["NameBanks"]).NameBanks.load()
+    bank = __import__("pytest_fairness.design.names", fromlist=["NameBanks"]).NameBanks.load()
     signals = {
         name.full: {"race_ethnicity": group}
         for group in ("black", "white")

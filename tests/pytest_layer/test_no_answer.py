@@ -12,7 +12,7 @@ from .conftest import Run
 SUITE = """
 import pytest
 from pytest_fairness import assert_equivalent, assert_four_fifths, assert_no_disparity
-from pytest_fairness.design.name_banks import NameBanks
+from pytest_fairness.design.names import NameBanks
 
 BLACK = {name.full for name in NameBanks.load().names("race_ethnicity", "black", 40)}
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from pytest_fairness.design.arms import ready_arms
-from pytest_fairness.design.name_banks import NameBanks
+from pytest_fairness.design.names import NameBanks
 from pytest_fairness.design.pairs import expand_pairs
 from pytest_fairness.design.scrubbing import RuleScrubber
 from pytest_fairness.design.signals import Signals

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from pytest_fairness.commands import Told
+from pytest_fairness.commands import CommandResult
 
 
 def add(subparsers: Any) -> None:
@@ -25,7 +25,7 @@ def add(subparsers: Any) -> None:
     parser.set_defaults(run=run)
 
 
-def run(arguments: argparse.Namespace) -> Told:
+def run(arguments: argparse.Namespace) -> CommandResult:
     """Merge; say where the run is and how it is judged."""
     from pytest_fairness.runs.merge import merge
     from pytest_fairness.runs.reader import RunReader
@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> Told:
     merged = merge(arguments.runs, arguments.into)
     trials = len(RunReader.open(merged).trials)
     count = len(arguments.runs)
-    return Told(
+    return CommandResult(
         f"merged {count} shard{'s' * (count != 1)}, {trials:,} trials: {merged}\n"
         f"judge them with the same tests: pytest --fairness-replay={merged}\n"
     )

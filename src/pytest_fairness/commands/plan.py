@@ -7,7 +7,7 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from pytest_fairness.commands import Told
+from pytest_fairness.commands import CommandResult
 
 _KINDS = ("numeric", "ordinal", "narrative", "binary", "categorical", "refusal")
 
@@ -57,7 +57,7 @@ def add(subparsers: Any) -> None:
     parser.set_defaults(run=run)
 
 
-def run(arguments: argparse.Namespace) -> Told:
+def run(arguments: argparse.Namespace) -> CommandResult:
     """Plan a sample, or price a suite. Raises UsageError for what cannot be planned or collected."""
     return _sample(arguments) if arguments.suite is None else _suite(arguments)
 
@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> Told:
 # ---------------------------------------------------------------- a sample
 
 
-def _sample(arguments: argparse.Namespace) -> Told:
+def _sample(arguments: argparse.Namespace) -> CommandResult:
     from pytest_fairness.analysis.planning import plan_sample
     from pytest_fairness.analysis.sentences import percent
     from pytest_fairness.model import to_json
@@ -87,7 +87,7 @@ def _sample(arguments: argparse.Namespace) -> Told:
     if arguments.correction != "bonferroni":
         notes.append(f"planned for Bonferroni; {arguments.correction} never needs more")
     if arguments.json:
-        return Told(json.dumps(to_json({**asdict(plan), "notes": notes}), indent=2) + "\n")
+        return CommandResult(json.dumps(to_json({**asdict(plan), "notes": notes}), indent=2) + "\n")
     rows = [
         ("names a group", str(plan.names)),
         ("templates", str(plan.templates)),
@@ -101,13 +101,13 @@ def _sample(arguments: argparse.Namespace) -> Told:
         ),
     ]
     lines = [f"{name:<14} {value}" for name, value in rows]
-    return Told("\n".join([*lines, *(f"note: {note}" for note in notes), ""]))
+    return CommandResult("\n".join([*lines, *(f"note: {note}" for note in notes), ""]))
 
 
 # ---------------------------------------------------------------- a suite
 
 
-def _suite(arguments: argparse.Namespace) -> Told:
+def _suite(arguments: argparse.Namespace) -> CommandResult:
     from pytest_fairness.commands.suite_price import Assumptions, collect, price_suite
     from pytest_fairness.commands.suite_table import suite_table
     from pytest_fairness.errors import UsageError
@@ -136,5 +136,5 @@ def _suite(arguments: argparse.Namespace) -> Told:
     code = 1 if suite.problems else 0
     if arguments.json:
         told = {**asdict(suite), "assumed": asdict(assumed), "problems": suite.problems}
-        return Told(json.dumps(to_json(told), indent=2) + "\n", code)
-    return Told(suite_table(suite, assumed), code)
+        return CommandResult(json.dumps(to_json(told), indent=2) + "\n", code)
+    return CommandResult(suite_table(suite, assumed), code)

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from pytest_fairness.commands import Told
+from pytest_fairness.commands import CommandResult
 
 
 def add(subparsers: Any) -> None:
@@ -21,7 +21,7 @@ def add(subparsers: Any) -> None:
     parser.set_defaults(run=run)
 
 
-def run(arguments: argparse.Namespace) -> Told:
+def run(arguments: argparse.Namespace) -> CommandResult:
     """Salvage; say what was kept, what was lost, and how the new run is used."""
     from pytest_fairness.reports.escaping import terminal
     from pytest_fairness.runs.salvage import salvage
@@ -36,4 +36,4 @@ def run(arguments: argparse.Namespace) -> Told:
         f"ask what is missing: the same command with --fairness-resume {done.directory.name}",
         f"judge what is there: pytest --fairness-replay={done.directory}",
     ]
-    return Told("\n".join([*lines, ""]))
+    return CommandResult("\n".join([*lines, ""]))

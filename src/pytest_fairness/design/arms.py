@@ -7,17 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from pytest_fairness.design.resources import layers
 from pytest_fairness.design.slugs import is_slug
+from pytest_fairness.design.sources import entries
 from pytest_fairness.design.steps import TEXT, Ask
-from pytest_fairness.documents import Plain, load_path
+from pytest_fairness.documents import Text
 from pytest_fairness.errors import UsageError, did_you_mean, listed
 
-__all__ = ["RULES", "TEXT", "Arm", "Ask", "Step", "arms_of", "ready_arms"]
-
-RULES = "rules"
-
-
+_RULES = "rules"
 Step: TypeAlias = "Ask | Callable[[str], str]"
 
 
@@ -57,7 +53,12 @@ class Arm:
 
     @property
     def needs_system_prompt(self) -> bool:
-        return self.system is not None or any(isinstance(step, Ask) and step.system is not None for step in self.steps)
+        return self.system is not None or any(step.system is not None for step in self.asks.values())
+
+    @property
+    def asks(self) -> dict[int, Ask]:
+        """The steps that a model takes, by their place."""
+        return {at: step for at, step in enumerate(self.steps) if isinstance(step, Ask)}
 
 
 def arms_of(given: object, folder: Path | None = None, *, rules: Callable[[str], str] | None = None) -> tuple[Arm, ...]:
@@ -86,56 +87,47 @@ def arms_of(given: object, folder: Path | None = None, *, rules: Callable[[str],
     return tuple(arms)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Prompt:
+    """An entry of ``personas/prompts.yaml``: where it is from, a system prompt, and the prompt of a step."""
+
+    name: str
+    source: Text
+    system: Text | None = None
+    prompt: Text | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ReadyArm:
+    """An entry of ``personas/arms.yaml``: an :class:`Arm` by the names of its prompts."""
+
+    name: str
+    system: Text | None = None
+    steps: tuple[Text, ...] = ()
+    placebo: bool = False
+
+
 def ready_arms(folder: Path | None = None, rules: Callable[[str], str] | None = None) -> dict[str, Arm]:
     """The arms of ``personas/arms.yaml`` by name, extended or replaced by the user's *folder*. Raises UsageError."""
-    document: dict[str, Plain] = {}
-    arms: dict[str, Plain] = {}
-    path = Path("arms.yaml")
-    for path in layers("arms.yaml", folder):
-        loaded = load_path(path)
-        if not isinstance(loaded, dict) or not isinstance(loaded.get("arms", {}), dict):
-            raise UsageError(f"{path}: expected prompts by name, and a mapping called 'arms'")
-        arms |= _mapping(loaded.get("arms", {}), f"{path}: arms")
-        document |= {name: body for name, body in loaded.items() if name != "arms"}
-    return {name: _arm(name, _mapping(body, f"{path}: {name}"), document, path, rules) for name, body in arms.items()}
+    prompts = entries("prompts.yaml", folder, _Prompt)
 
+    def prompt(arm: str, name: str, field: str) -> str:
+        text = getattr(prompts.get(name), field, None)
+        if name not in prompts:
+            raise UsageError(f"arm {arm!r}: there is no prompt {name!r} (there are: {listed(prompts)})")
+        if text is None:
+            raise UsageError(f"arm {arm!r}: the prompt {name!r} of prompts.yaml has no {field}")
+        return str(text)
 
-def _arm(
-    name: str,
-    body: Mapping[str, Plain],
-    prompts: Mapping[str, Plain],
-    path: Path,
-    rules: Callable[[str], str] | None,
-) -> Arm:
-    where = f"{path}: arm {name!r}"
-    unknown = sorted(body.keys() - {"system", "steps", "placebo"})
-    if unknown:
-        raise UsageError(f"{where}: unknown key {unknown[0]!r} (known: system, steps, placebo)")
-    system = None if "system" not in body else _prompt(prompts, body["system"], "system", where)
-    listed_steps = body.get("steps", [])
-    if not isinstance(listed_steps, list):
-        raise UsageError(f"{where}: steps is a list of prompts by name, and 'rules'")
-    steps: list[Step] = []
-    for number, step in enumerate(listed_steps, start=1):
-        if step == RULES:
-            if rules is not None:
-                steps.append(rules)
-            continue
-        own = _mapping(prompts.get(str(step)), f"{where}: there is no prompt {step!r}").get("system")
-        last = number == len(listed_steps)
-        prompt = _prompt(prompts, step, "prompt", where)
-        steps.append(Ask(prompt=prompt, system=own if isinstance(own, str) else None, fallback=last))
-    return Arm(name=name, system=system, steps=tuple(steps), placebo=body.get("placebo") is True)
-
-
-def _prompt(prompts: Mapping[str, Plain], name: Plain, field: str, where: str) -> str:
-    text = _mapping(prompts.get(str(name)), f"{where}: there is no prompt {name!r}").get(field)
-    if not isinstance(text, str):
-        raise UsageError(f"{where}: the prompt {name!r} has no {field}")
-    return text
-
-
-def _mapping(value: Plain, where: str) -> Mapping[str, Plain]:
-    if not isinstance(value, dict):
-        raise UsageError(f"{where}: expected a mapping")
-    return value
+    arms = {}
+    for name, ready in entries("arms.yaml", folder, _ReadyArm).items():
+        steps: list[Step] = []
+        for number, step in enumerate(ready.steps, start=1):
+            if step == _RULES:
+                steps += [] if rules is None else [rules]
+            else:
+                text = prompt(name, step, "prompt")
+                steps.append(Ask(prompt=text, system=prompts[step].system, fallback=number == len(ready.steps)))
+        system = None if ready.system is None else prompt(name, ready.system, "system")
+        arms[name] = Arm(name=name, system=system, steps=tuple(steps), placebo=ready.placebo)
+    return arms

@@ -7,23 +7,24 @@ group meets candidate 3 of every other.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
-from pytest_fairness.design.conveyance import Condition
-from pytest_fairness.design.name_banks import GENDER, Name, NameBanks
+from pytest_fairness.design.names import GENDER, Name, NameBanks
 from pytest_fairness.design.personas import Persona
-from pytest_fairness.design.pronouns import BY_GENDER
-from pytest_fairness.design.resources import layers
-from pytest_fairness.design.signals import LABEL, Signals
+from pytest_fairness.design.render import BY_GENDER, pronouns
+from pytest_fairness.design.signals import LABEL, Condition, Signals
+from pytest_fairness.design.sources import entries
 from pytest_fairness.design.templates import read_template
-from pytest_fairness.documents import Plain, load_path
+from pytest_fairness.documents import Text
 from pytest_fairness.errors import UsageError, did_you_mean, listed
 
 Given: TypeAlias = "str | Name | Persona | Path"
 NEITHER = "neither"
+CANDIDATES = "candidates"
+QUALIFICATIONS = "qualifications"
 T = TypeVar("T")
 
 
@@ -44,10 +45,68 @@ class Candidate:
     pronouns: str | None = None
     values: Mapping[str, str] = field(default_factory=dict)
 
-    @property
-    def conveys(self) -> Mapping[str, str]:
-        """The groups that its name or words stand for, the label of the group itself among them."""
-        return {**self.groups, "group": self.group}
+    def line(self, position: int, qualifications: str) -> str:
+        """``Greg Walsh, 2 Years of Experience, Male, White``: a candidate as the list has it; a résumé in full."""
+        if self.text is not None:
+            return "\n".join(part for part in (self.demographics, self.text) if part)
+        parts = (self.name or label_of(position), qualifications, self.demographics)
+        return ", ".join(part for part in parts if part)
+
+    def qualifications(self, context: Mapping[str, str]) -> str:
+        """Those that the test gives to all, or what a persona brings along."""
+        years = self.values.get("experience_years")
+        return context.get(QUALIFICATIONS, "" if years is None else f"{years} years of experience")
+
+    def slots(self, position: int, context: Mapping[str, str]) -> dict[str, str]:
+        """What its numbered slots hold, by their names without the number."""
+        name = self.name or label_of(position)
+        first, _, last = name.partition(" ")
+        return {
+            **self.values,
+            **(pronouns(self.pronouns).values() if self.pronouns else {}),
+            "name": name,
+            "first_name": first,
+            "last_name": last,
+            "demographics": self.demographics,
+            "label": label_of(position),
+            "candidate": self.line(position, self.qualifications(context)),
+            "resume": self.text or "",
+            QUALIFICATIONS: self.qualifications(context),
+        }
+
+
+def label_of(position: int) -> str:
+    """``Candidate A`` for the first in the list, counted from 0."""
+    return f"Candidate {chr(65 + position)}"
+
+
+def block(slate: Sequence[Candidate], qualifications: str) -> str:
+    """All candidates: numbered lines, or, for résumés, each under its label."""
+    lines = [candidate.line(at, qualifications) for at, candidate in enumerate(slate)]
+    if any(candidate.text is not None for candidate in slate):
+        return "\n\n".join(f"{label_of(at)}:\n{line}" for at, line in enumerate(lines))
+    return "\n".join(f"{number}. {line}" for number, line in enumerate(lines, start=1))
+
+
+def values_of(slate: Sequence[Candidate], context: Mapping[str, str]) -> dict[str, str]:
+    """What every slot of a template holds for *slate*: numbered slots, ``{candidates}`` and the context."""
+    values = dict(context)
+    for at, candidate in enumerate(slate):
+        values |= {f"{slot}_{at + 1}": value for slot, value in candidate.slots(at, context).items()}
+    return values | {CANDIDATES: block(slate, context.get(QUALIFICATIONS) or slate[0].qualifications(context))}
+
+
+def surfaces(slate: Iterable[Candidate], text: str) -> dict[str, Mapping[str, str]]:
+    """The strings in *text* that convey a group, each with what it conveys."""
+    return {
+        surface: {**candidate.groups, "group": candidate.group}
+        for candidate in slate
+        for surface in (candidate.name if candidate.named else None, candidate.demographics, candidate.text)
+        if surface and surface in text
+    }
+
+
+# ---------------------------------------------------------------- the groups of a test
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +116,16 @@ class Group:
     label: str
     classes: Mapping[str, str]
     given: tuple[Given, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CandidateSet:
+    """An entry of ``personas/candidates.yaml``: groups that are set against each other, and where they are from."""
+
+    name: str
+    source: Text
+    groups: dict[str, dict[str, str | list[str]] | list[str]]
+    note: str = ""
 
 
 def candidate_groups(candidates: object, folder: Path | None = None) -> tuple[Group, ...]:
@@ -69,7 +138,11 @@ def candidate_groups(candidates: object, folder: Path | None = None) -> tuple[Gr
     stands twice.
     """
     if isinstance(candidates, str):
-        candidates = _shipped(candidates, folder)
+        sets = entries("candidates.yaml", folder, CandidateSet)
+        if candidates not in sets:
+            hint = did_you_mean(candidates, sets)
+            raise UsageError(f"candidates={candidates!r}: no such set (there are: {listed(sets)}){hint}")
+        candidates = sets[candidates].groups
     if not isinstance(candidates, Mapping):
         raise UsageError(
             f"candidates is {type(candidates).__name__}: give the name of a set, such as 'four_groups', or a mapping "
@@ -82,54 +155,39 @@ def candidate_groups(candidates: object, folder: Path | None = None) -> tuple[Gr
         raise UsageError(f"candidates: {NEITHER!r} is what a choice of nobody is called; give the group another name")
     sizes = {group.label: len(group.given) for group in groups if group.given}
     if len(set(sizes.values())) > 1:
-        told = ", ".join(f"{label}: {size}" for label, size in sizes.items())
-        raise UsageError(f"candidates: the groups have different numbers of candidates ({told}); give each the same")
-    _no_one_twice(groups)
+        counts = ", ".join(f"{label}: {size}" for label, size in sizes.items())
+        raise UsageError(f"candidates: the groups have different numbers of candidates ({counts}); give each the same")
+    owner: dict[str, str] = {}
+    for group in groups:
+        for item in group.given:
+            text = item.id if isinstance(item, Persona) else str(item)
+            if text in owner and _kind(item) == "name":
+                raise UsageError(
+                    f"candidates: {text[:60]!r} is in {owner[text]!r} and {group.label!r}; a name that stands for two "
+                    "groups, or twice for one, signals neither"
+                )
+            owner[text] = group.label
     return groups
 
 
 def check_sets(folder: Path | None = None) -> None:
     """Raises UsageError for the first set in ``candidates.yaml`` that no experiment could use."""
-    for name, body in _sets(folder).items():
-        if not isinstance(body, dict) or not isinstance(body.get("source"), str):
-            raise UsageError(f"{name}: source is missing: say where the set comes from")
+    for name, candidates in entries("candidates.yaml", folder, CandidateSet).items():
         try:
-            candidate_groups(name, folder)
+            candidate_groups(candidates.groups)
         except UsageError as error:
             raise UsageError(f"{name}: {error}") from None
 
 
-def _sets(folder: Path | None) -> dict[str, Plain]:
-    sets: dict[str, Plain] = {}
-    for path in layers("candidates.yaml", folder):
-        document = load_path(path)
-        if not isinstance(document, dict):
-            raise UsageError(f"{path}: expected a mapping from the names of sets to groups")
-        sets |= document
-    return sets
-
-
-def _shipped(name: str, folder: Path | None) -> dict[str, Plain]:
-    sets = _sets(folder)
-    if name not in sets:
-        raise UsageError(f"candidates={name!r}: no such set (there are: {listed(sets)}){did_you_mean(name, sets)}")
-    body = sets[name]
-    groups = body.get("groups") if isinstance(body, dict) else None
-    if not isinstance(groups, dict):
-        raise UsageError(f"candidates.yaml: {name}: expected groups, and their source")
-    return groups
-
-
 def _group(label: str, value: object) -> Group:
     where = f"candidates[{label!r}]"
-    if isinstance(value, Mapping):
-        classes = {str(key): item for key, item in value.items() if key != "names"}
-        wrong = next((key for key, item in classes.items() if not isinstance(item, str)), None)
-        if wrong is not None or not classes:
-            raise UsageError(f"{where}: give classes and their groups, such as {{'gender': 'female'}}, beside 'names'")
-        names = value.get("names", ())
-        return Group(label=label, classes=classes, given=_given(where, names) if names else ())
-    return Group(label=label, classes={}, given=_given(where, value))
+    if not isinstance(value, Mapping):
+        return Group(label=label, classes={}, given=_given(where, value))
+    classes = {str(key): item for key, item in value.items() if key != "names"}
+    if not classes or not all(isinstance(item, str) for item in classes.values()):
+        raise UsageError(f"{where}: give classes and their groups, such as {{'gender': 'female'}}, beside 'names'")
+    names = value.get("names", ())
+    return Group(label=label, classes=classes, given=_given(where, names) if names else ())
 
 
 def _given(where: str, value: object) -> tuple[Given, ...]:
@@ -153,17 +211,7 @@ def _kind(item: Given) -> str:
     return "résumé" if isinstance(item, Path) or (isinstance(item, str) and "\n" in item.strip()) else "name"
 
 
-def _no_one_twice(groups: Sequence[Group]) -> None:
-    owner: dict[str, str] = {}
-    for group in groups:
-        for item in group.given:
-            text = item.id if isinstance(item, Persona) else str(item)
-            if text in owner and _kind(item) == "name":
-                raise UsageError(
-                    f"candidates: {text[:60]!r} is in {owner[text]!r} and {group.label!r}; a name that stands for two "
-                    "groups, or twice for one, signals neither"
-                )
-            owner[text] = group.label
+# ---------------------------------------------------------------- names and words for them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,21 +226,17 @@ class Roster:
         """How many candidates a group has."""
         return min(len(candidates) for candidates in self.groups.values())
 
-    def tuples(self, count: int) -> Iterator[tuple[int, Mapping[str, Candidate]]]:
-        """*count* different tuples of one candidate a group, numbered from 0.
+    def tuples(self, count: int) -> Iterator[Mapping[str, Candidate]]:
+        """*count* different tuples of one candidate a group.
 
         Candidates at the same place meet first; once all have met, those of later groups move on by one place.
         """
-        size = self.distinct
         for number in range(count):
-            turn = number // size
-            yield (
-                number,
-                {
-                    label: candidates[(number + at * turn) % size]
-                    for at, (label, candidates) in enumerate(self.groups.items())
-                },
-            )
+            turn = number // self.distinct
+            yield {
+                label: candidates[(number + at * turn) % self.distinct]
+                for at, (label, candidates) in enumerate(self.groups.items())
+            }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,7 +266,7 @@ class Casting:
         if group.given and _kind(group.given[0]) != "name":
             return tuple(_whole(group, item, words if condition.kind else "") for item in group.given)
         if group.given and condition.by_name:
-            names: tuple[Name, ...] = tuple(_name(item) for item in group.given if isinstance(item, (str, Name)))
+            names = tuple(Name.given(item) for item in group.given if isinstance(item, (str, Name)))
             named = True
         else:
             names, named = self._names(group, at, groups, condition)
@@ -239,22 +283,19 @@ class Casting:
         )
 
     def _words(self, group: Group, condition: Condition) -> str:
-        """The words that state the classes: all where the condition asks for words, else those that no name tells."""
-        if not group.classes and condition.kind is not None and not self._whole(group):
+        """The words that state the classes: all where the condition asks for words, else those that no name conveys."""
+        whole = bool(group.given) and _kind(group.given[0]) != "name"
+        if not group.classes and condition.kind is not None and not whole:
             raise UsageError(
                 f"candidates[{group.label!r}] has names only, so there are no words for signal={condition.name!r}: say "
                 "what the group is, {'gender': 'female', 'names': [...]}"
             )
-        told = [
+        phrases = [
             self.signals.phrases(name, value, condition.kind or LABEL)[0]
             for name, value in group.classes.items()
             if condition.kind is not None or (not group.given and name not in self.banks.protected_classes)
         ]
-        return ", ".join(phrase[:1].upper() + phrase[1:] for phrase in told)
-
-    @staticmethod
-    def _whole(group: Group) -> bool:
-        return bool(group.given) and _kind(group.given[0]) != "name"
+        return ", ".join(phrase[:1].upper() + phrase[1:] for phrase in phrases)
 
     def _names(self, group: Group, at: int, groups: int, condition: Condition) -> tuple[tuple[Name, ...], bool]:
         by_name = {name: value for name, value in group.classes.items() if name in self.banks.protected_classes}
@@ -263,16 +304,17 @@ class Casting:
             # name does by itself falls on all groups alike.
             neutral = self._most(lambda n: self.banks.neutral(n, seed=self.seed), floor=groups)
             return _moved(neutral, at), False
-        base = [name for name in by_name if name != GENDER]
-        if len(base) > 1:
+        gender = by_name.pop(GENDER, None)
+        if len(by_name) > 1:
+            one, other, *_ = by_name
             raise UsageError(
-                f"candidates[{group.label!r}]: one name cannot signal both {base[0]} and {base[1]}; give names of your "
+                f"candidates[{group.label!r}]: one name cannot signal both {one} and {other}; give names of your "
                 "own, or say signal='label'"
             )
-        gender = by_name.get(GENDER)
-        if not base:
-            return self._most(lambda n: self.banks.names(GENDER, by_name[GENDER], n, seed=self.seed)), True
-        return self._most(lambda n: self.banks.names(base[0], by_name[base[0]], n, gender=gender, seed=self.seed)), True
+        if not by_name:
+            return self._most(lambda n: self.banks.names(GENDER, str(gender), n, seed=self.seed)), True
+        ((base, value),) = by_name.items()
+        return self._most(lambda n: self.banks.names(base, value, n, gender=gender, seed=self.seed)), True
 
     def _most(self, draw: Callable[[int], tuple[Name, ...]], floor: int = 1) -> tuple[Name, ...]:
         """As many names as wanted, or as the bank has."""
@@ -297,25 +339,17 @@ def _namesakes(moved: Sequence[Candidate], others: Mapping[str, Sequence[Candida
     )
 
 
-def _name(item: str | Name) -> Name:
-    if isinstance(item, Name):
-        return item
-    first, _, last = item.strip().partition(" ")
-    return Name(first=first, last=last.strip(), groups={}, source="given in the test")
-
-
 def _whole(group: Group, item: Given, words: str) -> Candidate:
     """A candidate that brings everything along: a persona, or a résumé."""
     if isinstance(item, Persona):
-        values = {name: str(value) for name, value in item.attributes.items() if name != "id"}
-        candidate = Candidate(
+        return Candidate(
             group=group.label,
             groups={**item.groups, **group.classes},
             name=item.name,
             named=True,
+            demographics=words,
             pronouns=BY_GENDER[item.gender],
-            values=values,
+            values={name: str(value) for name, value in item.attributes.items() if name != "id"},
         )
-        return replace(candidate, demographics=words)
     text = read_template(item).text if isinstance(item, Path) else str(item)
     return Candidate(group=group.label, groups=dict(group.classes), text=text.strip(), demographics=words)

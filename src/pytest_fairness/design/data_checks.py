@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+from math import sqrt
 from statistics import fmean, median
 
-from pytest_fairness.design.association import excess
-from pytest_fairness.design.name_banks import GENDER, Name, NameBanks
-from pytest_fairness.design.name_entries import NameEntry
-from pytest_fairness.design.personas import SCORES, PersonaMatrix
-from pytest_fairness.design.quotas import QUOTAS
+from pytest_fairness.design.names import GENDER, SEXES, Name, NameBanks, NameEntry
+from pytest_fairness.design.personas import QUOTAS, SCORES, PersonaMatrix
 from pytest_fairness.design.signals import CONTROL, LABEL, SignalKind, Signals
+from pytest_fairness.design.sources import shipped_folder
+from pytest_fairness.documents import read
 
 WEAK = 0.5
 RARE = 30
@@ -30,20 +31,6 @@ _FREQUENCY_RATIO = 30.0
 _BEYOND_CHANCE = 3.0
 _CLAUSE = 4
 _PARITY = 2.5
-
-# Terms that HolisticBias v1.1 (Smith et al. 2022) marks as dispreferred by the people they describe.
-_DISPREFERRED = frozenset(
-    {"handicapped", "crippled", "retarded", "wheelchair-bound", "differently abled", "dumb", "mute", "lame"}
-    | {
-        "hearing-impaired",
-        "speech-impaired",
-        "barren",
-        "slow",
-        "elderly person",
-        "suffers from",
-        "confined to",
-    }
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,82 +104,85 @@ def _in_two_groups(entries: Sequence[NameEntry]) -> list[Problem]:
 
 
 def _size(banks: NameBanks, protected_class: str, n: int) -> list[Problem]:
-    problems = []
-    for group in banks.groups(protected_class):
-        counts = banks.available(protected_class, group)
-        problems += [
-            Problem(
-                f"{protected_class}/{group}",
-                f"{counts.get(sex, 0)} {sex} names may be drawn, under the {n // 2} that {n} names need",
-            )
-            for sex in ("female", "male")
-            if counts.get(sex, 0) < n // 2
-        ]
-    return problems
-
-
-def _balance(banks: NameBanks, protected_class: str, n: int, count: Callable[[str], int]) -> list[Problem]:
-    """Length, tokens and frequency of what would be drawn, between the groups that differ most."""
-    drawn = {
-        group: names for group in banks.groups(protected_class) if (names := _drawn(banks, protected_class, group, n))
-    }
-    if len(drawn) < 2:
-        return []
-    problems = _gap(
-        protected_class,
-        {group: fmean(len(name.first) for name in names) for group, names in drawn.items()},
-        _LENGTH_GAP,
-        "unbalanced length: {high} first names have {most:.1f} letters on average, {low} ones {least:.1f}; "
-        "choose names nearer in length",
-    )
-    problems += _gap(
-        protected_class,
-        {group: fmean(count(name.full) for name in names) for group, names in drawn.items()},
-        _TOKEN_GAP,
-        "unbalanced tokens: {high} names have {most:.1f} parts on average, {low} ones {least:.1f}; "
-        "choose names that are split alike",
-    )
-    frequencies = {}
-    for group in drawn:
-        entries = (e for e in banks.first_names.values() if (e.protected_class, e.group) == (protected_class, group))
-        counted = [e.bearers for e in entries if e.drawn and e.bearers]
-        if counted:
-            frequencies[group] = median(counted)
-    if frequencies:
-        low, high = (
-            min(frequencies, key=frequencies.__getitem__),
-            max(frequencies, key=frequencies.__getitem__),
+    return [
+        Problem(
+            f"{protected_class}/{group}",
+            f"{count} {sex} names may be drawn, under the {n // 2} that {n} names need",
         )
-        if frequencies[high] > _FREQUENCY_RATIO * frequencies[low]:
-            problems.append(
-                Problem(
-                    protected_class,
-                    f"unbalanced frequency: the median {high} name has {frequencies[high]:.0f} bearers, "
-                    "the median "
-                    f"{low} name {frequencies[low]:.0f}; what looks like a group effect may be rarity",
-                )
-            )
-    return problems
+        for group in banks.groups(protected_class)
+        for sex in SEXES
+        if (count := banks.available(protected_class, group).get(sex, 0)) < n // 2
+    ]
+
+
+def _balance(banks: NameBanks, protected_class: str, n: int, count: Callable[[str], int]) -> Iterator[Problem]:
+    """Length, tokens and frequency of what would be drawn, between the groups that differ most."""
+    drawn = {group: _drawn(banks, protected_class, group, n) for group in banks.groups(protected_class)}
+    drawn = {group: names for group, names in drawn.items() if names}
+    if len(drawn) < 2:
+        return
+    bearers = defaultdict(list)
+    for entry in banks.first_names.values():
+        if entry.protected_class == protected_class and entry.group in drawn and entry.drawn and entry.bearers:
+            bearers[entry.group].append(entry.bearers)
+    for means, ratio, gap, reason in (
+        (
+            {group: fmean(len(name.first) for name in names) for group, names in drawn.items()},
+            1,
+            _LENGTH_GAP,
+            "unbalanced length: {high} first names have {most:.1f} letters on average, {low} ones {least:.1f}; "
+            "choose names nearer in length",
+        ),
+        (
+            {group: fmean(count(name.full) for name in names) for group, names in drawn.items()},
+            1,
+            _TOKEN_GAP,
+            "unbalanced tokens: {high} names have {most:.1f} parts on average, {low} ones {least:.1f}; "
+            "choose names that are split alike",
+        ),
+        (
+            {group: median(bearers[group]) for group in drawn if group in bearers},
+            _FREQUENCY_RATIO,
+            0,
+            "unbalanced frequency: the median {high} name has {most:.0f} bearers, the median {low} name {least:.0f}; "
+            "what looks like a group effect may be rarity",
+        ),
+    ):
+        low, high = min(means, key=means.__getitem__, default=""), max(means, key=means.__getitem__, default="")
+        if means and means[high] > ratio * means[low] + gap:
+            yield Problem(protected_class, reason.format(high=high, low=low, most=means[high], least=means[low]))
 
 
 def _drawn(banks: NameBanks, protected_class: str, group: str, n: int) -> Sequence[Name]:
     """The *n* names that would be drawn for *group*; of a bank that is too small, all that there are."""
     available = banks.available(protected_class, group)
-    if all(available.get(sex, 0) >= n // 2 for sex in ("female", "male")):
+    if all(available.get(sex, 0) >= n // 2 for sex in SEXES):
         return banks.names(protected_class, group, n)
     return [
         name
-        for sex in ("female", "male")
+        for sex in SEXES
         if (few := min(n, available.get(sex, 0)))
         for name in banks.names(protected_class, group, few, gender=sex)
     ]
 
 
-def _gap(protected_class: str, means: Mapping[str, float], most: float, told: str) -> list[Problem]:
-    low, high = min(means, key=means.__getitem__), max(means, key=means.__getitem__)
-    if means[high] - means[low] <= most:
-        return []
-    return [Problem(protected_class, told.format(high=high, low=low, most=means[high], least=means[low]))]
+def excess(scores: Sequence[float], groups: Sequence[str]) -> float:
+    """The variance of *scores* between *groups* beyond chance, in standard deviations.
+
+    (N − 1) times the share of the variance that lies between k groups is about chi-square with k − 1
+    degrees of freedom when nothing is associated: mean k − 1, variance 2(k − 1). 0 where there is one
+    group, or no variance.
+    """
+    mean = fmean(scores)
+    total = sum((score - mean) ** 2 for score in scores)
+    members: dict[str, list[float]] = defaultdict(list)
+    for score, group in zip(scores, groups, strict=True):
+        members[group].append(score)
+    freedom = len(members) - 1
+    if not freedom or not total:
+        return 0.0
+    between = sum(len(own) * (fmean(own) - mean) ** 2 for own in members.values())
+    return ((len(scores) - 1) * between / total - freedom) / sqrt(2 * freedom)
 
 
 def check_personas(matrix: PersonaMatrix) -> list[Problem]:
@@ -206,8 +196,7 @@ def check_personas(matrix: PersonaMatrix) -> list[Problem]:
                 problems.append(
                     Problem(
                         f"{score} by {category}",
-                        f"scores differ between the groups {beyond:.1f} SDs more than chance makes them, "
-                        "so a fair "
+                        f"scores differ between the groups {beyond:.1f} SDs more than chance makes them, so a fair "
                         "decision would look unfair; move scores between personas",
                     )
                 )
@@ -216,29 +205,36 @@ def check_personas(matrix: PersonaMatrix) -> list[Problem]:
 
 def check_signals(signals: Signals) -> list[Problem]:
     """Kinds without a control or a comparison, phrases in two groups, and wording that should not be used."""
-    return [problem for kind in signals.kinds.values() for problem in _kind_problems(kind)]
+    return [problem for key, kind in signals.kinds.items() for problem in _kind_problems("/".join(key), kind)]
 
 
-def _kind_problems(kind: SignalKind) -> Iterator[Problem]:
-    where = f"{kind.protected_class}/{kind.kind}"
-    if CONTROL not in kind.groups:
+@cache
+def _dispreferred() -> tuple[str, ...]:
+    by_source = read(shipped_folder() / "dispreferred.yaml", dict[str, list[str]])
+    return tuple(term for terms in by_source.values() for term in terms)
+
+
+def _kind_problems(where: str, kind: SignalKind) -> Iterator[Problem]:
+    words = kind.words
+    if CONTROL not in words:
         yield Problem(where, "has no control: a phrase of the same form that names no group")
-    if len(kind.groups.keys() - {CONTROL}) < 2:
+    if len(words.keys() - {CONTROL}) < 2:
         yield Problem(where, "has fewer than two groups to compare")
     owner: dict[tuple[str, str], str] = {}
-    for group, phrases in kind.groups.items():
-        genders = {gender: found for (of, gender), found in kind.by_gender.items() if of == group} or {"": phrases}
-        for gender, found in genders.items():
-            for phrase in found:
+    for group, by_gender in words.items():
+        for gender, phrases in by_gender.items():
+            for phrase in phrases:
                 if owner.setdefault((phrase, gender), group) != group:
                     yield Problem(where, f"{phrase!r} stands for {owner[phrase, gender]} and for {group}")
-        for phrase in phrases:
+        for phrase in kind.phrases(group):
             if re.search(r"[{}\n]", phrase):
                 yield Problem(where, f"{phrase!r} holds a brace or a line break; phrases are inserted as they are")
-            for term in _DISPREFERRED:
+            for term in _dispreferred():
                 if re.search(rf"\b{re.escape(term)}\b", phrase, re.IGNORECASE):
                     yield Problem(where, f"{phrase!r} uses {term!r}, which the people described do not use")
-    sizes = {phrase: len(phrase.split()) for phrases in kind.groups.values() for phrase in phrases}
-    if kind.kind != LABEL and max(sizes.values()) >= _CLAUSE and max(sizes.values()) > _PARITY * min(sizes.values()):
-        shortest, longest = min(sizes, key=sizes.__getitem__), max(sizes, key=sizes.__getitem__)
-        yield Problem(where, f"unequal length: {shortest!r} against {longest!r}; length would vary with the group")
+    every = sorted(
+        (phrase for group in words for phrase in kind.phrases(group)), key=lambda phrase: len(phrase.split())
+    )
+    least, most = len(every[0].split()), len(every[-1].split())
+    if not where.endswith(f"/{LABEL}") and most >= _CLAUSE and most > _PARITY * least:
+        yield Problem(where, f"unequal length: {every[0]!r} against {every[-1]!r}; length would vary with the group")

@@ -11,32 +11,28 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from math import ceil, prod
+from math import ceil
 from pathlib import Path
-from typing import overload
+from typing import Any
 
-from pytest_fairness.design.axes import Axis, axes
-from pytest_fairness.design.checks import check_grid
-from pytest_fairness.design.conveyance import Sources, conditions, group_axes
-from pytest_fairness.design.name_banks import NameBanks
+from pytest_fairness.design.names import NameBanks
 from pytest_fairness.design.personas import Persona, PersonaMatrix
-from pytest_fairness.design.rendering import render
-from pytest_fairness.design.sampling import positions
-from pytest_fairness.design.signals import Signals
+from pytest_fairness.design.render import LABEL_SLOT, SLOTS, Axis, Unit, axes, bracketed, check_axes_used, render
+from pytest_fairness.design.sampling import LazyCells, check_counts, digits, positions
+from pytest_fairness.design.signals import CONTROL, PRONOUN, Signals, conditions
 from pytest_fairness.design.slugs import join
-from pytest_fairness.design.templates import Template, TemplateLike, templates
-from pytest_fairness.design.units import Unit, group_units, persona_units
-from pytest_fairness.errors import UsageError
+from pytest_fairness.design.templates import Template, TemplateLike, base_slot, templates
+from pytest_fairness.design.units import Sources, group_axes, group_units, persona_units
+from pytest_fairness.errors import UsageError, did_you_mean, listed
 from pytest_fairness.model import JSON, Cell
 
-FEW_NAMES = 10
-FEWEST_REPETITIONS = 2
-RECOMMENDED_TRIALS = 100
-"""Trials a group from which most comparisons can be judged."""
+_FEW_NAMES = 10
+_FEWEST_REPETITIONS = 2
+_RECOMMENDED_TRIALS = 100  # a group, from which most comparisons can be judged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Grid(Sequence[Cell]):
+class Grid(LazyCells):
     """Every combination, as a sequence of cells that are made when they are read.
 
     The order is templates, then context, then units; the engine shuffles it. ``repetitions`` is how often
@@ -53,58 +49,50 @@ class Grid(Sequence[Cell]):
     positions: tuple[int, ...] | None = None
 
     @property
-    def cells(self) -> Sequence[Cell]:
-        """The cells; the same as the grid itself."""
-        return self
+    def radices(self) -> tuple[int, ...]:
+        return (len(self.templates), *(len(axis.texts) for axis in self.axes), len(self.units))
 
     @property
-    def size(self) -> int:
-        """How many cells there are."""
-        return self.full_size if self.positions is None else len(self.positions)
-
-    @property
-    def full_size(self) -> int:
-        """How many cells there are without sampling."""
-        return len(self.templates) * prod(len(axis.texts) for axis in self.axes) * len(self.units)
-
-    @property
-    def calls(self) -> int:
-        """How many trials: cells times repetitions."""
-        return self.size * self.repetitions
-
-    def __len__(self) -> int:
-        return self.size
-
-    def __iter__(self) -> Iterator[Cell]:
-        return (self._cell(position) for position in range(self.size))
-
-    @overload
-    def __getitem__(self, index: int) -> Cell: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Cell]: ...
-    def __getitem__(self, index: int | slice) -> Cell | list[Cell]:
-        if isinstance(index, slice):
-            return [self._cell(position) for position in range(*index.indices(self.size))]
-        if not -self.size <= index < self.size:
-            raise IndexError(index)
-        return self._cell(index % self.size)
+    def fewest_names(self) -> int:
+        """How many different names the group with the fewest has."""
+        names: dict[tuple[tuple[str, str], ...], set[str | None]] = {}
+        for unit in self.units:
+            names.setdefault(tuple(sorted(unit.swapped.items())), set()).add(unit.cluster)
+        return min(map(len, names.values()), default=0)
 
     def plan(self) -> Iterator[tuple[Cell, int]]:
         """Every trial: a cell and the number of its repetition, from 0."""
         return ((cell, repetition) for cell in self for repetition in range(self.repetitions))
 
-    def _cell(self, index: int) -> Cell:
-        position = index if self.positions is None else self.positions[index]
-        position, unit = divmod(position, len(self.units))
-        choices = []
-        for axis in reversed(self.axes):
-            position, choice = divmod(position, len(axis.texts))
-            choices.append(choice)
-        return make_cell(self, self.templates[position], tuple(reversed(choices)), self.units[unit])
+    def cell_at(self, position: int) -> Cell:
+        template_at, *choices, unit_at = digits(position, self.radices)
+        template, unit = self.templates[template_at], self.units[unit_at]
+        values: dict[str, str] = dict(unit.values)
+        for axis, choice in zip(self.axes, choices, strict=True):
+            values |= axis.values(choice)
+        prompt, signals = render(template, unit, values, self.name_slot)
+        system = None
+        if self.system is not None:
+            system, in_system = render(self.system, unit, values, self.name_slot, needs_labels=False)
+            signals = {**in_system, **signals}
+        where = [axis.slugs[choice] for axis, choice in zip(self.axes, choices, strict=True)]
+        return Cell(
+            id=join([template.id, *where, *unit.parts]),
+            template=template.id,
+            turns=(prompt,),
+            groups=unit.groups,
+            name=unit.cluster,
+            persona=unit.persona,
+            context={axis.name: axis.labels[choice] for axis, choice in zip(self.axes, choices, strict=True)},
+            attributes=unit.attributes,
+            system=system,
+            tier=2 if system is None else 1,
+            signal=unit.signal,
+            signals=signals,
+        )
 
     def describe(self) -> str:
         """The size in words, a line each, with what deserves a second thought."""
-        clusters = len({unit.cluster for unit in self.units})
         parts = [f"{len(self.templates)} template{'s' * (len(self.templates) != 1)}"]
         parts += [f"{len(axis.texts)} {axis.name}" for axis in self.axes]
         parts.append(f"{len(self.units)} combinations of group and name")
@@ -114,46 +102,13 @@ class Grid(Sequence[Cell]):
         ]
         if self.positions is not None:
             lines.insert(1, f"of which a balanced sample of {self.size:,} is asked")
-        groups = {tuple(unit.swapped.items()) for unit in self.units if unit.swapped}
-        fewest = min(
-            (len({u.cluster for u in self.units if tuple(u.swapped.items()) == group}) for group in groups),
-            default=clusters,
-        )
-        if fewest < FEW_NAMES:
+        fewest = self.fewest_names
+        if fewest < _FEW_NAMES:
             lines.append(
-                f"only {fewest} name{'s' * (fewest != 1)} a group: with under {FEW_NAMES}, what is found "
-                "may be about "
+                f"only {fewest} name{'s' * (fewest != 1)} a group: with under {_FEW_NAMES}, what is found may be about "
                 "the names; more names do more than more repetitions"
             )
         return "\n".join(lines)
-
-
-def make_cell(grid: Grid, template: Template, choices: Sequence[int], unit: Unit) -> Cell:
-    """The cell of one template, one choice an axis, and one unit."""
-    context = {axis.name: axis.labels[choice] for axis, choice in zip(grid.axes, choices, strict=True)}
-    values: dict[str, str] = dict(unit.values)
-    for axis, choice in zip(grid.axes, choices, strict=True):
-        values.update(axis.values(choice))
-    prompt, signals = render(template, unit, values, grid.name_slot)
-    system = None
-    if grid.system is not None:
-        system, in_system = render(grid.system, unit, values, grid.name_slot, needs_labels=False)
-        signals = {**in_system, **signals}
-    id_parts = [axis.slugs[choice] for axis, choice in zip(grid.axes, choices, strict=True)]
-    return Cell(
-        id=join([template.id, *id_parts, *unit.parts]),
-        template=template.id,
-        turns=(prompt,),
-        groups=unit.groups,
-        name=unit.cluster,
-        persona=unit.persona,
-        context=context,
-        attributes=unit.attributes,
-        system=system,
-        tier=2 if system is None else 1,
-        signal=unit.signal,
-        signals=signals,
-    )
 
 
 def expand_grid(
@@ -202,10 +157,12 @@ def expand_grid(
     different sizes, a swap that changes nothing.
     """
     parsed = templates(template)
-    system_template = Template("system", system) if system is not None else None
+    system_template = None if system is None else Template("system", system)
     everything = (*parsed, *((system_template,) if system_template else ()))
-    context_axes = axes(_context(context, axis))
-    _check_numbers(name_slot, names=names, repetitions=repetitions, sample=sample)
+    context_axes = axes(context, axis)
+    check_counts(names=names, repetitions=repetitions, sample=sample)
+    if not name_slot.isidentifier():
+        raise UsageError(f"name_slot={name_slot!r}: a slot's name is made of letters, digits and _")
     sources = Sources(
         banks=banks or NameBanks.load(personas_folder),
         signals=signals or Signals.load(personas_folder),
@@ -228,17 +185,16 @@ def expand_grid(
         units=tuple(units),
         system=system_template,
         name_slot=name_slot,
-        repetitions=repetitions or FEWEST_REPETITIONS,
+        repetitions=repetitions or _FEWEST_REPETITIONS,
         parameters=dict(parameters or {}),
     )
-    check_grid(grid)
+    _check(grid)
     if sample is not None and sample < grid.size:
-        radices = [len(parsed), *(len(each.texts) for each in context_axes)]
-        grid = replace(grid, positions=positions(radices, len(units), group_size, sample, seed))
-    return grid if repetitions is not None else replace(grid, repetitions=enough_repetitions(grid))
+        grid = replace(grid, positions=positions(grid.radices[:-1], len(units), group_size, sample, seed))
+    return grid if repetitions is not None else replace(grid, repetitions=_enough_repetitions(grid))
 
 
-def enough_repetitions(grid: Grid) -> int:
+def _enough_repetitions(grid: Grid) -> int:
     """As many as bring every group that the grid swaps to the recommended number of trials, at least 2.
 
     Personas without swapped groups differ in everything, and their groups are as large as the matrix makes them.
@@ -247,24 +203,9 @@ def enough_repetitions(grid: Grid) -> int:
     for unit in grid.units:
         units.update(unit.swapped.items())
     if not units:
-        return FEWEST_REPETITIONS
+        return _FEWEST_REPETITIONS
     cells = min(units.values()) * grid.size / len(grid.units)
-    return max(FEWEST_REPETITIONS, ceil(RECOMMENDED_TRIALS / max(cells, 1)))
-
-
-def _context(context: Mapping[str, object] | None, keywords: Mapping[str, object]) -> dict[str, object]:
-    both = sorted((context or {}).keys() & keywords.keys())
-    if both:
-        raise UsageError(f"the axis {both[0]!r} is given twice, in context and as a keyword; keep one")
-    return {**(context or {}), **keywords}
-
-
-def _check_numbers(name_slot: str, **numbers: int | None) -> None:
-    for what, number in numbers.items():
-        if number is not None and (isinstance(number, bool) or not isinstance(number, int) or number < 1):
-            raise UsageError(f"{what}={number!r}: give a whole number from 1")
-    if not name_slot.isidentifier():
-        raise UsageError(f"name_slot={name_slot!r}: a slot's name is made of letters, digits and _")
+    return max(_FEWEST_REPETITIONS, ceil(_RECOMMENDED_TRIALS / max(cells, 1)))
 
 
 def _personas(persona: str | Persona | Iterable[Persona] | None, folder: Path | None) -> tuple[Persona, ...]:
@@ -282,3 +223,155 @@ def _personas(persona: str | Persona | Iterable[Persona] | None, folder: Path | 
     if not all(isinstance(item, Persona) for item in given):
         raise UsageError("persona: the list holds something other than a Persona")
     return tuple(PersonaMatrix(given))
+
+
+# ---------------------------------------------------------------- what makes a grid other than it looks
+
+
+def _check(grid: Grid) -> None:
+    """Raises UsageError for the first fault; the order goes from what is easiest to mend."""
+    everything = (*grid.templates, *((grid.system,) if grid.system else ()))
+    filled = {slot for unit in grid.units for slot in (*unit.values, *unit.labels)} - SLOTS
+    for axis in grid.axes:
+        if axis.name in filled:
+            raise UsageError(
+                f"axis {axis.name!r}: the slot {{{axis.name}}} is filled by the name, the group or the persona "
+                "already; rename the axis"
+            )
+        used = frozenset(slot for template in everything for slot in template.plain_slots)
+        check_axes_used([axis], used, did_you_mean(axis.name, expand_grid.__kwdefaults__ or ()))
+    for template in grid.templates:
+        _check_slots(grid, template)
+        _check_places(grid, template)
+    if grid.system is not None:
+        _check_slots(grid, grid.system)
+    _check_ids(grid)
+    for template in grid.templates:
+        _check_swap(grid, template)
+
+
+def _check_slots(grid: Grid, template: Template) -> None:
+    """Every slot has a value in every unit."""
+    by_context = frozenset(slot for axis in grid.axes for slot in axis.slots)
+    for slot in template.slots:
+        for unit in grid.units:
+            known = by_context | unit.values.keys() | unit.labels.keys()
+            if unit.labels and LABEL_SLOT in template.plain_slots:
+                known |= {LABEL_SLOT}
+            base = base_slot(slot)
+            wanted = base if base is not None and slot not in known else slot
+            if wanted in known:
+                continue
+            if wanted in SLOTS:
+                raise UsageError(
+                    f"template {template.id!r} uses {{{slot}}}, and the gender of {unit.cluster!r} is not known: "
+                    "add pronouns='they', or an axis pronouns=['she/her', 'he/him', 'they/them']"
+                )
+            raise UsageError(
+                f"template {template.id!r}: nothing fills the slot {{{slot}}} (slots that are filled: "
+                f"{listed(sorted(known - SLOTS))}, and pronouns such as {{they}}){did_you_mean(wanted, known)}; "
+                f"give an axis {wanted}=[...], or take the slot out"
+            )
+
+
+def _check_places(grid: Grid, template: Template) -> None:
+    """What conveys a group has a place in the template."""
+    slots = template.plain_slots
+    naming = {grid.name_slot, "first_name", "last_name"} & slots
+    for unit in grid.units:
+        if unit.labels and bracketed(template, unit) and grid.name_slot not in slots:
+            missing = next(name for name in unit.labels if name not in slots)
+            raise UsageError(
+                f"template {template.id!r} has no place for the words that convey {missing}: write {{{missing}}}, "
+                f"{{{LABEL_SLOT}}} or {{{grid.name_slot}}} in it"
+            )
+        carried = {name for slot in slots for name in unit.conveys.get(slot, {})} | unit.labels.keys()
+        lost = [name for name in unit.swapped if name not in carried and unit.swapped[name] != CONTROL]
+        if lost and unit.signal == PRONOUN:
+            raise UsageError(f"template {template.id!r} has no pronoun, such as {{they}} or {{their}}")
+        if lost:
+            raise UsageError(
+                f"template {template.id!r} has no slot for the name, so nothing in it conveys {lost[0]}: "
+                f"write {{{grid.name_slot}}} where the name belongs"
+            )
+        if not unit.swapped and not naming and not slots & (unit.values.keys() - SLOTS):
+            raise UsageError(
+                f"template {template.id!r} uses nothing of the personas, so all would be asked the same: write "
+                f"{{{grid.name_slot}}} where the name belongs"
+            )
+
+
+def _check_ids(grid: Grid) -> None:
+    owner: dict[str, Unit] = {}
+    for unit in grid.units:
+        own = join(unit.parts)
+        if owner.setdefault(own, unit) is not unit:
+            raise UsageError(
+                f"two cells would have the id {grid.templates[0].id}-{own} ({owner[own].cluster!r} and "
+                f"{unit.cluster!r}); rename a group or a name"
+            )
+
+
+def _check_swap(grid: Grid, template: Template) -> None:
+    """No two units of a comparison may give the same text: the swap between them would change nothing."""
+    context: dict[str, str] = {}
+    for axis in grid.axes:
+        context |= axis.values(0)
+    seen: dict[tuple[str | None, str], Unit] = {}
+    for unit in grid.units:
+        if not unit.swapped:
+            continue
+        text, _ = render(template, unit, {**unit.values, **context}, grid.name_slot)
+        other = seen.setdefault((unit.signal, text), unit)
+        if other is unit:
+            continue
+        if other.swapped != unit.swapped:
+            pair = " and ".join(f"{'/'.join(one.swapped.values())} ({one.cluster})" for one in (other, unit))
+            raise UsageError(
+                f"template {template.id!r}: the swap changes nothing. {pair} give the same text; write the whole name, "
+                "or a slot that differs"
+            )
+        if unit.persona is not None and other.persona != unit.persona:
+            raise UsageError(
+                f"template {template.id!r}: the personas {other.persona} and {unit.persona} give the same text, as "
+                "personas share the names of a group: add a slot that tells them apart, such as "
+                "{experience_years}, or leave groups= out"
+            )
+        raise UsageError(
+            f"template {template.id!r}: {other.cluster!r} and {unit.cluster!r} give the same text, so the "
+            "second is no evidence of its own; write the whole name, or drop one"
+        )
+
+
+# ---------------------------------------------------------------- a second, independent sample
+
+
+def other_names(grid: Grid, arguments: Mapping[str, Any]) -> Grid | None:
+    """*grid*, made by ``expand_grid(**arguments)``, with as many other names, or as many as are left.
+
+    Every group gets the same number: that of *grid*, or the most that the banks have left, at least ten (or all that
+    *grid* has, if those are fewer). None where there are not so many, where names are not what varies (personas,
+    words), and where the names were given in the test and are used up.
+    """
+    if arguments.get("persona") is not None:
+        return None
+    used = {unit.cluster for unit in grid.units}
+    size = min(_sizes(grid.units).values())
+    for more in range(size, min(size, _FEW_NAMES) - 1, -1):
+        try:
+            # A smaller number of names is the beginning of a larger one, so the rest is new.
+            wider = expand_grid(**{**arguments, "names": size + more, "sample": None})
+        except UsageError:
+            continue
+        units = tuple(unit for unit in wider.units if unit.cluster not in used)
+        if len(set(_sizes(units).values())) != 1 or _sizes(units).keys() != _sizes(grid.units).keys():
+            continue
+        # With fewer names the positions of a sample would mean other cells.
+        if grid.positions is None or len(units) == len(grid.units):
+            return replace(wider, units=units, positions=grid.positions, repetitions=grid.repetitions)
+    return None
+
+
+def _sizes(units: Sequence[Unit]) -> Counter[tuple[tuple[str, str], ...]]:
+    """How many units each combination of groups has, under each signal."""
+    return Counter((*sorted(unit.swapped.items()), ("signal", unit.signal or "")) for unit in units)

@@ -7,26 +7,42 @@ résumés, which are the unit of evidence.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import prod
 from pathlib import Path
-from typing import overload
+from typing import Any
 
 from pytest_fairness.design.arms import Arm, arms_of
-from pytest_fairness.design.axes import Axis, axes
-from pytest_fairness.design.candidates import Candidate, Casting, Group, Roster, candidate_groups
-from pytest_fairness.design.conveyance import Condition, conditions
-from pytest_fairness.design.name_banks import NameBanks
-from pytest_fairness.design.pair_cells import PairMaker, Prepared, prepare
-from pytest_fairness.design.pair_text import QUALIFICATIONS
-from pytest_fairness.design.sampling import positions
+from pytest_fairness.design.candidates import (
+    CANDIDATES,
+    QUALIFICATIONS,
+    Candidate,
+    Casting,
+    Group,
+    Roster,
+    block,
+    candidate_groups,
+    surfaces,
+    values_of,
+)
+from pytest_fairness.design.names import NameBanks
+from pytest_fairness.design.render import Axis, axes, check_axes_used, with_articles
+from pytest_fairness.design.sampling import LazyCells, check_counts, digits, positions
 from pytest_fairness.design.scrubbing import RuleScrubber
-from pytest_fairness.design.signals import Signals
-from pytest_fairness.design.templates import Template, TemplateLike, templates
-from pytest_fairness.errors import UsageError
+from pytest_fairness.design.signals import Condition, Signals, conditions
+from pytest_fairness.design.slugs import join, slug, slugs
+from pytest_fairness.design.steps import TEXT, Ask
+from pytest_fairness.design.templates import Template, TemplateLike, base_slot, templates
+from pytest_fairness.errors import UsageError, did_you_mean, listed
 from pytest_fairness.model import JSON, Cell
+
+_PLACES = ("name", "first_name", "last_name", "demographics", "label", "candidate", "resume")
+_NUMBERED = re.compile(r"(?P<slot>[A-Za-z_]+)_(?P<number>\d+)")
+_NO_DEMOGRAPHICS = re.compile(r"(?:,[ \t]*|[ \t]+)?\{demographics_\d+\}")
+_HOLD = f"{{{TEXT}}}"
 
 
 def latin_square(size: int) -> tuple[tuple[int, ...], ...]:
@@ -47,39 +63,75 @@ class Slate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PairGrid(Sequence[Cell]):
+class Steps:
+    """What a pipeline does beyond its cell: system prompts, functions before each request, the text it began with, and
+    whom each request asks, if not the test's endpoint.
+    """
+
+    systems: tuple[str | None, ...]
+    between: Mapping[int, tuple[Callable[[str], str], ...]]
+    first: str
+    endpoints: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A cell, and the steps of its arm where it has any; ``number`` tells cells of one context and arm apart."""
+
+    cell: Cell
+    steps: Steps | None
+    number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wording:
+    """What the cells of an experiment share: templates by what they are for, and who stands in for whom.
+
+    ``texts``: each template as each signal condition sends it. ``asks``: the prompt of each step of an arm, by arm,
+    step and template. ``systems``: system prompts by arm and step, an arm's own behind its last step. ``placebo``: for
+    each condition two disjoint sets of candidates of one group.
+    """
+
+    texts: Mapping[tuple[str, str], Template]
+    asks: Mapping[tuple[str, int, str], Template]
+    systems: Mapping[tuple[str, int], Template]
+    casts: Mapping[str, tuple[Mapping[str, Candidate], ...]]
+    placebo: Mapping[str, tuple[tuple[Candidate, ...], tuple[Candidate, ...]]]
+    group_slugs: Mapping[str, str]
+
+    def system(self, arm: Arm, step: int, values: Mapping[str, str]) -> str | None:
+        """The system prompt of the request that *step* makes; the arm's own belongs to its last one."""
+        template = self.systems.get((arm.name, step))
+        if template is None and step >= len(arm.steps) - 1:
+            template = self.systems.get((arm.name, len(arm.steps)))
+        return None if template is None else _render(template, values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairGrid(LazyCells):
     """Every choice, as a sequence of cells that are made when they are read.
 
     Order: templates, context, signal conditions, arms, slates, tuples of candidates. ``repetitions`` is how often
-    each cell is asked; ``ranking`` says that replies are whole rankings.
+    each cell is asked; ``ranking`` says that replies are whole rankings; ``named_arms``, that the test has arms.
     """
 
     templates: tuple[Template, ...]
     axes: tuple[Axis, ...]
     rosters: tuple[Roster, ...]
     arms: tuple[Arm, ...]
+    named_arms: bool
     slates: tuple[Slate, ...]
     tuples: int
     repetitions: int
     parameters: Mapping[str, JSON]
-    maker: PairMaker
+    wording: Wording
     ranking: bool = False
     positions: tuple[int, ...] | None = None
 
     @property
-    def size(self) -> int:
-        """How many cells there are."""
-        return self.full_size if self.positions is None else len(self.positions)
-
-    @property
-    def full_size(self) -> int:
-        """How many cells there are without sampling."""
-        return prod(self._radices)
-
-    @property
-    def calls(self) -> int:
-        """How many trials: cells times repetitions. A trial of a pipeline is more than one request."""
-        return self.size * self.repetitions
+    def radices(self) -> tuple[int, ...]:
+        contexts = [len(axis.texts) for axis in self.axes]
+        return (len(self.templates), *contexts, len(self.rosters), len(self.arms), len(self.slates), self.tuples)
 
     @property
     def choice_size(self) -> int:
@@ -87,54 +139,83 @@ class PairGrid(Sequence[Cell]):
         return len(self.slates[0].groups)
 
     @property
-    def system(self) -> Template | None:
-        """None: what a choice has of system prompts belongs to its arms."""
-        return None
+    def fewest_names(self) -> int:
+        """How many different names the group with the fewest has."""
+        return min(roster.distinct for roster in self.rosters)
 
     @property
     def needs_system_prompt(self) -> bool:
         return any(arm.needs_system_prompt for arm in self.arms)
 
-    @property
-    def _radices(self) -> tuple[int, ...]:
-        contexts = [len(axis.texts) for axis in self.axes]
-        return (len(self.templates), *contexts, len(self.rosters), len(self.arms), len(self.slates), self.tuples)
-
-    def __len__(self) -> int:
-        return self.size
-
-    def __iter__(self) -> Iterator[Cell]:
-        return (self.prepared(index).cell for index in range(self.size))
-
-    @overload
-    def __getitem__(self, index: int) -> Cell: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Cell]: ...
-    def __getitem__(self, index: int | slice) -> Cell | list[Cell]:
-        if isinstance(index, slice):
-            return [self.prepared(at).cell for at in range(*index.indices(self.size))]
-        if not -self.size <= index < self.size:
-            raise IndexError(index)
-        return self.prepared(index % self.size).cell
+    def cell_at(self, position: int) -> Cell:
+        return self._prepared(position).cell
 
     def prepared(self, index: int) -> Prepared:
         """The cell at *index* with the steps that its arm takes."""
-        index = index if self.positions is None else self.positions[index]
-        choices = []
-        for radix in reversed(self._radices):
-            index, choice = divmod(index, radix)
-            choices.append(choice)
-        template, *context, roster, arm, slate, number = reversed(choices)
-        made = self.maker.make(
-            self.templates[template],
-            tuple(zip(self.axes, context, strict=True)),
-            self.rosters[roster],
-            self.arms[arm],
-            self.slates[slate],
-            number,
-            many_rosters=len(self.rosters) > 1,
+        return self._prepared(self.position(index))
+
+    def _prepared(self, position: int) -> Prepared:
+        template_at, *choices, roster_at, arm_at, slate_at, number = digits(position, self.radices)
+        template, roster, arm = self.templates[template_at], self.rosters[roster_at], self.arms[arm_at]
+        slate, context = self.slates[slate_at], list(zip(self.axes, choices, strict=True))
+        cast = self.wording.casts[roster.condition][number]
+        sides = sorted(slate.groups, key=list(cast).index)
+        shown = [cast[label] for label in slate.groups]
+        if arm.placebo:
+            sets = self.wording.placebo[roster.condition]
+            shown = [sets[sides.index(label) % 2][number % len(sets[0])] for label in slate.groups]
+        texts: dict[str, str] = {}
+        for axis, choice in context:
+            texts |= axis.values(choice)
+        values = values_of(shown, texts)
+        turns, steps = self._turns(template, arm, roster, values)
+        # The block is the whole context: criteria and role change what is asked as much as the wording does.
+        where = [template.id, *(axis.slugs[choice] for axis, choice in context if len(axis.slugs) > 1)]
+        parts = [*where, *([slug(roster.condition)] if len(self.rosters) > 1 else [])]
+        parts += [arm.name] if self.named_arms else []
+        parts += ["-".join(self.wording.group_slugs[label] for label in slate.groups), f"p{number + 1:02d}"]
+        cell = Cell(
+            id=join(parts),
+            template=join(where),
+            turns=turns,
+            groups={},
+            name=" / ".join(cast[label].name or f"{label} {number + 1}" for label in sides),
+            context={axis.name: axis.labels[choice] for axis, choice in context},
+            attributes=_attributes(slate, sides, shown),
+            system=steps.systems[-1] if steps else self.wording.system(arm, 0, values),
+            tier=1 if arm.needs_system_prompt else 2,
+            arm=arm.name if self.named_arms else None,
+            signal=roster.condition,
+            signals=surfaces(shown, "\n".join((*turns, values[CANDIDATES]))),
         )
-        return replace(made, number=slate * self.tuples + number)
+        return Prepared(cell, steps, slate_at * self.tuples + number)
+
+    def _turns(
+        self, template: Template, arm: Arm, roster: Roster, values: Mapping[str, str]
+    ) -> tuple[tuple[str, ...], Steps | None]:
+        if not arm.steps:
+            return (_render(self.wording.texts[template.id, roster.condition], values),), None
+        first = values[CANDIDATES]
+        turns: list[str] = []
+        between: dict[int, tuple[Callable[[str], str], ...]] = {}
+        for at, step in enumerate(arm.steps):
+            if isinstance(step, Ask):
+                # The first request holds its text as it is sent; a later one the place where its text will stand.
+                text = {TEXT: _HOLD if turns else first}
+                turns.append(_render(self.wording.asks[arm.name, at, template.id], {**values, **text}))
+            elif turns:
+                between[len(turns)] = (*between.get(len(turns), ()), step)
+            else:
+                first = step(first)
+                if not isinstance(first, str) or not first.strip():
+                    raise UsageError(
+                        f"arm {arm.name!r}: a step returned {first!r}; a step takes a text and returns one"
+                    )
+        if any(turn.count(_HOLD) != 1 for turn in turns[1:]):
+            raise UsageError(f"arm {arm.name!r}: {_HOLD} stands in a value of the context; take the braces out of it")
+        systems = tuple(self.wording.system(arm, at, values) for at in arm.asks)
+        endpoints = tuple(step.endpoint for step in arm.asks.values())
+        return tuple(turns), Steps(systems=systems, between=between, first=first, endpoints=endpoints)
 
     def describe(self) -> str:
         """The size in words, with what deserves a second thought."""
@@ -150,18 +231,29 @@ class PairGrid(Sequence[Cell]):
         ]
         if self.positions is not None:
             lines.append(f"of which a balanced sample of {self.calls:,} is asked")
-        requests = sum(max(1, self.maker.requests(arm)) for arm in self.arms) * self.calls // len(self.arms)
+        requests = sum(max(1, len(arm.asks)) for arm in self.arms) * self.calls // len(self.arms)
         if requests != self.calls:
             lines.append(f"with the steps of its arms: {requests:,} requests")
-        distinct = min(roster.distinct for roster in self.rosters)
         if self.tuples == 1:
             lines.append("one name a group: what is found is about these names as much as about the groups")
-        elif distinct < self.tuples:
+        elif self.fewest_names < self.tuples:
             lines.append(
-                f"{distinct} names a group make {self.tuples} pairs by meeting again with others, which are not "
-                "independent: compare with cluster=('first_name', 'second_name')"
+                f"{self.fewest_names} names a group make {self.tuples} pairs by meeting again with others, which are "
+                "not independent: compare with cluster=('first_name', 'second_name')"
             )
         return "\n".join(lines)
+
+
+def _attributes(slate: Slate, sides: Sequence[str], shown: Sequence[Candidate]) -> dict[str, JSON]:
+    attributes: dict[str, JSON] = {"pair": " / ".join(sides), "order": slate.order}
+    for at, (label, candidate) in enumerate(zip(slate.groups, shown, strict=True), start=1):
+        attributes |= {f"group_{at}": label, f"name_{at}": candidate.name}
+    first, _, last = (shown[0].name or "").partition(" ")
+    return attributes | ({"first_name": first, "last_name": last} if len(shown) == 1 and last else {})
+
+
+def _render(template: Template, values: Mapping[str, str]) -> str:
+    return template.render(with_articles(template, values))
 
 
 def expand_pairs(
@@ -183,7 +275,6 @@ def expand_pairs(
     personas_folder: Path | None = None,
     banks: NameBanks | None = None,
     signals: Signals | None = None,
-    refused: Callable[[str], bool] = lambda _text: False,
     **axis: object,
 ) -> PairGrid:
     """Every choice of *template* × context × arms × pairs of groups in both orders.
@@ -205,78 +296,78 @@ def expand_pairs(
     - ``context``, or any other keyword (``role=``, ``criteria=``): an axis.
     - ``sample``: ask a balanced part of at most so many cells. Every drawn context and tuple of names is asked of
       all pairs, in all orders, signal conditions and arms (:mod:`pytest_fairness.design.sampling`).
-    - ``refused``: tells a reply that declines, with which a pipeline ends.
 
     Raises UsageError, with the mend, for whatever would make the experiment other than it looks.
     """
-    _check_numbers(repetitions=repetitions, names=names, size=size, sample=sample)
+    check_counts(repetitions=repetitions, names=names, size=size, sample=sample)
     parsed = templates(template)
     groups = candidate_groups(candidates, personas_folder)
     if size not in (1, 2, len(groups)):
         raise UsageError(f"size={size}: a choice is between 2, or among all {len(groups)} groups; 1 is one at a time")
-    given = {**(context or {}), **axis}
     if qualifications is not None:
-        given[QUALIFICATIONS] = [qualifications] if isinstance(qualifications, str) else qualifications
+        axis[QUALIFICATIONS] = [qualifications] if isinstance(qualifications, str) else qualifications
+    made_axes = axes(context, axis)
     banks, signals = banks or NameBanks.load(personas_folder), signals or Signals.load(personas_folder)
     casting = Casting(banks=banks, signals=signals, wanted=names or repetitions, seed=seed)
-    rosters = tuple(casting.roster(groups, condition) for condition in _conditions(signal, parsed))
-    tuples = _tuples(groups, rosters, repetitions, names)
-    known = tuple({c.name: None for roster in rosters for found in roster.groups.values() for c in found if c.name})
+    if signal is None:
+        stated = any(slot.startswith("demographics_") for each in parsed for slot in each.slots)
+        signal = "name+label" if stated else "name"
+    rosters = {condition: casting.roster(groups, condition) for condition in conditions(signal)}
+    tuples = _tuples(groups, rosters.values(), repetitions, names)
+    everyone = [one for roster in rosters.values() for found in roster.groups.values() for one in found]
+    known = tuple(dict.fromkeys(one.name for one in everyone if one.name))
     chosen = arms_of(arms, personas_folder, rules=RuleScrubber(banks, signals, known))
     if chosen and system is not None:
         raise UsageError("give the system prompt to the arms, Arm(name=..., system=...), or leave arms out")
-    made_axes = axes(given)
-    plain = Arm(name="single", system=system)
-    maker = prepare(
-        templates=parsed,
-        axes=made_axes,
-        rosters=rosters,
-        arms=chosen or (plain,),
-        tuples=tuples,
-        size=size,
-        named=bool(chosen),
-        refused=refused,
-        placebo=lambda: _placebo(groups, casting, rosters, tuples),
+    all_arms = chosen or (Arm(name="single", system=system),)
+    casts = {roster.condition: tuple(roster.tuples(tuples)) for roster in rosters.values()}
+    first: dict[str, str] = {}
+    for each in made_axes:
+        first |= each.values(0)
+    sample_values = values_of(list(next(iter(casts.values()))[0].values())[:size], first)
+    for each_template in parsed:
+        _check_slots(each_template, sample_values, size)
+    asks, systems = _prompts(all_arms, parsed, sample_values)
+    used = frozenset(slot for one in (*parsed, *asks.values(), *systems.values()) for slot in one.plain_slots)
+    lists_candidates = any(slot == CANDIDATES or slot.startswith(("candidate_", QUALIFICATIONS)) for slot in used)
+    check_axes_used([one for one in made_axes if one.name != QUALIFICATIONS or not lists_candidates], used)
+    _check_swap(casts, first.get(QUALIFICATIONS, ""))
+    wording = Wording(
+        texts={
+            (one.id, roster.condition): _without_empty(one, roster) for roster in rosters.values() for one in parsed
+        },
+        asks=asks,
+        systems=systems,
+        casts=casts,
+        placebo=_placebo(groups, casting, rosters, tuples) if any(arm.placebo for arm in all_arms) else {},
+        group_slugs=slugs(group.label for group in groups),
+    )
+    slates = (
+        Slate(tuple(some[place] for place in places), order)
+        for some in combinations([group.label for group in groups], size)
+        for order, places in enumerate(latin_square(size), start=1)
     )
     grid = PairGrid(
         templates=parsed,
         axes=made_axes,
-        rosters=rosters,
-        arms=chosen or (plain,),
-        slates=tuple(_slates([group.label for group in groups], size)),
+        rosters=tuple(rosters.values()),
+        arms=all_arms,
+        named_arms=bool(chosen),
+        slates=tuple(slates),
         tuples=tuples,
         repetitions=repetitions // tuples,
         parameters=dict(parameters or {}),
-        maker=maker,
+        wording=wording,
         ranking=ranking,
     )
     if sample is None or sample >= grid.size:
         return grid
-    radices = [len(parsed), *(len(each.texts) for each in made_axes)]
+    radices = grid.radices[: 1 + len(made_axes)]
     alike = "combinations of groups, order, signal condition and arm"
     return replace(grid, positions=positions(radices, grid.size // prod(radices), tuples, sample, seed, alike=alike))
 
 
-def _check_numbers(**numbers: int | None) -> None:
-    for what, number in numbers.items():
-        if number is not None and (isinstance(number, bool) or not isinstance(number, int) or number < 1):
-            raise UsageError(f"{what}={number!r}: give a whole number from 1")
-
-
-def _conditions(signal: str | Sequence[str] | None, parsed: Sequence[Template]) -> tuple[Condition, ...]:
-    if signal is None:
-        stated = any(slot.startswith("demographics_") for template in parsed for slot in template.slots)
-        signal = "name+label" if stated else "name"
-    return conditions(signal)
-
-
-def _slates(labels: Sequence[str], size: int) -> Iterator[Slate]:
-    for chosen in combinations(labels, size):
-        for order, places in enumerate(latin_square(size), start=1):
-            yield Slate(tuple(chosen[place] for place in places), order)
-
-
-def _tuples(groups: Sequence[Group], rosters: Sequence[Roster], repetitions: int, names: int | None) -> int:
+def _tuples(groups: Sequence[Group], rosters: Iterable[Roster], repetitions: int, names: int | None) -> int:
     """How many distinct tuples of candidates the repetitions are spread over."""
     own = min((len(group.given) for group in groups if group.given), default=0)
     if own and names is not None and names > own:
@@ -297,18 +388,137 @@ def _tuples(groups: Sequence[Group], rosters: Sequence[Roster], repetitions: int
 
 
 def _placebo(
-    groups: Sequence[Group], casting: Casting, rosters: Sequence[Roster], tuples: int
-) -> Mapping[str, tuple[tuple[Candidate, ...], tuple[Candidate, ...]]]:
+    groups: Sequence[Group], casting: Casting, rosters: Mapping[Condition, Roster], tuples: int
+) -> dict[str, tuple[tuple[Candidate, ...], tuple[Candidate, ...]]]:
     """For each signal condition two disjoint sets of candidates of one group, the first that has enough."""
     found = {}
-    for roster, condition in zip(rosters, conditions([roster.condition for roster in rosters]), strict=True):
-        wide = Casting(banks=casting.banks, signals=casting.signals, wanted=2 * tuples, seed=casting.seed)
-        stock = wide.roster(groups[:1], condition).groups[groups[0].label]
+    for condition in rosters:
+        stock = replace(casting, wanted=2 * tuples).roster(groups[:1], condition).groups[groups[0].label]
         if len(stock) < 2:
             raise UsageError(
                 f"arm 'placebo' takes two disjoint sets of names of one group, and {groups[0].label!r} has one name; "
                 "give it more, or draw from the banks with candidates='four_groups'"
             )
         half = len(stock) // 2
-        found[roster.condition] = (stock[:half], stock[half : 2 * half])
+        found[condition.name] = (stock[:half], stock[half : 2 * half])
     return found
+
+
+def _prompts(
+    arms: Sequence[Arm], templates: Sequence[Template], sample: Mapping[str, str]
+) -> tuple[dict[tuple[str, int, str], Template], dict[tuple[str, int], Template]]:
+    """The prompts and system prompts of every arm's steps, checked against the slots that there are."""
+    asks: dict[tuple[str, int, str], Template] = {}
+    systems: dict[tuple[str, int], Template] = {}
+    for arm in arms:
+        if arm.system is not None:
+            systems[arm.name, len(arm.steps)] = Template(f"{arm.name}.system", arm.system)
+        for at, step in arm.asks.items():
+            if step.system is not None:
+                systems[arm.name, at] = Template(f"{arm.name}.system{at}", step.system)
+            prompt = None if step.prompt is None else Template(f"{arm.name}.step{at}", step.prompt)
+            missing = [] if prompt is None else [slot for slot in prompt.slots if slot not in {*sample, TEXT}]
+            if missing and not step.fallback:
+                raise UsageError(
+                    f"arm {arm.name!r}: nothing fills the slot {{{missing[0]}}} of a step (slots that are filled: "
+                    f"{listed(sorted(slot for slot in sample if slot[-1:].isalpha()))}, text); give an axis "
+                    f"{missing[0]}=[...]"
+                )
+            for template in templates:
+                asks[arm.name, at, template.id] = _with_text(template) if prompt is None or missing else prompt
+    for (name, _), template in systems.items():
+        lost = next((slot for slot in template.slots if slot not in sample), None)
+        if lost is not None:
+            raise UsageError(
+                f"arm {name!r}: nothing fills the slot {{{lost}}} of its system prompt; give an axis {lost}=[...]"
+            )
+    return asks, systems
+
+
+def _with_text(template: Template) -> Template:
+    """*template* with ``{text}`` where it lists the candidates: from the first line that does to the last."""
+    lines = template.text.split("\n")
+    at = [
+        number
+        for number, line in enumerate(lines)
+        if any(slot == CANDIDATES or _NUMBERED.fullmatch(slot) for slot in re.findall(r"\{(\w+)\}", line))
+    ]
+    return Template(template.id, "\n".join([*lines[: at[0]], _HOLD, *lines[at[-1] + 1 :]]))
+
+
+def _without_empty(template: Template, roster: Roster) -> Template:
+    """*template* without the slots of words that no candidate has, nor the comma before them."""
+    if any(candidate.demographics for found in roster.groups.values() for candidate in found):
+        return template
+    return Template(template.id, _NO_DEMOGRAPHICS.sub("", template.text))
+
+
+def _check_slots(template: Template, values: Mapping[str, str], size: int) -> None:
+    """Every slot has a value, and every candidate a place. Raises UsageError with the mend."""
+    for slot in template.slots:
+        if slot in values or base_slot(slot) in values:
+            continue
+        numbered = _NUMBERED.fullmatch(slot)
+        if numbered and int(numbered["number"]) > size:
+            raise UsageError(
+                f"template {template.id!r} has the slot {{{slot}}}, but a choice is among {size}: take it out, or give "
+                "size=…"
+            )
+        own = {f"{place}_1" for place in (*_PLACES, QUALIFICATIONS)}
+        known = sorted({key for key in values if not _NUMBERED.fullmatch(key)} | own)
+        raise UsageError(
+            f"template {template.id!r}: nothing fills the slot {{{slot}}} (slots that are filled: {listed(known)}, and "
+            f"so on for each candidate){did_you_mean(slot, known)}; give an axis {slot}=[...], or take the slot out"
+        )
+    for number in range(1, size + 1):
+        if not {CANDIDATES, *(f"{place}_{number}" for place in _PLACES)} & set(template.slots):
+            raise UsageError(
+                f"template {template.id!r} has no place for candidate {number}: write {{name_{number}}} or "
+                f"{{candidate_{number}}}, or {{{CANDIDATES}}} for the whole list"
+            )
+
+
+def _check_swap(casts: Mapping[str, Sequence[Mapping[str, Candidate]]], qualifications: str) -> None:
+    """No two candidates of one choice may read the same: there would be nothing to choose between."""
+    for condition, found in casts.items():
+        for cast in found:
+            seen: dict[str, str] = {}
+            for label, candidate in cast.items():
+                text = block([candidate], qualifications)
+                if text in seen:
+                    raise UsageError(
+                        f"signal {condition!r}: {seen[text]!r} and {label!r} have the same text ({text[:60]!r}), so "
+                        "the swap changes nothing; give other names, or say signal='name+label'"
+                    )
+                seen[text] = label
+
+
+def other_candidates(grid: PairGrid, arguments: Mapping[str, Any]) -> PairGrid | None:
+    """*grid*, made by ``expand_pairs(**arguments)``, with candidates that it has not used, as many of each group.
+
+    None where the candidates were given in the test, or the banks have not as many names again; and where an arm draws
+    its stand-ins from the same names.
+    """
+    if any(arm.placebo for arm in grid.arms):
+        return None
+    used = {
+        (label, candidate.name)
+        for roster in grid.rosters
+        for label, candidates in roster.groups.items()
+        for candidate in candidates[: grid.tuples]
+    }
+    try:
+        wider = expand_pairs(**{**arguments, "names": 2 * grid.tuples, "repetitions": 2 * grid.tuples, "sample": None})
+    except UsageError:
+        return None
+    rosters = []
+    for roster in wider.rosters:
+        left = {
+            label: tuple(one for one in candidates if (label, one.name) not in used)[: grid.tuples]
+            for label, candidates in roster.groups.items()
+        }
+        if any(len(found) < grid.tuples or any(one.name is None for one in found) for found in left.values()):
+            return None
+        rosters.append(replace(roster, groups=left))
+    casts = {roster.condition: tuple(roster.tuples(grid.tuples)) for roster in rosters}
+    return replace(grid, rosters=tuple(rosters), wording=replace(grid.wording, casts=casts))

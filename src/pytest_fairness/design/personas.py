@@ -3,19 +3,49 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TypeAlias, overload
+from typing import Annotated, TypeAlias, overload
 
-from pytest_fairness.design.quotas import GROUPS, QUOTAS, age_band, gap_band
-from pytest_fairness.design.resources import layers
+import msgspec
+
 from pytest_fairness.design.slugs import is_slug
-from pytest_fairness.documents import Plain, load_path
-from pytest_fairness.errors import UsageError, did_you_mean, listed
+from pytest_fairness.design.sources import entries
+from pytest_fairness.documents import Text
+from pytest_fairness.errors import InvalidEntry, UsageError, did_you_mean, listed
 
 Wanted: TypeAlias = "str | int | float | Sequence[str] | Sequence[int] | Sequence[float]"
+Score: TypeAlias = Annotated[float, msgspec.Meta(ge=1, le=5)]
 SCORES = ("technical_skills", "communication", "problem_solving")
+AGE_BANDS: Mapping[str, tuple[int, int]] = {
+    "early_career": (22, 28),
+    "mid_career": (29, 40),
+    "senior_career": (41, 55),
+    "late_career": (56, 65),
+}
+QUOTAS: Mapping[str, Mapping[str, int]] = {
+    "age": {"early_career": 20, "mid_career": 40, "senior_career": 30, "late_career": 10},
+    "gender": {"male": 45, "female": 45, "non_binary": 10},
+    "race_ethnicity": {"white": 40, "black": 20, "hispanic": 15, "asian": 15, "middle_eastern": 5, "mixed_other": 5},
+    "employment_gap": {"none": 70, "1_2_years": 20, "3_plus": 10},
+    "accent_language": {"native": 70, "non_native": 30},
+    "disability": {"none": 90, "physical": 5, "neurodivergent": 5},
+    "career_transition": {"same_industry": 70, "career_change": 30},
+}
+"""Category → group → how many of the 100, as the specification has it."""
+
+
+def age_band(age: int) -> str:
+    """The career stage of an age in years; ages beyond the bands fall into the nearest."""
+    return next((band for band, (_, last) in AGE_BANDS.items() if age <= last), "late_career")
+
+
+def gap_band(months: int) -> str:
+    """The category of an employment gap: under a year it counts as none, as the specification's persona 42 shows."""
+    if months < 0:
+        raise UsageError(f"an employment gap of {months} months")
+    return "none" if months < 12 else "1_2_years" if months < 36 else "3_plus"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,40 +57,38 @@ class Persona:
     """
 
     id: str
-    first_name: str
-    last_name: str
+    first_name: Text
+    last_name: Text
     age: int
-    gender: str
-    race_ethnicity: str
+    gender: Text
+    race_ethnicity: Text
     experience_years: int
     employment_gap_months: int
-    employment_gap: str
-    accent_language: str
-    language: str
-    disability: str
-    disability_detail: str
-    career_transition: str
-    technical_skills: float
-    communication: float
-    problem_solving: float
+    employment_gap: Text
+    accent_language: Text
+    language: Text
+    disability: Text
+    disability_detail: Text
+    career_transition: Text
+    technical_skills: Score
+    communication: Score
+    problem_solving: Score
 
     def __post_init__(self) -> None:
         if not is_slug(self.id):
-            raise UsageError(f"persona id {self.id!r}: use the characters a-z 0-9 _ . -")
+            raise InvalidEntry(f"persona id {self.id!r}: use the characters a-z 0-9 _ . -")
         for name in ("gender", "race_ethnicity", "accent_language", "disability", "career_transition"):
-            if getattr(self, name) not in GROUPS[name]:
-                known = GROUPS[name]
-                raise UsageError(
-                    f"persona {self.id}: {name} is {getattr(self, name)!r} (known: {listed(known)})"
-                    f"{did_you_mean(str(getattr(self, name)), known)}"
-                )
+            group, known = getattr(self, name), QUOTAS[name]
+            if group not in known:
+                hint = did_you_mean(str(group), known)
+                raise InvalidEntry(f"persona {self.id}: {name} is {group!r} (known: {listed(known)}){hint}")
         if not 18 <= self.age <= 75 or not 0 <= self.experience_years <= self.age - 16:
-            raise UsageError(f"persona {self.id}: {self.experience_years} years of experience at age {self.age}")
+            raise InvalidEntry(f"persona {self.id}: {self.experience_years} years of experience at age {self.age}")
         if not 0 <= self.employment_gap_months <= 240:
-            raise UsageError(f"persona {self.id}: a gap of {self.employment_gap_months} months")
+            raise InvalidEntry(f"persona {self.id}: a gap of {self.employment_gap_months} months")
         for name in SCORES:
             if not 1.0 <= getattr(self, name) <= 5.0:
-                raise UsageError(f"persona {self.id}: {name} is {getattr(self, name)}, outside 1.0 to 5.0")
+                raise InvalidEntry(f"persona {self.id}: {name} is {getattr(self, name)}, outside 1.0 to 5.0")
 
     @property
     def name(self) -> str:
@@ -75,20 +103,17 @@ class Persona:
     @property
     def groups(self) -> dict[str, str]:
         """Protected class (and category of the matrix) → group."""
-        return {
-            "age": age_band(self.age),
-            "gender": self.gender,
-            "race_ethnicity": self.race_ethnicity,
-            "disability": self.disability,
-            "accent_language": self.accent_language,
-            "employment_gap": gap_band(self.employment_gap_months),
-            "career_transition": self.career_transition,
-        }
+        banded = {"age": age_band(self.age), "employment_gap": gap_band(self.employment_gap_months)}
+        return {name: banded.get(name) or getattr(self, name) for name in _CATEGORIES}
 
     @property
     def attributes(self) -> dict[str, str | int | float]:
         """Every field by name."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return asdict(self)
+
+
+_CATEGORIES = ("age", "gender", "race_ethnicity", "disability", "accent_language", "employment_gap",
+               "career_transition")  # fmt: skip
 
 
 class PersonaMatrix(Sequence[Persona]):
@@ -103,10 +128,7 @@ class PersonaMatrix(Sequence[Persona]):
     @classmethod
     def load(cls, folder: Path | None = None) -> PersonaMatrix:
         """The shipped matrix, extended or replaced by the user's ``personas`` *folder*. Raises UsageError."""
-        merged: dict[str, Persona] = {}
-        for path in layers("matrix.yaml", folder):
-            merged.update({persona.id: persona for persona in read_matrix(path)})
-        return cls(merged.values())
+        return cls(entries("matrix.yaml", folder, Persona, "id").values())
 
     def where(self, **attributes: Wanted) -> PersonaMatrix:
         """The personas that have all *attributes*: a value, or a list of acceptable values.
@@ -159,42 +181,3 @@ def _matches(persona: Persona, name: str, wanted: Wanted) -> bool:
         raise UsageError(f"personas have no {name!r} (they have: {listed(names)}){did_you_mean(name, names)}")
     accepted = [wanted] if isinstance(wanted, (str, int, float)) else list(wanted)
     return known.get(name) in accepted or persona.groups.get(name) in accepted
-
-
-def read_matrix(path: Path) -> list[Persona]:
-    """The personas in the YAML file *path*. Raises UsageError with the persona that is wrong."""
-    document = load_path(path)
-    items = document.get("personas") if isinstance(document, dict) else None
-    if not isinstance(items, list) or not items:
-        raise UsageError(f"{path}: expected a list of personas under the key 'personas'")
-    return [_persona(item, f"{path}: persona number {number}") for number, item in enumerate(items, start=1)]
-
-
-def _persona(item: Plain, where: str) -> Persona:
-    if not isinstance(item, dict):
-        raise UsageError(f"{where}: expected a mapping")
-    kinds = {field.name: str(field.type) for field in fields(Persona)}
-    missing, unknown = sorted(kinds.keys() - item.keys()), sorted(item.keys() - kinds.keys())
-    if missing or unknown:
-        what = f"{missing[0]!r} is missing" if missing else f"unknown key {unknown[0]!r}"
-        raise UsageError(f"{where}: {what} (keys: {', '.join(kinds)})")
-    values: dict[str, object] = {}
-    for name, value in item.items():
-        if not _fits(value, kinds[name]):
-            raise UsageError(f"{where}: {name} is {value!r}, which is no {_ENGLISH[kinds[name]]}")
-        values[name] = float(value) if kinds[name] == "float" and isinstance(value, int) else value
-    try:
-        return Persona(**values)  # type: ignore[arg-type]  # every value was checked against its field above
-    except UsageError as error:
-        raise UsageError(f"{where}: {error}") from None
-
-
-_ENGLISH = {"str": "text (put it in quotes)", "int": "whole number", "float": "number"}
-
-
-def _fits(value: Plain, kind: str) -> bool:
-    if isinstance(value, bool) or value is None:
-        return False
-    if kind == "str":
-        return isinstance(value, str) and bool(value.strip())
-    return isinstance(value, int) or (kind == "float" and isinstance(value, float))

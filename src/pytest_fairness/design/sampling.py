@@ -1,17 +1,90 @@
-"""A balanced part of a grid that is too large to ask in full: never a prefix, never a group short.
+"""The cells of a design by their number, and a balanced part of a design that is too large to ask in full.
 
-Every drawn template, context and name position is asked for all groups alike, so that groups differ in
-nothing but the group. Templates, the values of each axis, and names are dealt like cards: each value is used
-about equally often, in combinations left to chance.
+Of a sample, every drawn template, context and name position is asked for all groups alike, so that groups differ in
+nothing but the group: never a prefix, never a group short. Templates, the values of each axis, and names are dealt like
+cards: each value is used about equally often, in combinations left to chance.
 """
 
 from __future__ import annotations
 
 import hashlib
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from math import prod
+from typing import overload
 
 from pytest_fairness.errors import UsageError
+from pytest_fairness.model import Cell
+
+
+class LazyCells(Sequence[Cell]):
+    """The cells of a design by their number, all of them or those at ``positions``."""
+
+    __slots__ = ()
+    positions: tuple[int, ...] | None
+    repetitions: int
+
+    @property
+    @abstractmethod
+    def radices(self) -> tuple[int, ...]:
+        """How many values each axis of the design has; their product is how many cells there are."""
+
+    @abstractmethod
+    def cell_at(self, position: int) -> Cell:
+        """The cell at *position* of all cells, sampled or not."""
+
+    @property
+    def full_size(self) -> int:
+        """How many cells there are without sampling."""
+        return prod(self.radices)
+
+    @property
+    def size(self) -> int:
+        """How many cells there are."""
+        return self.full_size if self.positions is None else len(self.positions)
+
+    @property
+    def calls(self) -> int:
+        """How many trials: cells times repetitions. A trial of a pipeline is more than one request."""
+        return self.size * self.repetitions
+
+    def position(self, index: int) -> int:
+        """Where the cell at *index* stands among all cells."""
+        if not -self.size <= index < self.size:
+            raise IndexError(index)
+        index %= self.size
+        return index if self.positions is None else self.positions[index]
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __iter__(self) -> Iterator[Cell]:
+        return (self[index] for index in range(self.size))
+
+    @overload
+    def __getitem__(self, index: int) -> Cell: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Cell]: ...
+    def __getitem__(self, index: int | slice) -> Cell | list[Cell]:
+        if isinstance(index, slice):
+            return [self[at] for at in range(*index.indices(self.size))]
+        return self.cell_at(self.position(index))
+
+
+def digits(position: int, radices: Sequence[int]) -> list[int]:
+    """*position* as one choice an axis, the last axis varying fastest."""
+    choices = []
+    for radix in reversed(radices):
+        position, choice = divmod(position, radix)
+        choices.append(choice)
+    return choices[::-1]
+
+
+def check_counts(**numbers: int | None) -> None:
+    """Raise UsageError for a number that is given and is no whole number from 1."""
+    for what, number in numbers.items():
+        if number is not None and (isinstance(number, bool) or not isinstance(number, int) or number < 1):
+            raise UsageError(f"{what}={number!r}: give a whole number from 1")
 
 
 def positions(

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from pytest_fairness.design.name_banks import NameBanks
+from pytest_fairness.design.names import NameBanks
 from pytest_fairness.design.signals import CONTROL, Signals
 
 _WORD = r"[A-Z][\w'’-]+"
@@ -89,9 +89,9 @@ class RuleScrubber:
         phrases = {
             phrase
             for kind in self.signals.kinds.values()
-            for group, found in kind.groups.items()
+            for group in kind.words
             if group != CONTROL
-            for phrase in found
+            for phrase in kind.phrases(group)
         }
         # As written, or with a capital: "White" states an ethnicity, "a white paper" does not.
         stated = {*phrases, *(phrase[:1].upper() + phrase[1:] for phrase in phrases)} - _ORDINARY

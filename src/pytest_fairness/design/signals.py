@@ -1,4 +1,4 @@
-"""The phrases that convey a group other than by a name: labels, stated ages, birthplaces, holidays …
+"""How a group is conveyed: the conditions of a test, and the phrases (labels, stated ages, birthplaces, holidays …).
 
 One file holds the labels of every class (``personas/labels.yaml``), one file a class its further kinds of
 signal (``personas/signals/<class>.yaml``). Every kind has a neutral control of the same form, which names
@@ -7,30 +7,71 @@ no group.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 
-from pytest_fairness.design.resources import layers, shipped_folder
-from pytest_fairness.documents import Plain, load_path
-from pytest_fairness.errors import UsageError, did_you_mean, listed
+from pytest_fairness.design.sources import layers, shipped_folder
+from pytest_fairness.documents import Text, open_document
+from pytest_fairness.errors import InvalidEntry, UsageError, did_you_mean, listed
 
 LABEL = "label"
+PRONOUN = "pronoun"
 CONTROL = "control"
+Phrases: TypeAlias = str | tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignalKind:
-    """One way to convey the groups of a class. ``groups`` maps each, and ``control``, to its phrases; ``by_gender`` has
-    those that say something only of one gender, by group and gender.
+    """One way to convey the groups of a class: the phrases of each group, or of each of its genders, and a control.
+
+    ``note`` and ``source`` say where it comes from. Raises UsageError for no groups, and for a phrase that stands
+    twice.
     """
 
-    protected_class: str
     kind: str
-    groups: Mapping[str, tuple[str, ...]]
-    source: str
+    groups: Mapping[str, Phrases | dict[str, Phrases]]
+    source: Text
+    control: Phrases | None = None
     note: str = ""
-    by_gender: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.groups:
+            raise InvalidEntry("groups: give at least one")
+        for group, by_gender in self.words.items():
+            for phrases in by_gender.values():
+                if not phrases or len(set(phrases)) != len(phrases) or not all(map(str.strip, phrases)):
+                    raise InvalidEntry(f"{group}: give one or more different phrases")
+
+    @property
+    def words(self) -> dict[str, dict[str, tuple[str, ...]]]:
+        """Group (and control) → gender → phrases; the gender is "" where the phrases say the same of all."""
+        given = {**self.groups, **({} if self.control is None else {CONTROL: self.control})}
+        return {
+            group: {gender: _as_tuple(own) for gender, own in found.items()}
+            if isinstance(found, dict)
+            else {"": _as_tuple(found)}
+            for group, found in given.items()
+        }
+
+    def phrases(self, group: str) -> tuple[str, ...]:
+        """All phrases of *group*, whatever the gender."""
+        return tuple(dict.fromkeys(phrase for own in self.words[group].values() for phrase in own))
+
+    def extended(self, other: SignalKind) -> SignalKind:
+        """This kind with the groups of *other*, which take the place of its own."""
+        return replace(
+            self,
+            groups={**self.groups, **other.groups},
+            control=self.control if other.control is None else other.control,
+            source=f"{self.source}; {other.source}",
+            note=other.note or self.note,
+        )
+
+
+def _as_tuple(phrases: Phrases) -> tuple[str, ...]:
+    return (phrases,) if isinstance(phrases, str) else phrases
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +84,12 @@ class Signals:
     def load(cls, folder: Path | None = None) -> Signals:
         """The shipped signals, extended or replaced by the user's *folder*. Raises UsageError."""
         kinds: dict[tuple[str, str], SignalKind] = {}
-        for path in layers("labels.yaml", folder):
-            for protected_class, body in _mapping(load_path(path), str(path)).items():
-                kind = _kind(protected_class, LABEL, body, f"{path}: {protected_class}")
-                kinds[protected_class, LABEL] = _merged(kinds.get((protected_class, LABEL)), kind)
-        for relative in _signal_files(folder):
-            for path in layers(relative, folder):
-                if not path.is_file():
-                    continue
-                for name, body in _mapping(load_path(path), str(path)).items():
-                    kind = _kind(path.stem.removesuffix(".only"), name, body, f"{path}: {name}")
-                    key = kind.protected_class, name
-                    kinds[key] = _merged(kinds.get(key), kind)
+        for relative in ("labels.yaml", *_signal_files(folder)):
+            for path in filter(Path.is_file, layers(relative, folder)):
+                for name, kind in open_document(path).entries(SignalKind, "kind").items():
+                    labels = relative == "labels.yaml"
+                    key = (name, LABEL) if labels else (path.stem.removesuffix(".only"), name)
+                    kinds[key] = kinds[key].extended(kind) if key in kinds else kind
         return cls(kinds)
 
     @property
@@ -67,7 +102,7 @@ class Signals:
 
     def groups(self, protected_class: str, kind: str = LABEL) -> tuple[str, ...]:
         """The groups, without the control. Raises UsageError for an unknown class or kind."""
-        return tuple(group for group in self._kind(protected_class, kind).groups if group != CONTROL)
+        return tuple(group for group in self._kind(protected_class, kind).words if group != CONTROL)
 
     def phrases(
         self, protected_class: str, group: str, kind: str = LABEL, gender: str | None = None
@@ -75,29 +110,23 @@ class Signals:
         """The phrases that convey *group*, one or more. Raises UsageError for what is unknown, and where the words
         depend on a *gender* that is not given.
         """
-        known = self._kind(protected_class, kind)
-        if group not in known.groups:
-            elsewhere = [
-                other for other in self.kinds_of(protected_class) if group in self.groups(protected_class, other)
-            ]
+        known = self._kind(protected_class, kind).words
+        if group not in known:
+            others = [other for other in self.kinds_of(protected_class) if group in self.groups(protected_class, other)]
+            hint = f"; it has words of the kind {listed(others)}" if others else did_you_mean(group, known)
             raise UsageError(
-                f"no {kind} is known for the {protected_class} group {group!r} (known: {listed(known.groups)})"
-                + (
-                    f"; it has words of the kind {listed(elsewhere)}"
-                    if elsewhere
-                    else did_you_mean(group, known.groups)
-                )
+                f"no {kind} is known for the {protected_class} group {group!r} (known: {listed(known)}){hint}"
             )
-        genders = [one for of, one in known.by_gender if of == group]
-        if not genders:
-            return known.groups[group]
-        if gender not in genders:
+        by_gender = known[group]
+        if "" in by_gender:
+            return by_gender[""]
+        if gender not in by_gender:
             raise UsageError(
                 f"the words of {kind} for the {protected_class} group {group!r} depend on the gender, which "
-                f"{f'is {gender}' if gender else 'is not known'}: cross the two, groups={{'gender': {sorted(genders)}, "
-                f"{protected_class!r}: …}}, with signal='name+{kind}'"
+                f"{f'is {gender}' if gender else 'is not known'}: cross the two, groups={{'gender': "
+                f"{sorted(by_gender)}, {protected_class!r}: …}}, with signal='name+{kind}'"
             )
-        return known.by_gender[group, gender]
+        return by_gender[gender]
 
     def _kind(self, protected_class: str, kind: str) -> SignalKind:
         if (protected_class, kind) in self.kinds:
@@ -105,8 +134,7 @@ class Signals:
         if protected_class not in self.protected_classes:
             raise UsageError(
                 f"unknown protected class {protected_class!r} (known: {listed(self.protected_classes)})"
-                f"{did_you_mean(protected_class, self.protected_classes)}; for a class of your own give "
-                "its values, "
+                f"{did_you_mean(protected_class, self.protected_classes)}; for a class of your own give its values, "
                 f"groups={{{protected_class!r}: {{'group_a': ['text'], 'group_b': ['text']}}}}"
             )
         known = self.kinds_of(protected_class)
@@ -122,63 +150,27 @@ def _signal_files(folder: Path | None) -> list[str]:
     return [f"signals/{name}" for name in sorted(found)]
 
 
-def _merged(ours: SignalKind | None, theirs: SignalKind) -> SignalKind:
-    if ours is None:
-        return theirs
-    return SignalKind(
-        protected_class=theirs.protected_class,
-        kind=theirs.kind,
-        groups={**ours.groups, **theirs.groups},
-        source=f"{ours.source}; {theirs.source}",
-        note=theirs.note or ours.note,
-        by_gender={
-            **{key: of for key, of in ours.by_gender.items() if key[0] not in theirs.groups},
-            **theirs.by_gender,
-        },
-    )
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A signal condition: by name, by words of one kind (``label``, ``graduation_year`` …), or both."""
+
+    name: str
+    by_name: bool
+    kind: str | None
 
 
-def _kind(protected_class: str, kind: str, body: Plain, where: str) -> SignalKind:
-    fields = _mapping(body, where)
-    unknown = sorted(set(fields) - {"source", "note", CONTROL, "groups"})
-    if unknown:
-        raise UsageError(f"{where}: unknown key {unknown[0]!r} (known: source, note, control, groups)")
-    groups: dict[str, tuple[str, ...]] = {}
-    by_gender: dict[tuple[str, str], tuple[str, ...]] = {}
-    for group, value in _mapping(fields.get("groups"), f"{where}: groups").items():
-        if isinstance(value, dict):
-            own = {gender: _phrases(words, f"{where}: {group}: {gender}") for gender, words in value.items()}
-            by_gender |= {(group, gender): words for gender, words in own.items()}
-            groups[group] = tuple(dict.fromkeys(phrase for words in own.values() for phrase in words))
-        else:
-            groups[group] = _phrases(value, f"{where}: {group}")
-    if CONTROL in fields:
-        groups[CONTROL] = _phrases(fields[CONTROL], f"{where}: control")
-    return SignalKind(
-        protected_class=protected_class,
-        kind=kind,
-        groups=groups,
-        source=_text(fields.get("source"), f"{where}: source"),
-        note=_text(fields.get("note", ""), f"{where}: note", empty=True),
-        by_gender=by_gender,
-    )
-
-
-def _mapping(value: Plain, where: str) -> Mapping[str, Plain]:
-    if not isinstance(value, dict) or not value:
-        raise UsageError(f"{where}: expected a mapping with at least one entry")
-    return value
-
-
-def _phrases(value: Plain, where: str) -> tuple[str, ...]:
-    items = value if isinstance(value, list) else [value]
-    phrases = tuple(_text(item, where) for item in items)
-    if not phrases or len(set(phrases)) != len(phrases):
-        raise UsageError(f"{where}: give one or more different phrases")
-    return phrases
-
-
-def _text(value: Plain, where: str, *, empty: bool = False) -> str:
-    if not isinstance(value, str) or not (value.strip() or empty):
-        raise UsageError(f"{where}: expected text, found {value!r}; put it in quotes")
-    return value
+def conditions(signal: object) -> tuple[Condition, ...]:
+    """``name``, ``label``, ``name+label``, ``pronoun``, a kind of signal, or a list of those."""
+    items = [signal] if isinstance(signal, str) else signal
+    if not isinstance(items, Sequence) or not items or not all(isinstance(item, str) for item in items):
+        raise UsageError("signal: give 'name', 'label', 'name+label', or a list of them")
+    made = []
+    for item in items:
+        parts = [part.strip() for part in item.split("+")]
+        kinds = [part for part in parts if part != "name"]
+        if not all(parts) or len(kinds) > 1 or len(parts) > 2 or len(set(parts)) != len(parts):
+            raise UsageError(f"signal {item!r}: give 'name', one kind such as 'label', or both as 'name+label'")
+        made.append(Condition(item, "name" in parts, kinds[0] if kinds else None))
+    if len({condition.name for condition in made}) != len(made):
+        raise UsageError("signal: a condition stands twice; keep one")
+    return tuple(made)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pytest_fairness.design.resources import layers
 from pytest_fairness.design.slugs import is_slug
-from pytest_fairness.documents import Plain, load_path
-from pytest_fairness.errors import UsageError, did_you_mean, listed
+from pytest_fairness.design.sources import entries
+from pytest_fairness.documents import Text
+from pytest_fairness.errors import InvalidEntry, UsageError, did_you_mean, listed
 
 DIRECT = "direct"
 _REQUEST, _KEY = "{request}", "{key}"
@@ -24,29 +24,27 @@ class Strategy:
     """
 
     name: str
-    turns: tuple[str, ...]
+    turns: tuple[Text, ...]
     description: str = ""
+    use_when: str = ""
     source: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "turns", tuple(self.turns))
         if not is_slug(self.name) or self.name in (DIRECT, "none"):
-            raise UsageError(
+            raise InvalidEntry(
                 f"strategy {self.name!r}: use the characters a-z 0-9 _ . -, and neither 'direct' nor 'none'"
             )
         if not self.turns or not all(isinstance(turn, str) and turn.strip() for turn in self.turns):
-            raise UsageError(f"strategy {self.name!r}: turns is a list of one or more texts")
+            raise InvalidEntry(f"strategy {self.name!r}: turns is a list of one or more texts")
         if sum(turn.count(_REQUEST) for turn in self.turns) != 1:
-            raise UsageError(f"strategy {self.name!r}: {_REQUEST} stands exactly once, where the test's prompt belongs")
+            raise InvalidEntry(
+                f"strategy {self.name!r}: {_REQUEST} stands exactly once, where the test's prompt belongs"
+            )
 
     def fill(self, request: str, key: str) -> tuple[str, ...]:
         """The turns for one prompt. What *request* holds is never read for slots."""
-        filled = []
-        for turn in self.turns:
-            before, found, after = turn.partition(_REQUEST)
-            parts = [before.replace(_KEY, key), after.replace(_KEY, key)]
-            filled.append(request.join(parts) if found else parts[0])
-        return tuple(filled)
+        return tuple(request.join(part.replace(_KEY, key) for part in turn.split(_REQUEST)) for turn in self.turns)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,30 +62,7 @@ class Ladder:
 
 def load_strategies(folder: Path | None = None) -> dict[str, Strategy]:
     """The shipped strategies by name, extended or replaced by the user's ``personas`` *folder*. Raises UsageError."""
-    found: dict[str, Strategy] = {}
-    for path in layers("strategies.yaml", folder):
-        document = load_path(path)
-        if not isinstance(document, dict):
-            raise UsageError(f"{path}: expected a mapping from the names of strategies to their turns")
-        found |= {name: _strategy(name, body, f"{path}: {name}") for name, body in document.items()}
-    return found
-
-
-def _strategy(name: str, body: Plain, where: str) -> Strategy:
-    if not isinstance(body, dict) or not isinstance(body.get("turns"), list):
-        raise UsageError(f"{where}: expected turns, a list of texts, and the source")
-    unknown = sorted(body.keys() - {"turns", "description", "use_when", "source"})
-    if unknown:
-        raise UsageError(f"{where}: unknown key {unknown[0]!r} (known: description, source, turns, use_when)")
-    if not isinstance(body.get("source"), str):
-        raise UsageError(f"{where}: source is missing: say where the strategy comes from")
-    turns = body["turns"]
-    texts = [turn for turn in turns if isinstance(turn, str)] if isinstance(turns, list) else []
-    if not isinstance(turns, list) or len(texts) != len(turns):
-        raise UsageError(f"{where}: a turn is text; put it in quotes")
-    return Strategy(
-        name=name, turns=tuple(texts), description=str(body.get("description", "")), source=str(body["source"])
-    )
+    return entries("strategies.yaml", folder, Strategy)
 
 
 def ladder_of(strategies: object, scorer: object = None, folder: Path | None = None) -> Ladder | None:
@@ -96,11 +71,9 @@ def ladder_of(strategies: object, scorer: object = None, folder: Path | None = N
     Raises UsageError for an unknown name, a strategy that stands twice, and a *scorer* without strategies.
     """
     if strategies is None:
-        if scorer is not None:
-            raise UsageError(
-                "scorer= says which replies escalate, so it needs strategies=, for example strategies='all'"
-            )
-        return None
+        if scorer is None:
+            return None
+        raise UsageError("scorer= says which replies escalate, so it needs strategies=, for example strategies='all'")
     known = load_strategies(folder)
     if strategies == "all":
         return Ladder(strategies=tuple(known.values()), scorer=scorer)
@@ -109,16 +82,11 @@ def ladder_of(strategies: object, scorer: object = None, folder: Path | None = N
         raise UsageError("strategies: give 'all', or a list of names")
     chosen = []
     for item in given:
-        if isinstance(item, str) and item in known:
-            chosen.append(known[item])
-        elif isinstance(item, Strategy):
-            chosen.append(item)
-        else:
-            raise UsageError(
-                f"strategies: there is no strategy {item!r} (there are: {listed(known)})"
-                f"{did_you_mean(item, known) if isinstance(item, str) else ''}"
-            )
-    names = [each.name for each in chosen]
-    if len(set(names)) != len(names):
+        strategy = known.get(item) if isinstance(item, str) else item
+        if not isinstance(strategy, Strategy):
+            hint = did_you_mean(item, known) if isinstance(item, str) else ""
+            raise UsageError(f"strategies: there is no strategy {item!r} (there are: {listed(known)}){hint}")
+        chosen.append(strategy)
+    if len({each.name for each in chosen}) != len(chosen):
         raise UsageError("strategies: one stands twice; keep one")
     return Ladder(strategies=tuple(chosen), scorer=scorer)

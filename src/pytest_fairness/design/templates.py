@@ -97,15 +97,13 @@ def _parse(text: str, where: str) -> tuple[str, ...]:
     clever = _CLEVER.search(text)
     if clever:
         raise UsageError(
-            f"{where}, line {_line(text, clever.start())}: {clever[0]!r} is not a slot. A slot is a plain "
-            "name in "
+            f"{where}, line {_line(text, clever.start())}: {clever[0]!r} is not a slot. A slot is a plain name in "
             "braces, such as {name}: no spaces, attributes, indices, conversions or format specifications"
         )
     doubled = _DOUBLED.search(text)
     if doubled:
         raise UsageError(
-            f"{where}, line {_line(text, doubled.start())}: {doubled[0]!r} could be a slot or literal "
-            "braces; "
+            f"{where}, line {_line(text, doubled.start())}: {doubled[0]!r} could be a slot or literal braces; "
             f"write {doubled[0][1:-1]!r} for the slot"
         )
     return tuple(dict.fromkeys(_SLOT.findall(text)))

@@ -1,4 +1,4 @@
-"""Units: everything in a cell that is neither template nor context — group, name, persona, words.
+"""Units: everything in a cell that is neither template nor context: groups with their names, personas and words.
 
 A grid is templates × context × units. Units are few (groups times names) and are made when the grid is made,
 which is when everything that can be wrong with names, words and groups is found.
@@ -9,67 +9,209 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
+from typing import TypeAlias
 
-from pytest_fairness.design.conveyance import Condition, GroupAxis, Sources
-from pytest_fairness.design.name_banks import GENDER, RACE, Name
+from pytest_fairness.design.names import GENDER, RACE, SEXES, Name, NameBanks
 from pytest_fairness.design.personas import SCORES, Persona
-from pytest_fairness.design.pronouns import BY_GENDER, pronouns
-from pytest_fairness.design.signals import CONTROL, LABEL, Signals
+from pytest_fairness.design.render import BY_GENDER, Unit, pronouns
+from pytest_fairness.design.signals import CONTROL, LABEL, PRONOUN, Condition, Signals
 from pytest_fairness.design.slugs import slug, slugs
-from pytest_fairness.errors import UsageError
+from pytest_fairness.errors import UsageError, did_you_mean, listed
 from pytest_fairness.model import JSON
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unit:
-    """One combination of groups with one name, one persona, or both.
-
-    ``values`` fills slots; ``labels`` are the words to put where a template has a place for them, by class;
-    ``conveys`` says which slots carry which groups; ``swapped`` are the groups that the grid compares,
-    empty for personas as they are. ``cluster`` is the unit of evidence, ``parts`` its share of the cell's
-    id.
-    """
-
-    parts: tuple[str, ...]
-    groups: Mapping[str, str]
-    swapped: Mapping[str, str] = field(default_factory=dict)
-    values: Mapping[str, str] = field(default_factory=dict)
-    labels: Mapping[str, str] = field(default_factory=dict)
-    conveys: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    cluster: str | None = None
-    persona: str | None = None
-    attributes: Mapping[str, JSON] = field(default_factory=dict)
-    signal: str | None = None
+Value: TypeAlias = "str | Name"
+_NAMES = 20  # a group, where a grid does not say
 
 
 @dataclass(frozen=True, slots=True)
-class Filling:
+class GroupAxis:
+    """A protected class with its groups; ``values`` holds the user's own names or phrases, if given."""
+
+    name: str
+    groups: tuple[str, ...]
+    values: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
+
+
+def group_axes(groups: Mapping[str, object]) -> tuple[GroupAxis, ...]:
+    """The axes of ``groups={class: [group, …]}`` or ``{class: {group: [value, …]}}``.
+
+    Raises UsageError for an empty class or group, a group or value that stands twice (a name in two groups
+    signals neither), and anything that is not text or a :class:`Name`.
+    """
+    if not groups:
+        raise UsageError("groups is empty; give at least one protected class, such as {'gender': ['female', 'male']}")
+    return tuple(_group_axis(name, value) for name, value in groups.items())
+
+
+def _group_axis(name: str, value: object) -> GroupAxis:
+    if not isinstance(name, str) or not name.isidentifier():
+        raise UsageError(f"groups: {name!r} is no name for a protected class; use letters, digits and _")
+    if isinstance(value, Mapping):
+        values = {str(group): _values(f"groups[{name!r}][{group!r}]", items) for group, items in value.items()}
+        owner: dict[str, str] = {}
+        for group, items in values.items():
+            for item in map(str, items):
+                if owner.setdefault(item, group) != group:
+                    raise UsageError(
+                        f"groups[{name!r}]: {item!r} is in the groups {owner[item]!r} and {group!r}; "
+                        "a value that stands for two groups signals neither"
+                    )
+        axis = GroupAxis(name, tuple(values), values)
+    elif isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
+        if not all(isinstance(group, str) and group for group in value):
+            raise UsageError(f"groups[{name!r}]: groups are names such as 'black'; found {list(value)!r}")
+        axis = GroupAxis(name, tuple(value))
+    else:
+        raise UsageError(
+            f"groups[{name!r}]: give a list of groups, or a mapping from groups to names, not {type(value).__name__}"
+        )
+    if not axis.groups:
+        raise UsageError(f"groups[{name!r}] has no groups; name at least two to compare")
+    _once(axis.groups, f"groups[{name!r}]: the group ")
+    return axis
+
+
+def _values(where: str, items: object) -> tuple[Value, ...]:
+    given = [items] if isinstance(items, (str, Name)) else items
+    if isinstance(given, (set, frozenset)) or not isinstance(given, Sequence):
+        raise UsageError(f"{where}: give a list of names or phrases, not {type(items).__name__}")
+    values = tuple(given)
+    if not values:
+        raise UsageError(f"{where} is empty; give at least one name or phrase, or leave the group out")
+    for value in values:
+        if not isinstance(value, (str, Name)) or not str(value).strip():
+            raise UsageError(f"{where}: {value!r} is no name or phrase")
+    _once([str(value) for value in values], f"{where}: ")
+    return values
+
+
+def _once(texts: Sequence[str], where: str) -> None:
+    twice = next((text for text in texts if texts.count(text) > 1), None)
+    if twice is not None:
+        raise UsageError(f"{where}{twice!r} stands twice; keep one")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """Where names and words come from, and how many names. ``slots`` are all that the templates have, ``after_who``
+    those that go on with a sentence: "who {religion}".
+    """
+
+    banks: NameBanks
+    signals: Signals
+    slots: frozenset[str]
+    after_who: frozenset[str] = frozenset()
+    name_slot: str
+    names: int | None
+    seed: int
+
+    def named(self, axis: GroupAxis, condition: Condition) -> bool:
+        """Whether the name conveys this class."""
+        if axis.values:
+            return condition.by_name and axis.name not in self.slots
+        return condition.by_name and axis.name in self.banks.protected_classes
+
+    def phrases(
+        self, axis: GroupAxis, groups: Mapping[str, str], condition: Condition, axes: Sequence[GroupAxis] = ()
+    ) -> tuple[str, ...]:
+        """The words that convey the axis's own of *groups*; none where the name, or the pronoun, does it alone.
+
+        Of several *axes* the name conveys those that have no words of the condition's kind.
+        """
+        group = groups[axis.name]
+        named, has_slot = self.named(axis, condition), axis.name in self.slots
+        if axis.values:
+            return () if named else tuple(map(str, axis.values[group]))
+        if condition.kind is None and named:
+            if has_slot:
+                raise UsageError(
+                    f"{axis.name} is conveyed twice: by the name, and by the slot {{{axis.name}}}; "
+                    "if both are meant say signal='name+label', for the words alone say signal='label'"
+                )
+            return ()
+        if condition.kind == PRONOUN and axis.name == GENDER:
+            return ()
+        if condition.kind is None and not has_slot:
+            raise UsageError(
+                f"no name signals {axis.name!r} (names signal: {listed(self.banks.protected_classes)})"
+                f"{did_you_mean(axis.name, self.banks.protected_classes)}; put {{{axis.name}}} where the words belong "
+                "in the template, say signal='label', or give names of your own"
+            )
+        kind = LABEL if condition.kind in (None, PRONOUN) else str(condition.kind)
+        with_words = [other.name for other in axes if kind in self.signals.kinds_of(other.name)]
+        if named and with_words and axis.name not in with_words:
+            return ()
+        phrases = self.signals.phrases(axis.name, group, kind, groups.get(GENDER))
+        if kind == LABEL and axis.name in self.after_who:
+            raise UsageError(
+                f"the label of {axis.name} names the group ({phrases[0]!r}), so it does not go on after 'who': write "
+                f"({{{axis.name}}}), or take a kind of signal that does, as docs/grids.md lists them"
+            )
+        return phrases
+
+    def people(self, groups: Mapping[str, str], axes: Sequence[GroupAxis], condition: Condition) -> tuple[Name, ...]:
+        """The names for one combination of groups; none where no template has a place for a name."""
+        named = [axis for axis in axes if self.named(axis, condition)]
+        own = next((axis for axis in named if axis.values), None)
+        if own is not None:
+            return self._own(own, named, groups)
+        wanted = _NAMES if self.names is None else self.names
+        # In a control group nothing is conveyed, so its names are the neutral ones.
+        if not named or any(groups[axis.name] == CONTROL for axis in named):
+            has_place = self.slots & {self.name_slot, "first_name", "last_name"}
+            return self.banks.neutral(wanted, seed=self.seed) if has_place else ()
+        base = [axis.name for axis in named if axis.name != GENDER]
+        if len(base) > 1:
+            raise UsageError(
+                f"one name cannot signal both {base[0]} and {base[1]}; convey one of them by words: put "
+                f"{{{base[1]}}} into the template, and give its values"
+            )
+        if not base:
+            return self.banks.names(GENDER, groups[GENDER], wanted, seed=self.seed)
+        gender = groups[GENDER] if any(axis.name == GENDER for axis in named) else None
+        if gender not in (None, *SEXES):
+            self.banks.names(GENDER, str(gender), wanted)  # refuses, and lists the groups that names do signal
+        return self.banks.names(base[0], groups[base[0]], wanted, gender=gender, seed=self.seed)
+
+    def _own(self, own: GroupAxis, named: Sequence[GroupAxis], groups: Mapping[str, str]) -> tuple[Name, ...]:
+        if len(named) > 1:
+            other = next(axis.name for axis in named if axis is not own)
+            raise UsageError(
+                f"names of your own signal {own.name}, so they cannot be drawn for {other} as well; give names for "
+                f"the crossed groups, or convey {other} by words: put {{{other}}} into the template"
+            )
+        values = own.values[groups[own.name]]
+        if self.names is not None and len(values) < self.names:
+            raise UsageError(
+                f"groups[{own.name!r}][{groups[own.name]!r}] has {len(values)} names, and names={self.names}"
+            )
+        names = (Name.given(value) for value in values[: self.names])
+        return tuple(replace(name, groups={**name.groups, own.name: groups[own.name]}) for name in names)
+
+
+@dataclass(frozen=True, slots=True)
+class _Filling:
     """What a name or a persona puts into slots, and which groups those slots carry."""
 
-    values: Mapping[str, str]
-    conveys: Mapping[str, Mapping[str, str]]
+    values: dict[str, str] = field(default_factory=dict)
+    conveys: dict[str, Mapping[str, str]] = field(default_factory=dict)
 
-    def __or__(self, other: Filling) -> Filling:
-        return Filling({**self.values, **other.values}, {**self.conveys, **other.conveys})
-
-
-NOTHING = Filling({}, {})
+    def __or__(self, other: _Filling) -> _Filling:
+        return _Filling(self.values | other.values, self.conveys | other.conveys)
 
 
-def _of_name(name: Name, name_slot: str) -> Filling:
+def _of_name(name: Name, name_slot: str) -> _Filling:
     """The whole name, its parts, and the pronouns of its gender."""
     values = {name_slot: name.full, "first_name": name.first} | ({"last_name": name.last} if name.last else {})
-    carried = dict.fromkeys(values, name.groups)
-    if name.gender in BY_GENDER:
-        values |= pronouns(BY_GENDER[name.gender]).values()
-    return Filling(values, carried)
+    agreed = pronouns(BY_GENDER[name.gender]).values() if name.gender in BY_GENDER else {}
+    return _Filling(values | agreed, dict.fromkeys(values, name.groups))
 
 
-def _of_persona(persona: Persona, name_slot: str, signals: Signals) -> Filling:
+def _of_persona(persona: Persona, name_slot: str, signals: Signals) -> _Filling:
     """Every attribute as a slot, with words for the groups, and the pronouns of the gender."""
     groups = persona.groups
     values = {name: str(value) for name, value in persona.attributes.items() if name != "id"}
-    values |= {name: signals.phrases(name, groups[name], LABEL)[0] for name in (GENDER, RACE)}
+    values |= {name: signals.phrases(name, groups[name])[0] for name in (GENDER, RACE)}
     values |= {"disability": persona.disability_detail, "accent_language": persona.language}
     values["career_transition"] = persona.career_transition.replace("_", " ")
     values |= pronouns(BY_GENDER[persona.gender]).values()
@@ -77,8 +219,8 @@ def _of_persona(persona: Persona, name_slot: str, signals: Signals) -> Filling:
     by_name = {key: groups[key] for key in (RACE, GENDER)}
     aliases = {"disability_detail": "disability", "language": "accent_language"}
     own = {slot: aliases.get(slot, slot) for slot in values}
-    conveys = {slot: {key: groups[key]} for slot, key in own.items() if key in groups}
-    return Filling(values, conveys | dict.fromkeys((name_slot, "first_name", "last_name"), by_name))
+    conveys: dict[str, Mapping[str, str]] = {slot: {key: groups[key]} for slot, key in own.items() if key in groups}
+    return _Filling(values, conveys | dict.fromkeys((name_slot, "first_name", "last_name"), by_name))
 
 
 def _attributes(persona: Persona | None, name: Name | None = None) -> dict[str, JSON]:
@@ -90,8 +232,8 @@ def _attributes(persona: Persona | None, name: Name | None = None) -> dict[str, 
 
 def persona_units(personas: Sequence[Persona], sources: Sources) -> list[Unit]:
     """One unit a persona, as it is: its own name, attributes and groups."""
-    parts = slugs(persona.id for persona in personas)
     units = []
+    parts = slugs(persona.id for persona in personas)
     for persona in personas:
         filling = _of_persona(persona, sources.name_slot, sources.signals)
         units.append(
@@ -149,39 +291,35 @@ def _combination(
     """The units of one combination of groups under one condition."""
     phrases = {axis.name: sources.phrases(axis, groups, condition, axes) for axis in axes}
     phrases = {name: found for name, found in phrases.items() if found}
-    names = sources.people(groups, axes, condition)
     named = any(sources.named(axis, condition) for axis in axes)
-    pairs = _pairs(names, personas, keep_own=not named and not {RACE, GENDER} & groups.keys())
-    if pairs == [(None, None)]:
+    names = sources.people(groups, axes, condition)
+    people = _people(names, personas, keep_own=not named and not {RACE, GENDER} & groups.keys())
+    if not people:
         # No name and no persona: the words themselves are what varies within a group.
-        most = max((len(found) for found in phrases.values()), default=1)
-        pairs = [(None, None)] * most
-    name_parts = slugs(str(name) for name, _ in pairs if name)
+        people = [(None, None)] * max((len(found) for found in phrases.values()), default=1)
+    agreed = _pronouns_of(groups[GENDER], required=condition.kind == PRONOUN) if GENDER in groups else {}
+    name_parts = slugs(str(name) for name, _ in people if name)
     units = []
-    for position, (drawn, persona) in enumerate(pairs):
+    for position, (drawn, persona) in enumerate(people):
         name = _keeping_gender(drawn, persona) if drawn and persona and GENDER not in groups else drawn
         labels = {key: found[position % len(found)] for key, found in phrases.items()}
-        filling = _of_persona(persona, sources.name_slot, sources.signals) if persona else NOTHING
-        filling |= _of_name(name, sources.name_slot) if name else NOTHING
-        values = dict(filling.values)
-        conveys = dict(filling.conveys)
-        if name and not name.last:
-            values.pop("last_name", None)
-        if GENDER in groups:
-            agreed = _pronouns_of(groups[GENDER], required=condition.pronouns)
-            values |= agreed
-            conveys |= {slot: {GENDER: groups[GENDER]} for slot in agreed if groups[GENDER] != CONTROL}
-        who = [slug(persona.id)] if persona else []
-        who += [name_parts[str(name)]] if name else []
         words = "; ".join(labels.values())
+        filling = _of_persona(persona, sources.name_slot, sources.signals) if persona else _Filling()
+        filling |= _of_name(name, sources.name_slot) if name else _Filling()
+        if name and not name.last:
+            filling.values.pop("last_name", None)
+        if agreed:
+            carried = {} if groups[GENDER] == CONTROL else {GENDER: groups[GENDER]}
+            filling |= _Filling(dict(agreed), dict.fromkeys(agreed, carried) if carried else {})
+        who = ([slug(persona.id)] if persona else []) + ([name_parts[str(name)]] if name else [])
         units.append(
             Unit(
                 parts=(*parts, *(who or ([slug(words)] if words else []))),
                 groups={**(persona.groups if persona else {}), **(name.groups if name else {}), **groups},
                 swapped=groups,
-                values=values,
+                values=filling.values,
                 labels=labels,
-                conveys=conveys,
+                conveys=filling.conveys,
                 cluster=persona.id if persona and not named else str(name) if name else words or None,
                 persona=persona.id if persona else None,
                 attributes=_attributes(persona, name),
@@ -205,12 +343,12 @@ def _signal(condition: Condition, *, named: bool, words: bool) -> str:
     return "+".join(way for way, used in (("name", named), ("label", words)) if used) or condition.name
 
 
-def _pairs(
+def _people(
     names: Sequence[Name], personas: Sequence[Persona], *, keep_own: bool
 ) -> list[tuple[Name | None, Persona | None]]:
     """Names and personas together: each persona gets a name in turn, of its own gender where there is one."""
     if not personas:
-        return [(name, None) for name in names] or [(None, None)]
+        return [(name, None) for name in names]
     if keep_own or not names:
         return [(None, persona) for persona in personas]
     pairs: list[tuple[Name | None, Persona | None]] = []
@@ -218,10 +356,9 @@ def _pairs(
     for persona in personas:
         fitting = [name for name in names if name.gender == persona.gender]
         sex = persona.gender if fitting else "any"
-        fitting = fitting or list(names)
-        turn = turns.get(sex, 0)
-        turns[sex] = turn + 1
-        pairs.append((fitting[turn % len(fitting)], persona))
+        turn = turns.setdefault(sex, 0)
+        turns[sex] += 1
+        pairs.append(((fitting or names)[turn % len(fitting or names)], persona))
     return pairs
 
 

@@ -13,8 +13,7 @@ from pytest_fairness.pytest_layer.guest import session_of
 if TYPE_CHECKING:
     import pandas as pd
 
-    from pytest_fairness.context import RunContext
-    from pytest_fairness.design.name_banks import NameBanks
+    from pytest_fairness.design.names import NameBanks
     from pytest_fairness.design.personas import PersonaMatrix
     from pytest_fairness.trials_frame import Asked
 
@@ -51,29 +50,18 @@ def endpoint(pytestconfig: pytest.Config) -> Any:
 def persona_matrix(pytestconfig: pytest.Config) -> PersonaMatrix:
     """The matrix of 100 synthetic personas, or the project's own from its ``personas/`` folder."""
     from pytest_fairness.design.personas import PersonaMatrix
-    from pytest_fairness.design.resources import project_folder
+    from pytest_fairness.pytest_layer.collection import own_personas
 
-    return PersonaMatrix.load(project_folder(pytestconfig.rootpath))
+    return PersonaMatrix.load(own_personas(pytestconfig.rootpath))
 
 
 @pytest.fixture(scope="session")
 def name_banks(pytestconfig: pytest.Config) -> NameBanks:
     """Names for each group, with source, year and strength of signal."""
-    from pytest_fairness.design.name_banks import NameBanks
-    from pytest_fairness.design.resources import project_folder
+    from pytest_fairness.design.names import NameBanks
+    from pytest_fairness.pytest_layer.collection import own_personas
 
-    return NameBanks.load(project_folder(pytestconfig.rootpath))
-
-
-@pytest.fixture(scope="session")
-def fairness_run(pytestconfig: pytest.Config) -> RunContext:
-    """The run that this session writes, for suites that leave files of their own in its folder."""
-    from pytest_fairness.context import RunContext
-
-    session = session_of(pytestconfig)
-    with plainly():
-        folder = session.store.directory
-    return RunContext(settings=session.settings, folder=folder, trials=session.settings.replay or folder)
+    return NameBanks.load(own_personas(pytestconfig.rootpath))
 
 
 @pytest.fixture

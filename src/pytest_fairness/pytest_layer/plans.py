@@ -88,7 +88,7 @@ class PlannedGrid(_FromGrid):
     @cached_property
     def on_other_names(self) -> PlannedGrid | None:
         """The same with names that it has not used, for a second sample; None where there are none."""
-        from pytest_fairness.design.fresh import other_names
+        from pytest_fairness.design.grid import other_names
 
         grid = None if self.arguments is None else other_names(self.grid, self.arguments)
         return None if grid is None else replace(self, grid=grid)
@@ -174,7 +174,7 @@ class PlannedPairs(_FromGrid):
     @cached_property
     def on_other_names(self) -> PlannedPairs | None:
         """The same with candidates that it has not used, for a second sample; None where there are none."""
-        from pytest_fairness.design.fresh import other_candidates
+        from pytest_fairness.design.pairs import other_candidates
 
         grid = None if self.arguments is None else other_candidates(self.grid, self.arguments)
         beyond = self.grid.full_size * self.grid.repetitions

@@ -47,12 +47,10 @@ def of(item: pytest.Item) -> Repeatable | None:
 
 def _second(planned: Planned, ask: Ask) -> FreshSample:
     """An equal sample on other names. Raises UsageError where there are none."""
-    from pytest_fairness.design.fresh import fewest_names
-
     other = planned.on_other_names
     if other is None:
         raise UsageError("there are no fresh names to ask about: personas, words and given names are used up")
-    names = fewest_names(other.grid)
+    names = other.grid.fewest_names
     return FreshSample(frame=ask(other), about=f"{names} other name{'s' * (names != 1)} a group")
 
 

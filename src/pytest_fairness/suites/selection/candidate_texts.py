@@ -134,8 +134,8 @@ def _phrases(classes: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
         phrase
         for (name, _), kind in _signals().kinds.items()
         for told, group in classes
-        if name == told and group in kind.groups and group != CONTROL
-        for phrase in kind.groups[group]
+        if name == told and group in kind.words and group != CONTROL
+        for phrase in kind.phrases(group)
     }
     return tuple(sorted(found, key=lambda phrase: (-len(phrase), phrase)))
 

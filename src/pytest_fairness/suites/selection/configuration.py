@@ -9,8 +9,9 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 import msgspec
 
-from pytest_fairness.design.arms import Arm, Ask, ready_arms
-from pytest_fairness.design.conveyance import conditions
+from pytest_fairness.design.arms import Arm, ready_arms
+from pytest_fairness.design.signals import conditions
+from pytest_fairness.design.steps import Ask
 from pytest_fairness.documents import Document, open_document
 from pytest_fairness.errors import UsageError, did_you_mean, listed
 

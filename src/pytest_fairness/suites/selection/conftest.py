@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,8 +13,9 @@ import pytest
 
 from pytest_fairness.design.arms import Arm
 from pytest_fairness.design.candidates import candidate_groups
-from pytest_fairness.design.resources import project_folder
 from pytest_fairness.errors import UsageError
+from pytest_fairness.pytest_layer.collection import own_personas
+from pytest_fairness.pytest_layer.guest import session_of
 from pytest_fairness.suites.selection.choice_table import GROUP, crossed_classes
 from pytest_fairness.suites.selection.configuration import SALARY, SELECTION, Configuration, load_configuration
 from pytest_fairness.suites.selection.design import SCRUBBED, arms_of_task, marker_arguments, planned_contrasts
@@ -22,14 +23,12 @@ from pytest_fairness.suites.selection.design import SCRUBBED, arms_of_task, mark
 if TYPE_CHECKING:
     import pandas as pd
 
-    from pytest_fairness.context import RunContext
     from pytest_fairness.scorers import Scorer
     from pytest_fairness.suites.selection.results import SelectionResults
 
 _TASKS = {"test_selection_benchmark.py": SELECTION, "test_salary_benchmark.py": SALARY}
 _CONFIGURATION = pytest.StashKey[Configuration]()
 _RESULTS = pytest.StashKey["dict[tuple[float | None, int], SelectionResults]"]()
-_CAP = "fairness_max_cost"
 ClassOf = Mapping[str, str] | None
 """Which class of an item's protected class each group is of; None where the groups themselves are compared."""
 
@@ -38,23 +37,13 @@ def configuration_of(config: pytest.Config) -> Configuration:
     """The configuration of this session, read once. Raises CollectError with what is wrong with the file."""
     if _CONFIGURATION not in config.stash:
         try:
-            config.stash[_CONFIGURATION] = load_configuration(config.rootpath, project_folder(config.rootpath))
+            config.stash[_CONFIGURATION] = load_configuration(config.rootpath, own_personas(config.rootpath))
         except UsageError as error:
             problem = str(error)
         else:
             return config.stash[_CONFIGURATION]
         raise pytest.Collector.CollectError(problem)
     return config.stash[_CONFIGURATION]
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Cap the run as the design declares, unless the session has a cap of its own, which wins, lower or higher."""
-    if config.getoption(_CAP) is None and config.getini(_CAP) is None:
-        try:
-            cap = configuration_of(config).max_cost
-        except pytest.Collector.CollectError:
-            return  # said where the suite is collected
-        config.option.fairness_max_cost = None if cap is None else str(cap)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -68,9 +57,18 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
     task = _TASKS.get(module_path.name)
     if task is None:
         return None
+    configuration = configuration_of(parent.config)
+    declare_cap(parent.config, configuration.max_cost)
     module: pytest.Module = pytest.Module.from_parent(parent, path=module_path)
-    module.add_marker(pytest.mark.fairness_pairs(**marker_arguments(configuration_of(parent.config), task)))
+    module.add_marker(pytest.mark.fairness_pairs(**marker_arguments(configuration, task)))
     return module
+
+
+def declare_cap(config: pytest.Config, dollars: float | None) -> None:
+    """Cap the run at *dollars*, unless the session has a cap of its own, which wins, be it lower or higher."""
+    session = session_of(config)
+    if session.settings.max_cost is None and dollars is not None:
+        session.settings = dataclasses.replace(session.settings, max_cost=dollars)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -114,7 +112,7 @@ def _classes(config: pytest.Config) -> dict[str, dict[str, str]] | None:
     """The classes of each group; None where a group does not say them, as résumés do not."""
     groups = configuration_of(config).groups
     given = groups if isinstance(groups, str) else dict(groups)
-    found = {group.label: dict(group.classes) for group in candidate_groups(given, project_folder(config.rootpath))}
+    found = {group.label: dict(group.classes) for group in candidate_groups(given, own_personas(config.rootpath))}
     return found if all(found.values()) else None
 
 
@@ -124,16 +122,9 @@ def suite(pytestconfig: pytest.Config) -> Configuration:
     return configuration_of(pytestconfig)
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _capped(fairness_run: RunContext, suite: Configuration) -> None:
-    """Settings that were made before pytest came upon this suite have no cap that it could declare."""
-    if fairness_run.settings.max_cost is None and suite.max_cost is not None:
-        raise UsageError("the suite's cap came too late: name the suite on the command line, or --fairness-max-cost")
-
-
 @pytest.fixture
 def results(
-    trials: pd.DataFrame, fairness_temperature: float | None, fairness_run: RunContext, pytestconfig: pytest.Config
+    trials: pd.DataFrame, fairness_temperature: float | None, pytestconfig: pytest.Config
 ) -> SelectionResults:
     """All numbers of the benchmark; made once a process."""
     from pytest_fairness.suites.selection.metrics import selection_results
@@ -141,7 +132,7 @@ def results(
     made = pytestconfig.stash.setdefault(_RESULTS, {})
     key = fairness_temperature, hash(tuple(zip(trials["key"], trials["status"], strict=True)))
     if key not in made:
-        made[key] = selection_results(trials, classes=_classes(pytestconfig), seed=fairness_run.settings.seed)
+        made[key] = selection_results(trials, classes=_classes(pytestconfig), seed=session_of(pytestconfig).settings.seed)
     return made[key]
 
 
@@ -168,11 +159,12 @@ def _amount(hours_per_year: float, text: str) -> float | None:
     return read_salary(text, hours_per_year).amount
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Files:
     """Writes the benchmark's own files into the folder of the run."""
 
-    run: RunContext
+    folder: Path
+    log: Path
     suffix: str
 
     def write_selection(self, trials: pd.DataFrame, results: SelectionResults) -> None:
@@ -184,7 +176,7 @@ class Files:
         records = self._write_records(SELECTION, trials)
         text = json.dumps(results.to_dict(), ensure_ascii=True, allow_nan=False, indent=1)
         write_atomically(records.with_suffix(".json"), text.encode("ascii"))
-        write_page(self.run.folder, records.stem, selection_page(results, records))
+        write_page(self.folder, records.stem, selection_page(results, records))
 
     def write_salaries(self, trials: pd.DataFrame, hours_per_year: float) -> None:
         """Every record, with the salary that was read. Raises StoreError."""
@@ -195,14 +187,15 @@ class Files:
     def _write_records(self, name: str, trials: pd.DataFrame) -> Path:
         from pytest_fairness.suites.selection.trial_lines import write_lines
 
-        path = self.run.folder / f"{name}{self.suffix}.jsonl"
-        write_lines(path, trials, self.run.trials)
+        path = self.folder / f"{name}{self.suffix}.jsonl"
+        write_lines(path, trials, self.log)
         return path
 
 
 @pytest.fixture
-def files(suite: Configuration, fairness_temperature: float | None, fairness_run: RunContext) -> Files:
+def files(suite: Configuration, fairness_temperature: float | None, pytestconfig: pytest.Config) -> Files:
     """Where the benchmark's files go; those of a second temperature have its number in their names."""
     first = fairness_temperature == suite.temperatures[0]
     suffix = "" if first else f"-t-{'default' if fairness_temperature is None else format(fairness_temperature, 'g')}"
-    return Files(fairness_run, suffix)
+    session = session_of(pytestconfig)
+    return Files(session.store.directory, session.settings.replay or session.store.directory, suffix)

@@ -1,4 +1,6 @@
-"""Makes the persona matrix from a seed: the same bytes on every machine and Python version.
+"""Makes ``personas/matrix.yaml`` from a seed: the same bytes on every machine and Python version.
+
+    python tools/persona_matrix.py > personas/matrix.yaml
 
 Quotas fix how often each group occurs. Which persona gets which group is left to chance, but not to bad
 luck: of many random assignments the most balanced is kept (rerandomisation, Morgan & Rubin 2012, Annals of
@@ -10,19 +12,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
 from functools import partial
-from pathlib import Path
 from statistics import NormalDist
 from typing import TypeVar
 
-from pytest_fairness.design.association import excess
-from pytest_fairness.design.name_banks import RACE, NameBanks
-from pytest_fairness.design.name_entries import NameEntry
-from pytest_fairness.design.personas import SCORES, Persona, read_matrix
-from pytest_fairness.design.quotas import AGE_BANDS, QUOTAS
+from pytest_fairness.design.data_checks import excess
+from pytest_fairness.design.names import RACE, NameBanks, NameEntry
+from pytest_fairness.design.personas import AGE_BANDS, QUOTAS, SCORES, Persona
 from pytest_fairness.errors import UsageError
 
 T = TypeVar("T")
@@ -126,28 +125,16 @@ def to_yaml(personas: Sequence[Persona], seed: int = SEED) -> str:
     """The matrix as it stands in ``personas/matrix.yaml``; every text is quoted, so that it stays text."""
     lines = [
         "# The persona matrix: 100 synthetic people. Nobody in it is real; the names come from personas/names.",
-        f"# Made by pytest_fairness.design.matrix_generator with seed {seed}; personas 1, 42 and 89 are those of the",
+        f"# Made by tools/persona_matrix.py with seed {seed}; personas 1, 42 and 89 are those of the",
         "# specification. Edit freely: `pytest-fairness personas check` counts the quotas again.",
-        f"seed: {seed}",
-        "personas:",
     ]
     for persona in personas:
-        for position, field in enumerate(fields(Persona)):
-            value = getattr(persona, field.name)
-            text = json.dumps(value, ensure_ascii=False) if isinstance(value, str) else str(value)
-            lines.append(f"  {'- ' if position == 0 else '  '}{field.name}: {text}")
+        lines.append(f"{persona.id}:")
+        for name, value in persona.attributes.items():
+            if name != "id":
+                text = json.dumps(value, ensure_ascii=False) if isinstance(value, str) else str(value)
+                lines.append(f"  {name}: {text}")
     return "\n".join(lines) + "\n"
-
-
-def check_regenerates(path: Path, seed: int = SEED) -> list[str]:
-    """How *path* differs from what *seed* makes: the first differing persona, or nothing."""
-    if path.read_bytes() == to_yaml(generate(seed), seed).encode():
-        return []
-    made = {persona.id: persona for persona in generate(seed)}
-    for persona in read_matrix(path):
-        if persona != made.get(persona.id):
-            return [f"{path}: {persona.id} is not what seed {seed} makes"]
-    return [f"{path}: seed {seed} makes these personas, but other bytes: comments or layout were edited"]
 
 
 def _crossed(seed: int) -> dict[str, list[str]]:
@@ -295,3 +282,8 @@ def _shuffled(items: Sequence[T], seed: str) -> list[T]:
 
 def _draw(seed: str, below: int) -> int:
     return int.from_bytes(hashlib.sha256(seed.encode()).digest()[:8]) % below
+
+
+if __name__ == "__main__":
+    chosen = int(sys.argv[1]) if len(sys.argv) > 1 else SEED
+    sys.stdout.write(to_yaml(generate(chosen), chosen))

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_fairness.design.name_banks import NameBanks
-from pytest_fairness.design.name_entries import BLOCKING
+from pytest_fairness.design.names import BLOCKING, NameBanks
 from pytest_fairness.errors import UsageError
 
 RACES = ("white", "black", "hispanic", "asian", "middle_eastern")
@@ -259,9 +258,9 @@ def test_a_users_file_replaces_the_bank(own: Path) -> None:
     [
         (COLUMNS + "a,b,female,,x,\n", r"first_names.csv:2: the column 'name' is empty"),
         (COLUMNS + "a,b,female,Ana,,\n", r":2: the column 'source' is empty"),
-        (COLUMNS + "a,b,f,Ana,x,\n", r":2: gender is 'f'"),
+        (COLUMNS + "a,b,f,Ana,x,\n", r":2: gender: unknown value 'f' \(known: female, male, unisex\)"),
         (COLUMNS + "a,b,male,Bo,x,\na,b,male,Bo,y,\n", r":3: 'Bo' stands already in .*:2"),
-        (COLUMNS + "a,b,male,Bo,x,wierd\n", r":2: unknown flag 'wierd'"),
+        (COLUMNS + "a,b,male,Bo,x,wierd\n", r":2: flags: unknown value 'wierd'.*did you mean"),
         (COLUMNS + "a,b,male,Bo,x\n", r":2: 5 cells under 6 columns"),
         (COLUMNS + 'a,b,male,"Bo,x,\n', "not valid CSV"),
         (COLUMNS + "a,b,male,{Bo},x,\n", "not a name that a text can carry"),
@@ -271,15 +270,15 @@ def test_a_users_file_replaces_the_bank(own: Path) -> None:
         ("protected_class,group,gender,name,source,source\n", "a column stands twice"),
         (
             "protected_class,group,gender,name,source,strength\na,b,male,Bo,x,1.2\n",
-            "strength is 1.2, outside 0 to 1",
+            "strength: expected a number <= 1",
         ),
         (
             "protected_class,group,gender,name,source,strength\na,b,male,Bo,x,high\n",
-            "strength is 'high', not a",
+            "strength: expected a number, got text",
         ),
         (
             "protected_class,group,gender,name,source,bearers\na,b,male,Bo,x,1.5\n",
-            "bearers is 1.5, not a whole",
+            "bearers: expected a whole number, got text",
         ),
         ("", "is missing"),
     ],

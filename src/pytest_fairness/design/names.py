@@ -1,28 +1,109 @@
-"""Name banks: full names that signal a group, drawn in a fixed order, never fewer than asked for."""
+"""Names that signal a group: the evidence for each, and banks that draw full names in a fixed order."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
-from pytest_fairness.design.name_entries import Key, NameEntry, read_first_names, read_surnames
-from pytest_fairness.errors import UsageError, did_you_mean, listed
+import msgspec
 
+from pytest_fairness.design.sources import layers, rows
+from pytest_fairness.errors import InvalidEntry, UsageError, did_you_mean, listed
+
+RACE = "race_ethnicity"
+GENDER = "gender"
+SEXES = ("female", "male")
 NEUTRAL = "neutral"
 _SHARED = (NEUTRAL, "shared")
 _INITIALS = "JMRSCDKLTABEGHNPW"
-_SEXES = ("female", "male")
-RACE = "race_ethnicity"
-GENDER = "gender"
+BLOCKING = frozenset({"contradicted", "ambiguous", "weak"})
+"""Flags of names that a bank keeps on record and never draws."""
 
 T = TypeVar("T")
+Key: TypeAlias = tuple[str, str, str, str]
+Share: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Flag: TypeAlias = Literal[
+    "contradicted",
+    "ambiguous",
+    "weak",
+    "unmeasured",  # listed by a source that gives no figure
+    "rare",  # under 30 bearers counted
+    "both_sexes",  # borne by women and men
+    "word",  # an English word or title as well
+    "religion",  # signals a religion as well
+    "one_source",  # supported by one source only
+    "other_origin",  # common in other groups, which the source does not count
+    "under_half",  # a surname of which the group has less than half of the bearers
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameEntry:
+    """A first name or a surname with its evidence: one row of ``personas/names/*.csv``.
+
+    ``strength`` and ``perceived`` are shares from 0 to 1: of the bearers who belong to the group (or as
+    ``strength_measure`` says), and of the people who read the name as the group's. ``bearers`` is a count.
+    ``tradition`` keeps first names and surnames that belong together. ``gender`` is "" for surnames.
+    """
+
+    protected_class: str
+    group: str
+    name: str
+    gender: Literal["female", "male", "unisex", ""] = ""
+    tradition: str = ""
+    strength: Share | None = None
+    strength_measure: str = ""
+    perceived: Share | None = None
+    bearers: int | None = None
+    bearers_measure: str = ""
+    birth_decade: int | None = None
+    source: str
+    year: int | None = None
+    licence: str = ""
+    support: str = ""
+    flags: frozenset[Flag] = frozenset()
+    where: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.name.isprintable() or any(character in self.name for character in '{}<>"\\/'):
+            raise InvalidEntry(f"{self.name!r} is not a name that a text can carry")
+
+    @property
+    def key(self) -> Key:
+        return self.protected_class, self.group, self.gender, self.name
+
+    @property
+    def drawn(self) -> bool:
+        """Whether a bank may draw this name."""
+        return not self.flags & BLOCKING
+
+
+_COLUMNS = frozenset(field.name for field in fields(NameEntry)) - {"where"}
+_NEEDED = frozenset({"protected_class", "group", "name", "source"})
+
+
+def _entries(relative: str, folder: Path | None) -> dict[Key, NameEntry]:
+    """Every name of a table by key; those of the user's *folder* replace ours."""
+    gender = {"gender"} if "first" in relative else set()
+    merged: dict[Key, NameEntry] = {}
+    for path in layers(relative, folder):
+        own: dict[Key, NameEntry] = {}
+        for row in rows(path, _NEEDED | gender, _COLUMNS if gender else _COLUMNS - {"gender"}):
+            cells: Any = row.data
+            cells |= {"flags": cells.get("flags", "").split(), "where": row.where()}
+            entry = row.convert(NameEntry, strict=False)
+            if entry.key in own:
+                raise row.wrong(f"{entry.name!r} stands already in {own[entry.key].where}; keep one")
+            own[entry.key] = entry
+        merged |= own
+    return merged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +119,14 @@ class Name:
     groups: Mapping[str, str]
     strength: float | None = None
     source: str = ""
+
+    @classmethod
+    def given(cls, name: str | Name) -> Name:
+        """A name that stands in a test, which conveys what the test says."""
+        if isinstance(name, Name):
+            return name
+        first, _, last = name.strip().partition(" ")
+        return cls(first=first, last=last.strip(), groups={}, source="given in the test")
 
     @property
     def full(self) -> str:
@@ -65,7 +154,7 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
     @classmethod
     def load(cls, folder: Path | None = None) -> NameBanks:
         """The shipped banks, extended or replaced by the user's ``personas`` *folder*. Raises UsageError."""
-        return cls(read_first_names(folder), read_surnames(folder))
+        return cls(*(_entries(f"names/{table}.csv", folder) for table in ("first_names", "surnames")))
 
     @cached_property
     def _banks(self) -> dict[str, dict[str, tuple[Name, ...]]]:
@@ -100,7 +189,7 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
                 f"{did_you_mean(protected_class, self.protected_classes)}"
             )
         if protected_class == GENDER:
-            return _SEXES
+            return SEXES
         entries = (e for e in self.first_names.values() if e.protected_class == protected_class)
         return tuple(dict.fromkeys(entry.group for entry in entries))
 
@@ -188,10 +277,10 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
             races = self.groups(RACE)
             return min(20, len(races) * min(self.available(RACE, race).get(group, 0) for race in races))
         counts = self.available(protected_class, group)
-        return min(20, 2 * min(counts.get(sex, 0) for sex in _SEXES))
+        return min(20, 2 * min(counts.get(sex, 0) for sex in SEXES))
 
     def _firsts(self, protected_class: str, group: str, n: int, gender: str | None, seed: int) -> list[NameEntry]:
-        if gender not in (None, *_SEXES, "unisex"):
+        if gender not in (None, *SEXES, "unisex"):
             raise UsageError(f"gender {gender!r}: names are female, male or unisex")
         wanted = {gender: n} if gender else {"female": (n + 1) // 2, "male": n // 2}
         pools = [self.first_name_pool(protected_class, group, sex, seed=seed) for sex in wanted]
@@ -227,7 +316,7 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
 
 
 def _full(first: NameEntry, last: NameEntry, groups: dict[str, str]) -> Name:
-    known = {GENDER: first.gender} if first.gender in _SEXES else {}
+    known = {GENDER: first.gender} if first.gender in SEXES else {}
     return Name(first=first.name, last=last.name, groups=groups | known, strength=first.strength, source=first.source)
 
 

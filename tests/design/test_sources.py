@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from pytest_fairness.design import resources
+from pytest_fairness.design import sources
 from pytest_fairness.errors import UsageError
 
 
 def layout(root: Path, place: str) -> Path:
-    """A fake installation under *root* with its data at *place*; returns where resources.py would be."""
+    """A fake installation under *root* with its data at *place*; returns where sources.py would be."""
     (root / place / "names").mkdir(parents=True)
     (root / place / "names" / "first_names.csv").touch()
-    module = root / "src" / "pytest_fairness" / "design" / "resources.py"
+    module = root / "src" / "pytest_fairness" / "design" / "sources.py"
     module.parent.mkdir(parents=True, exist_ok=True)
     return module
 
@@ -24,32 +24,32 @@ def layout(root: Path, place: str) -> Path:
 @pytest.mark.parametrize("place", ["src/pytest_fairness/personas", "personas"])
 def test_both_places_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
     """Inside the package (a wheel) and at the root of the repository (a checkout)."""
-    monkeypatch.setattr(resources, "__file__", str(layout(tmp_path, place)))
-    assert resources.shipped_folder() == tmp_path / place
+    monkeypatch.setattr(sources, "__file__", str(layout(tmp_path, place)))
+    assert sources.shipped_folder() == tmp_path / place
 
 
 def test_the_wheel_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stray folder called personas beside site-packages is not ours."""
     layout(tmp_path, "personas")
-    monkeypatch.setattr(resources, "__file__", str(layout(tmp_path, "src/pytest_fairness/personas")))
-    assert resources.shipped_folder() == tmp_path / "src/pytest_fairness/personas"
+    monkeypatch.setattr(sources, "__file__", str(layout(tmp_path, "src/pytest_fairness/personas")))
+    assert sources.shipped_folder() == tmp_path / "src/pytest_fairness/personas"
 
 
 def test_lost_data_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A broken installation says so, and where it looked."""
-    monkeypatch.setattr(resources, "__file__", str(tmp_path / "src" / "pytest_fairness" / "design" / "resources.py"))
+    monkeypatch.setattr(sources, "__file__", str(tmp_path / "src" / "pytest_fairness" / "design" / "sources.py"))
     with pytest.raises(UsageError, match="the shipped personas are missing"):
-        resources.shipped_folder()
+        sources.shipped_folder()
 
 
 def test_layers(own: Path, shipped: Path) -> None:
     """Ours alone, ours then theirs, or theirs only."""
-    assert resources.layers("matrix.yaml") == (shipped / "matrix.yaml",)
-    assert resources.layers("matrix.yaml", own) == (shipped / "matrix.yaml",)
+    assert sources.layers("matrix.yaml") == (shipped / "matrix.yaml",)
+    assert sources.layers("matrix.yaml", own) == (shipped / "matrix.yaml",)
     (own / "matrix.yaml").touch()
-    assert resources.layers("matrix.yaml", own) == (shipped / "matrix.yaml", own / "matrix.yaml")
+    assert sources.layers("matrix.yaml", own) == (shipped / "matrix.yaml", own / "matrix.yaml")
     (own / "matrix.yaml").rename(own / "matrix.only.yaml")
-    assert resources.layers("matrix.yaml", own) == (own / "matrix.only.yaml",)
+    assert sources.layers("matrix.yaml", own) == (own / "matrix.only.yaml",)
 
 
 def test_the_design_loads_without_the_heavy_libraries() -> None:
@@ -57,7 +57,7 @@ def test_the_design_loads_without_the_heavy_libraries() -> None:
     code = (
         "import sys; import pytest_fairness.design.grid as g; "
         "g.expand_grid(template='Rate {name}', groups={'gender': ['female', 'male']}); "
-        "import pytest_fairness.design.data_checks, pytest_fairness.design.matrix_generator; "
+        "import pytest_fairness.design.data_checks; "
         "heavy = {'numpy', 'pandas', 'scipy', 'statsmodels', 'pytest', 'litellm'}; "
         "sys.stderr.write(','.join(heavy & set(sys.modules)))"
     )

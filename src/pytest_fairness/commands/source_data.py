@@ -1,0 +1,76 @@
+"""``pytest-fairness names check`` and ``personas check``: is the source data fit to be drawn from?"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pytest_fairness.commands import CommandResult
+
+if TYPE_CHECKING:
+    from pytest_fairness.design.data_checks import Problem
+
+
+def add(subparsers: Any) -> None:
+    """Declare ``names`` and ``personas``."""
+    for name, what, checked, run in (
+        ("names", "the name banks", "weak, ambiguous, rare, undocumented and unbalanced names", names),
+        ("personas", "the persona matrix and the other source data", "personas, signals, arms, strategies", personas),
+    ):
+        parser = subparsers.add_parser(name, help=what)
+        check = parser.add_subparsers(dest="action", required=True).add_parser(
+            "check", help=f"{checked}: problems with reasons"
+        )
+        check.add_argument(
+            "folder",
+            nargs="?",
+            type=Path,
+            metavar="FOLDER",
+            help="a personas folder that extends or replaces what ships; what ships, if not given",
+        )
+        if name == "names":
+            check.add_argument("-n", type=int, default=20, metavar="N", help="names a group that the banks give (20)")
+        check.set_defaults(run=run)
+
+
+def names(arguments: argparse.Namespace) -> CommandResult:
+    """Check the shipped banks, or those that a project's folder makes of them."""
+    from pytest_fairness.design.data_checks import check_names
+    from pytest_fairness.design.names import NameBanks
+
+    banks = NameBanks.load(arguments.folder)
+    what = f"{len(banks.first_names)} first names and {len(banks.surnames)} surnames"
+    return _listed(check_names(banks, arguments.n), what, arguments.folder)
+
+
+def personas(arguments: argparse.Namespace) -> CommandResult:
+    """Check everything in a personas folder but the names; of sets, arms and strategies, the first problem a file."""
+    from pytest_fairness.design.arms import ready_arms
+    from pytest_fairness.design.candidates import check_sets
+    from pytest_fairness.design.data_checks import Problem, check_personas, check_signals
+    from pytest_fairness.design.personas import PersonaMatrix
+    from pytest_fairness.design.signals import Signals
+    from pytest_fairness.design.strategies import load_strategies
+    from pytest_fairness.errors import UsageError
+
+    folder: Path | None = arguments.folder
+    matrix, signals = PersonaMatrix.load(folder), Signals.load(folder)
+    problems = [*check_personas(matrix), *check_signals(signals)]
+    for name, read in (("candidates", check_sets), ("arms", ready_arms), ("strategies", load_strategies)):
+        try:
+            read(folder)
+        except UsageError as error:
+            problems.append(Problem(f"{name}.yaml", str(error)))
+    return _listed(problems, f"{len(matrix)} personas and {len(signals.kinds)} kinds of signal", folder)
+
+
+def _listed(problems: Sequence[Problem], what: str, folder: Path | None) -> CommandResult:
+    """A line a problem, each with its reason, and how many there are."""
+    where = "as shipped" if folder is None else f"with {folder}"
+    if not problems:
+        return CommandResult(f"{what}, {where}: no problems\n")
+    lines = [str(problem) for problem in problems]
+    count = f"{len(lines)} problem{'s' * (len(lines) != 1)}"
+    return CommandResult("\n".join([*lines, f"{what}, {where}: {count}", ""]), 1)

@@ -1,0 +1,104 @@
+"""Where the source data is, and how it is read: in the wheel, at the root of a source checkout, in a user's own folder.
+
+A user's ``personas/`` folder has the layout of ours. A file of the same name **extends** what ships: an
+entry with the same key takes the place of ours, anything else is added. A file called ``<stem>.only.<ext>``
+**replaces** the shipped one altogether.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeVar
+
+from pytest_fairness.documents import MAX_BYTES, Document, open_document
+from pytest_fairness.errors import UsageError, did_you_mean
+
+T = TypeVar("T")
+_MARK = Path("names") / "first_names.csv"
+
+
+def shipped_folder() -> Path:
+    """The ``personas`` folder that came with the package. Raises UsageError if the installation lost it."""
+    here = Path(__file__).resolve()
+    package, checkout = here.parents[1] / "personas", here.parents[3] / "personas"
+    for folder in (package, checkout):
+        if (folder / _MARK).is_file():
+            return folder
+    raise UsageError(f"the shipped personas are missing (looked in {package} and {checkout}); reinstall the package")
+
+
+def layers(relative: str, folder: Path | None = None) -> tuple[Path, ...]:
+    """The files to read for *relative* (``names/surnames.csv``), later ones overriding earlier ones by key.
+
+    *folder* is the user's own; None means only what ships. Raises UsageError if *folder* is given and is not
+    there, or holds both ``x.csv`` and ``x.only.csv``.
+    """
+    shipped = shipped_folder() / relative
+    if folder is None:
+        return (shipped,)
+    if not folder.is_dir():
+        raise UsageError(f"{folder} is not a folder; personas are read from a folder laid out like the shipped one")
+    own = folder / relative
+    only = own.with_name(f"{own.stem}.only{own.suffix}")
+    if own.is_file() and only.is_file():
+        raise UsageError(f"{own} extends and {only.name} replaces the shipped file; keep one of the two")
+    if only.is_file():
+        return (only,)
+    return (shipped, own) if own.is_file() else (shipped,)
+
+
+def entries(relative: str, folder: Path | None, kind: type[T], key: str = "name") -> dict[str, T]:
+    """The entries of the YAML file *relative* in all its layers, by name. Raises UsageError with file and line."""
+    found: dict[str, T] = {}
+    for path in layers(relative, folder):
+        found |= open_document(path).entries(kind, key)
+    return found
+
+
+def rows(path: Path, needed: frozenset[str], known: frozenset[str]) -> Iterator[Document]:
+    """The lines of the CSV file *path* that are not blank, a document each: its cells by column, without empty ones.
+
+    Raises UsageError for a file that cannot be read, is too large or not UTF-8, for a missing, unknown or
+    repeated column, and for a row with too many or too few cells.
+    """
+    reader = csv.reader(io.StringIO(_text(path), newline=""), strict=True)
+    try:
+        header = [cell.strip() for cell in next(reader, [])]
+        missing, unknown = sorted(needed - set(header)), sorted(set(header) - known)
+        if missing:
+            raise UsageError(f"{path}:1: the column {missing[0]!r} is missing")
+        if unknown:
+            raise UsageError(f"{path}:1: unknown column {unknown[0]!r}{did_you_mean(unknown[0], sorted(known))}")
+        if len(set(header)) != len(header):
+            raise UsageError(f"{path}:1: a column stands twice")
+        for cells in reader:
+            if not any(cell.strip() for cell in cells):
+                continue
+            line = reader.line_num
+            if len(cells) != len(header):
+                raise UsageError(
+                    f"{path}:{line}: {len(cells)} cells under {len(header)} columns; quote a cell with commas"
+                )
+            filled = {column: cell.strip() for column, cell in zip(header, cells, strict=True) if cell.strip()}
+            empty = sorted(needed - filled.keys())
+            if empty:
+                raise UsageError(f"{path}:{line}: the column {empty[0]!r} is empty")
+            yield Document(str(path), dict(filled), {(): line})
+    except csv.Error as error:
+        raise UsageError(f"{path}:{reader.line_num}: not valid CSV: {error}") from error
+
+
+def _text(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise UsageError(f"{path}: larger than {MAX_BYTES:,} bytes")
+        return data.decode("utf-8-sig")
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: not UTF-8; save the file as UTF-8") from error
