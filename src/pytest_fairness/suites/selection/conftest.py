@@ -123,16 +123,16 @@ def suite(pytestconfig: pytest.Config) -> Configuration:
 
 
 @pytest.fixture
-def results(
-    trials: pd.DataFrame, fairness_temperature: float | None, pytestconfig: pytest.Config
-) -> SelectionResults:
+def results(trials: pd.DataFrame, fairness_temperature: float | None, pytestconfig: pytest.Config) -> SelectionResults:
     """All numbers of the benchmark; made once a process."""
     from pytest_fairness.suites.selection.metrics import selection_results
 
     made = pytestconfig.stash.setdefault(_RESULTS, {})
     key = fairness_temperature, hash(tuple(zip(trials["key"], trials["status"], strict=True)))
     if key not in made:
-        made[key] = selection_results(trials, classes=_classes(pytestconfig), seed=session_of(pytestconfig).settings.seed)
+        made[key] = selection_results(
+            trials, classes=_classes(pytestconfig), seed=session_of(pytestconfig).settings.seed
+        )
     return made[key]
 
 
