@@ -26,7 +26,7 @@ from pytest_fairness import (
 )
 from pytest_fairness.model import PairResult
 from pytest_fairness.statistics.persona_scores import summarise_scores
-from pytest_fairness.statistics.planning import label_shares
+from pytest_fairness.statistics.power import label_shares
 
 ALARM = (Verdict.FLAG, Verdict.FAIL)
 LOGIT = np.pi / np.sqrt(3)

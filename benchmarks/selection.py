@@ -209,7 +209,7 @@ def coverage(seeds: Sequence[int]) -> dict[str, tuple[int, int, float, float]]:
 def speed(local: bool) -> tuple[int, float]:
     """Trials of the whole design, and how many a second, 64 in flight, everything logged."""
     from pytest_fairness.engine.engine import Engine
-    from pytest_fairness.pytest_layer.pull import planned_trials
+    from pytest_fairness.pytest_layer.trials import planned_trials
     from pytest_fairness.runs.store import open_run
 
     plan = planned()

@@ -27,10 +27,9 @@ if TYPE_CHECKING:
         assert_no_preference,
     )
     from pytest_fairness.design.arms import Arm
-    from pytest_fairness.design.steps import Ask
     from pytest_fairness.design.strategies import Strategy
     from pytest_fairness.errors import FairnessError, FairnessFailure, InconclusiveWarning, UsageError
-    from pytest_fairness.model import Finding, Verdict
+    from pytest_fairness.model import Ask, Finding, Verdict
     from pytest_fairness.scorers import Scorer
     from pytest_fairness.scorers.scorer import scorer
 
@@ -74,7 +73,7 @@ _HOME = {
     "compare_baseline": "analysis.baseline",
     "plan_sample": "analysis.planning",
     "Arm": "design.arms",
-    "Ask": "design.steps",
+    "Ask": "model",
     "Strategy": "design.strategies",
     "FairnessError": "errors",
     "FairnessFailure": "errors",

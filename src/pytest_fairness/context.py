@@ -1,31 +1,37 @@
-"""Which test is running: how an assertion, called anywhere, finds the session that judges and collects it.
-
-The pytest layer sets a :class:`TestContext` around each test; outside pytest there is none and the assertions
-fall back to the strict policy. Standard library only, below everything that uses it.
-"""
+"""What the parts of a session are given, and which test is running. Standard library only, below all that uses it."""
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from pytest_fairness.errors import EndpointError
+from pytest_fairness.errors import EndpointError, StoreError
 from pytest_fairness.model import JSON, Finding
+
+if TYPE_CHECKING:
+    from pytest_fairness.runs.remote.line import Line
+    from pytest_fairness.runs.replay import Recording
+    from pytest_fairness.runs.store import RunStore
+
+#: Seconds beyond the deadline in which replies that were asked by then are still read and judged.
+_READING_GRACE = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """What a verdict does to the test. ``smoke``: INCONCLUSIVE for want of usable data skips; ``require_conclusive``:
-    any other fails.
+    """What a verdict does to the test.
 
-    ``confirm``: a FLAG or FAIL is looked at again, on this sample and a fresh one together, before it may fail the
-    test. ``sensitivity``: a PASS is tried on copies of its own data with a planted disparity.
+    ``smoke``: INCONCLUSIVE for want of usable data skips; ``require_conclusive``: any other fails. ``confirm``: a FLAG
+    or FAIL is looked at again, on this sample and a fresh one together, before it may fail the test. ``sensitivity``: a
+    PASS is tried on copies of its own data with a planted disparity.
     """
 
     smoke: bool = False
@@ -75,6 +81,65 @@ class Settings(Policy):
         return cls(**{**data, **{name: Path(data[name]) for name in paths if data[name] is not None}})
 
 
+@dataclass(frozen=True, kw_only=True)
+class RunContext:
+    """One process's view of the run: made once, when its fairness tests are collected, and handed to every part.
+
+    ``token`` is what controller and workers share. ``started`` is by the monotonic clock, which the processes of one
+    machine share: whoever sets the wall clock meanwhile makes no deadline nearer or farther. ``line`` is the way to the
+    run in a worker that does not see the controller's disk, ``barred`` why there can be none.
+    """
+
+    settings: Settings
+    root: Path
+    token: str
+    started: float
+    scorers: Mapping[str, Any]
+    open_store: Callable[[], RunStore]
+    open_recording: Callable[[], Recording | None]
+    command: Sequence[str] = ()
+    worker: str | None = None
+    line: Line | None = None
+    barred: str | None = None
+
+    @cached_property
+    def store(self) -> RunStore:
+        """The run's folder, made when it is first needed. Raises StoreError."""
+        self.refuse_if_barred()
+        return self.open_store()
+
+    @cached_property
+    def recording(self) -> Recording | None:
+        """The run that is replayed, every record of it checked; None where trials are asked. Raises StoreError."""
+        return self.open_recording()
+
+    def refuse_if_barred(self) -> None:
+        if self.barred is not None:
+            raise StoreError(self.barred)
+
+    @property
+    def has_store(self) -> bool:
+        """Whether anything has needed the run's folder yet."""
+        return "store" in self.__dict__
+
+    @property
+    def session(self) -> str:
+        """What tells this session from others that wrote into the same run."""
+        return hashlib.sha256(self.token.encode()).hexdigest()[:12]
+
+    @property
+    def time_left(self) -> float | None:
+        """Seconds until the session's deadline, a moment at least; None without one."""
+        deadline = self.settings.deadline
+        return None if deadline is None else max(1e-3, self.started + deadline - time.monotonic())
+
+    @property
+    def read_until(self) -> float | None:
+        """When the reading of replies ends, by the monotonic clock; None without a deadline."""
+        deadline = self.settings.deadline
+        return None if deadline is None else self.started + deadline + _READING_GRACE
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FreshSample:
     """A second, independent sample: its table of trials, and in words what is new about it."""
@@ -85,13 +150,13 @@ class FreshSample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestContext:
-    """The running test as the assertions see it.
+    """The running test as the assertions see it; outside pytest there is none.
 
     ``emit`` takes each finding, judged and justified, before the assertion raises. ``justification`` looks up the
-    documented reason for a FLAG, if there is one. ``baseline`` gives the store of approved snapshots. ``fresh_sample``,
-    where the test has one grid, asks it again with other names and gives what corresponds to the table it is handed;
-    it raises UsageError, EndpointError or BudgetError where there can be no such sample. ``notes`` gives what a reader
-    of a finding has to know of the session; ``scored_by`` takes the names of scorers that were looked up.
+    documented reason for a FLAG. ``baseline`` gives the store of approved snapshots. ``fresh_sample``, where the test
+    has one grid, asks it again with other names and gives what corresponds to the table it is handed; it raises
+    UsageError, EndpointError or BudgetError where there can be no such sample. ``notes`` gives what a reader of a
+    finding has to know of the session; ``scored_by`` takes the names of scorers that were looked up.
     """
 
     __test__ = False  # not a test class, whatever its name says to pytest
@@ -112,6 +177,7 @@ class TestContext:
 
 
 _current: ContextVar[TestContext | None] = ContextVar("pytest_fairness_current", default=None)
+_read_until: ContextVar[float | None] = ContextVar("pytest_fairness_read_until", default=None)
 
 
 def current_test() -> TestContext | None:
@@ -127,9 +193,6 @@ def running_test(context: TestContext) -> Iterator[None]:
         yield
     finally:
         _current.reset(token)
-
-
-_read_until: ContextVar[float | None] = ContextVar("pytest_fairness_read_until", default=None)
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 import msgspec
 import yaml
 
-from pytest_fairness.errors import UsageError, did_you_mean, listed
+from pytest_fairness.errors import UsageError, did_you_mean, listed, unknown
 
 Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | None"
 Place: TypeAlias = "tuple[str | int, ...]"
@@ -56,7 +56,7 @@ class Document:
         """``source:line`` of *place*, or of the nearest thing around it that is there."""
         while place and place not in self.lines:
             place = place[:-1]
-        return f"{self.source}:{self.lines.get(place, 1)}"
+        return f"{self.source}:{self.lines.get(place, 1)}" if self.lines or self.data is None else self.source
 
     def wrong(self, why: str, *place: str | int) -> UsageError:
         """The error that says *why*, with the line of *place*."""
@@ -96,9 +96,9 @@ class Document:
             steps = (name or (int(index) if index else None) for name, index, _ in _STEP.findall(path.rstrip("`")))
             inside = tuple(steps)
             known = (*place, *(step for step in takewhile(lambda step: step is not None, inside) if step is not None))
-            if unknown := _UNKNOWN.fullmatch(why):
+            if stray := _UNKNOWN.fullmatch(why):
                 fields = _fields(_types_at(kind, inside))
-                raise self._unknown(unknown[1], fields, (*known, unknown[1]), about) from None
+                raise self._unknown(stray[1], fields, (*known, stray[1]), about) from None
             if enum := _ENUM.fullmatch(why):
                 values = [value for one in _types_at(kind, inside) for value in getattr(one, "values", ()) if value]
                 why = f"unknown value {enum[1]!r} (known: {listed(values)}){did_you_mean(enum[1], values)}"
@@ -107,8 +107,7 @@ class Document:
             raise self.wrong(about + name + _plainly(why), *known) from None
 
     def _unknown(self, wrong: str, fields: list[str], place: Place, about: str) -> UsageError:
-        hint = did_you_mean(wrong, fields) or f" (there are: {listed(fields)})"
-        return self.wrong(f"{about}unknown key {wrong!r}{hint}", *place)
+        return self.wrong(about + unknown("key", wrong, fields), *place)
 
 
 _PLAIN = {"object": "a mapping", "array": "a list", "str": "text", "int": "a whole number", "float": "a number",

@@ -103,6 +103,13 @@ def _folded(name: str) -> str:
     return name.casefold().replace("-", "_").replace(" ", "_")
 
 
+def unknown(what: str, wrong: str, known: Iterable[str]) -> str:
+    """``unknown key 'modle'; did you mean 'model'?``, with all that are known where none is close."""
+    names = sorted(known) if isinstance(known, (set, frozenset)) else list(known)
+    near = did_you_mean(wrong, names)
+    return f"unknown {what} {wrong!r}" + (near or (f" (there are: {listed(names)})" if names else "; it takes none"))
+
+
 def listed(names: Iterable[str]) -> str:
     """The names in their order, with commas; ``none`` where there are none."""
     return ", ".join(names) or "none"

@@ -48,6 +48,9 @@ def number(value: Any) -> float | None:
 
 # ---------------------------------------------------------------- asking
 
+#: The slots of a step's prompt: what the step before replied, and what the test asks.
+TEXT, PROMPT = "text", "prompt"
+
 
 @dataclass(frozen=True, slots=True)
 class Message:
@@ -55,6 +58,22 @@ class Message:
 
     role: str
     content: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """A step that a model takes, in a fresh conversation: ``prompt`` with the slot ``{text}`` for what it is given.
+
+    ``endpoint``: who is asked, if not the system under test: an endpoint, a function, or a name of ``endpoints.yaml``;
+    it is asked with the parameters of its own entry. In an arm, ``prompt=None`` asks the test's own template, with
+    ``{text}`` in the place of the candidates, and ``fallback`` says to do so where the test lacks a slot of *prompt*.
+    In a pipeline, ``prompt=None`` hands on the text as it is, and ``{prompt}`` is what the test asked.
+    """
+
+    prompt: str | None = None
+    system: str | None = None
+    fallback: bool = False
+    endpoint: Any = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

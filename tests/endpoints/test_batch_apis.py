@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from pytest_fairness.endpoints import AttemptError, EndpointConfig, Evidence, Price, Request, create_endpoint
+from pytest_fairness.endpoints import AttemptError, Evidence, Price, Request, create_endpoint
 from pytest_fairness.endpoints.batch_api import (
     BatchApi,
     BatchOptions,
@@ -28,8 +27,7 @@ from tests.support.batch_server import BatchServer, Fate
 KEY = "sk-canary-0123456789abcdef"
 TAG = "0123456789abcdef0123"
 PROMPTS = ("Who is Ann?", "Who is Bob? Δ", "Who is Cem?")
-litellm = pytest.mark.skipif(importlib.util.find_spec("litellm") is None, reason="litellm is not installed")
-EVERY = ["openai", *(pytest.param(kind, marks=litellm) for kind in ("anthropic", "azure", "openai-litellm"))]
+EVERY = ["openai", "anthropic", "azure"]
 
 
 @pytest.fixture(autouse=True)
@@ -43,19 +41,17 @@ def server() -> Iterator[BatchServer]:
         yield running
 
 
-def config_of(kind: str, server: BatchServer, batch: BatchOptions | None) -> EndpointConfig:
-    kind, _, via = kind.partition("-")
-    return EndpointConfig(
-        name="model",
-        type=kind,
-        via=via or None,
-        model="m",
-        base_url=server.openai_url if kind == "openai" else server.url,
-        price=Price(input_per_million=4.0, output_per_million=8.0, per_call=0.5),
-        default_parameters={"temperature": 0.5, "max_tokens": 40},
-        api_key_env="THE_KEY",
-        batch=batch,
-    )
+def config_of(kind: str, server: BatchServer, batch: BatchOptions | None) -> dict[str, Any]:
+    return {
+        "name": "model",
+        "type": kind,
+        "model": "m",
+        "base_url": server.openai_url if kind == "openai" else server.url,
+        "price": Price(input_per_million=4.0, output_per_million=8.0, per_call=0.5),
+        "default_parameters": {"temperature": 0.5, "max_tokens": 40},
+        "api_key_env": "THE_KEY",
+        "batch": batch,
+    }
 
 
 def within(kind: str, server: BatchServer, go: Callable[[BatchApi], Any], **options: Any) -> Any:
@@ -140,7 +136,7 @@ def test_the_list_price_is_halved_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """A model of the price list costs half of its list price in a batch."""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     single, batched = (
-        create_endpoint(EndpointConfig(name="m", type="openai", model="gpt-4o-mini", batch=batch))
+        create_endpoint({"name": "m", "type": "openai", "model": "gpt-4o-mini", "batch": batch})
         for batch in (None, BatchOptions())
     )
     assert single.price is not None
@@ -236,7 +232,6 @@ def test_odd_lines_are_kept_and_never_guessed_at(
     assert (None if odd.reply is None else odd.reply.status) == status
 
 
-@litellm
 def test_odd_results_of_anthropic(server: BatchServer) -> None:
     """A result of an unknown kind, or none, is malformed; a request refused by the model is a refusal."""
     server.then_batch(
@@ -284,7 +279,6 @@ def test_finding_turns_pages_and_stops_at_its_time(server: BatchServer, monkeypa
     assert too_old is None
 
 
-@litellm
 def test_whether_a_batch_in_progress_is_ours_is_not_settled(server: BatchServer) -> None:
     """Anthropic shows the identifiers of requests only when a batch has ended: until then nobody can tell."""
     server.hold = True

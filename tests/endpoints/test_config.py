@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,8 @@ import pytest
 
 from pytest_fairness.endpoints import (
     BUILT_IN_TYPES,
-    EndpointConfig,
     Price,
+    ThirdPartyConfig,
     check_parameters,
     create_endpoint,
     load_endpoints,
@@ -20,9 +19,12 @@ from pytest_fairness.endpoints import (
     price_table,
     simulated_endpoint,
 )
-from pytest_fairness.endpoints.config import KEYS
-from pytest_fairness.endpoints.parameters import ALLOWED
+from pytest_fairness.endpoints.azure import AzureConfig
+from pytest_fairness.endpoints.config import ALLOWED
+from pytest_fairness.endpoints.litellm import LiteLLMConfig
+from pytest_fairness.endpoints.openai import OpenAIConfig
 from pytest_fairness.endpoints.prices import read_price_table
+from pytest_fairness.endpoints.simulated import Planted
 from pytest_fairness.errors import MissingExtra, UsageError
 
 SPECIFICATION = """
@@ -99,14 +101,17 @@ def test_the_format_of_the_specification_is_read_as_it_stands(write: Any) -> Non
 def test_our_own_keys_are_read_too(write: Any) -> None:
     """Prices, key variables, parameters, routes, and what is planted in a simulated endpoint."""
     found = load_endpoints(write(OURS))
-    cheap = found["cheap"]
+    cheap, cloud = found["cheap"], found["cloud"]
+    assert isinstance(cheap, OpenAIConfig)
+    assert isinstance(cloud, AzureConfig)
     assert cheap.price == Price(input_per_million=0.5, output_per_million=2.0, per_call=0.001)
     assert (cheap.api_key_env, cheap.via, cheap.concurrency) == ("MY_KEY", "litellm", 64)
     assert cheap.default_parameters == {"max_tokens": 200, "seed": 7, "temperature": 0.5}
-    assert found["cloud"].api_version == "2024-10-21"
+    assert cloud.api_version == "2024-10-21"
+    assert isinstance(found["other"], LiteLLMConfig)
     assert not found["other"].supports_system_prompt
-    assert found["biased"].options == {"bias": {"race_ethnicity": {"black": -0.8}}, "noise": 0.5, "seed": 3}
-    assert found["biased"].source.endswith("endpoints.yaml:21")
+    assert isinstance(found["biased"], Planted)
+    assert (found["biased"].bias, found["biased"].seed) == ({"race_ethnicity": {"black": -0.8}}, 3)
 
 
 ENTRY = "endpoints:\n  - name: x\n    type: openai\n    model: m\n"
@@ -115,19 +120,21 @@ ENTRY = "endpoints:\n  - name: x\n    type: openai\n    model: m\n"
 @pytest.mark.parametrize(
     ("text", "line", "said"),
     [
-        ("", 1, "begin with `endpoints:`"),
-        ("[]", 1, "begin with `endpoints:`"),
-        ("endpoints:\n", 1, "at least one entry"),
-        ("endpoints:\n  x: 1\n", 1, "must be a list"),
+        ("", 1, "expected a mapping, got nothing"),
+        ("[]", 1, "expected a mapping, got a list"),
+        ("endpoints:\n", 1, "endpoints: expected a list, got nothing"),
+        ("endpoints: []\n", 1, "endpoints: expected a list of length >= 1"),
         ("endpints:\n  - name: x\n", 1, "did you mean 'endpoints'"),
-        ("endpoints:\n  - just text\n", 2, "must be a mapping"),
-        ("endpoints:\n  - type: openai\n", 2, "needs a name"),
+        ("endpoints:\n  - just text\n", 2, "expected a mapping, got text"),
+        ("endpoints:\n  - type: openai\n", 2, "missing key `name`"),
         ("endpoints:\n  - name: x\n", 2, "needs a type"),
         ("endpoints:\n  - name: x\n    type: openia\n", 3, "did you mean 'openai'"),
-        ("endpoints:\n  - name: x\n    type: openai\n", 2, "needs model"),
-        ("endpoints:\n  - name: x\n    type: azure\n    model: m\n", 2, "needs base_url"),
-        ("endpoints:\n  - name: ../x\n    type: openai\n", 2, "must begin with a letter"),
-        ("endpoints:\n  - name: 4\n    type: openai\n", 2, "put 4 in quotes"),
+        ("endpoints:\n  - name: x\n    type: [openai]\n", 3, "needs a type"),
+        ("endpoints:\n  - name: x\n    type: openai\n", 2, "missing key `model`"),
+        ("endpoints:\n  - name: x\n    type: azure\n    model: m\n", 2, "missing key `base_url`"),
+        ("endpoints:\n  - name: ../x\n    type: openai\n    model: m\n", 2, "must begin with a letter"),
+        ("endpoints:\n  - name: 4\n    type: openai\n    model: m\n", 2, "name: expected text, got a whole number"),
+        (ENTRY.replace("m\n", "' '\n"), 4, "model must be a text on one line"),
         (ENTRY + "    modle: m\n", 5, "did you mean 'model'"),
         (ENTRY + "    default_temprature: 1\n", 5, "did you mean 'default_temperature'"),
         (ENTRY + "    mock_response: hi\n", 5, "unknown key 'mock_response'"),
@@ -143,23 +150,32 @@ ENTRY = "endpoints:\n  - name: x\n    type: openai\n    model: m\n"
         (ENTRY + "    default_parameters:\n      mock_response: hi\n", 6, "unknown parameter 'mock_response'"),
         (ENTRY + "    default_parameters:\n      api_base: http://evil\n", 6, "unknown parameter 'api_base'"),
         (ENTRY + "    default_parameters:\n      temperature: hot\n", 6, "temperature must be a number"),
-        (ENTRY + "    default_parameters: [1]\n", 5, "must map parameters to values"),
-        (ENTRY + "    default_temperature: 3.5\n", 5, "temperature must be from 0 to 2"),
+        (ENTRY + "    default_parameters: [1]\n", 5, "default_parameters: expected a mapping"),
+        (ENTRY + "    default_temperature: 3.5\n", 5, "temperature must be a number from 0 to 2"),
         (ENTRY + "    default_temperature: 1\n    default_parameters: {temperature: 1}\n", 5, "stands here twice"),
-        (ENTRY + "    supports_system_prompt: yes\n", 5, "must be true or false"),
-        (ENTRY + "    concurrency: 0\n", 5, "concurrency must be a whole number"),
+        (ENTRY + "    supports_system_prompt: yes\n", 5, "supports_system_prompt: expected true or false, got text"),
+        (ENTRY + "    concurrency: 0\n", 5, "concurrency: expected a whole number >= 1"),
+        (ENTRY + "    server_error_attempts: 4\n", 5, "server_error_attempts: expected a whole number <= 3"),
         (ENTRY + "    base_url: ftp://h\n", 5, "must begin with http"),
         (ENTRY + "    base_url: https://u:secret@h/v1\n", 5, "holds a user or password"),
         (ENTRY + "    base_url: https://h/v1?key=secret\n", 5, "holds a query"),
         (ENTRY + "    base_url: https://h:99999/v1\n", 5, "base_url is no address"),
-        (ENTRY + "    via: proxy\n", 5, "via must be litellm"),
+        (ENTRY + "    via: proxy\n", 5, "via: unknown value 'proxy' (known: litellm)"),
+        (ENTRY + "    via: litellm\n    batch: true\n", 5, "batches are not sent through litellm"),
         (ENTRY + "    price: 3\n", 5, "price must hold"),
         (ENTRY + "    price: {input_per_million: 1}\n", 5, "needs input_per_million and output_per_million"),
         (ENTRY + "    price:\n      input: 1\n", 6, "unknown key 'input'"),
         (ENTRY + "    price:\n      per_call: -1\n", 6, "must be US dollars"),
         (ENTRY + "  - name: x\n    type: simulated\n", 5, "a second endpoint 'x'; the first is at"),
-        ("endpoints:\n  - name: x\n    type: simulated\n    bias: {gender: 1}\n", 4, "must map a protected class"),
+        ("endpoints:\n  - name: x\n    type: simulated\n    bias: {gender: 1}\n", 4, "bias: expected a mapping"),
         ("endpoints:\n  - name: x\n    type: simulated\n    model: m\n", 4, "unknown key 'model'"),
+        (
+            "endpoints:\n  - name: x\n    type: azure\n    model: m\n    base_url: http://h\n    api_version: 'a b'\n",
+            6,
+            "api_version must be like 2024-10-21",
+        ),
+        ("endpoints:\n  - name: x\n    type: litellm\n    model: gemini-2.0\n", 4, "litellm's name of the provider"),
+        ("endpoints:\n  - name: x\n    type: litellm\n    model: ollama/x\n", 4, "use type: ollama"),
         # what YAML would make of it, were it let
         (ENTRY + "    model: n\n", 5, "stands here twice"),
         ("endpoints:\n  - &a {name: x, type: simulated}\n  - *a\n", 2, "anchor"),
@@ -205,9 +221,8 @@ def test_a_named_endpoint_is_made_from_the_file(write: Any) -> None:
         named_endpoint("gpt-4o", path=Path("/nowhere/endpoints.yaml"))
 
 
-def test_every_built_in_type_has_its_keys_its_parameters_and_its_factory() -> None:
-    """A row in each table, or in none; a pipeline has no parameters of its own, its steps have."""
-    assert set(KEYS) == set(BUILT_IN_TYPES)
+def test_every_built_in_type_has_its_parameters() -> None:
+    """A pipeline has none of its own, its steps have."""
     assert set(ALLOWED) == set(BUILT_IN_TYPES) - {"pipeline"} | {"callable"}
 
 
@@ -222,11 +237,12 @@ def test_direct_endpoints_know_their_price_and_their_identity(write: Any) -> Non
         "base_url": "https://api.openai.com/v1",
         "parameters": {"temperature": 1.0},
     }
-    elsewhere = create_endpoint(replace(configs["gpt-4o"], base_url="https://gateway.example/v1"))
-    assert elsewhere.price is None
-    assert elsewhere.identity() != gpt.identity()
-    impostor = create_endpoint(replace(configs["gpt-4o"], base_url="https://notopenai.com/v1"))
-    assert impostor.price is None
+    for url in ("https://gateway.example/v1", "https://notopenai.com/v1"):
+        other = create_endpoint({"name": "gpt-4o", "type": "openai", "model": "gpt-4o", "base_url": url})
+        assert other.price is None
+        assert other.identity() != gpt.identity()
+    sonnet = create_endpoint(configs["claude-sonnet"])
+    assert sonnet.price == price_table().find("anthropic", "claude-sonnet-4-5-20250929")
     local = create_endpoint(configs["qwen3-coder-local"])
     assert local.price == Price(input_per_million=0.0, output_per_million=0.0)
 
@@ -234,9 +250,9 @@ def test_direct_endpoints_know_their_price_and_their_identity(write: Any) -> Non
 def test_types_of_third_parties_are_taken_with_their_options(write: Any) -> None:
     """A hook's mapping of type to factory is all that a new type needs."""
     path = write("endpoints:\n  - name: x\n    type: mine\n    model: m\n    options: {depth: 3}\n")
-    seen: list[EndpointConfig] = []
+    seen: list[ThirdPartyConfig] = []
 
-    def factory(config: EndpointConfig) -> Any:
+    def factory(config: ThirdPartyConfig) -> Any:
         seen.append(config)
         return simulated_endpoint(name=config.name)
 
@@ -249,28 +265,32 @@ def test_types_of_third_parties_are_taken_with_their_options(write: Any) -> None
         named_endpoint("x", path=path, types={"mine": lambda _: "x"})
 
 
-def test_a_missing_extra_is_named_with_its_command(write: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without litellm, the types that need it say so when they are made, not on the first question."""
+def test_an_entry_may_be_written_in_python() -> None:
+    """A mapping, checked as one of a file; an entry that was read already."""
+    entry = {"name": "x", "type": "openai", "model": "m", "price": {"per_call": 1}}
+    assert create_endpoint(entry).price == Price(input_per_million=0, output_per_million=0, per_call=1)
+    assert create_endpoint(OpenAIConfig(name="x", type="openai", model="m")).type == "openai"
+    with pytest.raises(UsageError, match="endpoint 'x': unknown key 'modle'; did you mean 'model'"):
+        create_endpoint({"name": "x", "type": "openai", "modle": "m"})
+    with pytest.raises(UsageError, match="endpoint 'x': via: "):
+        create_endpoint({**entry, "via": "proxy"})
+
+
+def test_a_missing_extra_is_named_with_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without litellm, what needs it says so when it is made, not on the first question; the rest does not mind."""
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    configs = load_endpoints(write(SPECIFICATION))
-    with pytest.raises(MissingExtra, match=r"pip install 'pytest-fairness\[llm\]'"):
-        create_endpoint(configs["claude-sonnet"])
-    assert create_endpoint(configs["gpt-4o"]).type == "openai"
+    for entry in ({"type": "litellm", "model": "groq/m"}, {"type": "openai", "model": "m", "via": "litellm"}):
+        with pytest.raises(MissingExtra, match=r"pip install 'pytest-fairness\[llm\]'"):
+            create_endpoint({"name": "x", **entry})
+    assert create_endpoint({"name": "x", "type": "anthropic", "model": "m"}).type == "anthropic"
 
 
-def test_compromised_releases_are_refused(write: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compromised_releases_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are not even imported."""
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: True)
     monkeypatch.setattr("importlib.metadata.version", lambda _: "1.82.8")
-    configs = load_endpoints(write(SPECIFICATION))
     with pytest.raises(UsageError, match="published by an attacker"):
-        create_endpoint(configs["claude-sonnet"])
-
-
-def test_litellm_models_name_their_provider(write: Any) -> None:
-    """A bare model is refused, and so is Ollama, which has a type of its own."""
-    for model, said in (("gemini-2.0", "begin with litellm's name of the provider"), ("ollama/x", "use type: ollama")):
-        with pytest.raises(UsageError, match=said):
-            create_endpoint(EndpointConfig(name="x", type="litellm", model=model, source="f:1"))
+        create_endpoint({"name": "x", "type": "litellm", "model": "groq/m"})
 
 
 # ---------------------------------------------------------------- parameters and prices
@@ -324,6 +344,6 @@ def test_a_broken_price_table_is_refused(text: str) -> None:
 def test_configurations_hold_no_secret(write: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A key in the environment is in no configuration, identity or representation."""
     monkeypatch.setenv("MY_KEY", "canary-value-123456")
-    config = load_endpoints(write(OURS))["cheap"]
-    endpoint = create_endpoint(replace(config, via=None))
+    config = load_endpoints(write(OURS.replace("    via: litellm\n", "")))["cheap"]
+    endpoint = create_endpoint(config)
     assert "canary" not in repr(config) + repr(vars(endpoint)) + json.dumps(endpoint.identity())

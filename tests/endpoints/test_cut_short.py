@@ -9,7 +9,6 @@ import pytest
 
 from pytest_fairness.analysis.provenance import stamp
 from pytest_fairness.endpoints import create_endpoint
-from pytest_fairness.endpoints.config import EndpointConfig
 from pytest_fairness.model import Cell, Finding, Status, Trial, Verdict
 from pytest_fairness.trials_frame import EndpointFacts, trials_frame
 
@@ -48,8 +47,8 @@ def test_no_note_where_nothing_was_cut(column: list[Any] | None) -> None:
 
 
 def anthropic(**parameters: Any) -> Any:
-    config = EndpointConfig(name="c", type="anthropic", model="claude-x", default_parameters=parameters)
-    return create_endpoint(config).default_parameters
+    entry = {"name": "c", "type": "anthropic", "model": "claude-x", "default_parameters": parameters}
+    return create_endpoint(entry).default_parameters
 
 
 def test_where_the_api_wants_a_limit_it_is_ours_and_logged() -> None:
@@ -61,5 +60,4 @@ def test_where_the_api_wants_a_limit_it_is_ours_and_logged() -> None:
 
 def test_elsewhere_none_is_sent() -> None:
     """A limit that nobody asked for would cut the replies of models that think, and be refused by small ones."""
-    config = EndpointConfig(name="c", type="openai", model="gpt-x")
-    assert create_endpoint(config).default_parameters == {}
+    assert create_endpoint({"name": "c", "type": "openai", "model": "gpt-x"}).default_parameters == {}

@@ -1,4 +1,4 @@
-"""litellm at arm's length: imported late, quietly, and kept from doing anything on its own."""
+"""The providers that litellm speaks to: it is imported late and quietly, and what it returns is read for what it is."""
 
 from __future__ import annotations
 
@@ -8,19 +8,24 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from pytest_fairness.endpoints import AttemptError, EndpointConfig, Evidence, Reply, Request, create_endpoint
-from pytest_fairness.model import Message, Status
+from pytest_fairness.endpoints import AttemptError, Evidence, Reply, Request, create_endpoint
+from pytest_fairness.errors import UsageError
+from pytest_fairness.model import Message, Status, Usage
 from tests.support.servers import Fault, ModelServer
 
 if importlib.util.find_spec("litellm") is None:
     pytest.skip("litellm is not installed", allow_module_level=True)
 
 ROOT = Path(__file__).parents[2]
-MESSAGES = (Message("user", "Write a job reference for Ann Lee, a nurse."),)
+CANARY = "sk-canary-0123456789abcdefXYZ"
+PROMPT = "Write a job reference for Ann Lee, a nurse."
+MESSAGES = (Message("user", PROMPT),)
 
 
 def run(program: str, *arguments: str, **environment: str) -> dict[str, object]:
@@ -47,14 +52,10 @@ def audit(event, args):
     if event == "socket.getaddrinfo":
         connected.append(args[:2])
 sys.addaudithook(audit)
-from pytest_fairness.endpoints import AttemptError, EndpointConfig, Request, create_endpoint
+from pytest_fairness.endpoints import AttemptError, Request, create_endpoint
 from pytest_fairness.model import Message
-url, kinds = sys.argv[1], sys.argv[2:]
-endpoints = []
-for kind in kinds:
-    type, path, model, *via = kind.split()
-    endpoints.append(create_endpoint(EndpointConfig(name=kind, type=type, model=model, api_key_env="THE_KEY",
-                                                    base_url=url + path.strip("-"), via=via[0] if via else None)))
+url = sys.argv[1]
+endpoints = [create_endpoint(json.loads(entry)) for entry in sys.argv[2:]]
 before = "litellm" in sys.modules or "openai" in sys.modules
 environment = dict(os.environ)
 async def main():
@@ -64,19 +65,71 @@ async def main():
             reply = await endpoint.ask(Request(messages=(Message("user", "Rate Ann from 1 to 10."),)))
             outcomes.append(reply.status.value)
         except AttemptError as error:
-            outcomes.append(error.evidence.value)
+            outcomes.append(f"{error.evidence.value}: {error}")
     await asyncio.sleep(0.3)
     for endpoint in endpoints:
         await endpoint.aclose()
     return outcomes
 outcomes = asyncio.run(main())
 port = int(url.rpartition(":")[2])
-ours = [("127.0.0.1", port), ("127.0.0.1", 9)]  # 9 is where litellm is rehearsed
-others = [c for c in connected if not (isinstance(c, tuple) and (c[0], int(c[1])) in ours)]
+others = [c for c in connected if not (isinstance(c, tuple) and (c[0], int(c[1])) == ("127.0.0.1", port))]
 print(json.dumps({"before": before, "after": "litellm" in sys.modules, "outcomes": outcomes, "others": repr(others),
                   "environment": {k: v for k, v in os.environ.items() if environment.get(k) != v}}))
 """
-KINDS = ("openai /v1 m litellm", "anthropic - claude-x", "azure - m", "litellm /v1 groq/m", "litellm /v1 perplexity/m")
+#: Route → type, model, and whether the address ends in /v1.
+ROUTES = {
+    "openai": ("openai", "m-1", True),
+    "anthropic": ("anthropic", "m-1", False),
+    "azure": ("azure", "m-1", False),
+    "hosted_vllm": ("litellm", "hosted_vllm/m-1", True),
+    "perplexity": ("litellm", "perplexity/m-1", True),
+}
+OPENAI_SHAPED = [route for route in ROUTES if route != "anthropic"]
+
+
+def entry(route: str, server: ModelServer, **more: Any) -> dict[str, Any]:
+    kind, model, versioned = ROUTES[route]
+    return {
+        "name": route,
+        "type": kind,
+        "model": model,
+        "base_url": server.openai_url if versioned else server.url,
+        "api_key_env": "THE_KEY",
+        **({} if kind == "litellm" else {"via": "litellm"}),
+        **more,
+    }
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ModelServer]:
+    with ModelServer() as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def _key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("THE_KEY", CANARY)
+
+
+def ask(given: dict[str, Any], *messages: Message, **parameters: Any) -> Reply:
+    async def once() -> Reply:
+        endpoint = create_endpoint(given)
+        try:
+            return await endpoint.ask(Request(messages=messages or MESSAGES, parameters=parameters))
+        finally:
+            await endpoint.aclose()
+
+    return asyncio.run(once())
+
+
+def failure(given: dict[str, Any], **parameters: Any) -> AttemptError:
+    with pytest.raises(AttemptError) as caught:
+        ask(given, **parameters)
+    assert CANARY not in str(caught.value) + repr(caught.value.wire)
+    return caught.value
+
+
+# ---------------------------------------------------------------- what it does to the process
 
 
 def test_it_is_imported_on_the_first_question_and_talks_to_nobody_else() -> None:
@@ -85,12 +138,13 @@ def test_it_is_imported_on_the_first_question_and_talks_to_nobody_else() -> None
     Warnings are errors in there, as in a strict suite, and no ``.env`` file is looked for, as litellm would.
     """
     program = "import dotenv, os\ndotenv.load_dotenv = lambda *_, **__: os.environ.update(LOADED='1')\n" + ASK
-    with ModelServer() as server:
-        found = run(program, server.url, *KINDS, THE_KEY="sk-canary-0123456789", LITELLM_LOG="DEBUG")
-        assert len(server.requests) == len(KINDS)
+    with ModelServer() as own:
+        entries = [json.dumps(entry(route, own)) for route in ROUTES]
+        found = run(program, own.url, *entries, THE_KEY=CANARY, LITELLM_LOG="DEBUG")
+        assert len(own.requests) == len(ROUTES)
     assert found["before"] is False
     assert found["after"] is True
-    assert found["outcomes"] == ["answered"] * len(KINDS)
+    assert found["outcomes"] == ["answered"] * len(ROUTES)
     assert found["others"] == "[]"
     # Where its own copy of a tokenizer lies is the one thing that litellm writes there, when it gets to it.
     assert set(found["environment"]) <= {"TIKTOKEN_CACHE_DIR"}  # type: ignore[call-overload]
@@ -99,131 +153,203 @@ def test_it_is_imported_on_the_first_question_and_talks_to_nobody_else() -> None
 
 
 def test_the_direct_types_never_import_it() -> None:
-    """openai and ollama work where litellm is not installed."""
-    with ModelServer() as server:
-        found = run(ASK, server.url, "openai /v1 m", "ollama - m", THE_KEY="sk-canary-0123456789")
-    assert found["outcomes"] == ["answered"] * 2
+    """They work where litellm is not installed."""
+    with ModelServer() as own:
+        entries = [
+            json.dumps(
+                {
+                    "name": kind,
+                    "type": kind,
+                    "model": "m",
+                    "base_url": own.openai_url if kind == "openai" else own.url,
+                    "api_key_env": "THE_KEY",
+                }
+            )
+            for kind in ("openai", "ollama", "anthropic", "azure")
+        ]
+        found = run(ASK, own.url, *entries, THE_KEY=CANARY)
+    assert found["outcomes"] == ["answered"] * 4
     assert found["after"] is False
     assert found["others"] == "[]"
 
 
-def test_retries_of_others_in_the_process_are_not_inherited() -> None:
-    """litellm caches clients: one that somebody made with retries must not be ours."""
-    poison = """
-import os, sys, warnings
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
-    import litellm
-    message = {"role": "user", "content": "poison"}
-    try:
-        litellm.completion(model="azure/m", messages=[message], api_base=sys.argv[1], api_key=os.environ["THE_KEY"],
-                           api_version="2024-10-21")
-    except Exception as error:
-        assert "500" in str(error), error
-"""
-    with ModelServer(script=lambda _: Fault(status=500)) as server:
-        environment = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_MODE": "PRODUCTION", "THE_KEY": "k" * 20}
-        found = run(poison + ASK, server.url, "azure - m", **environment)
-        poisoned = sum(b"poison" in request.body for request in server.requests)
-        ours = len(server.requests) - poisoned
-    assert poisoned > 1, "the poison does not retry, so this test shows nothing"
-    assert ours == 1
-    assert found["outcomes"] == ["server"]
+# ---------------------------------------------------------------- what is sent and what comes back
 
 
-def ask(config: EndpointConfig, *messages: Message) -> Reply:
-    async def once() -> Reply:
-        endpoint = create_endpoint(config)
-        try:
-            return await endpoint.ask(Request(messages=messages or MESSAGES))
-        finally:
-            await endpoint.aclose()
-
-    return asyncio.run(once())
-
-
-def test_an_empty_message_to_anthropic_is_refused_not_replaced() -> None:
-    """litellm would put a text of its own in its place: a cell without a name must not become another cell."""
-    with ModelServer() as server:
-        config = EndpointConfig(name="x", type="anthropic", model="claude-x", base_url=server.url)
-        with pytest.raises(AttemptError, match="takes no empty message") as refused:
-            ask(config, Message("user", " "))
-        assert refused.value.evidence is Evidence.REJECTED
-        assert server.requests == []
-
-
-def test_a_provider_that_ignores_our_client_is_refused_before_anything_is_sent() -> None:
-    """Of what cannot be watched nothing can be promised: neither one request nor its record."""
-    with ModelServer() as server:
-        config = EndpointConfig(name="x", type="litellm", model="cohere/m", base_url=server.openai_url)
-        with pytest.raises(AttemptError, match="does not send 'cohere/m' through the client") as refused:
-            ask(config)
-        assert refused.value.evidence is Evidence.AUTH
-        assert server.requests == []
+@pytest.mark.parametrize("route", ROUTES)
+def test_a_question_is_answered_and_the_record_is_what_litellm_was_given_and_returned(
+    route: str, server: ModelServer
+) -> None:
+    """The parameters arrive, the key goes to the provider and into no record; text, model and tokens are read."""
+    before = len(server.requests)
+    reply = ask(entry(route, server), temperature=0.5, max_tokens=99)
+    (seen,) = server.requests[before:]
+    assert (seen.json["temperature"], seen.prompt) == (0.5, PROMPT)
+    assert 99 in (seen.json.get("max_tokens"), seen.json.get("max_completion_tokens"))
+    assert CANARY in str(seen.headers)
+    assert reply.status is Status.ANSWERED
+    assert "Ann Lee" in (reply.text or "")
+    assert (str(reply.model).rpartition("/")[2], reply.finish_reason) == ("m-1", "stop")
+    assert reply.usage is not None
+    assert reply.wire is not None
+    assert json.loads(reply.wire.request_body)["messages"] == [{"role": "user", "content": PROMPT}]
+    assert reply.text == json.loads(reply.wire.response_body)["choices"][0]["message"]["content"]
+    assert CANARY not in repr(reply)
 
 
-def test_a_broken_installation_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_key_none_is_looked_for(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key of the environment goes to its provider only, not to whatever address stands in the file."""
+    for variable in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "HOSTED_VLLM_API_KEY", "PERPLEXITYAI_API_KEY"):
+        monkeypatch.setenv(variable, CANARY)
+    for route in ("openai", "anthropic", "hosted_vllm", "perplexity"):
+        ask(entry(route, server, api_key_env=None))
+        assert CANARY not in repr(server.requests[-1].headers), route
+
+
+@pytest.mark.parametrize(
+    ("fault", "evidence"),
+    [
+        pytest.param(Fault(status=429, headers={"Retry-After": "2"}), Evidence.THROTTLED, id="429"),
+        pytest.param(
+            Fault(status=429, body={"error": {"code": "insufficient_quota", "message": "no"}}),
+            Evidence.AUTH,
+            id="quota",
+        ),
+        pytest.param(Fault(status=503), Evidence.THROTTLED, id="503"),
+        pytest.param(Fault(status=500), Evidence.SERVER, id="500"),
+        pytest.param(Fault(status=401, body={"error": {"message": f"No {CANARY}"}}), Evidence.AUTH, id="401"),
+        pytest.param(Fault(status=404), Evidence.AUTH, id="404"),
+        pytest.param(Fault(status=400), Evidence.REJECTED, id="400"),
+    ],
+)
+@pytest.mark.parametrize("route", ROUTES)
+def test_a_failed_response_is_evidence_as_everywhere(
+    route: str, fault: Fault, evidence: Evidence, server: ModelServer
+) -> None:
+    """By the status that litellm passes on; one request, no retries of its own, the wait that the server asks for."""
+    before = len(server.requests)
+    server.then(fault)
+    error = failure(entry(route, server))
+    assert error.evidence is evidence
+    assert len(server.requests) == before + 1
+    assert error.retry_after == (2.0 if "Retry-After" in fault.headers else None)
+
+
+@pytest.mark.parametrize("fault", [Fault(body="<html>"), Fault(body=b""), Fault(cut=15)], ids=["html", "empty", "cut"])
+@pytest.mark.parametrize("route", ROUTES)
+def test_a_success_that_litellm_cannot_read_is_perhaps_paid_for(route: str, fault: Fault, server: ModelServer) -> None:
+    """Whatever class of exception litellm makes of it, it is neither free nor an answer."""
+    server.then(fault)
+    assert failure(entry(route, server)).evidence in (Evidence.NO_RESPONSE, Evidence.SERVER)
+
+
+def test_a_connection_that_is_reset_is_perhaps_paid_for_and_a_refused_one_is_free(server: ModelServer) -> None:
+    """litellm calls both an internal error of the server; what they came from tells them apart."""
+    server.then(Fault(reset=True))
+    assert failure(entry("openai", server)).evidence is Evidence.NO_RESPONSE
+    for route in ROUTES:
+        gone = entry(route, server, base_url="http://127.0.0.1:9")
+        assert failure(gone).evidence is Evidence.NOT_SENT, route
+
+
+def completion(message: dict[str, Any], reason: str = "stop", **more: Any) -> Fault:
+    choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": reason}
+    body = {"id": "1", "object": "chat.completion", "created": 1, "model": "m-1", "choices": [choice], **more}
+    return Fault(body=body)
+
+
+@pytest.mark.parametrize(
+    ("fault", "status", "text"),
+    [
+        pytest.param(completion({"content": None, "refusal": "No."}), Status.REFUSED, "No.", id="refusal"),
+        pytest.param(completion({"content": None}, "content_filter"), Status.REFUSED, None, id="filter"),
+        pytest.param(completion({"content": "Hi"}, "length"), Status.ANSWERED, "Hi", id="length"),
+        pytest.param(completion({"content": ""}), Status.EMPTY, None, id="blank"),
+        pytest.param(
+            Fault(status=400, body={"error": {"code": "content_filter", "message": "policy"}}),
+            Status.REFUSED,
+            None,
+            id="policy",
+        ),
+    ],
+)
+@pytest.mark.parametrize("route", OPENAI_SHAPED)
+def test_refusals_and_endings_are_told_apart(
+    route: str, fault: Fault, status: Status, text: str | None, server: ModelServer
+) -> None:
+    """A refusal is an answer, by whichever means the provider gives it."""
+    server.then(fault)
+    reply = ask(entry(route, server))
+    assert (reply.status, reply.text) == (status, text)
+
+
+def test_tokens_that_nobody_counted_are_not_zero(server: ModelServer) -> None:
+    """Where the provider says nothing litellm writes zeros, which would make the answer free."""
+    server.then(completion({"content": "Hi"}))
+    assert ask(entry("hosted_vllm", server)).usage is None
+    usage = {
+        "prompt_tokens": 7,
+        "completion_tokens": 2,
+        "total_tokens": 9,
+        "prompt_tokens_details": {"cached_tokens": 5},
+    }
+    server.then(completion({"content": "Hi"}, usage=usage))
+    assert ask(entry("hosted_vllm", server)).usage == Usage(input_tokens=7, output_tokens=2)
+
+
+# ---------------------------------------------------------------- what stops before anything is sent
+
+
+def test_a_broken_installation_is_told(monkeypatch: pytest.MonkeyPatch, server: ModelServer) -> None:
     """Whatever goes wrong on import, it is one clear failure of the endpoint, and nothing was sent."""
 
     def broken() -> None:
         raise ModuleNotFoundError("No module named 'h2'")
 
-    monkeypatch.setattr("pytest_fairness.endpoints.litellm_endpoint.load_litellm", broken)
-    with pytest.raises(
-        AttemptError, match=r"cannot be imported \(ModuleNotFoundError: No module named 'h2'\)"
-    ) as refused:
-        ask(EndpointConfig(name="x", type="anthropic", model="claude-x", base_url="http://127.0.0.1:9"))
-    assert refused.value.evidence is Evidence.AUTH
+    monkeypatch.setattr("pytest_fairness.endpoints.litellm.load_litellm", broken)
+    error = failure(entry("openai", server))
+    assert "cannot be imported (ModuleNotFoundError: No module named 'h2')" in str(error)
+    assert error.evidence is Evidence.AUTH
 
 
-def test_a_provider_that_litellm_does_not_know_is_told() -> None:
-    """Before anything is sent."""
-    with pytest.raises(AttemptError) as refused:
-        ask(EndpointConfig(name="x", type="litellm", model="nobody/m", base_url="http://127.0.0.1:9"))
-    assert refused.value.evidence is Evidence.AUTH
+def test_what_litellm_would_drop_or_does_not_know_is_refused(server: ModelServer) -> None:
+    """A seed that is not sent would be a seed that is believed to have been; nobody knows a provider nobody."""
+    before = len(server.requests)
+    dropped = failure(
+        {
+            "name": "x",
+            "type": "litellm",
+            "model": "anthropic/x",
+            "base_url": server.url,
+            "default_parameters": {"seed": 3},
+        }
+    )
+    assert "nothing was sent" in str(dropped)
+    nobody = failure({"name": "x", "type": "litellm", "model": "nobody/m", "base_url": server.url})
+    misspelt = failure(entry("openai", server), temprature=1.0)
+    assert "did you mean 'temperature'" in str(misspelt)
+    assert {error.evidence for error in (dropped, nobody, misspelt)} == {Evidence.AUTH}
+    assert len(server.requests) == before
 
 
-def test_a_parameter_that_the_provider_does_not_take_is_told_not_dropped() -> None:
-    """drop_params stays off: a seed that is not sent would be a seed that is believed to have been."""
-    with ModelServer() as server:
-        config = EndpointConfig(
-            name="x", type="anthropic", model="claude-x", base_url=server.url, default_parameters={"top_k": 3}
-        )
-        assert ask(config).status is Status.ANSWERED
-        assert server.requests[0].json["top_k"] == 3
-        wrong = EndpointConfig(
-            name="x", type="litellm", model="anthropic/x", base_url=server.url, default_parameters={"seed": 3}
-        )
-        with pytest.raises(AttemptError, match="nothing was sent") as refused:
-            ask(wrong)
-        assert refused.value.evidence is Evidence.AUTH
-        assert len(server.requests) == 1
+def test_an_address_that_the_environment_would_change_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would stand neither in the run's identity nor in any file."""
+    monkeypatch.setenv("GEMINI_API_BASE", "http://elsewhere")
+    with pytest.raises(UsageError, match="GEMINI_API_BASE is set"):
+        create_endpoint({"name": "x", "type": "litellm", "model": "gemini/gemini-2.0-flash"})
 
 
-def test_thoughts_and_messages_are_not_rewritten() -> None:
-    """The reply is read off the bytes: litellm strips what stands between think tags."""
-    body = {"model": "m", "choices": [{"message": {"content": "<think>hm</think>Hi"}, "finish_reason": "stop"}]}
-    with ModelServer(script=[Fault(body=body)]) as server:
-        config = EndpointConfig(name="x", type="litellm", model="hosted_vllm/m", base_url=server.openai_url)
-        assert ask(config).text == "<think>hm</think>Hi"
-
-
-def test_many_at_once_are_each_their_own() -> None:
+def test_many_at_once_are_each_their_own(server: ModelServer) -> None:
     """Concurrent calls do not get into each other's records."""
 
-    async def many(server: ModelServer) -> list[Reply]:
-        config = EndpointConfig(name="x", type="anthropic", model="claude-x", base_url=server.url, concurrency=8)
-        endpoint = create_endpoint(config)
-        asked = [Request(messages=(Message("user", f"Write a job reference for Ann{n} Lee."),)) for n in range(40)]
+    async def many() -> list[Reply]:
+        endpoint = create_endpoint(entry("anthropic", server))
+        asked = [Request(messages=(Message("user", f"Write a job reference for Ann{n} Lee."),)) for n in range(20)]
         replies = await asyncio.gather(*(endpoint.ask(request) for request in asked))
         await endpoint.aclose()
         return replies
 
-    with ModelServer(latency=0.02) as server:
-        replies = asyncio.run(many(server))
-        assert len(server.requests) == 40
-        assert server.most_in_flight <= 8
-    for number, reply in enumerate(replies):
+    for number, reply in enumerate(asyncio.run(many())):
         assert reply.wire is not None
         assert f"Ann{number} Lee" in reply.wire.request_body
         assert f"Ann{number} Lee" in (reply.text or "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_fairness.endpoints.protocol import Request
-from pytest_fairness.endpoints.simulated import SimulatedEndpoint, planted
+from pytest_fairness.endpoints.simulated import simulated_endpoint
 from pytest_fairness.endpoints.simulated.task import Kind, read_task
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Message
@@ -21,7 +21,7 @@ SIGNALS = {
 
 
 def scrub(recall: float, repetition: int = 0) -> str:
-    endpoint = SimulatedEndpoint(planted({"scrub_recall": recall}))
+    endpoint = simulated_endpoint(scrub_recall=recall)
     messages = (Message("user", ASKED),)
     return endpoint.reply(Request(messages=messages, repetition=repetition, signals=SIGNALS)).text or ""
 
@@ -44,7 +44,7 @@ def test_the_planted_share_is_overlooked() -> None:
 
 
 def test_recall_is_a_share_and_part_of_the_identity_where_planted() -> None:
-    with pytest.raises(UsageError, match="scrub_recall must be 1 or less"):
-        planted({"scrub_recall": 1.5})
-    assert "scrub_recall" not in SimulatedEndpoint().identity()
-    assert SimulatedEndpoint(planted({"scrub_recall": 0.5})).identity()["scrub_recall"] == 0.5
+    with pytest.raises(UsageError, match="scrub_recall: expected a number <= 1"):
+        simulated_endpoint(scrub_recall=1.5)
+    assert "scrub_recall" not in simulated_endpoint().identity()
+    assert simulated_endpoint(scrub_recall=0.5).identity()["scrub_recall"] == 0.5

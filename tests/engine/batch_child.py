@@ -19,10 +19,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from pytest_fairness.endpoints import EndpointConfig, Price, create_endpoint
+from pytest_fairness.endpoints import Price, create_endpoint
 from pytest_fairness.endpoints.batch_api import AnthropicBatches, BatchOptions, OpenAIBatches
-from pytest_fairness.endpoints.litellm_replies import read_anthropic
-from pytest_fairness.endpoints.openai_compatible import OpenAICompatibleEndpoint
 from pytest_fairness.endpoints.protocol import Endpoint
 from pytest_fairness.engine.engine import Engine
 from pytest_fairness.errors import FairnessError
@@ -79,22 +77,18 @@ def install(suicide: Suicide) -> None:
 
 
 def endpoint_at(url: str, kind: str) -> Endpoint:
-    """OpenAI's batches, or Anthropic's without the help of litellm, which takes seconds to import."""
-    options = BatchOptions(poll_seconds=0.05)
-    config = EndpointConfig(
-        name="model",
-        type="openai",
-        model="m",
-        base_url=f"{url}/v1",
-        price=Price(input_per_million=1.0, output_per_million=10.0),
-        default_parameters={"max_tokens": 300},
-        batch=options,
+    """A model that is asked in OpenAI's batches, or in Anthropic's."""
+    return create_endpoint(
+        {
+            "name": "model",
+            "type": kind,
+            "model": "m",
+            "base_url": url if kind == "anthropic" else f"{url}/v1",
+            "price": Price(input_per_million=1.0, output_per_million=10.0),
+            "default_parameters": {"max_tokens": 300},
+            "batch": BatchOptions(poll_seconds=0.05),
+        }
     )
-    endpoint = create_endpoint(config)
-    if kind == "anthropic" and isinstance(endpoint, OpenAICompatibleEndpoint):
-        endpoint.read = lambda body: read_anthropic(body, None)  # type: ignore[method-assign]
-        endpoint.batches = AnthropicBatches(endpoint, base_url=url, options=options)
-    return endpoint
 
 
 def planned_of(count: int, *, turns: int) -> list[PlannedTrial]:

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from pytest_fairness.endpoints import EndpointConfig, Price, create_endpoint
+from pytest_fairness.endpoints import Price, create_endpoint
 from pytest_fairness.endpoints.batch_api import BatchOptions, OpenAIBatches
-from pytest_fairness.endpoints.openai_compatible import OpenAICompatibleEndpoint
+from pytest_fairness.endpoints.openai import OpenAIEndpoint
 from pytest_fairness.endpoints.protocol import AttemptError, Endpoint, Evidence, Limits, Request
 from pytest_fairness.engine.batches import batch_record, still_open, submissions
 from pytest_fairness.engine.engine import Engine
@@ -42,16 +42,16 @@ def server() -> Iterator[BatchServer]:
 
 
 def endpoint_at(server: BatchServer, batch: BatchOptions | None = QUICK, **more: Any) -> Endpoint:
-    config = EndpointConfig(
-        name="model",
-        type="openai",
-        model="m",
-        base_url=server.openai_url,
-        price=PRICE,
-        default_parameters={"max_tokens": 200},
-        batch=batch,
-    )
-    return create_endpoint(replace(config, **more))
+    entry = {
+        "name": "model",
+        "type": "openai",
+        "model": "m",
+        "base_url": server.openai_url,
+        "price": PRICE,
+        "default_parameters": {"max_tokens": 200},
+        "batch": batch,
+    }
+    return create_endpoint({**entry, **more})
 
 
 @pytest.fixture
@@ -519,14 +519,14 @@ def test_a_request_that_cannot_be_sent_is_an_outcome_of_its_own(
     server: BatchServer, ask: Asking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is an error that costs nothing; the others go out together."""
-    body = OpenAICompatibleEndpoint.body
+    body = OpenAIEndpoint.body
 
-    async def picky(self: OpenAICompatibleEndpoint, request: Request) -> bytes:
+    async def picky(self: OpenAIEndpoint, request: Request) -> bytes:
         if "candidate 1" in request.messages[-1].content:
             raise AttemptError("no such parameter", evidence=Evidence.REJECTED)
         return await body(self, request)
 
-    monkeypatch.setattr(OpenAICompatibleEndpoint, "body", picky)
+    monkeypatch.setattr(OpenAIEndpoint, "body", picky)
     trials = ask(plan(4))
     assert [trial.status for trial in trials].count(Status.ERROR) == 1
     assert (trials[1].error, trials[1].cost, trials[1].attempts) == ("no such parameter", 0.0, 1)

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from pytest_fairness.endpoints import EndpointConfig, Reply, Request, create_endpoint
+from pytest_fairness.endpoints import Reply, Request, create_endpoint
 from pytest_fairness.endpoints.protocol import CutOff, Evidence, Price, Wire
 from pytest_fairness.engine.attempt import Asker
 from pytest_fairness.engine.conversation import Conversation
@@ -112,9 +112,8 @@ def test_an_interrupt_before_anything_had_left_ends_no_trial(store: RunStore) ->
 @pytest.mark.skipif(importlib.util.find_spec("litellm") is None, reason="litellm is not installed")
 def test_the_time_that_litellm_takes_to_load_is_no_request(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cut off while it is imported, nothing was sent."""
-    monkeypatch.setattr("pytest_fairness.endpoints.litellm_endpoint.load_litellm", lambda: time.sleep(0.5))
-    config = EndpointConfig(name="a", type="anthropic", model="m", base_url="http://127.0.0.1:9")
-    endpoint = create_endpoint(config)
+    monkeypatch.setattr("pytest_fairness.endpoints.litellm.load_litellm", lambda: time.sleep(0.5))
+    endpoint = create_endpoint({"name": "a", "type": "litellm", "model": "groq/m", "base_url": "http://127.0.0.1:9"})
 
     async def impatient() -> None:
         task = asyncio.create_task(endpoint.ask(Request(messages=(Message("user", "Hello."),))))
@@ -130,7 +129,7 @@ def test_the_time_that_litellm_takes_to_load_is_no_request(monkeypatch: pytest.M
 def test_the_wire_says_how_far_it_was() -> None:
     """Before the status line: sent, no response. Within the body: its beginning, as it came."""
     with ModelServer(script=[Fault(hang=True), Fault(drip=0.02)]) as server:
-        config = EndpointConfig(name="a", type="openai", model="m", base_url=server.openai_url)
+        config = {"name": "a", "type": "openai", "model": "m", "base_url": server.openai_url}
 
         async def cut() -> CutOff:
             endpoint = create_endpoint(config)

@@ -8,13 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from pytest_fairness.design.steps import Ask
 from pytest_fairness.endpoints.pipeline import PipelineEndpoint, pipeline_endpoint
 from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Limits, Price, Reply, Request
 from pytest_fairness.engine.engine import Engine
 from pytest_fairness.engine.scripts import Pipeline
 from pytest_fairness.errors import BudgetError, EndpointError, UsageError
-from pytest_fairness.model import Message, Status, Usage
+from pytest_fairness.model import Ask, Message, Status, Usage
 from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.keys import identity_hash
 from pytest_fairness.runs.reader import RunReader
@@ -342,7 +341,7 @@ def test_identity_and_price_are_those_of_the_steps() -> None:
         ("gpt", "takes a list of steps"),
         ([3], "step 1 of the pipeline is 3"),
         ([Ask(prompt="{text}")], "step 1 of the pipeline asks nobody"),
-        ([Ask(prompt="no slot", endpoint="a")], r"step 1: a step's prompt holds \{text\}"),
+        ([Ask(prompt="no slot", endpoint="a")], r"step 1: the prompt has no slot"),
         ([Ask(prompt="{txt}", endpoint="a")], r"nothing fills the slot \{txt\}"),
         ([pipeline_endpoint(["a"])], "step 1 is a pipeline itself"),
         ([Ask(prompt="{text}", system="s", endpoint=pipeline_endpoint(["a"]))], "is a pipeline itself"),

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_fairness.endpoints.config import load_endpoints
+from pytest_fairness.endpoints import load_endpoints
 from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Limits, Reply, Request
 from pytest_fairness.endpoints.registry import create_endpoint
 from pytest_fairness.engine.pace import Pace
@@ -183,7 +183,7 @@ def test_limits_are_read_from_the_file(tmp_path: Path) -> None:
     assert config.limits == Limits(requests_per_minute=500, tokens_per_minute=200_000)
     assert create_endpoint(config).limits == config.limits  # type: ignore[attr-defined]
     path.write_text(entry.format("0.5"))
-    with pytest.raises(UsageError, match=r"endpoints.yaml:5: requests_per_minute must be a whole number from 1"):
+    with pytest.raises(UsageError, match=r"endpoints.yaml:5: requests_per_minute: expected a whole number"):
         load_endpoints(path)
 
 

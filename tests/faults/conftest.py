@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import tests.pytest_layer.conftest  # noqa: F401 - it imports what in-process sessions cannot import twice
-from pytest_fairness.endpoints import Endpoint, EndpointConfig, Price, create_endpoint
+from pytest_fairness.endpoints import Endpoint, Price, create_endpoint
 from pytest_fairness.engine.engine import Engine
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import Cell, Trial
@@ -27,9 +27,10 @@ KEY = "sk-canary-0123456789abcdefXYZ"
 #: A word of every prompt: where it stands, prompts are.
 PLACE = "Zanzaroo"
 PRICE = Price(input_per_million=0.15, output_per_million=0.6)
-#: The routes of the catalogue: how an endpoint is reached.
-ROUTES = ("direct", "litellm", "anthropic", "azure", "ollama")
-OWN = ("direct", "ollama")
+#: The routes of the catalogue: the providers that are spoken to directly.
+ROUTES = ("direct", "anthropic", "azure", "ollama")
+#: Whose requests are its own affair: the log holds what it was given and what it returned.
+LITELLM = "litellm"
 
 # Tracebacks show a test's source, which is not the prompt: the word is put together.
 SUITE = f"""
@@ -68,7 +69,7 @@ def entry(route: str, server: ModelServer, **more: Any) -> dict[str, Any]:
 
 def need(route: str) -> None:
     """Skip where *route* goes through litellm and that is not installed."""
-    if route not in OWN and importlib.util.find_spec("litellm") is None:
+    if route == LITELLM and importlib.util.find_spec("litellm") is None:
         pytest.skip("litellm is not installed: pip install 'pytest-fairness[llm]'")
 
 
@@ -190,9 +191,7 @@ Ask = Callable[..., Asked]
 def endpoint_of(route: str, server: ModelServer, **more: Any) -> Endpoint:
     """The endpoint that :func:`entry` describes."""
     need(route)
-    options = entry(route, server, **more)
-    options["price"] = Price(**options["price"]) if options["price"] is not None else None
-    return create_endpoint(EndpointConfig(**options))
+    return create_endpoint(entry(route, server, **more))
 
 
 @pytest.fixture

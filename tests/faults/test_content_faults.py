@@ -27,8 +27,7 @@ from hypothesis import strategies as st
 
 from pytest_fairness.design.templates import Template
 from pytest_fairness.documents import load
-from pytest_fairness.endpoints import named_endpoint
-from pytest_fairness.endpoints.config import load_endpoints
+from pytest_fairness.endpoints import load_endpoints, named_endpoint
 from pytest_fairness.endpoints.protocol import Reply
 from pytest_fairness.engine.engine import Engine
 from pytest_fairness.errors import FairnessError, StoreError, UsageError

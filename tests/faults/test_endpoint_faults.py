@@ -15,9 +15,8 @@ from typing import Any
 
 import pytest
 
-from pytest_fairness.endpoints import Endpoint, EndpointConfig
-from pytest_fairness.endpoints.http_endpoint import HttpEndpoint
-from pytest_fairness.endpoints.json_paths import JSONPath
+from pytest_fairness.endpoints import Endpoint, create_endpoint
+from pytest_fairness.endpoints.application import JSONPath
 from pytest_fairness.endpoints.protocol import AttemptError, Evidence
 from pytest_fairness.errors import StoreError
 from pytest_fairness.runs.store import RunStore
@@ -160,10 +159,8 @@ MANY_PARTS = Fault(body={"letter": {"parts": [{"text": "x"}] * 150_000}})
 
 def application(server: ModelServer, reply: Any = "$.letter.parts[*].text") -> Endpoint:
     """An application behind *server*, whose reply stands at *reply*."""
-    options = {"request": {"messages": "{messages}"}, "reply": reply}
-    return HttpEndpoint(
-        EndpointConfig(name="letters", type="http", base_url=f"{server.url}/letters/write", options=options)
-    )
+    entry = {"name": "letters", "type": "http", "url": f"{server.url}/letters/write"}
+    return create_endpoint({**entry, "request": {"messages": "{messages}"}, "reply": reply})
 
 
 @pytest.mark.parametrize("path", ["$.letter.parts[*].text", "$..text", "$.letter.parts[?@..text].text"])
@@ -271,7 +268,7 @@ def test_f59_a_first_import_that_takes_longer_than_an_attempt(project: Project, 
     case = project.run(*mode, "--override-ini=fairness_attempt_timeout=6", apart=True, deadline=120)
     assert [record["status"] for record in case.of("trial")] == ["answered"] * 12, case.output
     assert len(case.of("sent")) == len(case.of("attempt")) == len(case.ledger) == 12
-    check(case)
+    check(case, oracles="234567")
 
 
 class Unready(Scripted):
@@ -416,8 +413,8 @@ def test_f60_a_base_url_without_v1(project: Project, mode: list[str]) -> None:
     [
         ("direct", {}, "is the model's name right?"),
         ("ollama", {}, "is the model there? ollama pull gpt-4o-mini"),
-        ("litellm", {}, "is base_url right, and the name of the model or deployment?"),
-        ("anthropic", {}, "is base_url right, and the name of the model or deployment?"),
+        ("azure", {}, "is base_url right, and the name of the deployment?"),
+        ("anthropic", {}, "is base_url right, and the name of the model?"),
     ],
 )
 def test_f60_a_404_says_what_to_look_at(ask: Ask, route: str, more: dict[str, Any], said: str) -> None:

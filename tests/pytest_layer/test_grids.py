@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from .conftest import Run
@@ -81,68 +83,120 @@ def test_the_marker_implies_fairness(pytester: pytest.Pytester, run: Run) -> Non
     run("-m", "fairness").assert_outcomes(passed=4)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        ('template="Hello {nmae}", groups={"race_ethnicity": ["white", "black"]}', "nmae"),
-        ('template="Hello {name}", groups={"race_ethnicity": ["white", "blakc"]}', "blakc"),
-        ('template="Hello {name}", groups={"race_ethnicity": []}', "race_ethnicity"),
-        ('template="Hello {name}", groups={"race_ethnicity": ["white", "black"]}, tone=["kind"]', "tone"),
-        (
-            'template="Hello {name}", groups={"race_ethnicity": ["white", "black"]}, context={"job": ["nurse"]}',
-            "job",
-        ),
-        ('template="Hello", groups={"race_ethnicity": ["white", "black"]}', "name"),
-        ('template="Hello {name.__class__}", groups={"race_ethnicity": ["white", "black"]}', "name.__class__"),
-        ('groups={"race_ethnicity": ["white", "black"]}', "template"),
-        ('template=["Hi {name}", "Hi {name}"], groups={"race_ethnicity": ["white", "black"]}', "the same text"),
-    ],
-)
-def test_a_wrong_grid_names_the_test_and_the_fault(pytester: pytest.Pytester, arguments: str, told: str) -> None:
-    """A collection error, without a traceback into the plugin."""
-    pytester.makepyfile(
-        test_grid=f"""
-        import pytest
+RACE = "groups={'race_ethnicity': ['white', 'black']}"
+TEAM = "template='Rate {name}.', groups={'g': {'a': ['Ana A'], 'b': ['Bea B']}}"
+WRONG = {
+    f"grid(template='Hello {{nmae}}', {RACE})": "nmae",
+    "grid(template='Hello {name}', groups={'race_ethnicity': ['white', 'blakc']})": "blakc",
+    "grid(template='Hello {name}', groups={'race_ethnicity': []})": "race_ethnicity",
+    f"grid(template='Hello {{name}}', {RACE}, tone=['kind'])": "tone",
+    f"grid(template='Hello {{name}}', {RACE}, context={{'job': ['nurse']}})": "job",
+    f"grid(template='Hello', {RACE})": "name",
+    f"grid(template='Hello {{name.__class__}}', {RACE})": "name.__class__",
+    f"grid({RACE})": "template",
+    f"grid(template=['Hi {{name}}', 'Hi {{name}}'], {RACE})": "the same text",
+    f"grid('Hi {{name}}', {RACE})": "keyword arguments only",
+    f"grid({TEAM}, strategies=['begging'])": "there is no strategy 'begging'",
+    f"grid({TEAM}, scorer='rating')": "needs strategies=",
+    f"grid({TEAM}, temperatures=0.0)": "give a list",
+    f"grid({TEAM}, temperatures=[])": "give a list",
+    f"grid({TEAM}, temperatures=['cold'])": "neither 'default' nor a number",
+    f"grid({TEAM}, temperatures=[0, 0.0])": "stands twice",
+    f"grid({TEAM}, temperatures=[0.0], parameters={{'temperature': 1}})": "both set the temperature",
+    "pairs(template='{name_1} {name_2}', candidates='nobody')": "no such set",
+    "pairs('x')": "fairness_pairs takes keyword arguments only",
+    "pairs(candidates='four_names')": "template",
+}
 
-        @pytest.mark.fairness_grid({arguments})
-        def test_something(trials): pass
-        """
-    )
+
+def test_a_wrong_design_names_the_test_and_the_fault(pytester: pytest.Pytester) -> None:
+    """Each is a collection error of its own, without a traceback into the plugin."""
+    wants = "def test_something(trials): pass"
+    sources = [(f"@pytest.mark.fairness_{marker}\n{wants}", message) for marker, message in WRONG.items()]
+    design = f"@pytest.mark.fairness_grid({TEAM})\n"
+    sources += [
+        (f"{design}def test_something(): pass", "neither 'trials'"),
+        (f"{design}def test_something(trials, cell): pass", "both 'trials' and 'cell'"),
+        (f"{design}@pytest.mark.fairness_pairs(template='x')\n{wants}", "has both fairness_grid and fairness_pairs"),
+    ]
+    pytester.makepyfile(**{f"test_{at:02}": f"import pytest\n{source}" for at, (source, _) in enumerate(sources)})
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
     assert result.ret == pytest.ExitCode.INTERRUPTED
     output = result.stdout.str()
-    assert "test_grid.py::test_something" in output
-    assert told in output
     assert "During handling" not in output
     assert "pytest_fairness/" not in output
+    section = r"^_+ ERROR collecting (test_\d+)\.py _+$\n(.*?)(?=^[_=]{3})"
+    told = dict(re.findall(section, output, re.MULTILINE | re.DOTALL))
+    for at, (source, message) in enumerate(sources):
+        assert f"test_{at:02}.py::test_something" in told[f"test_{at:02}"]
+        assert message in told[f"test_{at:02}"], source
 
 
-@pytest.mark.parametrize(
-    ("source", "told"),
-    [
-        ("def test_it(trials): pass", "no @pytest.mark.fairness_grid"),
-        (
-            "import pytest\n@pytest.mark.fairness_grid(template='Hi {name}', groups={'gender': ['female', 'male']})"
-            "\ndef test_it(): pass",
-            "neither 'trials'",
-        ),
-        (
-            "import pytest\n@pytest.mark.fairness_grid(template='Hi {name}', groups={'gender': ['female', 'male']})"
-            "\ndef test_it(trials, cell): pass",
-            "both 'trials' and 'cell'",
-        ),
-        (
-            "import pytest\n@pytest.mark.fairness_grid('Hi {name}', groups={'gender': ['female', 'male']})"
-            "\ndef test_it(trials): pass",
-            "keyword arguments only",
-        ),
-    ],
-)
-def test_a_test_that_does_not_fit_its_marker_is_told_so(pytester: pytest.Pytester, source: str, told: str) -> None:
-    pytester.makepyfile(source)
-    result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
-    assert told in result.stdout.str()
-    assert result.ret == pytest.ExitCode.INTERRUPTED
+def test_what_needs_a_design_says_so_where_there_is_none(pytester: pytest.Pytester, run: Run) -> None:
+    """Our ``trials`` without a marker is an error; a scorer that nobody has is one of the test that names it."""
+    pytester.makepyfile(
+        f"""
+        import pytest
+
+        def test_it(trials): pass
+        def test_one(cell): pass
+
+        @pytest.mark.fairness_grid({TEAM}, strategies="all", scorer="ratng")
+        def test_named(trials): pass
+        """
+    )
+    result = run()
+    result.assert_outcomes(errors=3)
+    result.stdout.fnmatch_lines_random(
+        [
+            "*::test_it asks for 'trials' but has no @pytest.mark.fairness_grid*",
+            "*::test_one asks for 'cell' but has no *",
+            "*there is no such scorer*",
+        ]
+    )
+
+
+OWN = """
+import pytest
+
+@pytest.fixture
+def trials():
+    return [1, 2, 3]
+
+@pytest.fixture(params=["a", "b"])
+def cell(request):
+    return request.param
+
+@pytest.fixture
+def endpoint():
+    return "https://example.org"
+
+@pytest.fixture
+def tier(endpoint):
+    return "gold"
+
+def test_it(trials, cell, endpoint, tier):
+    assert (len(trials), tier, endpoint) == (3, "gold", "https://example.org")
+"""
+
+
+def test_a_project_with_fixtures_of_our_names_never_notices_ours(pytester: pytest.Pytester, run_apart: Run) -> None:
+    """Without a marker nothing is printed, made or imported for it."""
+    pytester.makepyfile(OWN + "\n    import sys\n    assert not {'pandas', 'numpy'} & set(sys.modules)\n")
+    result = run_apart()
+    result.assert_outcomes(passed=2)
+    assert not [line for line in result.outlines if "fairness" in line and not line.startswith("plugins:")]
+    assert not pytester.path.joinpath(".fairness").exists()
+
+
+def test_the_definitions_of_a_fixture_are_found_before_it_is_made(pytester: pytest.Pytester) -> None:
+    """The one private part of pytest that the announcement leans on, held against the pytest that is installed."""
+    from pytest_fairness.pytest_layer.guest import FIXTURES, fixtures_of
+
+    items, _ = pytester.inline_genitems(pytester.makepyfile(OWN))
+    ours, own = fixtures_of(items[0], "endpoint")
+    assert (ours.func.__module__, own.func.__name__) == (FIXTURES, "endpoint")
+    assert callable(items[0]._request.getfixturevalue)
 
 
 TIERS = """

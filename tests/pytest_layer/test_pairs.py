@@ -111,25 +111,3 @@ def test_rankings_and_choices_among_more_and_cells(pytester: pytest.Pytester, ru
     """Every group in every position; a cell of a choice is an item like any other."""
     pytester.makepyfile(RANKING)
     run().assert_outcomes(passed=14)
-
-
-@pytest.mark.parametrize(
-    ("source", "told"),
-    [
-        ("@pytest.mark.fairness_pairs(template='{name_1} {name_2}', candidates='nobody')", "no such set"),
-        ("@pytest.mark.fairness_pairs('x')", "fairness_pairs takes keyword arguments only"),
-        ("@pytest.mark.fairness_pairs(candidates='four_names')", "template"),
-        (
-            "@pytest.mark.fairness_pairs(template='{name_1} {name_2}', candidates='four_names')\n"
-            "@pytest.mark.fairness_grid(template='Hi {name}', groups={'gender': ['female', 'male']}, repetitions=2)",
-            "has both fairness_grid and fairness_pairs",
-        ),
-    ],
-)
-def test_a_wrong_experiment_is_a_collection_error(pytester: pytest.Pytester, source: str, told: str) -> None:
-    """The test is named, and the mend; nothing is asked."""
-    pytester.makepyfile(test_it=f"import pytest\n{source}\ndef test_it(trials): pass")
-    result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
-    assert result.ret == pytest.ExitCode.INTERRUPTED
-    assert "test_it.py::test_it" in result.stdout.str()
-    assert told in result.stdout.str()

@@ -101,7 +101,7 @@ def endpoint():
 @pytest.mark.fairness_grid(template="Rate {name}.", groups={"race_ethnicity": ["white", "black"]}, repetitions=2)
 def test_it(trials, clock, request):
     session = session_of(request.config)
-    take(session.started + 600 - time.monotonic() + 1)
+    take(session.context.started + 600 - time.monotonic() + 1)
     assert analyze_disparity(trials, "word_count", "race_ethnicity").n_per_group == {"white": 40, "black": 40}
     take(10)
     with pytest.raises(EndpointError, match="the run's deadline passed before the scorer 'char_count'"):

@@ -21,7 +21,7 @@ import pytest
 
 from pytest_fairness.context import Settings
 from pytest_fairness.endpoints.protocol import Price
-from pytest_fairness.pytest_layer import remote_workers
+from pytest_fairness.pytest_layer import xdist
 from pytest_fairness.pytest_layer.options import OPTIONS
 from tests.faults.oracles import Case, check, newest_run, statistics
 from tests.support.servers import ModelServer
@@ -342,7 +342,7 @@ def spec(**given: Any) -> SimpleNamespace:
 )
 def test_who_is_offered_a_connection(given: dict[str, Any], perhaps: bool) -> None:
     """Workers of ``-n`` share the disk by what they are, and are spared the question."""
-    assert remote_workers.perhaps(spec(**given)) is perhaps
+    assert xdist.shares_our_disk(spec(**given)) is not perhaps
 
 
 @pytest.mark.parametrize(
@@ -356,13 +356,10 @@ def test_who_is_offered_a_connection(given: dict[str, Any], perhaps: bool) -> No
 def test_what_cannot_be_done_elsewhere(given: dict[str, Any], settings: dict[str, Any], told: str) -> None:
     """Each with the reason and the mend."""
     known = SimpleNamespace(**{"run_dir": "/runs", "replay": None, "approve": False, **settings})
-    why = remote_workers._bar("gw0", spec(**given), known)
+    why = xdist._bar("gw0", spec(**given), known)
     assert why is not None
     assert re.search(told, why)
-    assert (
-        remote_workers._bar("gw0", spec(ssh="box"), SimpleNamespace(run_dir="/runs", replay=None, approve=False))
-        is None
-    )
+    assert xdist._bar("gw0", spec(ssh="box"), SimpleNamespace(run_dir="/runs", replay=None, approve=False)) is None
 
 
 class Greeting:
@@ -395,22 +392,20 @@ def test_a_worker_elsewhere_takes_its_bearings(tmp_path: Path, sees: bool) -> No
     known.run_dir.mkdir()
     if sees:
         known.run_dir.joinpath("sign").touch()
-    session: Any = SimpleNamespace(settings=known, started=1e9, config=SimpleNamespace(rootpath=Path("/copy")))
     value = {"sign": "sign", "root": "/there", "elapsed": 100.0, "barred": None}
-    line, barred = remote_workers.reach(session, Greeting(value=value))
-    assert barred is None
-    assert (line is None) is sees
-    assert session.started == pytest.approx(time.monotonic() - 100, abs=20)
-    assert session.settings.endpoints_file == Path("/there/endpoints.yaml" if sees else "/copy/endpoints.yaml")
-    assert session.settings.baseline_dir == Path("/shared/baselines")
+    found = xdist.bearings(Greeting(value=value), known, 1e9, Path("/copy"))
+    assert found.barred is None
+    assert (found.line is None) is sees
+    assert found.started == pytest.approx(time.monotonic() - 100, abs=20)
+    assert found.settings.endpoints_file == Path("/there/endpoints.yaml" if sees else "/copy/endpoints.yaml")
+    assert found.settings.baseline_dir == Path("/shared/baselines")
 
 
 def test_a_worker_that_is_refused_says_why(tmp_path: Path) -> None:
     """Another version, or what cannot be done without the disk: each test of the worker tells it."""
-    session: Any = SimpleNamespace(settings=settings(run_dir=tmp_path))
-    assert remote_workers.reach(session, Greeting(error=["StoreError", "install the same"])) == (
-        None,
-        "install the same",
-    )
-    value = {"sign": "sign", "root": "/there", "elapsed": 0.0, "barred": "approve without workers elsewhere"}
-    assert remote_workers.reach(session, Greeting(value=value)) == (None, "approve without workers elsewhere")
+    known = settings(run_dir=tmp_path)
+    error, value = ["StoreError", "install the same"], {"sign": "sign", "root": "/there", "elapsed": 0.0}
+    found = xdist.bearings(Greeting(error=error), known, 1e9, tmp_path)
+    assert (found.line, found.barred) == (None, "install the same")
+    found = xdist.bearings(Greeting(value={**value, "barred": "approve without"}), known, 1e9, tmp_path)
+    assert (found.line, found.barred) == (None, "approve without")

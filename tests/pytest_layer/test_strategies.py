@@ -95,26 +95,3 @@ def test_the_prompt_of_a_trial_that_failed_is_the_one_that_failed(pytester: pyte
         """
     )
     run("-m", "fairness").assert_outcomes(passed=1)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        ("strategies=['begging']", "there is no strategy 'begging'"),
-        ("scorer='rating'", "needs strategies="),
-        ("strategies='all', scorer='ratng'", "there is no such scorer"),
-    ],
-)
-def test_wrong_strategies_are_told(pytester: pytest.Pytester, arguments: str, told: str) -> None:
-    pytester.makepyfile(
-        f"""
-        import pytest
-
-        @pytest.mark.fairness_grid(
-            template="Rate {{name}}.", groups={{"g": {{"a": ["Ana A"], "b": ["Bea B"]}}}}, {arguments})
-        def test_it(trials): pass
-        """
-    )
-    result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
-    assert result.ret != 0
-    assert told in result.stdout.str()

@@ -50,26 +50,3 @@ def test_ids(pytester: pytest.Pytester) -> None:
 def test_one_item_can_be_run_by_itself(pytester: pytest.Pytester, run: Run) -> None:
     pytester.makepyfile(GRID)
     run("-k", "test_each and t-0-t1-white").assert_outcomes(passed=1)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        ("temperatures=0.0", "give a list"),
-        ("temperatures=[]", "give a list"),
-        ("temperatures=['cold']", "neither 'default' nor a number"),
-        ("temperatures=[0, 0.0]", "stands twice"),
-        ("temperatures=[0.0], parameters={'temperature': 1}", "both set the temperature"),
-    ],
-)
-def test_wrong_temperatures(pytester: pytest.Pytester, arguments: str, told: str) -> None:
-    pytester.makepyfile(
-        f"""
-        import pytest
-
-        @pytest.mark.fairness_grid(
-            template="Rate {{name}}.", groups={{"g": {{"a": ["Ana A"], "b": ["Bea B"]}}}}, {arguments})
-        def test_it(trials): pass
-        """
-    )
-    assert told in pytester.runpytest_subprocess("-p", "no:cacheprovider").stdout.str()

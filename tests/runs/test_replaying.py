@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Request
-from pytest_fairness.endpoints.replay import ReplayEndpoint
+from pytest_fairness.endpoints.registry import RecordedEndpoint
 from pytest_fairness.engine.engine import Engine
 from pytest_fairness.errors import EndpointError, UsageError
 from pytest_fairness.model import Message, Status
@@ -37,7 +37,7 @@ def recorded(root: Path) -> Path:
 def replayer(recorded: Path, root: Path) -> Iterator[Replayer]:
     recording = Recording(recorded)
     with open_run(root, "replaying") as store:
-        yield Replayer(ReplayEndpoint(recording.systems()["scripted"][0]), recording, store)
+        yield Replayer(RecordedEndpoint(recording.systems()["scripted"][0]), recording, store)
 
 
 def test_trials_come_back_as_they_were(replayer: Replayer, recorded: Path) -> None:
@@ -68,7 +68,7 @@ def test_a_simulated_reply_stays_simulated(root: Path) -> None:
     with open_run(root, "recorded") as store, Engine(Scripted(simulated=True), store) as engine:
         engine.run(plan(2))
     recording = Recording(store.directory)
-    system = ReplayEndpoint(recording.systems()["scripted"][0])
+    system = RecordedEndpoint(recording.systems()["scripted"][0])
     with open_run(root, "replaying") as replaying:
         assert {trial.source for trial in Replayer(system, recording, replaying).run(plan(2))} == {"simulated"}
     assert system.simulated
@@ -85,12 +85,12 @@ def test_a_missing_trial_is_named(replayer: Replayer, recorded: Path) -> None:
 
 def test_a_recorded_system_cannot_be_asked(recorded: Path) -> None:
     """Whatever calls it gets an error, and never an answer."""
-    system = ReplayEndpoint(Recording(recorded).systems()["scripted"][0])
+    system = RecordedEndpoint(Recording(recorded).systems()["scripted"][0])
     request = Request(messages=(Message("user", "Hello"),))
     with pytest.raises(AttemptError, match="recorded run"):
         system.ask(request).send(None)
     with pytest.raises(UsageError, match="cannot be read"):
-        ReplayEndpoint({"name": "x"})
+        RecordedEndpoint({"name": "x"})
 
 
 def _statuses(store: RunStore, endpoint: Scripted, **options: Any) -> list[Status]:

@@ -6,11 +6,11 @@ import pytest
 from scipy.special import logit, ndtr
 
 from pytest_fairness.analysis.disparity import analyze_disparity
-from pytest_fairness.analysis.planning import assess_design, plan_sample
+from pytest_fairness.analysis.planning import assess_design, plan_sample, smallest
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import OutcomeKind, Verdict
 from pytest_fairness.statistics.effects import LOGIT_TO_D
-from pytest_fairness.statistics.planning import label_shares, smallest
+from pytest_fairness.statistics.power import label_shares
 
 
 def test_the_plan_is_the_smallest():

@@ -2,30 +2,55 @@
 
 from __future__ import annotations
 
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from itertools import combinations
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, Literal
 
-from pytest_fairness.analysis.arm_data import ArmData, arms_of_choices, arms_of_scores, pooled_choices
-from pytest_fairness.analysis.arm_rule import IDLE, Judged, Rule
+import numpy as np
+
 from pytest_fairness.analysis.policy import (
+    MARGIN,
+    MAX_RAGGED,
+    MAX_UNSCORED,
+    MINIMUM_N,
+    TRIVIAL,
+    Decision,
     deciding_pair,
+    milder,
     verdict_by,
 )
 from pytest_fairness.analysis.preference import check_options
 from pytest_fairness.analysis.provenance import finding_of
-from pytest_fairness.analysis.sentences import amount, effect_words, p_words
+from pytest_fairness.analysis.reading import Reading, cluster_noun, read, scored_rows, several
+from pytest_fairness.analysis.sentences import amount, effect_words, p_words, percent
 from pytest_fairness.errors import FrameError, UsageError
-from pytest_fairness.model import ALARMS, JSON, Finding, OutcomeKind, PairResult, Reason, Verdict
-from pytest_fairness.statistics.arms import Estimate
-from pytest_fairness.statistics.arrays import code, require_frame
-from pytest_fairness.statistics.choices import block_columns, read_choices
+from pytest_fairness.model import ALARMS, JSON, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
+from pytest_fairness.statistics.arms import ArmContrast, Gap, contrast_choices, contrast_scores
+from pytest_fairness.statistics.arrays import Bools, Coded, Design, Ints, code, read_design, require_frame
+from pytest_fairness.statistics.choices import (
+    NEITHER,
+    REFUSED,
+    UNSCORED,
+    Choices,
+    block_columns,
+    cross,
+    read_choices,
+    recode,
+)
+from pytest_fairness.statistics.compare import impute
 from pytest_fairness.statistics.corrections import correct
 
 if TYPE_CHECKING:
     import pandas as pd
 
-
+Missing = Literal["left out", "raises the change", "lowers the change"]
+"""What becomes of trials without an outcome: the last two set them to the extremes that are furthest apart."""
+Became = Literal["smaller", "larger", "idle", "open"]
+IDLE = "nothing to reduce: in both arms the whole 90 % interval lies inside ±.2 SD"
 _RATES = (OutcomeKind.BINARY, OutcomeKind.REFUSAL)
 
 
@@ -87,20 +112,22 @@ def analyze_arms(
     blocks = block_columns(frame, block)
     # Every arm repeats the others' cells: a column of this name keeps them from looking like duplicates.
     labelled = frame.assign(arm=frame[arm])
+    whole: ArmTrials
     if outcome is None:
         choices = read_choices(
             labelled, first=first, second=second, chosen=chosen, neither=neither, cluster=cluster, block=blocks
         )
-        whole = arms_of_choices(arms, choices)
-        data = whole if classes is None else arms_of_choices(*pooled_choices(arms, choices, classes))
+        whole = ChoiceTrials.of(arms, choices)
+        data: ArmTrials = whole if classes is None else ChoiceTrials.of(*_pooled_choices(arms, choices, classes))
     else:
         if isinstance(cluster, tuple):
             raise UsageError("cluster=(…, …) is for pairwise choices; an outcome has one cluster a row")
         column = by if classes is None else group
-        whole, data = arms_of_scores(labelled, arms, outcome, column, cluster, blocks, kind, scorers, classes)
+        whole = _read_scores(labelled, arms, outcome, column, cluster, blocks, kind, scorers)
+        data = whole if classes is None else whole.pooled(classes)
     rule = Rule(treated, control, arms.labels.index(treated), arms.labels.index(control), alpha, correction)
     judged = rule.judge(data)
-    detail = [] if classes is None else rule.judge(_differing(whole, classes), detail=True)
+    detail = [] if classes is None else rule.judge(whole, whole.differing(classes), detail=True)
     verdict, reason, decider = _conclude(judged, detail)
     details: dict[str, JSON] = {"treated": treated, "control": control, "placebo": placebo}
     details["disparity"] = {name: _disparities([*judged, *detail], name, rule) for name in (control, treated)}
@@ -130,10 +157,443 @@ def analyze_arms(
     )
 
 
-def _differing(data: ArmData, classes: Mapping[str, str]) -> ArmData:
-    """Of the pairs of groups those that differ in their class."""
-    met = tuple((a, b) for a, b in data.met if classes[data.labels[a]] != classes[data.labels[b]])
-    return replace(data, met=met)
+# ---------------------------------------------------------------- the trials of several arms
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArmTrials(ABC):
+    """The groups of a table with several arms; ``arm``, ``used`` and what is not used have one entry a row.
+
+    ``met`` are the pairs of groups to contrast; ``noun`` is what clusters are called.
+    """
+
+    arm: Coded
+    labels: tuple[str, ...]
+    met: tuple[tuple[int, int], ...]
+    used: Bools
+    refused: Bools
+    undetermined: Bools
+    unscored: Bools
+    outcome: str
+    kind: OutcomeKind
+    unit: str
+    one_cluster: bool
+    noun: str
+
+    @abstractmethod
+    def stood(self, group: int) -> Bools:
+        """Rows about *group*."""
+
+    @abstractmethod
+    def cluster_of(self, group: int) -> Ints:
+        """The cluster of each row as far as it is about *group*."""
+
+    @abstractmethod
+    def cells(self, arm: int, a: int, b: int) -> list[Bools]:
+        """Rows of *arm* about two groups that have an outcome or lack one: both together, or each by itself."""
+
+    @abstractmethod
+    def contrast(self, one: int, other: int, a: int, b: int, missing: Missing) -> ArmContrast | None:
+        """Arm *one* − arm *other* on two groups."""
+
+    def count(self, arm: int, a: int, b: int) -> int:
+        """The fewest scored trials of two groups in an arm."""
+        return min(int(np.sum(self.used & cell)) for cell in self.cells(arm, a, b))
+
+    def missing(self, arm: int, a: int, b: int) -> float:
+        """The share of the trials of two groups in an arm that have no outcome."""
+        return max(float(np.mean(~self.used[cell])) if cell.any() else 0.0 for cell in self.cells(arm, a, b))
+
+    def group(self, at: int, arms: Sequence[int]) -> GroupResult:
+        """The trials of one group in several arms."""
+        here = np.isin(self.arm.codes, arms) & self.stood(at)
+        return GroupResult(
+            group=self.labels[at],
+            n=int(np.sum(here & self.used)),
+            clusters=np.unique(self.cluster_of(at)[here & self.used]).size,
+            refused=int(np.sum(here & self.refused)),
+            undetermined=int(np.sum(here & self.undetermined)),
+            unscored=int(np.sum(here & self.unscored)),
+        )
+
+    def differing(self, classes: Mapping[str, str]) -> list[tuple[int, int]]:
+        """Of the pairs of groups those that differ in their class."""
+        return [(a, b) for a, b in self.met if classes[self.labels[a]] != classes[self.labels[b]]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChoiceTrials(ArmTrials):
+    """Pairwise choices: the disparity is a win rate less one half."""
+
+    choices: Choices
+
+    @classmethod
+    def of(cls, arm: Coded, choices: Choices) -> ChoiceTrials:
+        low, high = np.minimum(choices.first, choices.second), np.maximum(choices.first, choices.second)
+        pairs = sorted({(int(a), int(b)) for a, b in zip(low.tolist(), high.tolist(), strict=True)})
+        known, clusters = choices.decided, cross(choices.clusters, arm.codes.size)
+        counts = [np.unique(clusters[known & choices.between(a, b)]).size for a, b in pairs]
+        named = len(choices.clusters) == 2 or choices.cluster_name == "name"
+        return cls(
+            arm=arm,
+            labels=choices.labels,
+            met=tuple(pairs),
+            used=known,
+            refused=choices.outcome == REFUSED,
+            undetermined=choices.outcome == NEITHER,
+            unscored=choices.outcome == UNSCORED,
+            outcome="chosen",
+            kind=OutcomeKind.BINARY,
+            unit="",
+            one_cluster=bool(choices.clusters) and min(counts, default=2) < 2,
+            noun="name pairs" if named else several(choices.cluster_name or "row"),
+            choices=choices,
+        )
+
+    def stood(self, group: int) -> Bools:
+        return self.choices.stood(group)
+
+    def cluster_of(self, group: int) -> Ints:
+        names = self.choices.clusters
+        return np.where(self.choices.first == group, names[0], names[-1]) if names else np.arange(self.used.size)
+
+    def cells(self, arm: int, a: int, b: int) -> list[Bools]:
+        return [self.choices.between(a, b) & (self.arm.codes == arm) & ~self.undetermined]
+
+    def contrast(self, one: int, other: int, a: int, b: int, missing: Missing) -> ArmContrast | None:
+        arms, choices = self.arm.codes, self.choices
+        lost = ~self.used & ~self.undetermined
+        rows = self.used if missing == "left out" else self.used | lost
+        here = rows & choices.between(a, b) & ((arms == one) | (arms == other))
+        won = np.where(lost, (arms == one) == (missing == "raises the change"), choices.winner == a)[here]
+        treated = arms[here] == one
+        # The name of the first group's candidate before that of the other's, whoever was listed first.
+        sides = tuple(self.cluster_of(group)[here] for group in (a, b)) if len(choices.clusters) == 2 else ()
+        clusters = sides or tuple(codes[here] for codes in choices.clusters)
+        pairs = cross(clusters, treated.size)
+        if np.unique(pairs).size > 1:
+            return contrast_choices(won, treated, pairs, "cluster", (sides[0], sides[1]) if sides else None)
+        return contrast_choices(won, treated, choices.block[here], "block")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreTrials(ArmTrials):
+    """Numbers or yes/no: the disparity is a difference of means."""
+
+    design: Design
+    reading: Reading
+    block: Ints
+
+    @classmethod
+    def of(cls, arm: Coded, design: Design, reading: Reading, block: Ints) -> ScoreTrials:
+        used, groups = scored_rows(design, reading), design.group
+        refused = ~used & design.refused
+        counts = [np.unique(design.cluster[groups.codes == at]).size for at in range(len(groups.labels))]
+        return cls(
+            arm=arm,
+            labels=groups.labels,
+            met=tuple(combinations(range(len(groups.labels)), 2)),
+            used=used,
+            refused=refused,
+            undetermined=~used & design.undetermined & ~refused,
+            unscored=~used & ~refused & ~design.undetermined,
+            outcome=reading.name,
+            kind=reading.values.kind,
+            unit=reading.unit,
+            one_cluster=design.cluster_name is not None and min(counts) < 2,
+            noun=cluster_noun(design),
+            design=design,
+            reading=reading,
+            block=block,
+        )
+
+    def pooled(self, classes: Mapping[str, str]) -> ScoreTrials:
+        """With the classes of the groups for groups."""
+        design = replace(self.design, group=_pooled(self.design.group, classes))
+        return ScoreTrials.of(self.arm, design, self.reading, self.block)
+
+    def stood(self, group: int) -> Bools:
+        return np.asarray(self.design.group.codes == group)
+
+    def cluster_of(self, group: int) -> Ints:  # noqa: ARG002 - a row is about one group
+        return self.design.cluster
+
+    def cells(self, arm: int, a: int, b: int) -> list[Bools]:
+        return [(self.arm.codes == arm) & self.stood(at) for at in (a, b)]
+
+    def contrast(self, one: int, other: int, a: int, b: int, missing: Missing) -> ArmContrast | None:
+        arms, design, reading = self.arm.codes, self.design, self.reading
+        values, rows = reading.values.values, self.used
+        if missing != "left out":
+            rows = np.ones(rows.size, dtype=np.bool_)
+            for at in (one, other):
+                values = impute(
+                    values,
+                    self.kind,
+                    design.group.codes,
+                    (a, b),
+                    used=self.used,
+                    missing=~self.used & (arms == at),
+                    first_high=(at == one) == (missing == "raises the change"),
+                    scale=(reading.low, reading.high),
+                )
+        here = rows & np.logical_or.reduce([*self.cells(one, a, b), *self.cells(other, a, b)])
+        return contrast_scores(
+            values[here],
+            second=self.stood(b)[here],
+            treated=arms[here] == one,
+            cluster=None if design.cluster_name is None else design.cluster[here],
+            block=self.block[here],
+        )
+
+
+def _read_scores(
+    frame: pd.DataFrame,
+    arm: Coded,
+    outcome: str | Callable[..., Any],
+    by: str,
+    cluster: str | None,
+    blocks: tuple[str, ...],
+    kind: str,
+    scorers: Mapping[str, Any] | None,
+) -> ScoreTrials:
+    reading = read(frame, outcome, kind, None, scorers)
+    if reading.values.kind is OutcomeKind.CATEGORICAL:
+        raise UsageError(f"outcome {reading.name!r} is categorical: a difference between arms needs numbers or yes/no")
+    crossed = cross([code(frame, column, "block").codes for column in blocks], len(frame))
+    name = " × ".join(blocks) or None
+    if name is not None and len(blocks) > 1:
+        frame = frame.assign(**{name: crossed})
+    return ScoreTrials.of(arm, read_design(frame, (by,), cluster=cluster, block=name), reading, crossed)
+
+
+def _pooled(groups: Coded, classes: Mapping[str, str]) -> Coded:
+    """The *groups* by the class that each is of. Raises FrameError for a group that *classes* lack."""
+    lost = next((label for label in groups.labels if label not in classes), None)
+    if lost is not None:
+        raise FrameError(f"classes={dict(classes)!r} do not say which class the group {lost!r} is of")
+    own = [classes[label] for label in groups.labels]
+    return recode(groups, own, own)
+
+
+def _pooled_choices(arm: Coded, choices: Choices, classes: Mapping[str, str]) -> tuple[Coded, Choices]:
+    """The arms and the choices between candidates of different *classes*, with these for groups."""
+    first, second = (_pooled(Coded(codes, choices.labels), classes) for codes in (choices.first, choices.second))
+    apart = np.asarray(first.codes != second.codes)
+    kept = replace(choices, labels=first.labels, first=first.codes, second=second.codes).take(apart)
+    return Coded(arm.codes[apart], arm.labels), kept
+
+
+# ---------------------------------------------------------------- each pair
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A pair with what became of its disparity, and whether it can have grown by less than the margin only.
+
+    ``grown``: by itself, without the correction over pairs, it grew beyond chance. ``idle_control``: there was nothing
+    to reduce.
+    """
+
+    pair: PairResult
+    became: Became
+    bounded: bool = False
+    grown: bool = False
+    idle_control: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Tested:
+    """Two groups contrasted, the corrected p of the change, and the fewest trials of either in either arm."""
+
+    a: int
+    b: int
+    contrast: ArmContrast
+    corrected: float
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """The contrast, fixed beforehand, and how each of its pairs is judged."""
+
+    treated: str
+    control: str
+    treated_at: int
+    control_at: int
+    alpha: float
+    correction: str
+
+    def judge(
+        self, data: ArmTrials, met: Sequence[tuple[int, int]] | None = None, *, detail: bool = False
+    ) -> list[Judged]:
+        """All pairs of *data* (or those that *met*) as one family; as a *detail* they only raise the alarm."""
+        pairs = data.met if met is None else met
+        found = [data.contrast(self.treated_at, self.control_at, a, b, "left out") for a, b in pairs]
+        corrected = correct([1.0 if c is None else c.change.p for c in found], self.correction).tolist()
+        judged = []
+        for (a, b), contrast, q in zip(pairs, found, corrected, strict=True):
+            n = min(data.count(at, a, b) for at in (self.treated_at, self.control_at))
+            share = max(data.missing(at, a, b) for at in (self.treated_at, self.control_at))
+            blank = PairResult(
+                group_1=data.labels[a],
+                group_2=data.labels[b],
+                metric=data.outcome,
+                verdict=Verdict.INCONCLUSIVE,
+                alarm_only=detail,
+                statistics={"n": n, "without_outcome": share},
+            )
+            if contrast is None:
+                judged.append(_not_shared(blank, share))
+            else:
+                judged.append(self._judged(data, _Tested(a, b, contrast, q, n), share, blank, len(pairs)))
+        return judged
+
+    def _judged(self, data: ArmTrials, test: _Tested, share: float, blank: PairResult, family: int) -> Judged:
+        contrast = test.contrast
+        decision, became = self._decide(data, test)
+        if share:
+            decision = self._with_missing(data, test, decision, share, family)
+        usable = decision.reason is None or not decision.reason.unusable
+        large = abs(contrast.on_sd(contrast.change.mean)) >= TRIVIAL
+        return Judged(
+            pair=_result(blank, data, test, decision),
+            became=became if decision.verdict is not Verdict.INCONCLUSIVE else "open",
+            bounded=contrast.possible_growth < MARGIN,
+            grown=usable and contrast.change.p < self.alpha and contrast.grows and large,
+            idle_control=contrast.extent(contrast.control) < TRIVIAL,
+        )
+
+    def _decide(self, data: ArmTrials, test: _Tested) -> tuple[Decision, Became]:
+        """First match; see :func:`analyze_arms`."""
+        contrast = test.contrast
+        if contrast.lost > MAX_RAGGED:
+            needs = f"the same cells in both arms: {percent(contrast.lost)} of the rows have no counterpart"
+            return Decision(verdict=Verdict.INCONCLUSIVE, reason=Reason.RAGGED, needs=needs), "open"
+        significant = test.corrected < self.alpha
+        alarm = significant and contrast.grows and abs(contrast.on_sd(contrast.change.mean)) >= TRIVIAL
+        minimum = MINIMUM_N[data.kind]
+        if test.n < minimum:
+            needs = f"at least {minimum} trials a group and arm (now {test.n})"
+            if alarm:
+                return Decision(verdict=Verdict.FLAG, needs=needs), "larger"
+            return Decision(verdict=Verdict.INCONCLUSIVE, reason=Reason.N, needs=needs), "open"
+        if significant and contrast.shrinks:
+            return Decision(verdict=Verdict.PASS), "smaller"
+        if max(contrast.extent(contrast.control), contrast.extent(contrast.treated)) < TRIVIAL:
+            return Decision(verdict=Verdict.PASS, notes=(IDLE,)), "idle"
+        if alarm:
+            if data.one_cluster:
+                note = "a single name a group: the result is about those, so FAIL is capped at FLAG"
+                return Decision(verdict=Verdict.FLAG, notes=(note,)), "larger"
+            return Decision(verdict=Verdict.FAIL), "larger"
+        notes: tuple[str, ...] = ()
+        if significant and contrast.grows:
+            notes = ("the disparity grows beyond chance, but by less than .2 SD",)
+        elif significant:
+            notes = ("the change is beyond chance, but not whether less is left than there was",)
+        needed = _needs(test, self.alpha, data.noun)
+        return Decision(verdict=Verdict.INCONCLUSIVE, reason=Reason.PRECISION, needs=needed, notes=notes), "open"
+
+    def _with_missing(self, data: ArmTrials, test: _Tested, decision: Decision, share: float, family: int) -> Decision:
+        """Bounds first, UNSCORED where they leave it open: as for a disparity."""
+
+        def imputed(missing: Missing) -> Decision:
+            found = data.contrast(self.treated_at, self.control_at, test.a, test.b, missing)
+            if found is None:
+                return _lost(1.0)
+            p = test.contrast.change.p
+            factor = test.corrected / p if p > 0 else float(family)
+            return self._decide(data, replace(test, contrast=found, corrected=min(1.0, found.change.p * factor)))[0]
+
+        over = share > MAX_UNSCORED
+        if decision.reason in (Reason.RAGGED, Reason.N):
+            return decision
+        if decision.verdict is Verdict.INCONCLUSIVE:
+            return _lost(share) if over else decision
+        if decision.verdict is Verdict.PASS:
+            if all(imputed(to).verdict is Verdict.PASS for to in ("raises the change", "lowers the change")):
+                return decision
+            needs = "an outcome for the trials without one: at their worst they would turn the PASS"
+            return (
+                _lost(share) if over else Decision(verdict=Verdict.INCONCLUSIVE, reason=Reason.PRECISION, needs=needs)
+            )
+        if not over:
+            return decision
+        least = imputed("lowers the change" if test.contrast.change.mean > 0 else "raises the change")
+        return milder(decision, least) if least.verdict in ALARMS else _lost(share)
+
+
+def _lost(share: float) -> Decision:
+    return Decision(
+        verdict=Verdict.INCONCLUSIVE,
+        reason=Reason.UNSCORED,
+        needs=f"an outcome for more trials: {percent(share)} of an arm's have none, which could turn the verdict",
+    )
+
+
+def _not_shared(blank: PairResult, share: float) -> Judged:
+    """Two groups that share too little between the arms to be contrasted."""
+    unread = share > MAX_UNSCORED
+    needs = _lost(share).needs if unread else "at least two names or blocks that stand in both arms, with both groups"
+    return Judged(replace(blank, reason=Reason.UNSCORED if unread else Reason.N, needs=needs), "open")
+
+
+def _result(blank: PairResult, data: ArmTrials, test: _Tested, decision: Decision) -> PairResult:
+    contrast, change = test.contrast, test.contrast.change
+    effect, low, high = (contrast.on_sd(value) for value in (change.mean, *change.interval(0.9)))
+    shown = math.isfinite(high - low) and low < effect < high
+    return replace(
+        blank,
+        verdict=decision.verdict,
+        reason=decision.reason,
+        p_row=change.p,
+        p_cluster=change.p if contrast.unit == "cluster" else None,
+        p_value=change.p,
+        corrected_p_value=test.corrected,
+        effect=effect,
+        effect_name="change / SD within groups",
+        effect_low=low if shown else None,
+        effect_high=high if shown else None,
+        difference=change.mean,
+        test=f"paired t over {contrast.unit}s of treated − control",
+        scope="labels" if data.one_cluster else "names",
+        needs=decision.needs,
+        statistics={
+            "n": test.n,
+            "units": change.units,
+            "unit": contrast.unit,
+            "t": change.mean / change.error if change.error else 0.0,
+            "df": change.df,
+            **_ends("change", change),
+            "control": contrast.control.mean,
+            **_ends("control", contrast.control),
+            "control_p_value": contrast.control.p,
+            "treated": contrast.treated.mean,
+            **_ends("treated", contrast.treated),
+            "treated_p_value": contrast.treated.p,
+            "rows_lost_to_ragged_units": contrast.lost,
+            "without_outcome": blank.statistics["without_outcome"],
+        },
+        notes=decision.notes,
+    )
+
+
+def _ends(name: str, gap: Gap) -> dict[str, JSON]:
+    low, high = gap.interval(0.95)
+    return {f"{name}_low": low, f"{name}_high": high}
+
+
+def _needs(test: _Tested, alpha: float, noun: str) -> str | None:
+    p = test.contrast.change.p
+    if not 1e-15 < p < 1:
+        return None
+    normal = NormalDist()
+    share = alpha * p / max(test.corrected, p)
+    ratio = normal.inv_cdf(1 - share / 2) / normal.inv_cdf(1 - p / 2)
+    units = test.contrast.change.units * ratio**2
+    what = noun if test.contrast.unit == "cluster" else "blocks"
+    return f"about {int(units) + 1:,} {what} if the change stays as it is" if ratio > 1 and units < 1e6 else None
 
 
 # ---------------------------------------------------------------- the finding
@@ -175,59 +635,42 @@ def _disparities(judged: Sequence[Judged], arm: str, rule: Rule) -> dict[str, JS
     }
 
 
-def _others(judged: Sequence[Judged], detail: Sequence[Judged], by: str) -> str:
-    """What became of all the pairs, where there are several."""
-    told = [(judged, "groups" if by == "group" else by), (detail, "groups")]
-    return "".join(f" Of {len(some)} pairs of {what}, {_became(some)}." for some, what in told if len(some) > 1)
-
-
-def _became(some: Sequence[Judged]) -> str:
-    words = {"smaller": "shrink", "idle": "had nothing to reduce", "larger": "grow", "open": "not settled"}
-    counts = {became: sum(one.became == became for one in some) for became in words}
-    told = []
-    for became, count in counts.items():
-        if count:
-            verb = {"smaller": "s", "larger": "s"}.get(became, "") if count == 1 else ""
-            be = ("is " if count == 1 else "are ") if became == "open" else ""
-            told.append(f"{count} {be}{words[became]}{verb}")
-    return ", ".join(told)
-
-
-def _against(data: ArmData, placebo: int, treated: str, alpha: float) -> tuple[dict[str, JSON], tuple[str, ...]]:
-    others = [at for at in range(len(data.arms)) if at != placebo]
+def _against(data: ArmTrials, placebo: int, treated: str, alpha: float) -> tuple[dict[str, JSON], tuple[str, ...]]:
+    others = [at for at in range(len(data.arm.labels)) if at != placebo]
     found = [(at, a, b, data.contrast(at, placebo, a, b, "left out")) for at in others for a, b in data.met]
     corrected = correct([1.0 if c is None else c.change.p for *_, c in found], "holm").tolist()
-    told: dict[str, JSON] = {}
-    differ: dict[str, list[str]] = {data.arms[at]: [] for at in others}
+    tables: dict[str, dict[str, JSON]] = {}
+    differ: dict[str, list[str]] = {data.arm.labels[at]: [] for at in others}
     for (at, a, b, contrast), q in zip(found, corrected, strict=True):
-        pair = f"{data.labels[a]} / {data.labels[b]}"
-        table = told.setdefault(data.arms[at], {})
-        if contrast is not None and isinstance(table, dict):
-            table[pair] = {**_told(contrast.change), "corrected_p_value": q}
+        name, pair = data.arm.labels[at], f"{data.labels[a]} / {data.labels[b]}"
+        table = tables.setdefault(name, {})
+        if contrast is not None:
+            change, (low, high) = contrast.change, contrast.change.interval(0.95)
+            table[pair] = {
+                "difference": change.mean, "low": low, "high": high, "p_value": change.p, "corrected_p_value": q,
+            }  # fmt: skip
             if q < alpha:
-                differ[data.arms[at]].append(pair)
+                differ[name].append(pair)
     notes = []
     for name, where in differ.items():
         what = f"differs from the placebo arm ({', '.join(where)})" if where else "does not differ from the placebo arm"
         notes.append(f"{'the treated arm ' if name == treated else ''}{name} {what}")
-    return told, tuple(notes)
+    return dict(tables), tuple(notes)
 
 
-def _told(estimate: Estimate) -> dict[str, JSON]:
-    return {"difference": estimate.mean, "low": estimate.low, "high": estimate.high, "p_value": estimate.p}
+# ---------------------------------------------------------------- the sentence
 
 
-def _sentence(verdict: Verdict, pair: PairResult | None, judged: Sequence[Judged], data: ArmData, rule: Rule) -> str:
+def _sentence(verdict: Verdict, pair: PairResult | None, judged: Sequence[Judged], data: ArmTrials, rule: Rule) -> str:
     if pair is None:
         return f"{verdict}: there are no two groups to compare."
-    s = pair.statistics
-    if "control" not in s or (pair.reason is not None and pair.reason.unusable):
+    if "control" not in pair.statistics or (pair.reason is not None and pair.reason.unusable):
         return (
             f"{verdict}: {pair.group_1} and {pair.group_2} cannot be compared between {rule.treated} and "
             f"{rule.control}; it takes {pair.needs}."
         )
     gap, sure, turned = _gap(pair, data, rule)
-    what = "preference" if data.choices else "difference"
+    what = "preference" if isinstance(data, ChoiceTrials) else "difference"
     if verdict is Verdict.PASS:
         return f"PASS: the {what} shrinks: {gap} ({sure})."
     if verdict in ALARMS:
@@ -248,7 +691,7 @@ def _sentence(verdict: Verdict, pair: PairResult | None, judged: Sequence[Judged
     return f"INCONCLUSIVE: {gap}{note} ({sure}){needs}."
 
 
-def _gap(pair: PairResult, data: ArmData, rule: Rule) -> tuple[str, str, bool]:
+def _gap(pair: PairResult, data: ArmTrials, rule: Rule) -> tuple[str, str, bool]:
     """The disparity in both arms and its change, from the side that the control arm prefers, and how sure; whether it
     turns round."""
     s = pair.statistics
@@ -263,7 +706,8 @@ def _gap(pair: PairResult, data: ArmData, rule: Rule) -> tuple[str, str, bool]:
             return ("+" if value > 0 else "") + amount(value, data.kind, data.unit)
         return f"{100 * value:+.1f} points".replace("-", "−")
 
-    if data.choices:
+    choices = isinstance(data, ChoiceTrials)
+    if choices:
         gap = (
             f"{names[0]} is chosen over {names[1]} in {50 + 100 * before:.1f} % in {rule.control} and in "
             f"{50 + 100 * after:.1f} % in {rule.treated}, where 50 % would be even"
@@ -273,9 +717,27 @@ def _gap(pair: PairResult, data: ArmData, rule: Rule) -> tuple[str, str, bool]:
             f"{names[0]} is ahead of {names[1]} on {data.outcome} by {signed(before)} in {rule.control} and by "
             f"{signed(after)} in {rule.treated}"
         )
-    units = data.noun if s["unit"] == "cluster" else "contexts" if data.choices else f"{s['unit']}s"
+    units = data.noun if s["unit"] == "cluster" else "contexts" if choices else f"{s['unit']}s"
     sure = (
         f"change {signed(change)}, 95 % interval {signed(low)} to {signed(high)}, corrected "
         f"{p_words(pair.corrected_p_value)}; {s['units']} {units}"
     )
     return gap, sure, after < 0
+
+
+_BECAME: Mapping[Became, tuple[str, str]] = {
+    "smaller": ("shrinks", "shrink"),
+    "idle": ("had nothing to reduce", "had nothing to reduce"),
+    "larger": ("grows", "grow"),
+    "open": ("is not settled", "are not settled"),
+}
+
+
+def _others(judged: Sequence[Judged], detail: Sequence[Judged], by: str) -> str:
+    """What became of all the pairs, where there are several."""
+    sentences = []
+    for some, what in ((judged, "groups" if by == "group" else by), (detail, "groups")):
+        counts = {words: sum(one.became == became for one in some) for became, words in _BECAME.items()}
+        parts = ", ".join(f"{count} {words[count > 1]}" for words, count in counts.items() if count)
+        sentences.append(f" Of {len(some)} pairs of {what}, {parts}." if len(some) > 1 else "")
+    return "".join(sentences)

@@ -1,6 +1,6 @@
 """Plan a sample: names, templates, repetitions and calls for an effect that must not be missed.
 
-What is said of a design is what the run's own rules make of pairs drawn from it (``statistics/planning.py``): a pair is
+The figures of a design are what the run's own rules make of pairs drawn from it (``statistics/power.py``): a pair is
 found if it is FLAG or FAIL, corrected over the family, and passes by the policy of ``analysis/policy.py``. Left out is
 what templates tested alone add to alarms and take from passes, about half a percent.
 """
@@ -10,16 +10,25 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
-from pytest_fairness.analysis.drawn_designs import ROUGH, Design, Outcome, found, passed
+import numpy as np
+
 from pytest_fairness.analysis.false_alarms import ALPHA
 from pytest_fairness.analysis.policy import MARGIN, MINIMUM_N, RECOMMENDED_CLUSTERS, TRIVIAL
 from pytest_fairness.analysis.sentences import percent
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import OutcomeKind
-from pytest_fairness.statistics.planning import (
+from pytest_fairness.statistics.arrays import Bools
+from pytest_fairness.statistics.power import (
     DRAWS,
-    smallest,
+    Drawn,
+    Sample,
+    draw_labels,
+    draw_rates,
+    draw_ratings,
+    draw_scores,
+    label_shares,
 )
 
 AT_MOST = 5000
@@ -28,6 +37,126 @@ OUT_OF_REACH = 0.05
 """A PASS less likely than this, where nothing differs, is not to be waited for."""
 LIKELY = 0.8
 """How likely a PASS is to be, where nothing differs, with what a design is said to need."""
+ROUGH = 1000
+"""Pairs that are drawn to look for a size; the figures of the one found are drawn in full."""
+RATES = (OutcomeKind.BINARY, OutcomeKind.REFUSAL)
+RATE = 0.5
+LEVELS = {OutcomeKind.ORDINAL: (3, 11, 5), OutcomeKind.CATEGORICAL: (3, 50, 3)}
+"""Fewest and most levels or labels, and how many by default."""
+
+
+# ---------------------------------------------------------------- what becomes of pairs drawn from a design
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What is assumed of an outcome: *rate* of a yes/no outcome, *levels* of a rating or number of labels."""
+
+    kind: OutcomeKind
+    rate: float
+    levels: int
+    icc: float
+    alpha: float
+
+    @classmethod
+    def of(cls, kind: str | OutcomeKind, rate: float | None, levels: int | None, icc: float, alpha: float) -> Outcome:
+        """Raises UsageError for an argument out of range, or one that the kind has not."""
+        known = [member.value for member in OutcomeKind]
+        if kind not in known:
+            raise UsageError(f"unknown outcome kind {kind!r}; it is one of {', '.join(known)}")
+        found = OutcomeKind(kind)
+        if rate is not None and found not in RATES:
+            raise UsageError(f"rate={rate!r}: only yes/no outcomes have a rate, and {found} is none")
+        if levels is not None and found not in LEVELS:
+            raise UsageError(f"levels={levels!r}: only ratings (ordinal) and labels (categorical) have levels")
+        least, most, usual = LEVELS.get(found, (0, 0, 0))
+        if levels is not None and not least <= levels <= most:
+            few = "; two levels are a yes/no outcome: kind='binary'" if levels == 2 else ""
+            raise UsageError(f"levels={levels!r}: from {least} to {most}{few}")
+        if not 0 <= icc < 1:
+            raise UsageError(f"icc={icc!r}: a share of variance, from 0 to below 1")
+        _require_probability("alpha", alpha)
+        _require_probability("rate", RATE if rate is None else rate)
+        return cls(kind=found, rate=rate or RATE, levels=levels or usual, icc=icc, alpha=alpha)
+
+    @property
+    def words(self) -> str:
+        if self.kind in RATES:
+            what = "favourable answers" if self.kind is OutcomeKind.BINARY else "refusals"
+            return f"{self.kind} outcome, {100 * self.rate:g} % {what}"
+        if self.kind in LEVELS:
+            what = "levels" if self.kind is OutcomeKind.ORDINAL else "labels"
+            return f"{self.kind} outcome, {self.levels} equally likely {what}"
+        return f"{self.kind} outcome"
+
+    def check(self, effect: float) -> None:
+        """Raises UsageError for an *effect* that cannot be."""
+        if not (effect > 0 and math.isfinite(effect)):
+            raise UsageError(f"effect={effect!r}: give the d that must not be missed, above 0")
+        if self.kind is OutcomeKind.CATEGORICAL and label_shares(effect, self.levels).min() < 0:
+            raise UsageError(f"effect={effect!r}: {self.levels} labels cannot differ by so much")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Design:
+    """What a group is asked: *names* (one or none: a label) in *templates*, *rows* replies a name, *trials* in all."""
+
+    names: int
+    templates: int
+    rows: int
+    trials: int
+
+    @property
+    def labels(self) -> bool:
+        return self.names < 2
+
+    def sample(self, icc: float) -> Sample:
+        """As clusters: the names, or the replies where there is one name."""
+        clusters, rows = (self.rows, 1) if self.labels else (self.names, self.rows)
+        return Sample(
+            clusters=clusters, rows=rows, icc=0.0 if self.labels else icc, labels=self.labels, blocks=self.templates
+        )
+
+
+@lru_cache(maxsize=512)
+def found(outcome: Outcome, design: Design, family: int, effect: float, draws: int = DRAWS) -> float:
+    """How often a pair that differs by *effect* is FLAG or FAIL."""
+    drawn = _draw(outcome, design, effect, draws)
+    return 0.0 if drawn is None else float(np.mean(_alarms(outcome, family, drawn)))
+
+
+@lru_cache(maxsize=512)
+def passed(outcome: Outcome, design: Design, family: int, draws: int = DRAWS) -> float:
+    """How often a pair without a difference PASSes."""
+    drawn = _draw(outcome, design, 0.0, draws)
+    if drawn is None or design.trials < MINIMUM_N[outcome.kind]:
+        return 0.0
+    inside = np.logical_and.reduce([(e.low > -MARGIN) & (e.high < MARGIN) for e in drawn.effects])
+    if drawn.near is not None and drawn.constant is not None:
+        saturated = design.labels or design.names >= RECOMMENDED_CLUSTERS
+        inside = np.where(drawn.constant, saturated, inside | drawn.near)
+    return float(np.mean(inside & ~_alarms(outcome, family, drawn)))
+
+
+def _draw(outcome: Outcome, design: Design, effect: float, draws: int) -> Drawn | None:
+    """Pairs of the design, compared; None where no group has two of what a test needs."""
+    sample = design.sample(outcome.icc)
+    if sample.clusters < 2:
+        return None
+    if outcome.kind in RATES:
+        return draw_rates(sample, effect, outcome.rate, favourable=outcome.kind is OutcomeKind.BINARY, draws=draws)
+    if outcome.kind is OutcomeKind.ORDINAL:
+        return draw_ratings(sample, effect, outcome.levels, draws)
+    if outcome.kind is OutcomeKind.CATEGORICAL:
+        return draw_labels(
+            sample, effect, outcome.levels, draws // 2 if draws == DRAWS else draws // 4, intervals=effect == 0
+        )
+    return draw_scores(sample, effect, draws)
+
+
+def _alarms(outcome: Outcome, family: int, drawn: Drawn) -> Bools:
+    size = np.maximum.reduce([np.abs(effect.value) for effect in drawn.effects])
+    return np.asarray((drawn.p_value * family < outcome.alpha) & (size >= TRIVIAL))
 
 
 # ---------------------------------------------------------------- a sample to be planned
@@ -39,7 +168,7 @@ class SamplePlan:
 
     ``names`` a group in each of ``templates``, each asked ``repetitions`` times: ``calls`` in all, ``calls_per_group``
     for each group. ``power`` is how often a pair that differs by ``effect`` is FLAG or FAIL, ``pass_probability`` how
-    often a pair without any difference PASSes. ``outcome`` says what was taken for granted, ``notes`` what had to give.
+    often a pair without any difference PASSes. ``outcome`` names the assumptions, ``notes`` what had to give.
     """
 
     kind: OutcomeKind
@@ -105,10 +234,9 @@ def plan_sample(
     """
     outcome = Outcome.of(kind, rate, levels, icc, alpha)
     outcome.check(effect)
-    _check(groups, power)
-    for what, value in (("metrics", metrics), ("templates", templates), ("repetitions", repetitions)):
-        if value < 1:
-            raise UsageError(f"{what}={value!r}: at least 1")
+    _require_groups(groups)
+    _require_probability("power", power)
+    _require_one("", metrics=metrics, templates=templates, repetitions=repetitions)
     family = groups * (groups - 1) // 2 * metrics
     notes: list[str] = []
 
@@ -135,8 +263,7 @@ def plan_sample(
                 f"holds and at least {RECOMMENDED_CLUSTERS} names speak for a group"
             )
     else:
-        if names < 1:
-            raise UsageError(f"names={names!r}: at least 1 a group")
+        _require_one(" a group", names=names)
         people, start = names, math.ceil(MINIMUM_N[outcome.kind] / (names * repetitions))
         fewest = _smallest(lambda t, draws: enough(design(people, t), draws), start)
         if fewest is None:
@@ -172,18 +299,42 @@ def plan_sample(
 
 
 def _smallest(enough: Callable[[int, int], bool], start: int) -> int | None:
-    """The smallest number that is *enough*: looked for with few draws, and made sure of with all."""
-    found = smallest(lambda number: enough(number, ROUGH), start, AT_MOST)
+    """The smallest number that is *enough*: found with few draws, and made sure of with all."""
+    found = smallest(lambda number: enough(number, ROUGH), start)
     while found is not None and not enough(found, DRAWS):
         found = found + math.ceil(found / 100) if found < AT_MOST else None
     return found
 
 
-def _check(groups: int, power: float) -> None:
+def smallest(enough: Callable[[int], bool], start: int, most: int = AT_MOST) -> int | None:
+    """The smallest number from *start* to *most* that is *enough*, which larger numbers stay; None without one."""
+    if enough(start):
+        return start
+    low, high = start, min(2 * start, most)
+    while not enough(high):
+        if high == most:
+            return None
+        low, high = high, min(2 * high, most)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def _require_groups(groups: int) -> None:
     if groups < 2:
         raise UsageError(f"groups={groups!r}: a comparison needs at least 2")
-    if not 0 < power < 1:
-        raise UsageError(f"power={power!r}: a probability between 0 and 1")
+
+
+def _require_one(where: str, **counts: int) -> None:
+    for what, value in counts.items():
+        if value < 1:
+            raise UsageError(f"{what}={value!r}: at least 1{where}")
+
+
+def _require_probability(what: str, value: float) -> None:
+    if not 0 < value < 1:
+        raise UsageError(f"{what}={value!r}: a probability between 0 and 1")
 
 
 # ---------------------------------------------------------------- a design that stands
@@ -235,10 +386,8 @@ def assess_design(
     """
     outcome = Outcome.of(kind, rate, levels, icc, alpha)
     outcome.check(effect)
-    _check(groups, 0.5)
-    for what, value in (("trials", trials), ("templates", templates), ("repetitions", repetitions)):
-        if value < 1:
-            raise UsageError(f"{what}={value!r}: at least 1 a group")
+    _require_groups(groups)
+    _require_one(" a group", trials=trials, templates=templates, repetitions=repetitions)
     family = groups * (groups - 1) // 2 * metrics
     people, minimum = max(names, 1), MINIMUM_N[outcome.kind]
     # Replies a name that tell something. Where one name is all there is, copies of a reply do not count either.
@@ -287,11 +436,11 @@ def _ways(outcome: Outcome, here: Design, family: int, repetitions: int) -> str:
 
     ways = []
     if not here.labels:
-        names = smallest(lambda k: likely(k, 1.0), here.names, AT_MOST)
+        names = smallest(lambda k: likely(k, 1.0), here.names)
         if names is not None:
             ways.append(f"{max(names, here.names + 1)} names a group (now {here.names})")
     unit = repetitions or here.templates
-    times = smallest(lambda r: likely(here.names, r / unit), unit, AT_MOST)
+    times = smallest(lambda r: likely(here.names, r / unit), unit)
     if times is not None:
         more = math.ceil(here.templates * times / unit)
         ways.append(f"{max(more, here.templates + 1)} templates (now {here.templates})")

@@ -18,7 +18,6 @@ from pytest_fairness.model import JSON, to_json
 from pytest_fairness.pytest_layer import collection, guest
 from pytest_fairness.pytest_layer.estimate import (
     Requests,
-    asks_others,
     brings_its_own,
     chance_of_red,
     looks_again,
@@ -50,7 +49,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
             "endpoint": _endpoint(fairness),
             "concurrency": fairness.settings.concurrency,
             "max_cost": fairness.settings.max_cost,
-            "false_alarm": chance_of_red(fairness, session.items, chosen),
+            "false_alarm": chance_of_red(fairness.settings, session.items, fairness.grids, chosen),
         }
     Path(path).write_text(json.dumps(facts), encoding="utf-8")
 
@@ -59,7 +58,7 @@ def _endpoint(fairness: FairnessSession) -> dict[str, JSON]:
     from pytest_fairness.errors import FairnessError
 
     try:
-        endpoint = fairness.configured_endpoint()
+        endpoint = fairness.systems.configured()
     except FairnessError as error:
         return {"name": fairness.settings.endpoint, "price": None, "problem": str(error)}
     price = endpoint.price
@@ -81,18 +80,13 @@ def _tests(
     fairness: FairnessSession, items: list[pytest.Item], chosen: Mapping[collection.Selection, tuple[int, ...]]
 ) -> Iterator[dict[str, JSON]]:
     """One entry a test, tier and temperature; of per-cell items, the cells that are selected."""
-    groups: dict[collection.Selection, list[pytest.Item]] = {}
-    for item in items:
-        key = collection.selection_of(item)
-        if key[0] in fairness.grids and not item.get_closest_marker("skip"):
-            groups.setdefault(key, []).append(item)
     asked: set[str] = set()
-    for key, members in groups.items():
+    for key, members in collection.asking_items(items, fairness.grids).items():
         function, tier, temperature = key
         planned, cells = fairness.grids[function], chosen.get(key)
         yield {
             **_facts(members, planned, tier, temperature, cells, asked),
-            "reply_tokens": usual_reply(members[0], planned, fairness.scorers),
+            "reply_tokens": usual_reply(members[0], planned, fairness.context.scorers),
             "again": cells is None and looks_again(fairness.settings, planned),
         }
 
@@ -110,12 +104,12 @@ def _facts(
 
     entries = planned.entries(tier, (lambda _text: True, ""), cells)
     first, fewest, most, again = items[0], Requests(), Requests(), 0
-    parameters = {**planned.parameters, **({} if temperature is None else {"temperature": temperature})}
+    parameters = {**planned.grid.parameters, **({} if temperature is None else {"temperature": temperature})}
     system = system_of(first)
     for entry in entries:
         low, high = requests_of(entry)
         script = None if entry.script is None else entry.script.identity()
-        for repetition in range(entry.first, entry.first + planned.repetitions):
+        for repetition in range(entry.first, entry.first + planned.grid.repetitions):
             sent = content_key({"system": system, "own": id(entry.system)}, parameters, entry.cell, repetition, script)
             if sent in asked:
                 again += 1
@@ -129,16 +123,16 @@ def _facts(
         "temperature": parameters.get("temperature"),
         "items": len(items),
         "cells": len(entries),
-        "repetitions": planned.repetitions,
-        "trials": len(entries) * planned.repetitions,
+        "repetitions": planned.grid.repetitions,
+        "trials": len(entries) * planned.grid.repetitions,
         "asked_before": again,
         "fewest": to_json(fewest),
         "most": to_json(most),
         "longest": max((requests_of(entry)[1].requests for entry in entries), default=0),
         "output_limit": output_limit(parameters),
-        "own_endpoint": brings_its_own(first) or any(asks_others(entry) for entry in entries),
+        "own_endpoint": brings_its_own(first) or any(entry.asks_others for entry in entries),
         "choices": planned.tiers_by_arm,
-        "classes": {} if planned.tiers_by_arm else _classes(entries, planned.repetitions),
+        "classes": {} if planned.tiers_by_arm else _classes(entries, planned.grid.repetitions),
     }
 
 

@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 
 from pytest_fairness.design.slugs import is_slug
 from pytest_fairness.design.sources import entries
-from pytest_fairness.design.steps import TEXT, Ask
 from pytest_fairness.documents import Text
 from pytest_fairness.errors import UsageError, did_you_mean, listed
+from pytest_fairness.model import TEXT, Ask
 
 _RULES = "rules"
 Step: TypeAlias = "Ask | Callable[[str], str]"

@@ -34,10 +34,9 @@ from pytest_fairness.design.sampling import LazyCells, check_counts, digits, pos
 from pytest_fairness.design.scrubbing import RuleScrubber
 from pytest_fairness.design.signals import Condition, Signals, conditions
 from pytest_fairness.design.slugs import join, slug, slugs
-from pytest_fairness.design.steps import TEXT, Ask
 from pytest_fairness.design.templates import Template, TemplateLike, base_slot, templates
 from pytest_fairness.errors import UsageError, did_you_mean, listed
-from pytest_fairness.model import JSON, Cell
+from pytest_fairness.model import JSON, TEXT, Ask, Cell
 
 _PLACES = ("name", "first_name", "last_name", "demographics", "label", "candidate", "resume")
 _NUMBERED = re.compile(r"(?P<slot>[A-Za-z_]+)_(?P<number>\d+)")

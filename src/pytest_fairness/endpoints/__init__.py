@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from pytest_fairness.endpoints.callable_endpoint import callable_endpoint
-from pytest_fairness.endpoints.config import EndpointConfig, load_endpoints
-from pytest_fairness.endpoints.parameters import check_parameters
+from pytest_fairness.endpoints.config import EndpointConfig, ThirdPartyConfig, check_parameters
+from pytest_fairness.endpoints.function import callable_endpoint
 from pytest_fairness.endpoints.pipeline import pipeline_endpoint
 from pytest_fairness.endpoints.prices import price_table
 from pytest_fairness.endpoints.protocol import (
@@ -16,7 +15,13 @@ from pytest_fairness.endpoints.protocol import (
     Request,
     Wire,
 )
-from pytest_fairness.endpoints.registry import BUILT_IN_TYPES, as_endpoint, create_endpoint, named_endpoint
+from pytest_fairness.endpoints.registry import (
+    BUILT_IN_TYPES,
+    as_endpoint,
+    create_endpoint,
+    load_endpoints,
+    named_endpoint,
+)
 from pytest_fairness.endpoints.simulated import simulated_endpoint
 
 __all__ = [
@@ -28,6 +33,7 @@ __all__ = [
     "Price",
     "Reply",
     "Request",
+    "ThirdPartyConfig",
     "Wire",
     "as_endpoint",
     "callable_endpoint",

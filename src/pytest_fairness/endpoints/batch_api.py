@@ -14,18 +14,23 @@ import hashlib
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib.metadata import version
 from typing import Annotated, Any, ClassVar, Protocol
 from urllib.parse import quote
 
 import msgspec
 
-from pytest_fairness.endpoints.chat_reply import Parsed, token_count
-from pytest_fairness.endpoints.evidence import evidence_of, message_of, policy_refusal, what_was_said
-from pytest_fairness.endpoints.exchange import Exchange, Sender
-from pytest_fairness.endpoints.keys import read_key
+from pytest_fairness.endpoints.http import (
+    Exchange,
+    Sender,
+    evidence_of,
+    failure_line,
+    message_of,
+    plain_headers,
+    policy_refusal,
+    token_count,
+)
 from pytest_fairness.endpoints.protocol import AttemptError, Endpoint, Evidence, Price, Reply, Request, Wire
-from pytest_fairness.endpoints.redaction import redact_values, safe_url
+from pytest_fairness.endpoints.redaction import read_key, redact_values, safe_url
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Status
 
@@ -119,7 +124,7 @@ class BatchedEndpoint(Protocol):
 
     async def body(self, request: Request) -> bytes: ...
 
-    def read(self, body: bytes) -> Parsed: ...
+    def read(self, body: bytes) -> Reply: ...
 
 
 class BatchApi:
@@ -213,13 +218,7 @@ class BatchApi:
     ) -> Exchange:
         """One exchange that succeeded. Raises AttemptError for any other."""
         name = self.endpoint.name
-        headers = {
-            "Accept": "application/json",
-            "Accept-Encoding": "identity",
-            "User-Agent": f"pytest-fairness/{version('pytest-fairness')}",
-            **self.headers,
-            **({"Content-Type": content_type} if body else {}),
-        }
+        headers = {**plain_headers(), **self.headers, "Content-Type": content_type}
         if (key := read_key(self._api_key_env, name)) is not None:
             header, value = self.key_header
             headers[header] = value.format(key)
@@ -281,9 +280,9 @@ class BatchApi:
         if isinstance(outcome, str):  # the provider did not come to it, and it is not repeated by itself
             return replace(result, error=self._error(str(body), Evidence.REJECTED), free=True, flag=outcome)
         if 200 <= outcome < 300:
-            return replace(result, reply=self.endpoint.read(json.dumps(body).encode()).reply(None), status_code=outcome)
+            return replace(result, reply=self.endpoint.read(json.dumps(body).encode()), status_code=outcome)
         text = body if isinstance(body, str) else json.dumps(body)
-        policy, why = policy_refusal(outcome, text), what_was_said(outcome, text)
+        policy, why = policy_refusal(outcome, text), failure_line(outcome, text)
         if policy is None:
             error = self._error(why, evidence_of(outcome, text))
             return replace(result, error=error, free=True, status_code=outcome)

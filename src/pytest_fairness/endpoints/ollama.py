@@ -1,4 +1,4 @@
-"""Ollama's own chat, directly.
+"""Ollama's own chat.
 
 Not through litellm, which asks Ollama about the model up to six times, synchronously in the event loop, and
 first at ``localhost:11434`` whatever the address (``docs/decisions/0020-ollama-directly.md``).
@@ -7,25 +7,41 @@ first at ``localhost:11434`` whatever the address (``docs/decisions/0020-ollama-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
-from pytest_fairness.endpoints.chat_reply import Parsed, judge, read_object, read_usage, text_or_none
-from pytest_fairness.endpoints.direct import DirectEndpoint, plain_messages
-from pytest_fairness.model import JSON, Message, Status
+from pytest_fairness.endpoints.chat import ChatEndpoint, Unreadable, judge, plain_messages, read_usage, text_or_none
+from pytest_fairness.endpoints.config import ModelConfig
+from pytest_fairness.endpoints.protocol import Price, Reply
+from pytest_fairness.model import JSON, Message
 
 # Everything but these goes into Ollama's "options".
 _OUTSIDE = ("keep_alive",)
 _RENAMED = {"max_tokens": "num_predict"}
+_LOCAL = ("localhost", "127.0.0.1", "::1")
 
 
-class OllamaEndpoint(DirectEndpoint):
-    """``base_url`` is the address of the server, without ``/api``."""
+class OllamaConfig(ModelConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An entry of type ``ollama``; ``base_url`` is the address of the server, without ``/api``."""
 
-    type = "ollama"
-    path = "/api/chat"
+    default_url: ClassVar[str] = "http://localhost:11434"
 
     @property
-    def hint(self) -> str:
+    def known_price(self) -> Price | None:
+        """Models that run on one's own machine cost nothing a call."""
+        free = Price(input_per_million=0.0, output_per_million=0.0)
+        return self.price or (free if urlsplit(self.address).hostname in _LOCAL else None)
+
+
+class OllamaEndpoint(ChatEndpoint):
+    """A model that an Ollama server runs."""
+
+    @property
+    def url(self) -> str:
+        return f"{self.base_url}/api/chat"
+
+    @property
+    def hint(self) -> str:  # type: ignore[override]  # depends on the address
         if urlsplit(self.base_url).path:
             return "base_url is the address alone, such as http://localhost:11434"
         return f"is the model there? ollama pull {self.model}"
@@ -34,18 +50,14 @@ class OllamaEndpoint(DirectEndpoint):
         options = {_RENAMED.get(name, name): value for name, value in parameters.items() if name not in _OUTSIDE}
         outside = {name: value for name, value in parameters.items() if name in _OUTSIDE}
         payload: dict[str, JSON] = {"model": self.model, "messages": plain_messages(messages), "stream": False}
-        if options:
-            payload["options"] = options
-        return {**payload, **outside}
+        return {**payload, **({"options": options} if options else {}), **outside}
 
-    def read(self, body: bytes) -> Parsed:
-        data = read_object(body)
-        if isinstance(data, Parsed):
-            return data
-        model, message = text_or_none(data.get("model")), data.get("message")
-        usage = read_usage(data, "prompt_eval_count", "eval_count")
+    def parse(self, data: Mapping[str, Any]) -> Reply:
+        known: dict[str, Any] = {
+            "model": text_or_none(data.get("model")),
+            "usage": read_usage(data, "prompt_eval_count", "eval_count"),
+        }
+        message = data.get("message")
         if not isinstance(message, dict):
-            return Parsed(status=Status.MALFORMED, model=model, usage=usage, error="the answer holds no message")
-        reason = text_or_none(data.get("done_reason"))
-        status, text, error = judge(message.get("content"), None, reason)
-        return Parsed(status=status, text=text, finish_reason=reason, model=model, usage=usage, error=error)
+            raise Unreadable("the answer holds no message", **known)
+        return judge(message.get("content"), text_or_none(data.get("done_reason")), **known)

@@ -1,41 +1,59 @@
 """A pipeline as one system: steps that hand a text on, each of them asked as the endpoint that it names.
 
 The pipeline itself is never asked. It says which steps there are, and each becomes a request of the trial: logged,
-paid for, repeated by its own evidence, and not asked again when a run is taken up (decision 45).
+paid for, repeated by its own evidence, and not asked again when a run is resumed (decision 81).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
-from pytest_fairness.design.steps import Ask, check_prompt
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+from pytest_fairness.endpoints.config import EndpointConfig, Misplaced
 from pytest_fairness.endpoints.protocol import AttemptError, Endpoint, Evidence, Price, Reply, Request
 from pytest_fairness.errors import UsageError
-from pytest_fairness.model import JSON
+from pytest_fairness.model import JSON, PROMPT, TEXT, Ask
 
-_AS_IT_IS = "{text}"
+_AS_IT_IS = f"{{{TEXT}}}"
+_SLOT = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
-@dataclass(frozen=True, slots=True)
-class PipelineStep:
+class PipelineStep(Struct, frozen=True, forbid_unknown_fields=True):
     """One request: ``prompt`` with what the step before replied for ``{text}`` and what the test asked for
     ``{prompt}``.
 
-    ``endpoint`` is an Endpoint, or what a session makes one of: a name, a function.
+    ``endpoint`` is an Endpoint, or what one is made of: the name or the content of an entry, a function.
     """
 
     endpoint: Any
     prompt: str = _AS_IT_IS
     system: str | None = None
 
+    def filled(self, *, text: str, prompt: str) -> str:
+        """The prompt with both in their slots, in one pass: what is put in is never read for slots."""
+        values = {TEXT: text, PROMPT: prompt}
+        return _SLOT.sub(lambda match: values[match[1]], self.prompt)
+
     @property
-    def asked(self) -> Endpoint:
+    def ready(self) -> Endpoint:
         """The endpoint. Raises UsageError where it is a name still."""
         if not isinstance(self.endpoint, Endpoint):
             raise UsageError(f"the step {self.endpoint!r} of a pipeline is asked by a fairness test, which knows it")
         return self.endpoint
+
+
+class PipelineConfig(EndpointConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An entry of type ``pipeline``; ``endpoint`` of a step is the name of another entry."""
+
+    steps: Annotated[tuple[PipelineStep, ...], Meta(min_length=1, max_length=32)]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_prompts(self.steps)
 
 
 class PipelineEndpoint:
@@ -54,16 +72,13 @@ class PipelineEndpoint:
         self.default_parameters: Mapping[str, JSON] = {}
         if not self.steps:
             raise UsageError(f"endpoint {name!r}: a pipeline needs at least one step")
+        _check_prompts(self.steps)
         for number, step in enumerate(self.steps, start=1):
-            where = f"endpoint {name!r}, step {number}"
-            if isinstance(step.endpoint, PipelineEndpoint):
+            where, system = f"endpoint {name!r}, step {number}", step.endpoint
+            if isinstance(system, PipelineEndpoint):
                 raise UsageError(f"{where} is a pipeline itself: write its steps here")
-            try:
-                check_prompt(step.prompt)
-            except UsageError as error:
-                raise UsageError(f"{where}: {error}") from None
-            if isinstance(step.endpoint, Endpoint) and step.system is not None:
-                _check_system(step.endpoint, where)
+            if isinstance(system, Endpoint) and step.system is not None and not system.supports_system_prompt:
+                raise UsageError(f"{where} has a system prompt, which endpoint {system.name!r} does not take")
 
     @property
     def simulated(self) -> bool:
@@ -87,15 +102,15 @@ class PipelineEndpoint:
         """The same with every name and function as the endpoint that *resolve* makes of it."""
         if all(isinstance(step.endpoint, Endpoint) for step in self.steps):
             return self
-        steps = [PipelineStep(resolve(step.endpoint), step.prompt, step.system) for step in self.steps]
+        steps = [replace(step, endpoint=resolve(step.endpoint)) for step in self.steps]
         return type(self)(steps, name=self.name)
 
     def identity(self) -> dict[str, JSON]:
         """Who the steps are, with their parameters, and what each is sent."""
         steps: list[JSON] = [
             {
-                "endpoint": step.asked.identity(),
-                "parameters": dict(step.asked.default_parameters),
+                "endpoint": step.ready.identity(),
+                "parameters": dict(step.ready.default_parameters),
                 "prompt": step.prompt,
                 "system": step.system,
             }
@@ -110,7 +125,7 @@ class PipelineEndpoint:
     async def aclose(self) -> None:
         """Close what the steps hold open."""
         for step in self.steps:
-            await step.asked.aclose()
+            await step.ready.aclose()
 
 
 def pipeline_endpoint(steps: Sequence[Any], *, name: str = "pipeline") -> PipelineEndpoint:
@@ -129,13 +144,19 @@ def _step(given: Any, number: int) -> PipelineStep:
     if isinstance(given, Ask):
         if given.endpoint is None:
             raise UsageError(f"step {number} of the pipeline asks nobody: say Ask(endpoint=...)")
-        prompt = _AS_IT_IS if given.prompt is None else given.prompt
-        return PipelineStep(given.endpoint, prompt, given.system)
+        return PipelineStep(given.endpoint, _AS_IT_IS if given.prompt is None else given.prompt, given.system)
     if isinstance(given, (str, Endpoint)) or callable(given):
         return PipelineStep(given)
     raise UsageError(f"step {number} of the pipeline is {given!r}: give a function, an endpoint, its name, or Ask(...)")
 
 
-def _check_system(endpoint: Endpoint, where: str) -> None:
-    if not endpoint.supports_system_prompt:
-        raise UsageError(f"{where} has a system prompt, which endpoint {endpoint.name!r} does not take")
+def _check_prompts(steps: Sequence[PipelineStep]) -> None:
+    """Raise :class:`Misplaced` for a prompt that no step can send."""
+    for number, step in enumerate(steps):
+        slots = _SLOT.findall(step.prompt)
+        odd = next((slot for slot in slots if slot not in (TEXT, PROMPT)), None)
+        why = f"there are {{{TEXT}}}, for the text of the step before, and {{{PROMPT}}}, for what the test asks"
+        if odd is not None:
+            raise Misplaced(f"step {number + 1}: nothing fills the slot {{{odd}}}: {why}", "steps", number, "prompt")
+        if not slots:
+            raise Misplaced(f"step {number + 1}: the prompt has no slot: {why}", "steps", number, "prompt")

@@ -7,30 +7,33 @@ put into it; none of that is good enough for a cap on somebody's money.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import Annotated
+
+from msgspec import Meta, Struct, structs
 
 from pytest_fairness import documents
 from pytest_fairness.endpoints.protocol import Price
-from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON
 
+#: US dollars per million tokens.
+_Dollars = Annotated[float, Meta(ge=0, lt=1e6)]
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PriceTable:
-    """``prices`` maps a provider to models to prices; ``sha256`` is that of the file, for the run's log."""
+
+class PriceTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``prices`` maps a provider to models to what input and output cost; ``sha256`` is that of the file."""
 
     version: int
     as_of: str
     source: str
-    sha256: str
-    prices: Mapping[str, Mapping[str, Price]]
+    prices: dict[str, dict[str, tuple[_Dollars, _Dollars]]]
+    sha256: str = ""
 
     def find(self, provider: str, model: str) -> Price | None:
         """The price of exactly *model*, ``None`` if it is not in the table: a similar name may cost ten times more."""
-        return self.prices.get(provider, {}).get(model)
+        pair = self.prices.get(provider, {}).get(model)
+        return None if pair is None else Price(input_per_million=pair[0], output_per_million=pair[1])
 
 
 @cache
@@ -47,33 +50,6 @@ def provenance() -> dict[str, JSON]:
 
 
 def read_price_table(data: bytes, source: str) -> PriceTable:
-    """The table in *data*. Raises UsageError, naming *source* and the model, for anything that is no price."""
-    table = documents.load(data, source)
-    if not isinstance(table, dict) or not isinstance(table.get("prices"), dict):
-        raise UsageError(f"{source}: no prices: a table has version, as_of, source and prices")
-    version, providers = table.get("version"), table["prices"]
-    if isinstance(version, bool) or not isinstance(version, int) or not isinstance(providers, dict):
-        raise UsageError(f"{source}: version must be a whole number")
-    prices: dict[str, dict[str, Price]] = {}
-    for provider, models in providers.items():
-        if not isinstance(models, dict):
-            raise UsageError(f"{source}: {provider}: must map models to [input, output]")
-        prices[provider] = {model: _price(pair, f"{source}: {provider} {model}") for model, pair in models.items()}
-    return PriceTable(
-        version=version,
-        as_of=str(table.get("as_of", "")),
-        source=str(table.get("source", "")),
-        sha256=hashlib.sha256(data).hexdigest(),
-        prices=prices,
-    )
-
-
-def _price(pair: object, where: str) -> Price:
-    if not isinstance(pair, list) or len(pair) != 2:
-        raise UsageError(f"{where}: must be [input, output] in US dollars per million tokens")
-    numbers = []
-    for value in pair:
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e6:
-            raise UsageError(f"{where}: {value!r} is no price in US dollars per million tokens")
-        numbers.append(float(value))
-    return Price(input_per_million=numbers[0], output_per_million=numbers[1])
+    """The table in *data*. Raises UsageError, naming *source* and the line, for anything that is no price."""
+    table = documents.parse(data, source).convert(PriceTable)
+    return structs.replace(table, sha256=hashlib.sha256(data).hexdigest())

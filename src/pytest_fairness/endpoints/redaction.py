@@ -1,18 +1,21 @@
-"""Keep keys out of everything that is written down: logs, errors, reports.
+"""Keys: read from the environment when a call needs them, and kept out of all that is written down.
 
-By value: every secret that was read is remembered (:func:`remember`) and cut out wherever it appears, also in
-its base64 and URL-encoded forms. By pattern: what looks like a key is cut out even if nobody announced it.
-The list of secrets of a process only ever grows.
+By value: every secret that was read is remembered (:func:`remember`) and cut out of logs, errors and reports wherever
+it appears, also in its base64 and URL-encoded forms. By pattern: what looks like a key is cut out even if nobody
+announced it. The list of secrets of a process only ever grows.
 """
 
 from __future__ import annotations
 
 import base64
 import json
+import os
 import re
 from collections.abc import Mapping
 from functools import lru_cache
 from urllib.parse import quote, quote_plus, urlsplit, urlunsplit
+
+from pytest_fairness.endpoints.protocol import AttemptError, Evidence
 
 MARK = "[redacted]"
 
@@ -116,3 +119,44 @@ def safe_headers(headers: Mapping[str, str], allowed: frozenset[str]) -> dict[st
     """Those of *headers* that may be logged, names in lower case, in order of name."""
     kept = {name.lower(): redact(value) for name, value in headers.items() if name.lower() in allowed}
     return dict(sorted(kept.items()))
+
+
+# ---------------------------------------------------------------- keys in the environment
+
+_SECRET_NAME = re.compile(r"(?:^|_)(?:(?:API)?KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$")
+# Settings that are called like secrets and hold none.
+_PLAIN_VALUE = re.compile(r"(?:true|false|yes|no|none|on|off|[\d.]+|[a-z]{1,8})", re.IGNORECASE)
+
+
+def read_key(variable: str | None, endpoint: str, setting: str = "api_key_env") -> str | None:
+    """The key in the environment variable *variable*; ``None`` if the endpoint needs none. *setting* names it.
+
+    Raises AttemptError(AUTH) if the variable is not set, or holds what no header can carry.
+    """
+    if variable is None:
+        return None
+    key = os.environ.get(variable, "")
+    remember(key)
+    key, wrong = key.strip(), None
+    if not key:
+        wrong = (
+            f"the environment variable {variable} is not set; export the key, or name another variable with {setting}"
+        )
+    elif not (key.isascii() and key.isprintable()) or " " in key:
+        wrong = f"{variable} holds a space, a line break or a character that no header can carry; set it again"
+    if wrong:
+        raise AttemptError(f"endpoint {endpoint!r}: {wrong}", evidence=Evidence.AUTH)
+    return key
+
+
+def is_secret(name: str, value: str) -> bool:
+    """Whether what is called *name* (a variable, an option, a part of a query) is a secret, going by that name."""
+    plain = re.sub(r"[^A-Z0-9]+", "_", name.upper())
+    return bool(value) and _SECRET_NAME.search(plain) is not None and not _PLAIN_VALUE.fullmatch(value)
+
+
+def remember_environment() -> None:
+    """Remember every value whose variable is called like a secret: libraries read them behind our back."""
+    for name, value in os.environ.items():
+        if is_secret(name, value):
+            remember(value)

@@ -1,197 +1,202 @@
-"""From a configuration to an endpoint: type → factory. A new type is one adapter and one row.
+"""The endpoints that there are: types, the entries of ``endpoints.yaml``, and what else can be asked.
 
-Rows of third parties come from the hook ``pytest_fairness_endpoint_types``: a mapping from the type's name to
-a function that takes an :class:`~pytest_fairness.endpoints.config.EndpointConfig` and returns an Endpoint.
+A type is what its entry may say, a struct, and a function from such an entry to an Endpoint; a new one is one module
+and one row. Rows of third parties come from the hook ``pytest_fairness_endpoint_types``: a mapping from the type's name
+to a function that takes a :class:`~pytest_fairness.endpoints.config.ThirdPartyConfig`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
-from urllib.parse import urlsplit
+from typing import Annotated, Any, TypeAlias
 
-from pytest_fairness.endpoints.batch_api import AnthropicBatches, AzureBatches, BatchApi, OpenAIBatches
-from pytest_fairness.endpoints.callable_endpoint import callable_endpoint
-from pytest_fairness.endpoints.config import EndpointConfig, load_endpoints
-from pytest_fairness.endpoints.parameters import unknown
-from pytest_fairness.endpoints.prices import price_table
-from pytest_fairness.endpoints.protocol import Endpoint, Limits, Price
-from pytest_fairness.endpoints.simulated import SimulatedEndpoint, planted
-from pytest_fairness.errors import UsageError
+from msgspec import Meta, Struct
+from msgspec.structs import replace
 
-if TYPE_CHECKING:
-    from pytest_fairness.endpoints.litellm_endpoint import LiteLLMEndpoint
-    from pytest_fairness.endpoints.openai_compatible import OpenAICompatibleEndpoint
+from pytest_fairness import documents
+from pytest_fairness.endpoints.anthropic import AnthropicConfig, AnthropicEndpoint
+from pytest_fairness.endpoints.application import ApplicationConfig, ApplicationEndpoint
+from pytest_fairness.endpoints.azure import AzureConfig, AzureEndpoint
+from pytest_fairness.endpoints.batch_api import AnthropicBatches, AzureBatches, BatchApi, BatchOptions, OpenAIBatches
+from pytest_fairness.endpoints.chat import ChatEndpoint
+from pytest_fairness.endpoints.config import EndpointConfig, Misplaced, ModelConfig, ProviderConfig, ThirdPartyConfig
+from pytest_fairness.endpoints.function import callable_endpoint
+from pytest_fairness.endpoints.http import CONCURRENCY
+from pytest_fairness.endpoints.litellm import LiteLLMConfig, LiteLLMEndpoint
+from pytest_fairness.endpoints.ollama import OllamaConfig, OllamaEndpoint
+from pytest_fairness.endpoints.openai import OpenAIConfig, OpenAIEndpoint
+from pytest_fairness.endpoints.pipeline import PipelineConfig, PipelineEndpoint
+from pytest_fairness.endpoints.protocol import AttemptError, Endpoint, Evidence, Limits, Price, Reply, Request
+from pytest_fairness.endpoints.simulated import Planted, SimulatedEndpoint
+from pytest_fairness.errors import UsageError, unknown
+from pytest_fairness.model import JSON
 
-Factory: TypeAlias = Callable[[EndpointConfig], Endpoint]
+Factory: TypeAlias = Callable[[Any], Endpoint]
 
 SIMULATED = "simulated"
-_CONCURRENCY = 16
-_OPENAI_URL = "https://api.openai.com/v1"
-#: What every model of theirs can write, and far more than our prompts ask for.
-_ANTHROPIC_MAX_TOKENS = 4096
-_ANTHROPIC_URL = "https://api.anthropic.com"
-_OLLAMA_URL = "http://localhost:11434"
-
-
-def simulated_type(config: EndpointConfig) -> Endpoint:
-    """A simulated endpoint, with what is planted in it."""
-    return SimulatedEndpoint(planted(config.options), name=config.name, default_parameters=config.default_parameters)
-
-
-def openai_type(config: EndpointConfig) -> Endpoint:
-    """OpenAI or any server that speaks its format, directly; through litellm if the entry says ``via: litellm``."""
-    base_url = config.base_url or _OPENAI_URL
-    official = _host_ends(base_url, "openai.com")
-    config = replace(
-        config,
-        base_url=base_url,
-        api_key_env=config.api_key_env or ("OPENAI_API_KEY" if official else None),
-        price=config.price or _listed(config, "openai", official=official),
-    )
-    if config.via == "litellm":
-        from pytest_fairness.endpoints.litellm_endpoint import LiteLLMEndpoint
-        from pytest_fairness.endpoints.litellm_routes import OPENAI
-
-        return _batched(LiteLLMEndpoint(config, OPENAI), config, OpenAIBatches, base_url)
-    from pytest_fairness.endpoints.openai_compatible import OpenAICompatibleEndpoint
-
-    return _batched(OpenAICompatibleEndpoint(**_direct(config)), config, OpenAIBatches, base_url)
-
-
-def _batched(
-    endpoint: OpenAICompatibleEndpoint | LiteLLMEndpoint,
-    config: EndpointConfig,
-    api: type[BatchApi],
-    base_url: str,
-    query: str = "",
-) -> Endpoint:
-    """*endpoint*, asked through *api* and at the price of batches where its entry says so."""
-    if config.batch is not None:
-        endpoint.batches = api(
-            endpoint, base_url=base_url, options=config.batch, api_key_env=config.api_key_env, query=query
-        )
-        endpoint.price = config.batch.price(endpoint.price)
-    return endpoint
-
-
-def ollama_type(config: EndpointConfig) -> Endpoint:
-    """Ollama's own chat, directly; models that run on one's own machine cost nothing a call."""
-    from pytest_fairness.endpoints.ollama import OllamaEndpoint
-
-    base_url = config.base_url or _OLLAMA_URL
-    free = Price(input_per_million=0.0, output_per_million=0.0)
-    local = urlsplit(base_url).hostname in ("localhost", "127.0.0.1", "::1")
-    return OllamaEndpoint(
-        **_direct(replace(config, base_url=base_url, price=config.price or (free if local else None)))
-    )
-
-
-def anthropic_type(config: EndpointConfig) -> Endpoint:
-    """Anthropic's Messages API, through litellm."""
-    from pytest_fairness.endpoints.litellm_endpoint import LiteLLMEndpoint
-    from pytest_fairness.endpoints.litellm_routes import ANTHROPIC
-
-    base_url = config.base_url or _ANTHROPIC_URL
-    official = _host_ends(base_url, "anthropic.com")
-    parameters = dict(config.default_parameters)
-    if not parameters.keys() & {"max_tokens", "thinking", "reasoning_effort"}:
-        # The API wants a number. litellm would choose one, another with each of its versions, and not tell.
-        parameters["max_tokens"] = _ANTHROPIC_MAX_TOKENS
-    config = replace(
-        config,
-        base_url=base_url,
-        default_parameters=parameters,
-        api_key_env=config.api_key_env or ("ANTHROPIC_API_KEY" if official else None),
-        price=config.price or _listed(config, "anthropic", official=official),
-    )
-    endpoint = LiteLLMEndpoint(config, ANTHROPIC)
-    return _batched(endpoint, config, AnthropicBatches, base_url.rstrip("/").removesuffix("/v1"))
-
-
-def azure_type(config: EndpointConfig) -> Endpoint:
-    """A deployment on Azure, through litellm; ``model`` is the deployment's name, so its price has to be given."""
-    from pytest_fairness.endpoints.litellm_endpoint import AZURE_VERSION, LiteLLMEndpoint
-    from pytest_fairness.endpoints.litellm_routes import AZURE
-
-    config = replace(config, api_key_env=config.api_key_env or "AZURE_API_KEY")
-    endpoint = LiteLLMEndpoint(config, AZURE)
-    base_url = f"{(config.base_url or '').rstrip('/')}/openai"
-    return _batched(endpoint, config, AzureBatches, base_url, f"api-version={config.api_version or AZURE_VERSION}")
-
-
-def litellm_type(config: EndpointConfig) -> Endpoint:
-    """Any other provider that litellm knows; ``model`` begins with the provider, as in ``gemini/…``."""
-    from pytest_fairness.endpoints.litellm_endpoint import LiteLLMEndpoint
-    from pytest_fairness.endpoints.litellm_routes import ANY
-
-    provider, _, model = (config.model or "").partition("/")
-    if not model:
-        raise UsageError(
-            f"{config.source}: endpoint {config.name!r}: model must begin with litellm's name of the provider, "
-            f"as in gemini/{provider or 'NAME'}"
-        )
-    if provider in ("ollama", "ollama_chat"):
-        raise UsageError(f"{config.source}: endpoint {config.name!r}: for Ollama, use type: ollama and model: {model}")
-    price = config.price or (price_table().find(provider, model) if config.base_url is None else None)
-    return LiteLLMEndpoint(replace(config, price=price), ANY)
-
-
-def http_type(config: EndpointConfig) -> Endpoint:
-    """Any application that takes JSON and answers with JSON."""
-    from pytest_fairness.endpoints.http_endpoint import HttpEndpoint
-
-    return HttpEndpoint(config)
-
-
-def pipeline_type(config: EndpointConfig) -> Endpoint:
-    """Steps that hand a text on; :func:`create_endpoint` has made the endpoints that they name."""
-    from pytest_fairness.endpoints.pipeline import PipelineEndpoint, PipelineStep
-
-    steps = [PipelineStep(step.of, step.prompt, step.system) for step in config.steps]
-    return PipelineEndpoint(steps, name=config.name)
-
-
-#: Type → factory, of the types that come with the package.
-BUILT_IN_TYPES: Mapping[str, Factory] = {
-    SIMULATED: simulated_type,
-    "openai": openai_type,
-    "anthropic": anthropic_type,
-    "ollama": ollama_type,
-    "azure": azure_type,
-    "litellm": litellm_type,
-    "http": http_type,
-    "pipeline": pipeline_type,
+MAX_BYTES = 1_000_000
+#: Types that a file cannot hold, and why.
+_NOT_IN_A_FILE = {
+    "callable": "a file must not say which code runs; name the function in Python: let the fixture `endpoint` return "
+    'it, or callable_endpoint("my_app.letters:write")',
+    "replay": "a recorded run is replayed with --fairness-replay RUN; its systems are those that it asked",
 }
+_KEYS_IN_A_FILE = ("api_key", "key", "token", "password", "secret")
+
+
+def _chat(kind: Callable[..., ChatEndpoint]) -> Factory:
+    """The factory of a provider that is spoken to directly, one by one or in batches, or ``via: litellm``."""
+
+    def make(config: ModelConfig) -> Endpoint:
+        if isinstance(config, ProviderConfig) and config.via == "litellm":
+            return LiteLLMEndpoint(config)
+        endpoint = kind(config, concurrency=config.concurrency or CONCURRENCY)
+        if isinstance(config, ProviderConfig) and isinstance(config.batch, BatchOptions):
+            endpoint.batches = _batches(endpoint, config, config.batch)
+            endpoint.price = config.batch.price(endpoint.price)
+        return endpoint
+
+    return make
+
+
+def _batches(endpoint: ChatEndpoint, config: ProviderConfig, options: BatchOptions) -> BatchApi:
+    base_url, query, api = config.address, "", OpenAIBatches
+    if isinstance(config, AzureConfig):
+        base_url, query, api = f"{base_url}/openai", f"api-version={config.api_version}", AzureBatches
+    kind: type[BatchApi] = AnthropicBatches if isinstance(config, AnthropicConfig) else api
+    return kind(endpoint, base_url=base_url, options=options, api_key_env=config.key_variable, query=query)
+
+
+def _application(config: ApplicationConfig) -> Endpoint:
+    return ApplicationEndpoint(config, concurrency=config.concurrency or CONCURRENCY)
+
+
+def _pipeline(config: PipelineConfig) -> Endpoint:
+    return PipelineEndpoint(config.steps, name=config.name)
+
+
+#: Type → what its entry may say, and what makes an endpoint of it.
+_TYPES: Mapping[str, tuple[type[EndpointConfig], Factory]] = {
+    SIMULATED: (Planted, SimulatedEndpoint),
+    "openai": (OpenAIConfig, _chat(OpenAIEndpoint)),
+    "anthropic": (AnthropicConfig, _chat(AnthropicEndpoint)),
+    "ollama": (OllamaConfig, _chat(OllamaEndpoint)),
+    "azure": (AzureConfig, _chat(AzureEndpoint)),
+    "litellm": (LiteLLMConfig, LiteLLMEndpoint),
+    "http": (ApplicationConfig, _application),
+    "pipeline": (PipelineConfig, _pipeline),
+}
+BUILT_IN_TYPES: Mapping[str, Factory] = {name: factory for name, (_, factory) in _TYPES.items()}
+
+
+# ---------------------------------------------------------------- endpoints.yaml
+
+
+class _EndpointsFile(Struct, forbid_unknown_fields=True):
+    endpoints: Annotated[list[dict[str, Any]], Meta(min_length=1, max_length=1000)]
+
+
+def load_endpoints(path: Path, *, types: Iterable[str] = ()) -> dict[str, EndpointConfig]:
+    """The entries of *path* by name; *types* are those of third parties, beside the built-in ones.
+
+    Raises UsageError, beginning with ``path:line``, for whatever is no entry.
+    """
+    document, third = documents.open_document(path, max_bytes=MAX_BYTES), frozenset(types)
+    found: dict[str, EndpointConfig] = {}
+    places: dict[str, int] = {}
+    for number in range(len(document.convert(_EndpointsFile).endpoints)):
+        config = _entry(document, third, "endpoints", number)
+        if config.name in places:
+            first = document.where("endpoints", places[config.name])
+            why = f"a second endpoint {config.name!r}; the first is at {first}"
+            raise document.wrong(why, "endpoints", number)
+        found[config.name], places[config.name] = config, number
+    for name, config in found.items():
+        if isinstance(config, PipelineConfig):
+            found[name] = _linked(config, found, document, places[name])
+    return found
+
+
+def _entry(document: documents.Document, types: frozenset[str], *place: str | int) -> EndpointConfig:
+    entry: Any = document.data
+    for step in place:
+        entry = entry[step]
+    kind = entry.get("type")
+    if not isinstance(kind, str):
+        raise document.wrong("an endpoint needs a type", *place, "type")
+    if kind in _NOT_IN_A_FILE and kind not in types:
+        raise document.wrong(f"type {kind}: {_NOT_IN_A_FILE[kind]}", *place, "type")
+    if kind not in {*_TYPES, *types}:
+        raise document.wrong(unknown("type", kind, {*_TYPES, *types}), *place, "type")
+    # Whoever replaces a built-in type makes another endpoint of the same entry.
+    struct: type[EndpointConfig] = _TYPES[kind][0] if kind in _TYPES else ThirdPartyConfig
+    for key in _KEYS_IN_A_FILE:
+        if key in entry:
+            why = f"{key}: a key must not stand in a file; name its variable with api_key_env"
+            raise document.wrong(why, *place, key)
+    try:
+        return document.convert(struct, *place)
+    except Misplaced as error:
+        raise document.wrong(str(error), *place, *error.place) from None
+
+
+def _linked(
+    config: PipelineConfig, entries: Mapping[str, EndpointConfig], document: documents.Document, number: int
+) -> PipelineConfig:
+    """*config* with the entries that its steps name."""
+    steps = []
+    for at, step in enumerate(config.steps):
+        named = entries.get(step.endpoint) if isinstance(step.endpoint, str) else None
+        if named is None or isinstance(named, PipelineConfig):
+            lost = unknown("endpoint", str(step.endpoint), [*entries])
+            why = lost if named is None else f"{step.endpoint!r} is a pipeline itself: write its steps here"
+            where = f"endpoint {config.name!r}, step {at + 1}"
+            raise document.wrong(f"{where}: {why}", "endpoints", number, "steps", at)
+        steps.append(replace(step, endpoint=named))
+    return replace(config, steps=tuple(steps))
+
+
+# ---------------------------------------------------------------- endpoints
 
 
 def create_endpoint(
-    config: EndpointConfig, *, types: Mapping[str, Factory] | None = None, concurrency: int | None = None
+    entry: EndpointConfig | Mapping[str, Any],
+    *,
+    types: Mapping[str, Factory] | None = None,
+    concurrency: int | None = None,
 ) -> Endpoint:
-    """The endpoint that *config* describes. *types* come before the built-in ones.
+    """The endpoint that *entry* describes, as read from a file or written in Python. *types* come before the built-in
+    ones.
 
     Raises UsageError for a type that nobody provides, or a factory that returns something else.
     """
+    if isinstance(entry, EndpointConfig):
+        config = entry
+    else:
+        name = entry.get("name", "")
+        config = _entry(documents.Document(f"endpoint {name!r}", dict(entry)), frozenset(types or ()))
     factories = {**BUILT_IN_TYPES, **(types or {})}
-    if config.type not in factories:
-        raise UsageError(f"{config.source}: {unknown('type', config.type, factories)}")
-    if config.concurrency is None and concurrency is not None:
+    limits = config.limits
+    if concurrency is not None and getattr(config, "concurrency", concurrency) is None:
         config = replace(config, concurrency=concurrency)
-    made = (replace(step, of=create_endpoint(step.of, types=types, concurrency=concurrency)) for step in config.steps)
-    config = replace(config, steps=tuple(made))
+    if isinstance(config, PipelineConfig):
+        steps = (
+            replace(step, endpoint=create_endpoint(step.endpoint, types=types, concurrency=concurrency))
+            for step in config.steps
+        )
+        config = replace(config, steps=tuple(steps))
     endpoint = factories[config.type](config)
     if not isinstance(endpoint, Endpoint):
         raise UsageError(
             f"endpoint type {config.type!r}: its factory returned {type(endpoint).__name__}, which is no Endpoint"
         )
-    if config.limits != Limits():
+    if limits != Limits():
         try:
-            endpoint.limits = config.limits  # type: ignore[attr-defined]  # one that an endpoint may have
+            endpoint.limits = limits  # type: ignore[attr-defined]  # one that an endpoint may have
         except AttributeError:
             raise UsageError(
-                f"{config.source}: endpoint type {config.type!r} cannot hold limits per minute: its class needs an "
+                f"endpoint {config.name!r}: type {config.type!r} cannot hold limits per minute: its class needs an "
                 "attribute called limits"
             ) from None
     return endpoint
@@ -226,25 +231,35 @@ def as_endpoint(system: Any) -> Endpoint:
     )
 
 
-def _direct(config: EndpointConfig) -> dict[str, Any]:
-    """What every direct endpoint is made from."""
-    return {
-        "name": config.name,
-        "model": config.model or "",
-        "base_url": config.base_url,
-        "api_key_env": config.api_key_env,
-        "supports_system_prompt": config.supports_system_prompt,
-        "default_parameters": config.default_parameters,
-        "price": config.price,
-        "concurrency": config.concurrency or _CONCURRENCY,
-    }
+class RecordedEndpoint:
+    """A system as a recorded run knows it: the ``endpoint`` of its record. It can be looked up, and never asked.
 
+    Name, identity and parameters are those of the recording, so that content keys come out the same. Raises
+    UsageError for a record of another shape.
+    """
 
-def _host_ends(url: str, domain: str) -> bool:
-    """Whether *url* is at *domain*: only there do its keys and its price list apply without being named."""
-    host = urlsplit(url).hostname or ""
-    return host == domain or host.endswith(f".{domain}")
+    type = "replay"
 
+    def __init__(self, recorded: Mapping[str, Any]) -> None:
+        try:
+            self.name = str(recorded["name"])
+            self.simulated = bool(recorded["simulated"])
+            self.supports_system_prompt = bool(recorded.get("supports_system_prompt", True))
+            self.default_parameters: Mapping[str, JSON] = dict(recorded["default_parameters"])
+            self._identity: dict[str, JSON] = dict(recorded["identity"])
+            price = recorded.get("price")
+            self.price = None if price is None else Price(**price)
+        except (KeyError, TypeError, ValueError) as error:
+            raise UsageError(
+                f"the recorded endpoint cannot be read ({error!r}): replay with the version that wrote it"
+            ) from error
 
-def _listed(config: EndpointConfig, provider: str, *, official: bool) -> Price | None:
-    return price_table().find(provider, config.model or "") if official else None
+    def identity(self) -> dict[str, JSON]:
+        return dict(self._identity)
+
+    async def ask(self, request: Request) -> Reply:  # noqa: ARG002 - as the protocol has it
+        """Raises AttemptError: a recorded run holds what it holds."""
+        raise AttemptError(f"endpoint {self.name!r} is a recorded run: it cannot be asked", evidence=Evidence.NOT_SENT)
+
+    async def aclose(self) -> None:
+        """Nothing is held open."""

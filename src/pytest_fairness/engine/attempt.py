@@ -83,9 +83,9 @@ class Tariff:
 
     def _listed(self, model: str) -> Price | None:
         name = model.rpartition("/")[2]
-        prices = price_table().prices.get(self._provider, {})
-        bare = next((known for known in prices if same_model(known, name)), "")
-        return prices.get(name) or prices.get(bare)
+        table = price_table()
+        bare = next((known for known in table.prices.get(self._provider, {}) if same_model(known, name)), "")
+        return table.find(self._provider, name) or table.find(self._provider, bare)
 
     def cost(self, ending: Ending, reserved: int) -> tuple[int | None, bool]:
         """What an attempt costs, in nano-dollars (None: unknown), and whether its usage can be believed."""

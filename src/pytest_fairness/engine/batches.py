@@ -17,9 +17,9 @@ from itertools import accumulate
 from typing import Any, TypeVar
 
 from pytest_fairness.endpoints.batch_api import MAX_BYTES, BatchApi, BatchResult, BatchState, NotSettledError
+from pytest_fairness.endpoints.http import make_wire
 from pytest_fairness.endpoints.protocol import AttemptError, Evidence, limits_of
 from pytest_fairness.endpoints.redaction import redact_values
-from pytest_fairness.endpoints.wire import make_wire
 from pytest_fairness.engine.attempt import Ending, failed, ran_out, replied
 from pytest_fairness.engine.conversation import REPEATABLE, Conversation, Waiting
 from pytest_fairness.engine.queue import LOST, Queue, hopeless

@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
-from pytest_fairness.design.steps import PROMPT, TEXT, filled
 from pytest_fairness.endpoints.pipeline import PipelineEndpoint, PipelineStep
 from pytest_fairness.endpoints.protocol import Endpoint
 from pytest_fairness.errors import EndpointError, UsageError
@@ -140,7 +139,7 @@ class Relay:
 
     @property
     def endpoints(self) -> tuple[Endpoint | None, ...]:
-        return tuple(step.asked for step in self.steps)
+        return tuple(step.ready for step in self.steps)
 
     def identity(self) -> JSON:
         """The pipeline's own identity says all of it."""
@@ -151,7 +150,7 @@ class Relay:
             return None
         step = self.steps[len(replies)]
         text = replies[-1] if replies else cell.prompt
-        return _fresh(step.system, filled(step.prompt, {TEXT: text, PROMPT: cell.prompt}))
+        return _fresh(step.system, step.filled(text=text, prompt=cell.prompt))
 
     def columns(self, cell: Cell, trial: Trial) -> Mapping[str, JSON]:  # noqa: ARG002 - as the protocol has it
         return {"requests": len(trial.replies)}

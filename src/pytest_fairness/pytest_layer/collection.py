@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 import pytest
 
 from pytest_fairness.errors import UsageError
-from pytest_fairness.pytest_layer.guest import DESIGNS, GRID, PAIRS, PULLS
+from pytest_fairness.pytest_layer.guest import DESIGNS, GRID, PAIRS, PULLS, has_design
 
 if TYPE_CHECKING:
     from pytest_fairness.baselines.justifications import Justification
@@ -23,8 +23,13 @@ _MOST_ITEMS = 20_000
 _NO_SYSTEM_PROMPT = "tier 1 needs a system prompt: give fairness_grid(system=...)"
 
 
-def key_of(node: Any, name: str) -> tuple[str, str]:
-    """Identifies a test function across its parameters: the node id of its parent, and its name."""
+#: Identifies a test function across its parameters: the node id of its parent, and its name.
+Key: TypeAlias = "tuple[str, str]"
+#: A test function, its tier (2 where it has none) and its temperature (None: the deployment's own).
+Selection: TypeAlias = "tuple[Key, int, float | None]"
+
+
+def key_of(node: Any, name: str) -> Key:
     return node.parent.nodeid, name
 
 
@@ -33,7 +38,7 @@ def name_of(item: pytest.Item) -> str:
     return str(getattr(item, "originalname", item.name))
 
 
-def grid_key(item: pytest.Item) -> tuple[str, str]:
+def grid_key(item: pytest.Item) -> Key:
     """The key of the grid that *item* pulls from."""
     return key_of(item, name_of(item))
 
@@ -45,18 +50,14 @@ def nodeid_of(item: pytest.Item) -> str:
     )
 
 
-def expand(metafunc: pytest.Metafunc, tier: str) -> Planned | None:
-    """Parametrise a test from its ``fairness_grid`` or ``fairness_pairs`` marker; None where it has neither.
+def expand(metafunc: pytest.Metafunc, tier: str) -> Planned:
+    """Parametrise a test from its ``fairness_grid`` or ``fairness_pairs`` marker.
 
     A design that makes no sense is a collection error which names the test and the mend.
     """
     markers = [metafunc.definition.get_closest_marker(name) for name in DESIGNS]
     found = [marker for marker in markers if marker is not None]
     wanted = PULLS.intersection(metafunc.fixturenames)
-    if not found:
-        if wanted:
-            _refuse(metafunc, f"asks for {sorted(wanted)[0]!r} but has no @pytest.mark.{GRID}(...)")
-        return None
     if len(found) > 1:
         _refuse(metafunc, f"has both {GRID} and {PAIRS}; write two tests")
     (marker,) = found
@@ -95,7 +96,7 @@ def _planned(metafunc: pytest.Metafunc, marker: pytest.Mark) -> Planned:  # noqa
         return plan(marker, Path(metafunc.definition.path).parent, metafunc.config.rootpath)
     except UsageError as error:
         problem = str(error)
-    _refuse(metafunc, problem)  # outside the except block: one error is told, not two
+    _refuse(metafunc, problem)  # outside the except block: one error is shown, not two
 
 
 def _plan_grid(marker: pytest.Mark, folder: Path, root: Path) -> Planned:
@@ -122,11 +123,13 @@ def _plan_pairs(marker: pytest.Mark, folder: Path, root: Path) -> Planned:
 
 
 def _arguments(marker: pytest.Mark, folder: Path, root: Path) -> dict[str, Any]:
+    from pytest_fairness.design.sources import project_folder
+
     if marker.args:
         example = "groups" if marker.name == GRID else "candidates"
         raise UsageError(f"{marker.name} takes keyword arguments only, for example template=..., {example}=...")
     arguments = {key: _located(value, folder, root) for key, value in marker.kwargs.items()}
-    arguments.setdefault("personas_folder", own_personas(root))
+    arguments.setdefault("personas_folder", project_folder(root))
     return arguments
 
 
@@ -157,15 +160,6 @@ def _temperatures(arguments: dict[str, Any]) -> tuple[float | None, ...]:
     if len(set(found)) != len(found):
         raise UsageError("temperatures: one stands twice; keep one")
     return tuple(found)
-
-
-def own_personas(root: Path) -> Path | None:
-    """The project's own ``personas/`` folder, if it has one: it extends what ships."""
-    from pytest_fairness.design.sources import shipped_folder
-
-    folder = root / "personas"
-    # In a checkout of this package the two are one and the same.
-    return folder if folder.is_dir() and folder.resolve() != shipped_folder() else None
 
 
 def _located(value: Any, folder: Path, root: Path) -> Any:
@@ -199,12 +193,7 @@ def _refuse(metafunc: pytest.Metafunc, problem: str) -> NoReturn:
     pytest.fail(f"{metafunc.definition.nodeid}: {problem}", pytrace=False)
 
 
-#: A test function, its tier and its temperature.
-Selection: TypeAlias = "tuple[tuple[str, str], int, float | None]"
-
-
 def selection_of(item: pytest.Item) -> Selection:
-    """The test function of *item*, its tier (2 where it has none) and its temperature (None: the deployment's own)."""
     parameters = _parameters(item)
     return grid_key(item), parameters.get("tier", 2), parameters.get("fairness_temperature")
 
@@ -218,9 +207,19 @@ def selected_cells(items: Sequence[pytest.Item]) -> dict[Selection, tuple[int, .
     chosen: dict[Selection, set[int]] = {}
     for item in items:
         parameters = _parameters(item)
-        if "cell" in parameters and any(item.get_closest_marker(name) is not None for name in DESIGNS):
+        if "cell" in parameters and has_design(item):
             chosen.setdefault(selection_of(item), set()).add(parameters["cell"])
     return {key: tuple(sorted(indices)) for key, indices in chosen.items()}
+
+
+def asking_items(items: Iterable[pytest.Item], grids: Container[Key]) -> dict[Selection, list[pytest.Item]]:
+    """The items of each selection that is going to ask."""
+    found: dict[Selection, list[pytest.Item]] = {}
+    for item in items:
+        key = selection_of(item)
+        if key[0] in grids and not item.get_closest_marker("skip"):
+            found.setdefault(key, []).append(item)
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,11 +14,11 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import pytest
 
-from pytest_fairness.endpoints.keys import is_secret
-from pytest_fairness.endpoints.redaction import MARK, redact, remember, safe_url
-from pytest_fairness.pytest_layer.guest import ARGUMENTS, arguments_of
+from pytest_fairness.endpoints.redaction import MARK, is_secret, redact, remember, safe_url
 from pytest_fairness.pytest_layer.options import OPTIONS
 
+#: Under this a worker, whose own command line is xdist's, receives that of its controller.
+ARGUMENTS = "fairness_arguments"
 #: Options of pytest, pytest-xdist and pytest-html whose values are written down.
 _WITH_VALUE = frozenset(
     (
@@ -37,16 +37,16 @@ def recorded_command(config: pytest.Config) -> list[str]:
     """``pytest`` and its arguments as they may stand in a file that is shown around; in a worker those of its
     controller. From now on the secrets among them are cut out of everything else, too.
     """
-    arguments, tests = _arguments(config)
-    for secret in secrets_of(arguments):
-        remember(secret)
-    return ["pytest", *_recorded(arguments, tests, config.rootpath)]
-
-
-def _arguments(config: pytest.Config) -> tuple[list[str], frozenset[str]]:
-    """The arguments of the command line, and which of them name tests."""
     given = getattr(config, "workerinput", {}).get(ARGUMENTS) or arguments_of(config)
-    return given["all"], frozenset(given["tests"])
+    for secret in secrets_of(given["all"]):
+        remember(secret)
+    return ["pytest", *_recorded(given["all"], frozenset(given["tests"]), config.rootpath)]
+
+
+def arguments_of(config: pytest.Config) -> dict[str, list[str]]:
+    """The arguments of the command line, ``all`` of them, and those that name ``tests``."""
+    tests = config.args if config.args_source is config.ArgsSource.ARGS else []
+    return {"all": list(map(str, config.invocation_params.args)), "tests": list(map(str, tests))}
 
 
 def secrets_of(arguments: Sequence[str]) -> list[str]:

@@ -6,8 +6,8 @@ announced; ``pytest-fairness plan --suite`` counts them all.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.analysis.false_alarms import chance, of_session
@@ -16,10 +16,9 @@ from pytest_fairness.pytest_layer import collection, guest
 if TYPE_CHECKING:
     import pytest
 
-    from pytest_fairness.context import Settings
+    from pytest_fairness.context import RunContext, Settings
     from pytest_fairness.endpoints.protocol import Endpoint, Price
     from pytest_fairness.pytest_layer.plans import Entry, Planned
-    from pytest_fairness.pytest_layer.session import FairnessSession
     from pytest_fairness.scorers.scorer import Scorer
 
 BYTES_A_TOKEN = 4
@@ -31,7 +30,6 @@ REPLY_TOKENS = 200
 LATENCY = 2.0
 """Seconds a request takes, about."""
 _SAMPLE = 64
-_OUR_FIXTURES = "pytest_fairness.pytest_layer.fixtures"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +50,6 @@ class Requests:
         )
 
     def times(self, factor: float) -> Requests:
-        """The same, *factor* times over."""
         return Requests(self.requests * factor, self.messages * factor, self.text * factor, self.replies * factor)
 
 
@@ -70,8 +67,7 @@ def requests_of(entry: Entry) -> tuple[Requests, Requests]:
         return ladder[0], sum(ladder, Requests())
     if isinstance(script, Pipeline):
         steps = Requests()
-        for step, turn in enumerate(cell.turns):
-            system = script.systems[step]
+        for step, (system, turn) in enumerate(zip(script.systems, cell.turns, strict=False)):
             steps += Requests(1, 1 + (system is not None), _size(turn) + _size(system), int(step > 0))
         return steps, steps
     whole = _conversation(cell.system, cell.turns)
@@ -79,10 +75,10 @@ def requests_of(entry: Entry) -> tuple[Requests, Requests]:
 
 
 def _conversation(system: str | None, turns: tuple[str, ...]) -> Requests:
-    found = Requests()
-    for at in range(len(turns)):
-        said = sum(_size(turn) for turn in turns[: at + 1]) + _size(system)
-        found += Requests(1, 2 * at + 1 + (system is not None), said, at)
+    found, text = Requests(), _size(system)
+    for at, turn in enumerate(turns):
+        text += _size(turn)
+        found += Requests(1, 2 * at + 1 + (system is not None), text, at)
     return found
 
 
@@ -109,23 +105,7 @@ def most_cost(price: Price, asked: Requests, longest: int) -> float:
     return tokens / 1_000_000 + asked.requests * price.per_call
 
 
-def brings_its_own(item: pytest.Item) -> bool:
-    """Whether the project overrides the ``endpoint`` fixture: then only the test knows what is asked."""
-    return any(fixture.func.__module__ != _OUR_FIXTURES for fixture in endpoint_fixtures(item)[-1:])
-
-
-def system_of(item: pytest.Item) -> str:
-    """What tells the system under test of one test from that of another: the ``endpoint`` fixture that it gets."""
-    return " ".join(f"{fixture.baseid} {fixture.func.__module__}" for fixture in endpoint_fixtures(item))
-
-
-def endpoint_fixtures(item: pytest.Item) -> Sequence[Any]:
-    """The definitions of the fixture ``endpoint`` that *item* sees, the one that it gets last."""
-    fixtures = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
-    return fixtures.get("endpoint") or ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Estimate:
     """What a session is going to ask. ``trials`` of designs that several tests share count once.
 
@@ -140,7 +120,7 @@ class Estimate:
     configured: Requests = Requests()
     most: Requests = Requests()
     own: float = 0
-    replies: tuple[tuple[Requests, int], ...] = ()
+    replies: list[tuple[Requests, int]] = field(default_factory=list)
     longest: int = 0
     again: int = 0
     false_alarm: float = 0
@@ -153,52 +133,71 @@ class Estimate:
     @property
     def reply_tokens(self) -> int:
         """Tokens of a usual reply, on average."""
-        said = sum(requests.requests * tokens for requests, tokens in self.replies)
-        return round(said / self.configured.requests) if self.configured.requests else REPLY_TOKENS
+        total = sum(requests.requests * tokens for requests, tokens in self.replies)
+        return round(total / self.configured.requests) if self.configured.requests else REPLY_TOKENS
 
 
-def estimate(session: FairnessSession, items: Sequence[pytest.Item], endpoint: Endpoint | None) -> Estimate:
+def estimate(
+    context: RunContext,
+    items: Sequence[pytest.Item],
+    grids: Mapping[collection.Key, Planned],
+    endpoint: Endpoint | None,
+) -> Estimate:
     """What the fairness tests among *items* are going to ask; *endpoint* is that of the settings, where it is known."""
     from pytest_fairness.runs.money import UNLIMITED_OUTPUT, output_limit
 
-    seen: set[tuple[Any, ...]] = set()
-    found = Estimate(longest=1)
+    found, seen = Estimate(), set[tuple[Any, ...]]()
+    selected = collection.selected_cells(items)
     defaults = {} if endpoint is None else dict(endpoint.default_parameters)
-    limits: list[int | None] = []
-    for key, item in _selections(session, items).items():
+    longest: list[int] = []
+    for key, (item, *_) in collection.asking_items(items, grids).items():
         function, tier, temperature = key
-        planned = session.grids[function]
-        cells = session.selected.get(key)
-        entries = _sampled(planned, tier, cells)
-        count = (len(planned.grid) if cells is None else len(cells)) * planned.repetitions
-        again = cells is None and looks_again(session.settings, planned)
-        parameters = sorted(planned.parameters.items())
-        asked = (system_of(item), count, repr(parameters), temperature, tuple(_sent(entry) for entry in entries))
+        planned, cells = grids[function], selected.get(key)
+        chosen = range(len(planned.grid)) if cells is None else cells
+        step = max(1, len(chosen) // _SAMPLE)
+        entries = planned.entries(tier, (lambda _text: True, ""), list(chosen[::step]))
+        count = len(chosen) * planned.grid.repetitions
+        parameters = sorted(planned.grid.parameters.items())
+        asked = (system_of(item), count, repr(parameters), temperature, tuple(map(_sent, entries)))
         if asked in seen or not entries:
             continue
         seen.add(asked)
-        found = replace(found, trials=found.trials + count, again=found.again + again * count)
-        share = count / len(entries)
+        again = cells is None and looks_again(context.settings, planned)
+        share, own, fewest, most = count / len(entries), 0.0, Requests(), Requests()
         bringing = brings_its_own(item)
-        own = [entry for entry in entries if bringing or asks_others(entry)]
-        fewest, most = _total(entry for entry in entries if not bringing and not asks_others(entry))
-        limit = output_limit({**defaults, **planned.parameters})
-        limits.append(limit)
+        for entry in entries:
+            low, high = requests_of(entry)
+            if bringing or entry.asks_others:
+                own += low.requests
+            else:
+                fewest, most = fewest + low, most + high
+        limit = output_limit({**defaults, **planned.grid.parameters})
+        longest.append(UNLIMITED_OUTPUT if limit is None else limit)
         usual = fewest.times(share * (1 + again * chance()))
-        tokens = usual_reply(item, planned, session.scorers)
-        found = replace(
-            found,
-            configured=found.configured + usual,
-            replies=(*found.replies, (usual, tokens if limit is None else min(tokens, limit))),
-            most=found.most + most.times(share * (1 + again)),
-            own=found.own + _total(own)[0].requests * share,
-        )
-    longest = max((UNLIMITED_OUTPUT if limit is None else limit for limit in limits), default=UNLIMITED_OUTPUT)
-    return replace(
-        found,
-        longest=longest,
-        false_alarm=chance_of_red(session, items, session.selected),
-    )
+        found.trials += count
+        found.again += again * count
+        found.configured += usual
+        found.replies.append((usual, min(usual_reply(item, planned, context.scorers), longest[-1])))
+        found.most += most.times(share * (1 + again))
+        found.own += own * share
+    found.longest = max(longest, default=UNLIMITED_OUTPUT)
+    found.false_alarm = chance_of_red(context.settings, items, grids, selected)
+    return found
+
+
+def _sent(entry: Entry) -> tuple[Any, ...]:
+    script = None if entry.script is None else repr(entry.script.identity())
+    return entry.cell.system, entry.cell.turns, entry.cell.arm, entry.first, id(entry.system), script
+
+
+def brings_its_own(item: pytest.Item) -> bool:
+    """Whether the project overrides the ``endpoint`` fixture: then only the test knows what is asked."""
+    return any(fixture.func.__module__ != guest.FIXTURES for fixture in guest.fixtures_of(item, "endpoint")[-1:])
+
+
+def system_of(item: pytest.Item) -> str:
+    """What tells the system under test of one test from that of another: the ``endpoint`` fixture that it gets."""
+    return " ".join(f"{one.baseid} {one.func.__module__}" for one in guest.fixtures_of(item, "endpoint"))
 
 
 def looks_again(settings: Settings, planned: Planned) -> bool:
@@ -208,15 +207,20 @@ def looks_again(settings: Settings, planned: Planned) -> bool:
     return asks and planned.on_other_names is not None
 
 
-def chance_of_red(session: FairnessSession, items: Sequence[pytest.Item], cellwise: Container[Any]) -> float:
+def chance_of_red(
+    settings: Settings,
+    items: Sequence[pytest.Item],
+    grids: Mapping[collection.Key, Planned],
+    cellwise: Container[collection.Selection],
+) -> float:
     """How likely a fair system turns the session of *items* red, at most, if each test asserts once; tests of one cell,
     whose selections are *cellwise*, judge no groups."""
     chances = []
     for item in items:
         key = collection.selection_of(item)
         if guest.is_fairness_item(item) and not item.get_closest_marker("skip") and key not in cellwise:
-            planned = session.grids.get(key[0])
-            chances.append(chance(confirmed=planned is not None and looks_again(session.settings, planned)))
+            planned = grids.get(key[0])
+            chances.append(chance(confirmed=planned is not None and looks_again(settings, planned)))
     return of_session(chances)
 
 
@@ -230,51 +234,14 @@ def usual_reply(item: pytest.Item, planned: Planned, scorers: Mapping[str, Score
 
     if planned.tiers_by_arm:
         return SHORT_REPLY
-    named = [planned.scorer, *_named(getattr(getattr(item, "function", None), "__code__", None))]
+    named = [planned.scorer, *_strings(getattr(getattr(item, "function", None), "__code__", None))]
     known = [scorers[name] for name in named if isinstance(name, str) and name in scorers]
     return max((REPLY_TOKENS if one.reply_tokens is None else one.reply_tokens for one in known), default=REPLY_TOKENS)
 
 
-def _named(value: Any) -> Iterator[str]:
+def _strings(value: Any) -> Iterator[str]:
     """The strings among the constants of code, those of functions within it included."""
     if isinstance(value, str):
         yield value
     for part in value if isinstance(value, (tuple, frozenset)) else getattr(value, "co_consts", ()):
-        yield from _named(part)
-
-
-def asks_others(entry: Entry) -> bool:
-    """Whether a trial of *entry* asks, in one of its requests at least, another system than the test's."""
-    return entry.system is not None or (
-        entry.script is not None and any(system is not None for system in entry.script.endpoints)
-    )
-
-
-def _selections(session: FairnessSession, items: Sequence[pytest.Item]) -> dict[collection.Selection, pytest.Item]:
-    """An item of each selection that is going to ask."""
-    found: dict[collection.Selection, pytest.Item] = {}
-    for item in items:
-        key = collection.selection_of(item)
-        if key[0] in session.grids and not item.get_closest_marker("skip"):
-            found.setdefault(key, item)
-    return found
-
-
-def _sampled(planned: Planned, tier: int, cells: Sequence[int] | None) -> Sequence[Entry]:
-    """Cells of *planned*, evenly spread."""
-    chosen = range(len(planned.grid)) if cells is None else cells
-    step = max(1, len(chosen) // _SAMPLE)
-    return planned.entries(tier, (lambda _text: True, ""), list(chosen[::step]))
-
-
-def _sent(entry: Entry) -> tuple[Any, ...]:
-    script = None if entry.script is None else repr(entry.script.identity())
-    return entry.cell.system, entry.cell.turns, entry.cell.arm, entry.first, id(entry.system), script
-
-
-def _total(entries: Iterable[Entry]) -> tuple[Requests, Requests]:
-    fewest, most = Requests(), Requests()
-    for entry in entries:
-        low, high = requests_of(entry)
-        fewest, most = fewest + low, most + high
-    return fewest, most
+        yield from _strings(part)

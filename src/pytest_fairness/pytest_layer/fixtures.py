@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_fairness.pytest_layer.guest import session_of
+from pytest_fairness.pytest_layer.guest import GRID, has_design, session_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from pytest_fairness.context import RunContext
     from pytest_fairness.design.names import NameBanks
     from pytest_fairness.design.personas import PersonaMatrix
+    from pytest_fairness.pytest_layer.trials import Asking
     from pytest_fairness.trials_frame import Asked
 
 
@@ -31,7 +33,7 @@ def plainly() -> Iterator[None]:
         return
     from pytest_fairness.reports.escaping import terminal
 
-    # What was caught is not its context: the message would be told twice.
+    # What was caught is not its context: the message would be shown twice.
     raise pytest.fail.Exception(terminal(message), pytrace=False) from None
 
 
@@ -43,25 +45,31 @@ def endpoint(pytestconfig: pytest.Config) -> Any:
     called ``messages``, from the conversation) to the reply.
     """
     with plainly():
-        return session_of(pytestconfig).configured_endpoint()
+        return session_of(pytestconfig).systems.configured()
 
 
 @pytest.fixture(scope="session")
 def persona_matrix(pytestconfig: pytest.Config) -> PersonaMatrix:
     """The matrix of 100 synthetic personas, or the project's own from its ``personas/`` folder."""
     from pytest_fairness.design.personas import PersonaMatrix
-    from pytest_fairness.pytest_layer.collection import own_personas
+    from pytest_fairness.design.sources import project_folder
 
-    return PersonaMatrix.load(own_personas(pytestconfig.rootpath))
+    return PersonaMatrix.load(project_folder(pytestconfig.rootpath))
 
 
 @pytest.fixture(scope="session")
 def name_banks(pytestconfig: pytest.Config) -> NameBanks:
     """Names for each group, with source, year and strength of signal."""
     from pytest_fairness.design.names import NameBanks
-    from pytest_fairness.pytest_layer.collection import own_personas
+    from pytest_fairness.design.sources import project_folder
 
-    return NameBanks.load(own_personas(pytestconfig.rootpath))
+    return NameBanks.load(project_folder(pytestconfig.rootpath))
+
+
+@pytest.fixture(scope="session")
+def fairness_run(pytestconfig: pytest.Config) -> RunContext:
+    """The run of this session, for suites that leave files of their own in its folder."""
+    return session_of(pytestconfig).context
 
 
 @pytest.fixture
@@ -83,12 +91,21 @@ def trials(
 ) -> pd.DataFrame:
     """Every trial of the test's grid, asked or found in the run: one row each (:mod:`pytest_fairness.trials_frame`)."""
     with plainly():
-        return session_of(request.config).asking.trials_of(request.node, endpoint, tier, fairness_temperature)
+        asking = _asking(request, "trials")
+        return asking.trials_of(request.node, endpoint, tier, fairness_temperature)
 
 
 @pytest.fixture
 def cell(request: pytest.FixtureRequest, endpoint: Any, tier: int, fairness_temperature: float | None) -> Asked:
     """One cell of the test's grid with its replies; makes one item a cell."""
     with plainly():
-        asking = session_of(request.config).asking
+        asking = _asking(request, "cell")
         return asking.cell_of(request.node, endpoint, tier, fairness_temperature, request.param)
+
+
+def _asking(request: pytest.FixtureRequest, wanted: str) -> Asking:
+    from pytest_fairness.errors import UsageError
+
+    if not has_design(request.node):
+        raise UsageError(f"{request.node.nodeid} asks for {wanted!r} but has no @pytest.mark.{GRID}(...)")
+    return session_of(request.config).asking

@@ -14,6 +14,8 @@ import pytest
 
 if TYPE_CHECKING:
     import warnings
+    from collections.abc import Sequence
+    from typing import Any
 
     from pytest_fairness.pytest_layer.session import FairnessSession
 
@@ -23,8 +25,8 @@ DESIGNS = (GRID, PAIRS)
 PULLS = frozenset({"trials", "cell"})
 #: The attribute of a test report that carries its findings to the controller.
 FINDINGS = "fairness_findings"
-#: Under this a worker, whose own command line is xdist's, is handed that of its controller.
-ARGUMENTS = "fairness_arguments"
+#: The module of our own fixtures, by which those of a project are told apart.
+FIXTURES = "pytest_fairness.pytest_layer.fixtures"
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _SESSION: pytest.StashKey[FairnessSession] = pytest.StashKey()
@@ -45,35 +47,28 @@ def session_if_any(config: pytest.Config) -> FairnessSession | None:
     return config.stash.get(_SESSION, None)
 
 
-def arguments_of(config: pytest.Config) -> dict[str, list[str]]:
-    """The arguments of the command line, ``all`` of them, and those that name ``tests``."""
-    tests = config.args if config.args_source is config.ArgsSource.ARGS else []
-    return {"all": list(map(str, config.invocation_params.args)), "tests": list(map(str, tests))}
-
-
 def is_fairness_item(item: pytest.Item) -> bool:
     return item.get_closest_marker("fairness") is not None
 
 
 def imply_fairness(item: pytest.Item) -> None:
     """``fairness_grid`` and ``fairness_pairs`` imply ``fairness``, so that ``-m fairness`` selects them."""
-    if any(item.get_closest_marker(name) is not None for name in DESIGNS) and not is_fairness_item(item):
+    if has_design(item) and not is_fairness_item(item):
         item.add_marker(pytest.mark.fairness)
 
 
-def wants_a_grid(metafunc: pytest.Metafunc) -> bool:
-    """Whether a test function has a grid, or asks for what only a grid can give."""
-    definition = metafunc.definition
-    return any(definition.get_closest_marker(name) is not None for name in DESIGNS) or _pulls_ours(metafunc)
+def has_design(node: pytest.Item) -> bool:
+    """Whether a test, or its definition, is marked with a grid."""
+    return any(node.get_closest_marker(name) is not None for name in DESIGNS)
 
 
-def _pulls_ours(metafunc: pytest.Metafunc) -> bool:
-    # A project may have a fixture of its own called ``trials`` or ``cell``: that one is none of our business.
-    fixtures = metafunc.definition._fixtureinfo.name2fixturedefs
-    return any(
-        name in fixtures and fixtures[name][-1].func.__module__ == "pytest_fairness.pytest_layer.fixtures"
-        for name in PULLS
-    )
+def fixtures_of(item: pytest.Item, name: str) -> Sequence[Any]:
+    """The definitions of the fixture *name* that *item* sees, the one that it gets last.
+
+    pytest has no public way to ask before the fixture is made; a test holds this one against the newest pytest.
+    """
+    fixtures = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
+    return fixtures.get(name) or ()
 
 
 def concerns(item: pytest.Item) -> bool:
@@ -95,25 +90,6 @@ class Recorder:
             session_of(self._config).ledger.record(report)
 
 
-class XdistBridge:
-    """Tells each worker what the controller resolved, and which run it belongs to."""
-
-    def __init__(self, config: pytest.Config) -> None:
-        self._config = config
-
-    @pytest.hookimpl
-    def pytest_configure_node(self, node: object) -> None:
-        session_of(self._config).introduce(node)
-
-    def pytest_keyboard_interrupt(self) -> None:
-        # Before anything else is done about it: workers go on asking until they are told.
-        session_of(self._config).end_workers()
-
-    @pytest.hookimpl
-    def pytest_xdist_node_collection_finished(self) -> None:
-        session_of(self._config).show_workers()
-
-
 class WarningBridge:
     """Sees to it that a warning's text is obeyed by nobody, if a fairness test raised it, and that it can cross from a
     worker to the controller, whoever raised it: xdist sends it beside the reports.
@@ -127,7 +103,7 @@ class WarningBridge:
         fairness = session_if_any(self._config)
         ours = fairness is not None and nodeid in fairness.ledger.collected
         if ours or (hasattr(self._config, "workerinput") and _SURROGATE.search(str(warning_message.message))):
-            from pytest_fairness.pytest_layer.report_safety import make_warning_safe
+            from pytest_fairness.pytest_layer.ledger import make_warning_safe
 
             make_warning_safe(warning_message)
 
@@ -137,6 +113,8 @@ def register(config: pytest.Config) -> None:
     manager = config.pluginmanager
     manager.register(Recorder(config), "fairness-recorder")
     if manager.hasplugin("dsession"):
+        from pytest_fairness.pytest_layer.xdist import XdistBridge
+
         manager.register(XdistBridge(config), "fairness-xdist")
     manager.register(WarningBridge(config), "fairness-warnings")
     if manager.hasplugin("html") and config.getoption("htmlpath", None):

@@ -22,11 +22,12 @@ class HtmlBridge:
 
     @pytest.hookimpl
     def pytest_html_results_table_html(self, report: pytest.TestReport, data: list[str]) -> None:
-        from pytest_fairness.pytest_layer.ledger import findings_on
         from pytest_fairness.reports.escaping import html
         from pytest_fairness.reports.plain_text import finding_text
 
-        for finding in findings_on(report):
+        session = session_if_any(self._config)
+        item = None if session is None else session.ledger.items.get(report.nodeid)
+        for finding in () if item is None or report.when != "call" else item.findings:
             data.insert(0, f'<pre class="fairness">{html(finding_text(finding))}</pre>')
 
     @pytest.hookimpl

@@ -3,21 +3,34 @@
 Findings arrive as one JSON string on the test report, which survives xdist's transport and a worker's death
 better than anything pushed at the end of a session. From the book come ``findings.json`` and the completeness
 guard: a test that was collected and never reported fails the session, whatever the exit status would have been.
+
+A report of a fairness test holds text that crosses to xdist's controller and is shown in a terminal. A model's reply in
+an assertion message is enough to lose a failing test: execnet cannot send a lone surrogate, the worker stops reporting,
+and pytest exits 0 (pytest-xdist#843). Control codes would cross, and be obeyed by the terminal.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_fairness.model import JSON, Finding
 from pytest_fairness.pytest_layer.guest import FINDINGS
+from pytest_fairness.reports.escaping import terminal
+
+if TYPE_CHECKING:
+    import warnings
 
 _PROPERTY = "fairness "
+_PLAIN = (bool, int, float, type(None))
+# Colours of captured log records, which pytest itself puts there.
+_COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")
 
 
 def attach(report: pytest.TestReport, findings: Iterable[Finding]) -> None:
@@ -25,35 +38,35 @@ def attach(report: pytest.TestReport, findings: Iterable[Finding]) -> None:
     setattr(report, FINDINGS, json.dumps([finding.to_dict() for finding in findings], allow_nan=False))
 
 
-def findings_on(report: pytest.TestReport) -> list[Finding]:
-    """The findings that *report* carries."""
-    return [Finding.from_dict(finding) for finding in json.loads(getattr(report, FINDINGS, "[]"))]
+def note_properties(item: pytest.Item, findings: Iterable[Finding]) -> None:
+    """Let JUnit know each finding: the comparison, its verdict and its sentence. A rerun's replace those before.
+
+    They are on the item: JUnit reads them off the report of the teardown, which is still to come.
+    """
+    item.user_properties[:] = [
+        *(entry for entry in item.user_properties if not str(entry[0]).startswith(_PROPERTY)),
+        *(
+            (
+                _PROPERTY + terminal(f"{finding.assertion}: {finding.outcome} by {finding.protected_class}"),
+                terminal(finding.sentence),
+            )
+            for finding in findings
+        ),
+    ]
 
 
-def properties(findings: Iterable[Finding]) -> list[tuple[str, str]]:
-    """What JUnit is told of each finding: the comparison, its verdict and its sentence."""
-    from pytest_fairness.reports.escaping import terminal
-
-    told = []
-    for finding in findings:
-        about = terminal(f"{finding.assertion}: {finding.outcome} by {finding.protected_class}")
-        told.append((_PROPERTY + about, terminal(finding.sentence)))
-    return told
-
-
-def is_ours(entry: tuple[str, object]) -> bool:
-    """Whether a property of an item is one of :func:`properties`."""
-    return str(entry[0]).startswith(_PROPERTY)
-
-
-@dataclass(slots=True)
+@dataclass
 class Item:
-    """How one test ended: pytest's word for it, its message, and its findings as JSON."""
+    """How one test ended: pytest's word for it, its message, and its findings as they crossed."""
 
     nodeid: str
     outcome: str = "passed"
     message: str = ""
-    findings: list[Mapping[str, Any]] = field(default_factory=list)
+    encoded: list[Mapping[str, Any]] = field(default_factory=list)
+
+    @cached_property
+    def findings(self) -> list[Finding]:
+        return [Finding.from_dict(finding) for finding in self.encoded]
 
 
 @dataclass(slots=True)
@@ -65,11 +78,9 @@ class Ledger:
     finished: set[str] = field(default_factory=set)
 
     def record(self, report: pytest.TestReport) -> None:
-        """Enter what *report* carries; a rerun replaces what the item said before."""
-        item = self.items.setdefault(report.nodeid, Item(report.nodeid))
-        item.findings = json.loads(getattr(report, FINDINGS))
-        item.outcome = _word(report)
-        item.message = _message(report)
+        """Enter what *report* carries; a rerun replaces what the item had before."""
+        encoded = json.loads(getattr(report, FINDINGS))
+        self.items[report.nodeid] = Item(report.nodeid, _outcome(report), _message(report), encoded)
 
     @property
     def missing(self) -> list[str]:
@@ -78,12 +89,12 @@ class Ledger:
 
     @property
     def findings(self) -> list[Finding]:
-        return [Finding.from_dict(finding) for item in self.items.values() for finding in item.findings]
+        return [finding for item in self.items.values() for finding in item.findings]
 
     @property
     def outcomes(self) -> list[str]:
         """How the test of each of :attr:`findings` ended."""
-        return [item.outcome for item in self.items.values() for _ in item.findings]
+        return [item.outcome for item in self.items.values() for _ in item.encoded]
 
     def __bool__(self) -> bool:
         return bool(self.items or self.collected)
@@ -93,20 +104,13 @@ class Ledger:
         findings: list[JSON] = []
         items: list[JSON] = []
         for item in self.items.values():
-            first = len(findings)
-            findings += [{**finding, "nodeid": item.nodeid} for finding in item.findings]
-            items.append(
-                {
-                    "nodeid": item.nodeid,
-                    "outcome": item.outcome,
-                    "message": item.message,
-                    "findings": list(range(first, len(findings))),
-                }
-            )
+            numbers: list[JSON] = list(range(len(findings), len(findings) + len(item.encoded)))
+            findings += [{**finding, "nodeid": item.nodeid} for finding in item.encoded]
+            items.append({"nodeid": item.nodeid, "outcome": item.outcome, "message": item.message, "findings": numbers})
         return {"items": items, "findings": findings, "missing": list(self.missing)}
 
 
-def _word(report: pytest.TestReport) -> str:
+def _outcome(report: pytest.TestReport) -> str:
     if hasattr(report, "wasxfail"):
         return "xfailed" if report.skipped else "xpassed"
     if report.failed and report.when != "call":
@@ -121,3 +125,49 @@ def _message(report: pytest.TestReport) -> str:
         return str(report.longrepr[2])
     crash = getattr(report.longrepr, "reprcrash", None)
     return str(crash.message) if crash is not None else ""
+
+
+# ---------------------------------------------------------------- what may cross, and be shown
+
+
+def make_safe(report: pytest.TestReport) -> None:
+    """Write out, in *report*, whatever could not cross or would be obeyed; nothing is cut."""
+    if hasattr(report.longrepr, "toterminal") and not is_dataclass(report.longrepr):
+        text = str(report.longrepr)  # pytest's own text for a missing fixture, and whatever an item made of its failure
+        report.longrepr = report.longrepr if terminal(text) == text else terminal(text)
+    else:
+        report.longrepr = _safe(report.longrepr)
+    report.sections = [(terminal(title), _coloured(text)) for title, text in report.sections]
+    report.user_properties = [(terminal(str(name)), _safe(value)) for name, value in report.user_properties]
+    if hasattr(report, "wasxfail"):
+        report.wasxfail = terminal(str(report.wasxfail))
+
+
+def make_warning_safe(message: warnings.WarningMessage) -> None:
+    """Write out, in a warning's text, whatever could not cross or would be obeyed."""
+    text = str(message.message)
+    if isinstance(message.message, Warning) and terminal(text) != text:
+        message.message.args = tuple(
+            terminal(value) if isinstance(value, str) else value for value in message.message.args
+        )
+
+
+def _safe(value: Any) -> Any:
+    """*value* with every text in it escaped: the parts of pytest's tracebacks in place, containers anew."""
+    if isinstance(value, str):
+        return terminal(str(value))
+    if type(value) in _PLAIN:
+        return value
+    if isinstance(value, (list, tuple)):
+        return type(value)(_safe(item) for item in value) if type(value) in (list, tuple) else _safe(list(value))
+    if isinstance(value, Mapping):
+        return {_safe(key): _safe(item) for key, item in value.items()}
+    if is_dataclass(value) and not isinstance(value, type):
+        for part in fields(value):
+            object.__setattr__(value, part.name, _safe(getattr(value, part.name)))
+        return value
+    return terminal(str(value))  # a numpy number, a path, an enum: what JUnit would make of it
+
+
+def _coloured(text: str) -> str:
+    return "".join(part if _COLOUR.fullmatch(part) else terminal(part) for part in _COLOUR.split(text))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pytest_fairness.context import Settings
-    from pytest_fairness.endpoints.replay import ReplayEndpoint
+    from pytest_fairness.endpoints.registry import RecordedEndpoint
     from pytest_fairness.runs.replay import Recording
     from pytest_fairness.runs.store import RunStore
 
@@ -104,9 +104,9 @@ def _asks_code(manifest: Mapping[str, Any]) -> bool:
     return any(identity.get("type") == "callable" for identity in (*identities, *steps))
 
 
-def recorded_endpoint(recording: Recording, name: str) -> ReplayEndpoint:
+def recorded_endpoint(recording: Recording, name: str) -> RecordedEndpoint:
     """The system called *name* as *recording* knows it. Raises UsageError where there is none, or two of that name."""
-    from pytest_fairness.endpoints.replay import ReplayEndpoint
+    from pytest_fairness.endpoints.registry import RecordedEndpoint
 
     systems = recording.systems()
     if not systems.get(name):
@@ -117,7 +117,7 @@ def recorded_endpoint(recording: Recording, name: str) -> ReplayEndpoint:
             f"run {recording.directory.name} asked {len(systems[name])} systems that are called {name!r}: "
             "replay them from the fixture that made them"
         )
-    return ReplayEndpoint(systems[name][0])
+    return RecordedEndpoint(systems[name][0])
 
 
 def note_design(store: RunStore, design: Design, *, resumed: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from pytest_fairness.design.grid import Grid
     from pytest_fairness.design.pairs import PairGrid
     from pytest_fairness.design.strategies import Ladder
-    from pytest_fairness.design.templates import Template
     from pytest_fairness.endpoints.protocol import Endpoint
     from pytest_fairness.model import JSON
     from pytest_fairness.runs.designs import Script
@@ -42,36 +41,18 @@ class Entry:
     system: Any = None
     first: int = 0
 
-
-class _FromGrid:
-    """What either kind of plan says of itself is what its grid says."""
-
-    grid: Grid | PairGrid
-
-    def asking(self, resolve: Resolve) -> Self:  # noqa: ARG002 - for those that name systems
-        """The same, with *resolve* to make an endpoint of what it names as a system."""
-        return self
+    @property
+    def asks_others(self) -> bool:
+        """Whether a trial asks, in one of its requests at least, another system than the test's."""
+        return self.system is not None or any(system is not None for system in self.step_systems)
 
     @property
-    def repetitions(self) -> int:
-        return self.grid.repetitions
-
-    @property
-    def calls(self) -> int:
-        """Trials of one item."""
-        return self.grid.calls
-
-    @property
-    def parameters(self) -> Mapping[str, JSON]:
-        return self.grid.parameters
-
-    @property
-    def templates(self) -> Sequence[Template]:
-        return self.grid.templates
+    def step_systems(self) -> Sequence[Endpoint | None]:
+        return () if self.script is None else self.script.endpoints
 
 
 @dataclass(frozen=True)
-class PlannedGrid(_FromGrid):
+class PlannedGrid:
     """One test's grid as the tiers send it, with the strategies and temperatures that its marker asks for."""
 
     tiers_by_arm: ClassVar[bool] = False
@@ -80,6 +61,9 @@ class PlannedGrid(_FromGrid):
     ladder: Ladder | None = None
     temperatures: tuple[float | None, ...] = ()
     arguments: Mapping[str, Any] | None = None
+
+    def asking(self, resolve: Resolve) -> Self:  # noqa: ARG002 - for those that name systems
+        return self
 
     @property
     def has_system_prompt(self) -> bool:
@@ -103,44 +87,29 @@ class PlannedGrid(_FromGrid):
         """What says whether a reply can be used: the name of a scorer, a callable, or None."""
         return None if self.ladder is None else self.ladder.scorer
 
-    def cells(self, tier: int, indices: Sequence[int] | None = None) -> list[Cell]:
-        """The cells (those at *indices*, if given) as tier *tier* sends them: tier 2 has no system prompt."""
+    def entries(self, tier: int, usable: Usable, indices: Sequence[int] | None = None) -> list[Entry]:
+        """The cells (those at *indices*, if given) as *tier* sends them: tier 2 has strategies and no system prompt."""
         chosen = iter(self.grid) if indices is None else (self.grid[index] for index in indices)
         if tier == 1:
-            return [replace(cell, tier=1) for cell in chosen]
-        return [replace(cell, tier=2, system=None) for cell in chosen]
+            return [Entry(replace(cell, tier=1)) for cell in chosen]
+        return [Entry(cell, self._script(cell, usable)) for cell in (replace(c, tier=2, system=None) for c in chosen)]
 
-    def entries(self, tier: int, usable: Usable, indices: Sequence[int] | None = None) -> list[Entry]:
-        """The cells with their scripts: strategies belong to tier 2."""
-        cells = self.cells(tier, indices)
-        if self.ladder is None or tier == 1:
-            return [Entry(cell) for cell in cells]
+    def _script(self, cell: Cell, usable: Usable) -> Script | None:
         from pytest_fairness.engine.scripts import Escalation, Rung
 
+        if self.ladder is None:
+            return None
         judge, version = usable
-        return [
-            Entry(
-                cell,
-                Escalation(
-                    rungs=tuple(Rung(name, turns) for name, turns in self.ladder.rungs(cell.prompt)),
-                    usable=judge,
-                    version=version,
-                ),
-            )
-            for cell in cells
-        ]
+        rungs = tuple(Rung(name, turns) for name, turns in self.ladder.rungs(cell.prompt))
+        return Escalation(rungs=rungs, usable=judge, version=version)
 
     def table(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The table of the test as it stands."""
+        """*frame* of the trials as the test gets it."""
         return frame
-
-    def design(self, endpoint: str, identity: Mapping[str, JSON], cells: Sequence[Cell]) -> Design:
-        """What a baseline has to know of the grid, to name what changed since it was approved."""
-        return _design(self, endpoint, identity, cells)
 
 
 @dataclass(frozen=True)
-class PlannedPairs(_FromGrid):
+class PlannedPairs:
     """One test's choices between candidates. Tiers belong to its arms: one with a system prompt is of tier 1."""
 
     tiers_by_arm: ClassVar[bool] = True
@@ -154,22 +123,15 @@ class PlannedPairs(_FromGrid):
     arguments: Mapping[str, Any] | None = None
     beyond: int = 0
     """What the numbers of repetitions start from: texts that scrubbing makes equal must not share their replies."""
+    _resolved: dict[int, Endpoint] = field(default_factory=dict, compare=False, repr=False)
 
     def asking(self, resolve: Resolve) -> Self:
-        return replace(self, resolve=resolve)
+        """The same, with *resolve* to make an endpoint of what it names as a system."""
+        return replace(self, resolve=resolve, _resolved={})
 
     @property
     def has_system_prompt(self) -> bool:
         return self.grid.needs_system_prompt
-
-    @cached_property
-    def _systems(self) -> Mapping[str | None, Any]:
-        return {arm.name: arm.endpoint for arm in self.grid.arms}
-
-    @cached_property
-    def _alike(self) -> frozenset[str | None]:
-        """Arms whose cells come to the same texts for different groups: stand-ins of one group."""
-        return frozenset(arm.name for arm in self.grid.arms if arm.placebo)
 
     @cached_property
     def on_other_names(self) -> PlannedPairs | None:
@@ -180,18 +142,15 @@ class PlannedPairs(_FromGrid):
         beyond = self.grid.full_size * self.grid.repetitions
         return None if grid is None else replace(self, grid=grid, beyond=beyond)
 
-    def cells(self, tier: int, indices: Sequence[int] | None = None) -> list[Cell]:  # noqa: ARG002 - arms have their own
-        chosen = range(len(self.grid)) if indices is None else indices
-        return [self.grid[index] for index in chosen]
-
     def entries(self, tier: int, usable: Usable, indices: Sequence[int] | None = None) -> list[Entry]:  # noqa: ARG002
         """The cells, those of arms with steps as pipelines."""
         from pytest_fairness.engine.scripts import Pipeline
 
+        arms = {arm.name: arm for arm in self.grid.arms}
         entries = []
         for index in range(len(self.grid)) if indices is None else indices:
             made = self.grid.prepared(index)
-            steps = made.steps
+            steps, arm = made.steps, arms.get(made.cell.arm or "")
             script = None
             if steps is not None:
                 script = Pipeline(
@@ -201,9 +160,10 @@ class PlannedPairs(_FromGrid):
                     refused=self.refused,
                     endpoints=tuple(None if one is None else self._endpoint(one) for one in steps.endpoints),
                 )
-            own_numbers = steps is not None or made.cell.arm in self._alike
+            # Stand-ins of one group come to the same texts for different groups.
+            own_numbers = steps is not None or (arm is not None and arm.placebo)
             first = self.beyond + (made.number * self.grid.repetitions if own_numbers else 0)
-            entries.append(Entry(made.cell, script, self._systems.get(made.cell.arm), first))
+            entries.append(Entry(made.cell, script, None if arm is None else arm.endpoint, first))
         return entries
 
     def _endpoint(self, system: Any) -> Endpoint:
@@ -215,32 +175,26 @@ class PlannedPairs(_FromGrid):
             found = self._resolved[id(system)] = self.resolve(system)
         return found
 
-    @cached_property
-    def _resolved(self) -> dict[int, Endpoint]:
-        return {}
-
     def table(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """The table with the candidates listed and the one chosen."""
+        """*frame* of the trials with the candidates listed and the one chosen."""
         from pytest_fairness.analysis.choice_columns import choice_columns
 
         return choice_columns(frame, self.grid.choice_size, ranking=self.grid.ranking)
-
-    def design(self, endpoint: str, identity: Mapping[str, JSON], cells: Sequence[Cell]) -> Design:
-        """As that of a grid."""
-        return _design(self, endpoint, identity, cells)
 
 
 Planned: TypeAlias = "PlannedGrid | PlannedPairs"
 
 
-def _design(planned: Planned, endpoint: str, identity: Mapping[str, JSON], cells: Sequence[Cell]) -> Design:
+def design_of_baseline(planned: Planned, endpoint: str, identity: Mapping[str, JSON], cells: Sequence[Cell]) -> Design:
+    """What a baseline has to know of *planned*, to name what changed since it was approved."""
     from pytest_fairness.trials_frame import Design
 
-    asked = [cell.id for cell in cells], planned.repetitions, sorted(planned.parameters.items())
+    grid = planned.grid
+    asked = [cell.id for cell in cells], grid.repetitions, sorted(grid.parameters.items())
     return Design(
         endpoint=endpoint,
         identity=identity,
         protected_classes=tuple(dict.fromkeys(group for cell in cells for group in cell.groups)),
-        templates={template.id: template.text for template in planned.templates},
+        templates={template.id: template.text for template in grid.templates},
         digest=hashlib.sha256(repr(asked).encode()).hexdigest()[:16],
     )

@@ -1,76 +1,95 @@
-"""What a session with fairness tests starts with: how much it asks, of whom, for how much and how long; if it may."""
+"""What a session with fairness tests starts with: how much it asks, of whom, for how much and how long; if it may; what
+the project puts in the place of what ships; and what its designs can never decide.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
 
 from pytest_fairness.analysis.false_alarms import words
 from pytest_fairness.errors import FairnessError, UsageError
-from pytest_fairness.pytest_layer import estimate, reporting
-from pytest_fairness.pytest_layer.design_remarks import remarks
-from pytest_fairness.pytest_layer.replacements import replacements
+from pytest_fairness.pytest_layer import collection, guest, reporting
+from pytest_fairness.pytest_layer.command_line import recorded_path
+from pytest_fairness.pytest_layer.estimate import LATENCY, Estimate, brings_its_own, estimate
+from pytest_fairness.reports.escaping import line
+from pytest_fairness.runs.manifest import read_manifest
 
 if TYPE_CHECKING:
-    import pytest
-
-    from pytest_fairness.context import Settings
+    from pytest_fairness.context import RunContext, Settings
+    from pytest_fairness.design.grid import Grid
+    from pytest_fairness.design.pairs import PairGrid
     from pytest_fairness.endpoints.protocol import Endpoint
-    from pytest_fairness.pytest_layer.estimate import Estimate
-    from pytest_fairness.pytest_layer.session import FairnessSession
+    from pytest_fairness.model import Cell, Finding
+    from pytest_fairness.pytest_layer.plans import Planned
+
+_LOOKED_AT = 400
+"""Cells of a design whose texts are compared: enough for means of length, and made in some milliseconds."""
+_NAMED = 3
+_ENOUGH_NAMES, _ENOUGH_TRIALS = 10, 50
 
 
-def announcement(session: FairnessSession, items: Sequence[pytest.Item], tests: int) -> list[str]:
+def announcement(
+    context: RunContext,
+    items: Sequence[pytest.Item],
+    grids: Mapping[collection.Key, Planned],
+    configured: Callable[[], Endpoint],
+    *,
+    tests: int,
+) -> list[str]:
     """The lines: size, endpoint, seed and run; where a model is going to be paid, also requests, cost and time; what
     to know of the designs.
 
     Raises :class:`pytest.UsageError` where the endpoint that is going to be asked is configured wrongly, or its cost
     has a cap and no price.
     """
-    settings = session.settings
-    endpoint, wrong = _endpoint(session)
-    expected = estimate.estimate(session, items, endpoint)
-    if wrong is not None and expected.configured.requests and session.worker is None:
-        raise _ends(wrong)
-    if endpoint is not None and expected.configured.requests and session.worker is None:
-        _refuse_unpriced(settings, endpoint)
-    lines = [_size(settings, tests, expected, reporting.shown(session.store.directory, session.config.rootpath))]
-    lines += _false_alarm(expected)
-    if endpoint is not None and not endpoint.simulated and settings.replay is None and expected.configured.requests:
+    settings = context.settings
+    endpoint, wrong = _endpoint(configured)
+    expected = estimate(context, items, grids, endpoint)
+    asks = bool(expected.configured.requests)
+    if asks and context.worker is None:
+        if wrong is not None:
+            raise pytest.UsageError(str(wrong))
+        if endpoint is not None:
+            _refuse_unpriced(settings, endpoint)
+    lines = [_size(settings, tests, expected, reporting.shown(context.store.directory, context.root))]
+    if expected.false_alarm:
+        chance = words(expected.false_alarm)
+        again = f"; an alarm is first asked about again, with up to {expected.again:,} trials more"
+        lines.append(
+            f"fairness: chance of a false red at most {chance}, if each test asserts once{again * bool(expected.again)}"
+        )
+    if asks and endpoint is not None and not endpoint.simulated and settings.replay is None:
         lines.append(_price(settings, expected, endpoint))
-    return [*lines, *replacements(session, items), *remarks(session.grids, items)]
+    return [*lines, *_replacements(context, items), *remarks(grids, items)]
 
 
-def _refuse_unpriced(settings: Settings, endpoint: Endpoint) -> None:
-    """Raise :class:`pytest.UsageError` where a cap is set and nobody knows what a call costs: before any test runs."""
-    import pytest
-
-    from pytest_fairness.endpoints.pipeline import PipelineEndpoint
-    from pytest_fairness.runs.money import unpriced
-
-    if settings.max_cost is None or settings.replay is not None:
-        return
-    systems = [step.asked for step in endpoint.steps] if isinstance(endpoint, PipelineEndpoint) else [endpoint]
-    for system in systems:
-        if system.price is None and not system.simulated:
-            raise pytest.UsageError(unpriced(system.name, settings.max_cost))
-
-
-def _endpoint(session: FairnessSession) -> tuple[Endpoint | None, UsageError | None]:
+def _endpoint(configured: Callable[[], Endpoint]) -> tuple[Endpoint | None, UsageError | None]:
     """The endpoint that the settings name, and what is wrong with its configuration."""
     try:
-        return session.configured_endpoint(), None
+        return configured(), None
     except UsageError as error:
         return None, error
     except FairnessError:
         return None, None  # the tests that need it say what is wrong
 
 
-def _ends(error: UsageError) -> pytest.UsageError:
-    """*error* as it ends the session, with exit status 4: before any test runs."""
-    import pytest
+def _refuse_unpriced(settings: Settings, endpoint: Endpoint) -> None:
+    """Raise :class:`pytest.UsageError` where a cap is set and nobody knows what a call costs: before any test runs."""
+    from pytest_fairness.endpoints.pipeline import PipelineEndpoint
+    from pytest_fairness.runs.money import unpriced
 
-    return pytest.UsageError(str(error))
+    if settings.max_cost is None or settings.replay is not None:
+        return
+    systems = [step.ready for step in endpoint.steps] if isinstance(endpoint, PipelineEndpoint) else [endpoint]
+    for system in systems:
+        if system.price is None and not system.simulated:
+            raise pytest.UsageError(unpriced(system.name, settings.max_cost))
 
 
 def _size(settings: Settings, tests: int, expected: Estimate, run: str) -> str:
@@ -86,15 +105,6 @@ def _size(settings: Settings, tests: int, expected: Estimate, run: str) -> str:
     )
 
 
-def _false_alarm(expected: Estimate) -> list[str]:
-    if not expected.false_alarm:
-        return []
-    told = f"fairness: chance of a false red at most {words(expected.false_alarm)}, if each test asserts once"
-    if expected.again:
-        told += f"; an alarm is first asked about again, with up to {expected.again:,} trials more"
-    return [told]
-
-
 def _price(settings: Settings, expected: Estimate, endpoint: Endpoint) -> str:
     from pytest_fairness.endpoints.batch_api import batches_of
     from pytest_fairness.endpoints.pipeline import PipelineEndpoint
@@ -102,25 +112,25 @@ def _price(settings: Settings, expected: Estimate, endpoint: Endpoint) -> str:
 
     parts = 1 if not settings.shard else int(settings.shard.partition("/")[2])
     # The price of a pipeline is that of its steps together; what it is asked once are as many requests.
-    requests = (
-        expected.configured.requests / parts * (len(endpoint.steps) if isinstance(endpoint, PipelineEndpoint) else 1)
-    )
-    at_once = limits_of(endpoint).concurrency or settings.concurrency
-    seconds = requests / at_once * estimate.LATENCY
-    a_minute = limits_of(endpoint).requests_per_minute
-    if a_minute is not None:
-        seconds = max(seconds, 60 * requests / a_minute)
+    steps = len(endpoint.steps) if isinstance(endpoint, PipelineEndpoint) else 1
+    requests = expected.configured.requests / parts * steps
+    limits = limits_of(endpoint)
+    at_once = limits.concurrency or settings.concurrency
+    seconds = requests / at_once * LATENCY
+    if limits.requests_per_minute is not None:
+        seconds = max(seconds, 60 * requests / limits.requests_per_minute)
     if endpoint.price is None:
         cost = "cost unknown (give price: in endpoints.yaml)"
     else:
         usual, most = (amount / parts for amount in expected.cost(endpoint.price))
         cost = f"about {_dollars(usual)}, at most {_dollars(most)}" if most else "free"
     cap = "" if settings.max_cost is None else f" (cap {_dollars(settings.max_cost)})"
+    start = f"fairness: about {requests:,.0f} requests, {cost}{cap}"
     if batches_of(endpoint) is not None:
-        return f"fairness: about {requests:,.0f} requests, {cost}{cap}, in the provider's batches (hours, most often)"
+        return f"{start}, in the provider's batches (hours, most often)"
     return (
-        f"fairness: about {requests:,.0f} requests, {cost}{cap}, about {_duration(seconds)} "
-        f"({at_once} at a time, {estimate.LATENCY:g} s and {expected.reply_tokens} tokens a reply)"
+        f"{start}, about {_duration(seconds)} "
+        f"({at_once} at a time, {LATENCY:g} s and {expected.reply_tokens} tokens a reply)"
     )
 
 
@@ -132,3 +142,173 @@ def _duration(seconds: float) -> str:
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
     return f"{round(seconds / 60):,} min" if seconds < 5400 else f"{seconds / 3600:,.1f} h"
+
+
+def _names_of(tests: Sequence[str]) -> str:
+    names = list(dict.fromkeys(tests))
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
+
+
+# ---------------------------------------------------------------- what the project replaces
+
+
+def asks_the_settings_endpoint(items: Sequence[pytest.Item], grids: Mapping[collection.Key, Planned]) -> bool:
+    """Whether any of *items* asks the endpoint that the settings name; also where none asks anything."""
+    asking = [item for item in items if collection.grid_key(item) in grids]
+    return not asking or not all(map(brings_its_own, asking))
+
+
+def _replacements(context: RunContext, items: Sequence[pytest.Item]) -> list[str]:
+    """A line for each built-in scorer, and each use of ``--fairness-endpoint``, that the project replaces."""
+    lines = [f"fairness: {_own_scorer(scorer, context.root)}" for scorer in _own_scorers(context).values()]
+    named = _named_endpoint(context)
+    by_fixture: dict[str, list[str]] = {}
+    for item in items if named is not None else ():
+        if brings_its_own(item):
+            by_fixture.setdefault(_fixture(item, context.root), []).append(collection.name_of(item))
+    for fixture, tests in by_fixture.items():
+        lines.append(f"fairness: {_names_of(tests)}: {fixture} replaces --fairness-endpoint {named}")
+    return list(map(line, lines))
+
+
+def notes_on(context: RunContext, item: pytest.Item, finding: Finding, scored_by: set[str]) -> list[str]:
+    """What of *finding*, made in the test *item* with the scorers *scored_by*, rests on a replacement."""
+    notes = []
+    own = _own_scorers(context).get(finding.outcome)
+    if own is not None and finding.outcome in scored_by:
+        notes.append(_own_scorer(own, context.root))
+    named = _named_endpoint(context)
+    if named is not None and finding.model_endpoint is not None and brings_its_own(item):
+        notes.append(f"{_fixture(item, context.root)} was asked instead of --fairness-endpoint {named}")
+    return notes
+
+
+def _own_scorers(context: RunContext) -> dict[str, Any]:
+    """Those scorers that have the name of a built-in one and are another."""
+    from pytest_fairness.scorers import BUILT_IN
+
+    return {name: scorer for name, scorer in context.scorers.items() if scorer is not BUILT_IN.get(name, scorer)}
+
+
+def _own_scorer(scorer: Any, root: Path) -> str:
+    return f"the scorer {scorer.name!r} is the project's own ({_place(scorer.score, root)}), not the built-in one"
+
+
+def _named_endpoint(context: RunContext) -> str | None:
+    """What the command line names as the endpoint, on replay the recorded one; a name in the ini file is a default, and
+    meant to be replaced.
+    """
+    replayed = context.settings.replay
+    command: Sequence[str] = context.command if replayed is None else read_manifest(replayed).get("command") or ()
+    for argument, following in zip(command, [*command[1:], None], strict=True):
+        name, between, value = str(argument).partition("=")
+        if name == "--fairness-endpoint":
+            return value if between else following
+    return None
+
+
+def _fixture(item: pytest.Item, root: Path) -> str:
+    return f"the fixture 'endpoint' of {_place(guest.fixtures_of(item, 'endpoint')[-1].func, root)}"
+
+
+def _place(function: Any, root: Path) -> str:
+    """The file that *function* stands in; its module where that is not known."""
+    while isinstance(function, partial):
+        function = function.func
+    function = getattr(function, "__wrapped__", function)
+    code = getattr(function, "__code__", None) or getattr(getattr(function, "__call__", None), "__code__", None)  # noqa: B004
+    return (
+        str(getattr(type(function), "__module__", "")) if code is None else recorded_path(Path(code.co_filename), root)
+    )
+
+
+# ---------------------------------------------------------------- what to know of the designs
+
+
+def remarks(grids: Mapping[collection.Key, Planned], items: Sequence[pytest.Item]) -> list[str]:
+    """A line for each thing to know of the designs that *items* pull from, with the tests it is true of: that one is a
+    sample, how alike its texts are, and what it can never decide.
+    """
+    asked = [item for item in items if not item.get_closest_marker("skip")]
+    cellwise = {selection[0] for selection in collection.selected_cells(asked)}
+    found: dict[str, list[str]] = {}
+    for key in dict.fromkeys(map(collection.grid_key, asked)):
+        if key in grids:
+            undecided = () if key in cellwise else _undecidable(grids[key].grid)
+            for remark in (*_remarks_of(grids[key].grid), *undecided):
+                found.setdefault(remark, []).append(key[1].rpartition("::")[2])
+    return [line(f"fairness: {_names_of(tests)}: {remark}") for remark, tests in found.items()]
+
+
+def _remarks_of(grid: Grid | PairGrid) -> Iterator[str]:
+    from pytest_fairness.design.grid import Grid
+    from pytest_fairness.design.parity import group_parity
+
+    if grid.positions is not None:
+        yield f"a balanced sample is asked, {grid.size:,} of {grid.full_size:,} cells"
+    classes, cells = {"group": None}, []
+    if isinstance(grid, Grid):
+        classes, cells = dict.fromkeys(name for unit in grid.units for name in unit.swapped), _of_grid(grid)
+    else:
+        cells = _of_pairs(grid)
+    for by in classes:
+        try:
+            yield from group_parity(cells, by).notes
+        except UsageError:
+            continue  # texts that are meant to be the same: a placebo, or scrubbed before they are sent
+
+
+def _undecidable(grid: Grid | PairGrid) -> Iterator[str]:
+    """What a comparison of the groups of *grid* can never conclude, with what it takes: of scores, for which outcome a
+    test asks is not known before it runs, and other outcomes need more."""
+    from pytest_fairness.design.grid import Grid
+
+    if not isinstance(grid, Grid):
+        return
+    for by, names, fewest, groups in _classes(grid):
+        trials = fewest * grid.calls // len(grid.units)
+        if groups < 2 or (names >= _ENOUGH_NAMES and trials >= _ENOUGH_TRIALS):
+            continue  # a PASS and a FAIL are in reach: statistics are not imported to say so
+        from pytest_fairness.analysis.planning import assess_design
+
+        design = assess_design(
+            groups=groups,
+            names=names,
+            trials=max(trials, 1),
+            templates=len(grid.templates),
+            repetitions=grid.repetitions,
+            repeats=grid.parameters.get("temperature") == 0,
+        )
+        if not design.can_pass:
+            verdicts = "PASS" if design.can_fail else "PASS or FAIL"
+            takes = f"; a PASS is likely with {design.needs}" if design.needs else ""
+            yield f"a comparison by {by} can never {verdicts}: {design.why}{takes}"
+        elif not design.can_fail:
+            yield f"a comparison by {by} can never FAIL: {design.why}"
+
+
+def _classes(grid: Grid) -> Iterator[tuple[str, int, int, int]]:
+    """Each protected class: names and units of the group with the fewest, and the number of groups."""
+    found: dict[str, dict[str, list[str | None]]] = {}
+    for unit in grid.units:
+        for by, group in unit.swapped.items():
+            found.setdefault(by, {}).setdefault(group, []).append(unit.cluster)
+    for by, groups in found.items():
+        names = min(len(set(clusters) - {None}) for clusters in groups.values())
+        yield by, names, min(map(len, groups.values())), len(groups)
+
+
+def _of_grid(grid: Grid) -> list[Cell]:
+    """Every group and name in the first context of each template; of a sample, its beginning."""
+    if grid.positions is not None:
+        return list(islice(grid, _LOOKED_AT))
+    block = grid.full_size // len(grid.templates)
+    chosen = (template * block + unit for template in range(len(grid.templates)) for unit in range(len(grid.units)))
+    return [grid[index] for index in islice(chosen, _LOOKED_AT)]
+
+
+def _of_pairs(grid: PairGrid) -> list[Cell]:
+    """The beginning, of one signal condition and one arm."""
+    first = grid[0]
+    return [cell for cell in islice(grid, _LOOKED_AT) if (cell.arm, cell.signal) == (first.arm, first.signal)]

@@ -1,4 +1,4 @@
-"""The end of a session: findings.json and report.html into the run's folder, a few lines into the terminal."""
+"""What a session writes down: its manifest, at its end findings.json and report.html, a few lines in the terminal."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ import itertools
 import platform
 import shutil
 import subprocess
+from collections import Counter
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from pytest_fairness.model import JSON
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     import pytest
 
-    from pytest_fairness.context import Settings
+    from pytest_fairness.context import RunContext, Settings
     from pytest_fairness.endpoints.protocol import Endpoint
     from pytest_fairness.engine.progress import Progress
     from pytest_fairness.pytest_layer.ledger import Ledger
@@ -107,21 +108,22 @@ def now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
-def start_manifest(store: RunStore, settings: Settings, root: Path, *, session: str, command: Sequence[str]) -> None:
+def start_manifest(store: RunStore, context: RunContext) -> None:
     """Write what is known at the start: who asks, with what, and since when. Once a session, whichever process is
-    first; a session that goes on with an earlier run is added to what is there.
+    first; a session that resumes a run is added to what is there.
     """
     from pytest_fairness.runs.manifest import FINISHED, read_manifest
 
+    settings, session = context.settings, context.session
     if session in store.manifest().get("sessions", ()):
         return
     facts = {
         "session": session,
         "started": now(),
-        "command": list(command),
-        "settings": recorded_settings(settings, root),
+        "command": list(context.command),
+        "settings": _recorded(settings, context.root),
         "versions": versions(),
-        "git_commit": git_commit(root),
+        "git_commit": git_commit(context.root),
     }
 
     def add(manifest: dict[str, Any]) -> None:
@@ -143,7 +145,7 @@ def start_manifest(store: RunStore, settings: Settings, root: Path, *, session: 
     store.amend_manifest(add)
 
 
-def recorded_settings(settings: Settings, root: Path) -> dict[str, JSON]:
+def _recorded(settings: Settings, root: Path) -> dict[str, JSON]:
     """*settings* for the manifest: no secret, and paths from *root* on."""
     from pytest_fairness.pytest_layer.command_line import recorded_path, recorded_text
 
@@ -154,15 +156,15 @@ def recorded_settings(settings: Settings, root: Path) -> dict[str, JSON]:
     }
 
 
-def note_replaced_endpoint(store: RunStore, *, session: str) -> None:
-    """Take the endpoint out of the recorded settings of *session*: no test of it asks that one."""
+def note_replaced_endpoint(context: RunContext) -> None:
+    """Take the endpoint out of the recorded settings of this session: no test of it asks that one."""
 
     def change(manifest: dict[str, Any]) -> None:
         for facts in (manifest, *(manifest.get("resumed") or ())):
-            if facts.get("session") == session:
+            if facts.get("session") == context.session:
                 facts["settings"]["endpoint"] = None
 
-    store.amend_manifest(change)
+    context.store.amend_manifest(change)
 
 
 def note_endpoint(store: RunStore, endpoint: Endpoint) -> None:
@@ -184,12 +186,11 @@ def write_reports(store: RunStore, book: Ledger, root: Path, *, whole: bool) -> 
     """
     from pytest_fairness.engine.batches import still_open
     from pytest_fairness.pytest_layer.command_line import recorded_text
-    from pytest_fairness.pytest_layer.run_notes import notes_on
     from pytest_fairness.reports.findings_json import write_results
     from pytest_fairness.reports.html import write_html
     from pytest_fairness.runs.manifest import FINISHED
 
-    notes = [*notes_on(store.directory, store.manifest()), *still_open(store.batch_records())]
+    notes = [*run_notes(store.directory, store.manifest()), *still_open(store.batch_records())]
     end = now()
     store.update_manifest(notes=notes)
     _keep_earlier(store.directory)
@@ -253,3 +254,64 @@ def announce(config: pytest.Config, lines: Iterable[str]) -> None:
     aside = Aside(config)
     for line in lines:
         aside.write(f"{line}\n")
+
+
+# ---------------------------------------------------------------- what is unusual about a run
+
+
+def run_notes(run: Path, manifest: Mapping[str, Any]) -> list[str]:
+    """Sentences for the terminal and the report: whether this is a replay, a shard, or was gone on with, and how."""
+    notes = []
+    if manifest.get("replay_of"):
+        notes.append(f"replayed from run {manifest['replay_of']}: nothing was asked; costs are those of the recording")
+        if manifest.get("replay_of_finished") is False:
+            notes.append("the recorded run never came to its end: nothing shows whether the end of its log is there")
+    if manifest.get("shard"):
+        notes.append(
+            f"shard {manifest['shard']}: its trials are asked and nothing is judged; put the shards together with "
+            "pytest-fairness merge, and judge the merged run with --fairness-replay"
+        )
+    if salvaged := manifest.get("salvaged_from"):
+        notes.append(_salvaged(salvaged))
+    resumed = manifest.get("resumed") or []
+    if resumed:
+        times = "once" if len(resumed) == 1 else f"{len(resumed)} times"
+        notes.append(f"resumed, {times}: not all of it was asked in one session")
+    if any(_retried(session) for session in resumed):
+        notes += _asked_again(run)
+    return notes
+
+
+def _salvaged(salvaged: Mapping[str, Any]) -> str:
+    lost = [str(one) for one in salvaged.get("lost") or ()]
+    losses = f"lost: {'; '.join(lost[:3])}" if lost else "nothing was lost"
+    more = f"; and {len(lost) - 3} more places, in manifest.json" if len(lost) > 3 else ""
+    return f"salvaged from the damaged run {salvaged.get('run')}; {losses}{more}"
+
+
+def _retried(session: Mapping[str, Any]) -> bool:
+    settings = session.get("settings", {})
+    return bool(settings.get("retry_unknown") or settings.get("retry_errors"))
+
+
+def _asked_again(run: Path) -> list[str]:
+    """How many trials were asked again, in each group: to replace failures alone shifts the sample that is left."""
+    from pytest_fairness.engine.conversation import AGAIN
+    from pytest_fairness.runs.reader import RunReader
+
+    trials, again = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    total = 0
+    for record in RunReader.open(run).records():
+        repeated = any(flag.startswith(AGAIN) for flag in record.flags)
+        total += repeated
+        for place in record.cell.groups.items():
+            trials[place] += 1
+            again[place] += repeated
+    if not total:
+        return []
+    shares: dict[str, list[str]] = {}
+    for (protected, group), count in sorted(trials.items()):
+        shares.setdefault(protected, []).append(f"{group} {again[protected, group]}/{count}")
+    by_group = "; ".join(f"{protected}: {', '.join(groups)}" for protected, groups in shares.items())
+    which = f"{total} trials had come to nothing and were" if total > 1 else "one trial had come to nothing and was"
+    return [f"{which} asked again ({by_group})"]

@@ -2,35 +2,57 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_fairness.context import reading_until
+from pytest_fairness.context import RunContext, reading_until
+from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON, Status, Trial
-from pytest_fairness.pytest_layer import collection, reporting, second_sample
+from pytest_fairness.pytest_layer import collection, past_runs, reporting, second_sample
+from pytest_fairness.pytest_layer.plans import design_of_baseline
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from pytest_fairness.endpoints.protocol import Endpoint
     from pytest_fairness.engine.engine import Engine, EventLoop, ParentWatch
-    from pytest_fairness.pytest_layer.plans import Entry, Planned
-    from pytest_fairness.pytest_layer.session import FairnessSession
+    from pytest_fairness.engine.progress import Progress
+    from pytest_fairness.engine.queue import Deal
+    from pytest_fairness.pytest_layer.plans import Entry, Planned, Resolve, Usable
+    from pytest_fairness.runs.designs import PlannedTrial
     from pytest_fairness.runs.replay import Replayer
+    from pytest_fairness.runs.shared_progress import WorkerProgress
     from pytest_fairness.trials_frame import Asked
-
 
 _ENDED = "the session that this worker belongs to has ended; nothing more is sent"
 
 
 class Asking:
-    """The engines of one process, one for each system under test, and the replies already handed out."""
+    """The engines of one process, one for each system under test, and the replies already handed out.
 
-    def __init__(self, session: FairnessSession) -> None:
-        self._session = session
+    *grids* are the designs of the collected tests, *selected* the cells that per-cell items want. *controller* is the
+    process that this worker works for, whose session *has_ended* or not.
+    """
+
+    def __init__(
+        self,
+        context: RunContext,
+        resolve: Resolve,
+        grids: Mapping[collection.Key, Planned],
+        selected: Mapping[collection.Selection, tuple[int, ...]],
+        *,
+        deal: Deal | None = None,
+        progress: Callable[[], Progress | WorkerProgress | None] = lambda: None,
+        controller: int | None = None,
+        has_ended: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._context, self._resolve, self._grids, self._selected = context, resolve, grids, selected
+        self._deal, self._progress = deal, progress
+        self._controller, self._has_ended = controller, has_ended
         self._engines: dict[str, tuple[Endpoint, Engine | Replayer]] = {}
         self._parent: ParentWatch | None = None
         self._loop: EventLoop | None = None
@@ -38,145 +60,164 @@ class Asking:
 
     def trials_of(self, item: pytest.Item, system: Any, tier: int, temperature: float | None = None) -> pd.DataFrame:
         """The whole design of *item* as a table, one row a trial."""
-        planned = self._session.grids[collection.grid_key(item)]
+        planned = self._grids[collection.grid_key(item)]
 
         def ask(planned: Planned) -> pd.DataFrame:
-            entries = planned.entries(tier, self._session.usable(planned.scorer))
-            table = self._table(planned, system, tier, temperature, entries)
-            with reading_until(self._session.read_until):
+            table = self._table(planned, system, tier, temperature)
+            with reading_until(self._context.read_until):
                 return planned.table(table)
 
         table = ask(planned)
-        if self._session.settings.confirm:
+        if self._context.settings.confirm:
             second_sample.offer(item, table, planned, ask)
         return table
 
-    def _table(
-        self, planned: Planned, system: Any, tier: int, temperature: float | None, entries: Sequence[Entry]
-    ) -> pd.DataFrame:
+    def cell_of(self, item: pytest.Item, system: Any, tier: int, temperature: float | None, index: int) -> Asked:
+        """One cell of *item*'s design. The first one asks for all that are selected: items run one after another."""
+        from pytest_fairness.trials_frame import Asked
+
+        key = collection.grid_key(item)
+        planned = self._grids[key]
+        chosen = self._selected[key, tier, temperature]
+        memory = self._prefetched.setdefault((key, tier, temperature, id(system)), {})
+        if index not in memory:
+            entries = planned.entries(tier, usable(planned.scorer, self._context.scorers), chosen)
+            places = {entry.cell.id: at for at, entry in zip(chosen, entries, strict=True)}
+            for own, some in _by_system(entries):
+                _, trials = self._ask(system if own is None else own, tier, planned, some, temperature)
+                memory.update({places[e.cell.id]: Asked(e.cell, tuple(trials[e.cell.id])) for e in some})
+        self._skip_on_a_shard()
+        return memory[index]
+
+    def _table(self, planned: Planned, system: Any, tier: int, temperature: float | None) -> pd.DataFrame:
         import pandas as pd
 
-        from pytest_fairness.pytest_layer.pull import skip_on_a_shard
         from pytest_fairness.trials_frame import EndpointFacts, trials_frame
 
         frames = []
-        for own, some in _by_system(entries):
+        for own, some in _by_system(planned.entries(tier, usable(planned.scorer, self._context.scorers))):
             endpoint, trials = self._ask(system if own is None else own, tier, planned, some, temperature)
             rows = [(entry, trial) for entry in some for trial in trials[entry.cell.id]]
-            replayed = self._session.recording is not None
+            replayed = self._context.recording is not None
             facts = EndpointFacts(name=endpoint.name, simulated=endpoint.simulated, replayed=replayed)
-            design = planned.design(endpoint.name, endpoint.identity(), [entry.cell for entry in some])
+            design = design_of_baseline(planned, endpoint.name, endpoint.identity(), [entry.cell for entry in some])
             frame = trials_frame([(entry.cell, trial) for entry, trial in rows], facts, design)
             _add_columns(frame, rows, planned.script_columns)
             if planned.temperatures:
                 frame["temperature"] = "default" if temperature is None else f"{temperature:g}"
             frames.append(frame)
-        skip_on_a_shard(self._session)
+        self._skip_on_a_shard()
         if len(frames) == 1:
             return frames[0]
         table = pd.concat([frame.astype(object) for frame in frames], ignore_index=True).infer_objects()
         table.attrs = dict(frames[0].attrs)
         return table
 
-    def cell_of(self, item: pytest.Item, system: Any, tier: int, temperature: float | None, index: int) -> Asked:
-        """One cell of *item*'s design. The first one asks for all that are selected: items run one after another."""
-        from pytest_fairness.pytest_layer.pull import skip_on_a_shard
-        from pytest_fairness.trials_frame import Asked
-
-        key = collection.grid_key(item)
-        planned = self._session.grids[key]
-        chosen = self._session.selected[key, tier, temperature]
-        memory = self._prefetched.setdefault((key, tier, temperature, id(system)), {})
-        if index not in memory:
-            entries = planned.entries(tier, self._session.usable(planned.scorer), chosen)
-            places = {entry.cell.id: at for at, entry in zip(chosen, entries, strict=True)}
-            for own, some in _by_system(entries):
-                _, trials = self._ask(system if own is None else own, tier, planned, some, temperature)
-                memory.update({places[e.cell.id]: Asked(e.cell, tuple(trials[e.cell.id])) for e in some})
-        skip_on_a_shard(self._session)
-        return memory[index]
+    def _skip_on_a_shard(self) -> None:
+        if self._deal is not None:
+            shard = self._context.settings.shard
+            pytest.skip(f"shard {shard}: asked, to be merged (pytest-fairness merge) and judged then")
 
     def _ask(
         self, system: Any, tier: int, planned: Planned, entries: Sequence[Entry], temperature: float | None
     ) -> tuple[Endpoint, dict[str, list[Trial]]]:
-        from pytest_fairness.pytest_layer.capabilities import (
-            lacks_system_prompt,
-            named_by_steps,
-            refuse_what_cannot_be_sent,
-        )
-        from pytest_fairness.pytest_layer.pull import planned_trials, pull
-
         endpoint, engine = self._engine(system)
-        deaf = lacks_system_prompt(endpoint, entries) if tier == 1 else None
+        deaf = _lacks_system_prompt(endpoint, entries) if tier == 1 else None
         if deaf is not None:
             pytest.skip(f"endpoint {deaf.name!r} takes no system prompt, so there is no tier 1 to test")
-        refuse_what_cannot_be_sent(endpoint, entries)
-        for other in named_by_steps(entries):
-            reporting.note_endpoint(self._session.store, other)
+        _refuse_conversations(endpoint, entries)
+        steps = {id(one): one for entry in entries for one in entry.step_systems if one is not None}
+        for other in steps.values():
+            reporting.note_endpoint(self._context.store, other)
         plan = planned_trials(planned, entries, temperature)
-        trials = pull(self._session, endpoint, engine, planned, plan)
         by_cell: dict[str, list[Trial]] = {entry.cell.id: [] for entry in entries}
-        for one, trial in zip(plan, trials, strict=True):
+        for one, trial in zip(plan, self._pull(endpoint, engine, planned, plan), strict=True):
             by_cell[one.cell.id].append(trial)
         return endpoint, by_cell
 
+    def _pull(
+        self, endpoint: Endpoint, engine: Engine | Replayer, planned: Planned, plan: Sequence[PlannedTrial]
+    ) -> list[Trial]:
+        """The trials of *plan*, in its order; NOT_RUN those that another shard asks.
+
+        Raises what the engine raises, UsageError where a resumed run asked otherwise before, and EndpointError where no
+        trial has a usable answer.
+        """
+        from pytest_fairness.runs.designs import design_of
+        from pytest_fairness.runs.replay import Replayer
+        from pytest_fairness.trials_frame import refuse_if_nothing_answered
+
+        context, design = self._context, None
+        # A second sample belongs to no collected test, and is asked as it comes.
+        test = next((key for key, known in self._grids.items() if known is planned), None)
+        if test is not None and plan:
+            design = design_of(
+                plan,
+                test="::".join(test),
+                tier=plan[0].cell.tier,
+                endpoint=endpoint.name,
+                identity=endpoint.identity(),
+                parameters=plan[0].sent_parameters(endpoint),
+                templates={template.id: template.text for template in planned.grid.templates},
+                seed=context.settings.seed,
+                session=context.session,
+                whole=len(plan) == planned.grid.calls,
+            )
+            past_runs.note_design(context.store, design, resumed=context.settings.resume is not None)
+        mine = plan if self._deal is None else [one for one in plan if self._deal.mine(one)]
+        trials = engine.run(mine, design) if isinstance(engine, Replayer) else engine.run(mine)
+        refuse_if_nothing_answered(trials, endpoint.name)
+        asked = dict(zip(map(id, mine), trials, strict=True))
+        return [asked.get(id(one)) or _of_another_shard(engine.key_of(one), one) for one in plan]
+
     def _engine(self, system: Any) -> tuple[Endpoint, Engine | Replayer]:
-        from pytest_fairness.engine.engine import Engine
+        from pytest_fairness.engine.engine import Engine, EventLoop
         from pytest_fairness.runs.keys import identity_hash
         from pytest_fairness.runs.replay import Replayer
         from pytest_fairness.runs.store import Retry
         from pytest_fairness.scorers import is_refusal
 
-        endpoint = self._session.systems.resolve(system)
+        context, settings = self._context, self._context.settings
+        endpoint = self._resolve(system)
         key = identity_hash(endpoint.identity())
-        if key not in self._engines:
-            settings = self._session.settings
-            store = self._session.store
-            reporting.note_endpoint(store, endpoint)
-            if self._session.recording is not None:
-                self._engines[key] = endpoint, Replayer(endpoint, self._session.recording, store)
-                return self._engines[key]
-            engine = Engine(
-                endpoint,
-                store,
-                concurrency=settings.concurrency,
-                seed=settings.seed,
-                max_cost=settings.max_cost,
-                attempt_timeout=settings.attempt_timeout,
-                deadline=self._session.time_left,
-                retry=Retry(unknown=settings.retry_unknown, errors=settings.retry_errors),
-                is_refusal=is_refusal,
-                progress=reporting.progress(self._session.config, settings.progress, store),
-                loop=self._shared_loop(),
-            )
-            self._watch_controller(engine)
-            self._engines[key] = endpoint, engine
+        if key in self._engines:
+            return self._engines[key]
+        reporting.note_endpoint(context.store, endpoint)
+        if context.recording is not None:
+            self._engines[key] = endpoint, Replayer(endpoint, context.recording, context.store)
+            return self._engines[key]
+        # One loop for all engines: an endpoint that steps of several systems ask holds its connections there.
+        self._loop = self._loop or EventLoop()
+        engine = Engine(
+            endpoint,
+            context.store,
+            concurrency=settings.concurrency,
+            seed=settings.seed,
+            max_cost=settings.max_cost,
+            attempt_timeout=settings.attempt_timeout,
+            deadline=context.time_left,
+            retry=Retry(unknown=settings.retry_unknown, errors=settings.retry_errors),
+            is_refusal=is_refusal,
+            progress=self._progress(),
+            loop=self._loop,
+        )
+        self._watch_controller(engine)
+        self._engines[key] = endpoint, engine
         return self._engines[key]
 
-    def _shared_loop(self) -> EventLoop:
-        """One loop for all engines: an endpoint that steps of several systems ask holds its connections there."""
-        from pytest_fairness.engine.engine import EventLoop
-
-        self._loop = self._loop or EventLoop()
-        return self._loop
-
     def _watch_controller(self, engine: Engine) -> None:
-        """In a worker: stop asking when the session of the controller that started it has ended, or the controller
-        itself, as nobody is left to judge.
-        """
-        line = self._session.reach()
-        if line is not None:
-            line.when_over(engine.halt)
+        """In a worker: stop asking when the controller's session, or its process, has ended, and nobody judges."""
+        if self._context.line is not None:
+            self._context.line.when_over(engine.halt)
             return
-        controller = getattr(self._session.config, "workerinput", {}).get("fairness_controller")
-        if controller is None or controller != os.getppid():
+        if self._controller is None or self._controller != os.getppid():
             return
-        if self._session.has_ended():  # before this engine was there to be halted
+        if self._has_ended():  # before this engine was there to be halted
             engine.halt(_ENDED)
         if self._parent is None:
             from pytest_fairness.engine.engine import ParentWatch
 
-            self._parent = ParentWatch(controller, self._halt, ended=self._session.has_ended)
+            self._parent = ParentWatch(self._controller, self._halt, ended=self._has_ended)
 
     def _halt(self) -> None:
         from pytest_fairness.engine.engine import Engine
@@ -198,6 +239,57 @@ class Asking:
                 self._loop = None
 
 
+def usable(scorer: Any, scorers: Mapping[str, Any]) -> Usable:
+    """What tells a reply that can be used: it does not decline, and *scorer*, if there is one, reads it."""
+    from pytest_fairness.scorers import Scorer, is_refusal
+
+    if scorer is None:
+        return (lambda text: bool(text.strip()) and not is_refusal(text)), "not refused"
+    if isinstance(scorer, str) and scorer not in scorers:
+        raise UsageError(f"scorer={scorer!r}: there is no such scorer (there are: {', '.join(scorers)})")
+    known = scorers[scorer] if isinstance(scorer, str) else scorer
+    known = known if isinstance(known, Scorer) else Scorer(name="own", score=known)
+    return (lambda text: not is_refusal(text) and known.score(text) is not None), known.fingerprint
+
+
+# ---------------------------------------------------------------- what is asked
+
+
+def planned_trials(planned: Planned, entries: Sequence[Entry], temperature: float | None) -> list[PlannedTrial]:
+    """Every trial of *entries*, repetition by repetition."""
+    from pytest_fairness.runs.designs import PlannedTrial
+
+    parameters = {**planned.grid.parameters, **({} if temperature is None else {"temperature": temperature})}
+    return [
+        PlannedTrial(cell=entry.cell, repetition=entry.first + number, parameters=parameters, script=entry.script)
+        for entry in entries
+        for number in range(planned.grid.repetitions)
+    ]
+
+
+def deal_of(
+    shard: str,
+    items: Iterable[pytest.Item],
+    grids: Mapping[collection.Key, Planned],
+    scorers: Mapping[str, Any],
+) -> Deal:
+    """All trials that *items* want, dealt out to the shards, of which *shard* (``2/5``) is one."""
+    from pytest_fairness.engine.queue import Deal
+
+    def wanted() -> Iterator[list[PlannedTrial]]:
+        for key, tier, temperature in dict.fromkeys(map(collection.selection_of, items)):
+            if key in grids:
+                entries = grids[key].entries(tier, usable(grids[key].scorer, scorers))
+                yield planned_trials(grids[key], entries, temperature)
+
+    part, whole = map(int, shard.split("/"))
+    return Deal(itertools.chain.from_iterable(wanted()), part, whole)
+
+
+def _of_another_shard(key: str, planned: PlannedTrial) -> Trial:
+    return Trial(key=key, repetition=planned.repetition, status=Status.NOT_RUN, error="asked by another shard")
+
+
 def _by_system(entries: Sequence[Entry]) -> list[tuple[Any, list[Entry]]]:
     """The entries of each system of an arm's own, and those of the test's (None)."""
     found: dict[int, tuple[Any, list[Entry]]] = {}
@@ -206,19 +298,67 @@ def _by_system(entries: Sequence[Entry]) -> list[tuple[Any, list[Entry]]]:
     return list(found.values())
 
 
-def _add_columns(frame: pd.DataFrame, rows: Sequence[tuple[Entry, Trial]], always: Sequence[str]) -> None:
-    """What the scripts say of their trials, in columns of the table; missing where a trial has no script.
+# ---------------------------------------------------------------- whether a system can be asked it
 
-    The columns in *always* are there whether a script fills them or not: which those are depends on the test, not on
-    the tier in which it runs.
+
+def _lacks_system_prompt(endpoint: Endpoint, entries: Sequence[Entry]) -> Endpoint | None:
+    """The first system that *entries*, asked of *endpoint*, would send a system prompt that it does not take."""
+    for entry in entries:
+        for asked, has_one in _prompted(endpoint, entry):
+            if has_one and not asked.supports_system_prompt:
+                return asked
+    return None
+
+
+def _prompted(endpoint: Endpoint, entry: Entry) -> Iterator[tuple[Endpoint, bool]]:
+    """Each system that a trial of *entry* asks, and whether it is sent a system prompt."""
+    from pytest_fairness.engine.scripts import Pipeline
+
+    if not isinstance(entry.script, Pipeline):
+        yield endpoint, entry.cell.system is not None or entry.cell.tier == 1
+        return
+    for prompt, own in itertools.zip_longest(entry.script.systems, entry.script.endpoints):
+        yield endpoint if own is None else own, prompt is not None
+
+
+def _refuse_conversations(endpoint: Endpoint, entries: Sequence[Entry]) -> None:
+    """Raise UsageError where *entries* hold conversations and *endpoint* can only be sent their last turn: before
+    anything is paid for.
     """
-    told = [_told(entry, trial) for entry, trial in rows]
-    for column in dict.fromkeys([*always, *(key for row in told for key in row)]):
+    from pytest_fairness.endpoints.protocol import takes_conversations
+    from pytest_fairness.engine.scripts import Escalation, Pipeline
+
+    if takes_conversations(endpoint):
+        return
+    for entry in entries:
+        cell, script = entry.cell, entry.script
+        if isinstance(script, Pipeline):
+            continue
+        turns = max(len(rung.turns) for rung in script.rungs) if isinstance(script, Escalation) else len(cell.turns)
+        if turns > 1:
+            what = "strategies of several turns" if script is not None else f"a conversation of {turns} turns"
+            raise UsageError(
+                f"endpoint {endpoint.name!r} is sent one text a request, and cell {cell.id!r} asks {what}: its earlier "
+                'turns would be lost. In an entry of type http, put "{messages}" where the conversation belongs; give '
+                "a function a parameter called messages; or ask single prompts"
+            )
+
+
+# ---------------------------------------------------------------- what scripts say of their trials
+
+
+def _add_columns(frame: pd.DataFrame, rows: Sequence[tuple[Entry, Trial]], always: Sequence[str]) -> None:
+    """Columns of the scripts; missing where a trial has no script.
+
+    Those in *always* are there whether a script fills them or not: they depend on the test, not on its tier.
+    """
+    found = [_script_columns(entry, trial) for entry, trial in rows]
+    for column in dict.fromkeys([*always, *(key for row in found for key in row)]):
         before = frame[column].tolist() if column in frame else [None] * len(frame)
-        frame[column] = [row.get(column, old) for row, old in zip(told, before, strict=True)]
+        frame[column] = [row.get(column, old) for row, old in zip(found, before, strict=True)]
 
 
-def _told(entry: Entry, trial: Trial) -> dict[str, JSON]:
+def _script_columns(entry: Entry, trial: Trial) -> dict[str, JSON]:
     from pytest_fairness.engine.scripts import Escalation, Pipeline
 
     row: dict[str, JSON] = {"requests": len(trial.replies) or int(trial.status is not Status.NOT_RUN)}

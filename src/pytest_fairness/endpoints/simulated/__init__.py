@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pytest_fairness import documents
 from pytest_fairness.endpoints.simulated.endpoint import SimulatedEndpoint
-from pytest_fairness.endpoints.simulated.planted import Planted, planted
+from pytest_fairness.endpoints.simulated.planted import Planted
+from pytest_fairness.model import to_json
 
-__all__ = ["Planted", "SimulatedEndpoint", "planted", "simulated_endpoint"]
+__all__ = ["Planted", "SimulatedEndpoint", "simulated_endpoint"]
 
 
 def simulated_endpoint(*, name: str = "simulated", **options: object) -> SimulatedEndpoint:
@@ -13,4 +15,5 @@ def simulated_endpoint(*, name: str = "simulated", **options: object) -> Simulat
 
     The options are those of :class:`Planted`. Raises UsageError for an unknown one or a value out of range.
     """
-    return SimulatedEndpoint(planted(options), name=name)
+    given = documents.Document("simulated endpoint", to_json({"name": name, **options}))
+    return SimulatedEndpoint(given.convert(Planted))

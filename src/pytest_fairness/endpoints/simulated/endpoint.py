@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Mapping
 
-from pytest_fairness.endpoints.ambient import ambient
+from pytest_fairness.endpoints.function import ambient
 from pytest_fairness.endpoints.protocol import Price, Reply, Request
 from pytest_fairness.endpoints.simulated import letters, profiles, references
 from pytest_fairness.endpoints.simulated.answering import VALUES, Asked, answer, refusal
@@ -42,16 +42,10 @@ class SimulatedEndpoint:
     simulated = True
     supports_system_prompt = True
 
-    def __init__(
-        self,
-        planted: Planted | None = None,
-        *,
-        name: str = "simulated",
-        default_parameters: Mapping[str, JSON] | None = None,
-    ) -> None:
-        self.name = name
+    def __init__(self, planted: Planted | None = None) -> None:
         self.planted = planted or Planted()
-        self.default_parameters: Mapping[str, JSON] = dict(default_parameters or {})
+        self.name = self.planted.name
+        self.default_parameters: Mapping[str, JSON] = dict(self.planted.default_parameters)
         self.price: Price | None = Price(input_per_million=0.0, output_per_million=0.0)
 
     def identity(self) -> dict[str, JSON]:
@@ -80,8 +74,8 @@ class SimulatedEndpoint:
         if here is not None:
             here.simulated = True
             # A digit of its own for what one trial asks: the second question is not the first of the next one.
-            repetition, signals = here.request.repetition * 1000 + here.asked, here.request.signals
-            here.asked += 1
+            repetition, signals = here.request.repetition * 1000 + here.count, here.request.signals
+            here.count += 1
         if self.planted.latency > 0:
             time.sleep(self.planted.latency)
         messages = (Message("user", prompt),)

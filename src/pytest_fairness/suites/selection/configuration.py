@@ -11,9 +11,9 @@ import msgspec
 
 from pytest_fairness.design.arms import Arm, ready_arms
 from pytest_fairness.design.signals import conditions
-from pytest_fairness.design.steps import Ask
 from pytest_fairness.documents import Document, open_document
 from pytest_fairness.errors import UsageError, did_you_mean, listed
+from pytest_fairness.model import Ask
 
 FILE = "selection.yaml"
 SELECTION, SALARY = "selection", "salary"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,9 +13,8 @@ import pytest
 
 from pytest_fairness.design.arms import Arm
 from pytest_fairness.design.candidates import candidate_groups
+from pytest_fairness.design.sources import project_folder
 from pytest_fairness.errors import UsageError
-from pytest_fairness.pytest_layer.collection import own_personas
-from pytest_fairness.pytest_layer.guest import session_of
 from pytest_fairness.suites.selection.choice_table import GROUP, crossed_classes
 from pytest_fairness.suites.selection.configuration import SALARY, SELECTION, Configuration, load_configuration
 from pytest_fairness.suites.selection.design import SCRUBBED, arms_of_task, marker_arguments, planned_contrasts
@@ -23,6 +22,7 @@ from pytest_fairness.suites.selection.design import SCRUBBED, arms_of_task, mark
 if TYPE_CHECKING:
     import pandas as pd
 
+    from pytest_fairness.context import RunContext
     from pytest_fairness.scorers import Scorer
     from pytest_fairness.suites.selection.results import SelectionResults
 
@@ -37,7 +37,7 @@ def configuration_of(config: pytest.Config) -> Configuration:
     """The configuration of this session, read once. Raises CollectError with what is wrong with the file."""
     if _CONFIGURATION not in config.stash:
         try:
-            config.stash[_CONFIGURATION] = load_configuration(config.rootpath, own_personas(config.rootpath))
+            config.stash[_CONFIGURATION] = load_configuration(config.rootpath, project_folder(config.rootpath))
         except UsageError as error:
             problem = str(error)
         else:
@@ -57,18 +57,14 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
     task = _TASKS.get(module_path.name)
     if task is None:
         return None
-    configuration = configuration_of(parent.config)
-    declare_cap(parent.config, configuration.max_cost)
     module: pytest.Module = pytest.Module.from_parent(parent, path=module_path)
-    module.add_marker(pytest.mark.fairness_pairs(**marker_arguments(configuration, task)))
+    module.add_marker(pytest.mark.fairness_pairs(**marker_arguments(configuration_of(parent.config), task)))
     return module
 
 
-def declare_cap(config: pytest.Config, dollars: float | None) -> None:
-    """Cap the run at *dollars*, unless the session has a cap of its own, which wins, be it lower or higher."""
-    session = session_of(config)
-    if session.settings.max_cost is None and dollars is not None:
-        session.settings = dataclasses.replace(session.settings, max_cost=dollars)
+def pytest_fairness_max_cost(config: pytest.Config) -> float | None:
+    """The cap that the design declares."""
+    return configuration_of(config).max_cost
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -112,7 +108,7 @@ def _classes(config: pytest.Config) -> dict[str, dict[str, str]] | None:
     """The classes of each group; None where a group does not say them, as résumés do not."""
     groups = configuration_of(config).groups
     given = groups if isinstance(groups, str) else dict(groups)
-    found = {group.label: dict(group.classes) for group in candidate_groups(given, own_personas(config.rootpath))}
+    found = {group.label: dict(group.classes) for group in candidate_groups(given, project_folder(config.rootpath))}
     return found if all(found.values()) else None
 
 
@@ -123,16 +119,16 @@ def suite(pytestconfig: pytest.Config) -> Configuration:
 
 
 @pytest.fixture
-def results(trials: pd.DataFrame, fairness_temperature: float | None, pytestconfig: pytest.Config) -> SelectionResults:
+def results(
+    trials: pd.DataFrame, fairness_temperature: float | None, fairness_run: RunContext, pytestconfig: pytest.Config
+) -> SelectionResults:
     """All numbers of the benchmark; made once a process."""
     from pytest_fairness.suites.selection.metrics import selection_results
 
     made = pytestconfig.stash.setdefault(_RESULTS, {})
     key = fairness_temperature, hash(tuple(zip(trials["key"], trials["status"], strict=True)))
     if key not in made:
-        made[key] = selection_results(
-            trials, classes=_classes(pytestconfig), seed=session_of(pytestconfig).settings.seed
-        )
+        made[key] = selection_results(trials, classes=_classes(pytestconfig), seed=fairness_run.settings.seed)
     return made[key]
 
 
@@ -159,7 +155,7 @@ def _amount(hours_per_year: float, text: str) -> float | None:
     return read_salary(text, hours_per_year).amount
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class Files:
     """Writes the benchmark's own files into the folder of the run."""
 
@@ -193,9 +189,9 @@ class Files:
 
 
 @pytest.fixture
-def files(suite: Configuration, fairness_temperature: float | None, pytestconfig: pytest.Config) -> Files:
+def files(suite: Configuration, fairness_temperature: float | None, fairness_run: RunContext) -> Files:
     """Where the benchmark's files go; those of a second temperature have its number in their names."""
     first = fairness_temperature == suite.temperatures[0]
     suffix = "" if first else f"-t-{'default' if fairness_temperature is None else format(fairness_temperature, 'g')}"
-    session = session_of(pytestconfig)
-    return Files(session.store.directory, session.settings.replay or session.store.directory, suffix)
+    folder = fairness_run.store.directory
+    return Files(folder, fairness_run.settings.replay or folder, suffix)

@@ -17,12 +17,12 @@ from pytest_fairness.endpoints import (
     Evidence,
     Reply,
     Request,
+    application,
     create_endpoint,
-    json_paths,
     load_endpoints,
 )
+from pytest_fairness.endpoints.application import ApplicationEndpoint
 from pytest_fairness.endpoints.config import EndpointConfig
-from pytest_fairness.endpoints.http_endpoint import HttpEndpoint
 from pytest_fairness.endpoints.protocol import Price, takes_conversations
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Message, Status, Usage
@@ -43,14 +43,14 @@ def fresh(server: ModelServer) -> None:
     server.requests.clear()
 
 
-def endpoint(server: ModelServer, *, reply: Any = "$.letter.text", request: Any = None, **more: Any) -> HttpEndpoint:
-    own = {key: more.pop(key) for key in ("method", "headers", "refusal") if key in more}
-    options = {"request": LETTER if request is None else request, "reply": reply, **own}
-    url = more.pop("url", f"{server.url}/letters/write")
-    return HttpEndpoint(EndpointConfig(name="letters", type="http", base_url=url, options=options, **more))
+def endpoint(server: ModelServer, **more: Any) -> ApplicationEndpoint:
+    entry = {"name": "letters", "type": "http", "url": f"{server.url}/letters/write", "request": LETTER}
+    made = create_endpoint({**entry, "reply": "$.letter.text", **more})
+    assert isinstance(made, ApplicationEndpoint)
+    return made
 
 
-def ask(system: HttpEndpoint, prompt: str = "Write a letter for Ann.", **more: Any) -> Reply:
+def ask(system: ApplicationEndpoint, prompt: str = "Write a letter for Ann.", **more: Any) -> Reply:
     async def once() -> Reply:
         try:
             return await system.ask(Request(**{"messages": (Message("user", prompt),), **more}))
@@ -60,7 +60,7 @@ def ask(system: HttpEndpoint, prompt: str = "Write a letter for Ann.", **more: A
     return asyncio.run(once())
 
 
-def refused(system: HttpEndpoint, **more: Any) -> AttemptError:
+def refused(system: ApplicationEndpoint, **more: Any) -> AttemptError:
     with pytest.raises(AttemptError) as caught:
         ask(system, **more)
     return caught.value
@@ -343,22 +343,18 @@ def test_a_get_is_not_sent_again_on_a_new_connection(server: ModelServer) -> Non
     assert len(server.requests) == 3
 
 
-def test_an_endless_body_is_cut(server: ModelServer) -> None:
-    config = EndpointConfig(
-        name="letters", type="http", base_url=f"{server.url}/letters/write", options={"request": LETTER, "reply": "$"}
-    )
+def test_an_endless_body_is_cut(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    system = endpoint(server, reply="$")
+    monkeypatch.setattr(system._sender, "_max_response_bytes", 1000)
     server.then(Fault(body=json.dumps("x" * 50_000)))
-    reply = ask(HttpEndpoint(config, max_response_bytes=1000))
+    reply = ask(system)
     assert reply.status is Status.MALFORMED
     assert reply.wire is not None
     assert (len(reply.wire.response_body), reply.wire.truncated) == (1000, True)
 
 
-def test_nobody_listens() -> None:
-    config = EndpointConfig(
-        name="letters", type="http", base_url="http://127.0.0.1:9/x", options={"request": LETTER, "reply": "$"}
-    )
-    assert refused(HttpEndpoint(config)).evidence is Evidence.NOT_SENT
+def test_nobody_listens(server: ModelServer) -> None:
+    assert refused(endpoint(server, url="http://127.0.0.1:9/x")).evidence is Evidence.NOT_SENT
 
 
 # ------------------------------------------------------------ identity
@@ -378,8 +374,7 @@ def test_identity_is_address_template_and_reading(server: ModelServer) -> None:
     ]
     identities = [json.dumps(one.identity(), sort_keys=True) for one in others]
     assert len({*identities, json.dumps(base, sort_keys=True)}) == 7
-    price = Price(input_per_million=1, output_per_million=1)
-    assert endpoint(server, price=price).identity() == base
+    assert endpoint(server, price={"per_call": 1}).identity() == base
 
 
 # ------------------------------------------------------------ the entry
@@ -402,14 +397,15 @@ def load(path: Path, text: str) -> EndpointConfig:
 def test_an_entry_is_an_endpoint(tmp_path: Path) -> None:
     more = 'price: {per_call: 0.01}\n    method: "PUT"\n    refusal: {status: 403}\n    requests_per_minute: 60\n'
     made = create_endpoint(load(tmp_path, f"{ENTRY}    {more}"))
-    assert isinstance(made, HttpEndpoint)
+    assert isinstance(made, ApplicationEndpoint)
     assert made.price == Price(input_per_million=0, output_per_million=0, per_call=0.01)
     assert made.identity()["url"] == "http://localhost:8080/letters/write"
 
 
 def test_a_package_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It comes with ours; whoever left it out is told what to install."""
-    json_paths._library.cache_clear()
+    application._library.cache_clear()
+    application._path.cache_clear()
     with monkeypatch.context() as without:
         without.setitem(sys.modules, "jsonpath", None)
         with pytest.raises(UsageError, match="pip install python-jsonpath"):
@@ -418,8 +414,8 @@ def test_a_package_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.
 
 
 WRONG = [
-    ('url: "http://localhost:8080/letters/write"', "", "needs url"),
-    ('url: "http', 'base_url: "http://x"\n    url: "http', ":5: url and base_url are one thing"),
+    ('url: "http://localhost:8080/letters/write"', "", "missing key `url`"),
+    ('url: "http', 'base_url: "http', ":4: unknown key 'base_url'"),
     ("/write", "/write?key=1", ":4: url holds a query; leave off everything from ? or #; with method: GET"),
     ("http://localhost", "http://me:secret@localhost", ":4: url holds a user or password"),
     ('"{prompt}"', '"{promt}"', ":5: unknown slot 'promt'; did you mean 'prompt'?"),
@@ -430,14 +426,14 @@ WRONG = [
     ('"{prompt}"', '"a prompt"', ":5: nothing of the prompt would be sent"),
     ('"{prompt}"', '"x{messages}"', ":5: the list of messages must be the whole"),
     ("about:", '"{prompt}":', "slots stand in values, not in keys"),
-    ('request: {letter: {about: "{prompt}"}}', "", "type http needs request"),
+    ('request: {letter: {about: "{prompt}"}}', "", "missing key `request`"),
     ('request: {letter: {about: "{prompt}"}}', 'request: "{prompt}"', ":5: request must be a mapping"),
-    ('reply: "$.letter.text"', "", "type http needs reply"),
+    ('reply: "$.letter.text"', "", "missing key `reply`"),
     ('"$.letter.text"', '"letter.text"', ":6: 'letter.text' is no JSON path such as $.reply.text"),
     ('"$.letter.text"', "\"$.a[?match(@.b, '(a+)+')]\"", ":6:"),
     ('"$.letter.text"', "{txt: $.a}", ":6: unknown key 'txt'; did you mean 'text'?"),
-    ('"$.letter.text"', "{model: $.a}", ":6: reply needs text"),
-    ("reply:", 'method: "DELETE"\n    reply:', ":6: method must be one of POST, PUT, GET"),
+    ('"$.letter.text"', "{model: $.a}", ":6: reply: missing key `text`"),
+    ("reply:", 'method: "DELETE"\n    reply:', ":6: method: unknown value 'DELETE' (known: GET, POST, PUT)"),
     ("reply:", 'method: "GET"\n    reply:', ":5: with method GET the request is a query"),
     ("reply:", "model: x\n    reply:", ":6: unknown key 'model'"),
     ("reply:", "api_key: x\n    reply:", ":6: api_key: a key must not stand in a file"),
@@ -447,13 +443,13 @@ WRONG = [
     ("reply:", 'headers: {X-Id: "a\\nb: c"}\n    reply:', ":6: the header X-Id must be a text on one line"),
     ("reply:", 'headers: {Host: "b"}\n    reply:', ":6: 'Host' is no header that can be set"),
     ("reply:", 'headers: {"a b": "c"}\n    reply:', ":6: 'a b' is no header that can be set"),
-    ("reply:", 'headers: {X-A: "b", x-a: "c"}\n    reply:', ":6: the header x-a stands here twice"),
+    ("reply:", 'headers: {X-A: "b", x-a: "c"}\n    reply:', ":6: the header X-A stands here twice"),
     ("reply:", 'headers: {X-A: {env: "sk-123456789012345678"}}\n    reply:', ":6: env must be the name"),
     ("reply:", "headers: {X-A: {var: B}}\n    reply:", ":6: unknown key 'var'"),
     ("reply:", "api_key_env: A\n    headers: {authorization: {env: B}}\n    reply:", ":6: api_key_env is the Auth"),
     ("reply:", "supports_system_prompt: true\n    reply:", ":6: the request has no place for a system prompt"),
     ("reply:", "default_temperature: 0.5\n    reply:", "the request has no place for temperature"),
-    ("reply:", "refusal: []\n    reply:", ":6: refusal is a rule or a list"),
+    ("reply:", "refusal: []\n    reply:", ":6: refusal: expected a list of length >= 1"),
     ("reply:", "refusal: {status: 429}\n    reply:", ":6: 429 cannot be a refusal"),
     ("reply:", "refusal: {status: 503}\n    reply:", ":6: 503 cannot be a refusal"),
     ("reply:", "refusal: {pattern: x}\n    reply:", ":6: unknown key 'pattern'"),

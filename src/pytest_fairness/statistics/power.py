@@ -8,7 +8,6 @@ rare answers are far from normal; of labels the shares of each cluster.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -352,21 +351,3 @@ def _upper_end(again: Floats) -> Floats:
     square = np.sum((one - other) ** 2 / np.maximum(2 * (one + other), 1e-12), axis=2)
     at = math.ceil(0.95 * RESAMPLES) - 1
     return d_of_v(np.sqrt(np.minimum(np.partition(square, at, axis=1)[:, at], 1.0)))
-
-
-# ---------------------------------------------------------------- looking for a size
-
-
-def smallest(enough: Callable[[int], bool], start: int, most: int) -> int | None:
-    """The smallest number from *start* to *most* that is *enough*, which larger numbers stay; None without one."""
-    if enough(start):
-        return start
-    low, high = start, min(2 * start, most)
-    while not enough(high):
-        if high == most:
-            return None
-        low, high = high, min(2 * high, most)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high

@@ -16,12 +16,15 @@ import importlib
 import inspect
 import re
 import textwrap
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextvars import copy_context
+from concurrent.futures import Future
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
 from typing import Any
 
-from pytest_fairness.endpoints.ambient import answering
-from pytest_fairness.endpoints.daemon_threads import DaemonThreads
 from pytest_fairness.endpoints.protocol import Price, Reply, Request
 from pytest_fairness.endpoints.redaction import redact
 from pytest_fairness.errors import UsageError
@@ -34,7 +37,46 @@ _IMPORT_PATH = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
-class CallableEndpoint:
+# ---------------------------------------------------------------- a simulated model within the function
+
+
+@dataclass(slots=True)
+class Ambient:
+    """The request that an application is answering; ``simulated`` once a simulated model has a part in the answer.
+
+    A simulated model stands in for the one inside somebody's own function, through which neither the repetition nor
+    what the names signal would find its way. ``count`` numbers what it is asked, so that two equal questions of one
+    trial get two answers.
+    """
+
+    request: Request
+    simulated: bool = False
+    count: int = 0
+
+
+_ambient: ContextVar[Ambient | None] = ContextVar("pytest_fairness_ambient", default=None)
+
+
+def ambient() -> Ambient | None:
+    """What is being answered here, if an application is answering anything."""
+    return _ambient.get()
+
+
+@contextmanager
+def answering(request: Request) -> Iterator[Ambient]:
+    """Let everything called in the block, in threads that copy its context too, know of *request*."""
+    here = Ambient(request)
+    token = _ambient.set(here)
+    try:
+        yield here
+    finally:
+        _ambient.reset(token)
+
+
+# ---------------------------------------------------------------- asking a function
+
+
+class FunctionEndpoint:
     """Asks a function. See :func:`callable_endpoint`."""
 
     type = "callable"
@@ -67,18 +109,17 @@ class CallableEndpoint:
         try:
             with answering(request) as here:
                 answer = await self._call(argument)
-        except asyncio.CancelledError:
-            raise
-        except KeyboardInterrupt:
+        except (asyncio.CancelledError, KeyboardInterrupt):
             raise
         except BaseException as error:  # noqa: BLE001 - sys.exit() in the application must not end the run
-            said = redact(f"{type(error).__name__}: {error}")
-            return Reply(text=None, status=Status.ERROR, error=f"{self.name} raised {said}")
+            message = redact(f"{self.name} raised {type(error).__name__}: {error}")
+            return Reply(text=None, status=Status.ERROR, error=message)
         if not isinstance(answer, str):
+            kind = type(answer).__name__
             return Reply(
                 text=None,
                 status=Status.MALFORMED,
-                error=f"{self.name} returned {type(answer).__name__}, not a str: return the text of the reply",
+                error=f"{self.name} returned {kind}, not a str: return the text of the reply",
             )
         if not answer.strip():
             return Reply(text=None, status=Status.EMPTY, error=f"{self.name} returned an empty text")
@@ -91,9 +132,9 @@ class CallableEndpoint:
             self._pool = None
 
     async def _call(self, argument: Any) -> Any:
-        call = functools.partial(self._function, messages=argument) if self._whole else None
-        bound = call if call is not None else functools.partial(self._function, argument)
-        answer = bound() if self._asynchronous else await self._in_thread(bound)
+        keywords = {"messages": argument} if self._whole else {}
+        call = functools.partial(self._function, *(() if self._whole else (argument,)), **keywords)
+        answer = call() if self._asynchronous else await self._in_thread(call)
         if inspect.isawaitable(answer):
             answer = await answer
         if isinstance(answer, AsyncIterator):
@@ -101,13 +142,12 @@ class CallableEndpoint:
         return answer
 
     async def _in_thread(self, call: Callable[[], Any]) -> Any:
-        if self._pool is None:
-            self._pool = DaemonThreads(_THREADS, name="fairness-callable")
+        self._pool = self._pool or DaemonThreads(_THREADS, name="fairness-callable")
         context = copy_context()
         return await asyncio.wrap_future(self._pool.submit(lambda: context.run(_finish, call)))
 
 
-def callable_endpoint(function: Callable[..., Any] | str, *, name: str | None = None) -> CallableEndpoint:
+def callable_endpoint(function: Callable[..., Any] | str, *, name: str | None = None) -> FunctionEndpoint:
     """*function* as an endpoint; a text is the import path of one, ``"my_app.letters:write"``, imported now.
 
     Raises UsageError if there is no such function, or it cannot be called with one text or with ``messages``.
@@ -116,7 +156,7 @@ def callable_endpoint(function: Callable[..., Any] | str, *, name: str | None = 
         function = imported(function)
     if not callable(function):
         raise UsageError(f"{function!r} is not callable: give a function that takes a text and returns the reply")
-    return CallableEndpoint(function, name=name)
+    return FunctionEndpoint(function, name=name)
 
 
 def is_import_path(text: str) -> bool:
@@ -160,16 +200,11 @@ def _finish(call: Callable[[], Any]) -> Any:
 
 def _joined(parts: list[Any]) -> Any:
     """The text that the parts make together; the first part that is no text, so that it gets reported."""
-    for part in parts:
-        if not isinstance(part, str):
-            return part
-    return "".join(parts)
+    odd = [part for part in parts if not isinstance(part, str)]
+    return odd[0] if odd else "".join(parts)
 
 
-def _is_async(function: Callable[..., Any]) -> bool:
-    plain = inspect.unwrap(_innermost(function))
-    call = plain if inspect.isroutine(plain) else getattr(plain, "__call__", plain)  # noqa: B004 - not a test
-    return inspect.iscoroutinefunction(call) or inspect.isasyncgenfunction(call)
+# ---------------------------------------------------------------- what kind of function it is
 
 
 def _innermost(function: Any) -> Any:
@@ -178,29 +213,34 @@ def _innermost(function: Any) -> Any:
     return function
 
 
+def _is_async(function: Callable[..., Any]) -> bool:
+    plain = inspect.unwrap(_innermost(function))
+    call = plain if inspect.isroutine(plain) else getattr(plain, "__call__", plain)  # noqa: B004 - not a test
+    return inspect.iscoroutinefunction(call) or inspect.isasyncgenfunction(call)
+
+
 def _takes_conversation(function: Callable[..., Any]) -> bool:
     try:
         parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):  # some built-ins have no signature; they get the text
         return False
-    if "messages" in parameters:
-        required = [p.name for p in parameters.values() if _required(p) and p.name != "messages"]
-    else:
-        positional = [p for p in parameters.values() if p.kind in (*_POSITIONAL, inspect.Parameter.VAR_POSITIONAL)]
-        if not positional:
-            raise UsageError(f"{_qualified_name(function)} takes no text: give it one parameter for the prompt")
-        required = [p.name for p in parameters.values() if _required(p) and p is not positional[0]]
+    variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    taken = parameters.get("messages") or next(
+        (p for p in parameters.values() if p.kind in (*_POSITIONAL, inspect.Parameter.VAR_POSITIONAL)), None
+    )
+    if taken is None:
+        raise UsageError(f"{_qualified_name(function)} takes no text: give it one parameter for the prompt")
+    required = [
+        p.name
+        for p in parameters.values()
+        if p is not taken and p.kind not in variable and p.default is inspect.Parameter.empty
+    ]
     if required:
         raise UsageError(
             f"{_qualified_name(function)} needs {', '.join(required)} as well: give them defaults, or wrap it in "
             "a function of one text"
         )
     return "messages" in parameters
-
-
-def _required(parameter: inspect.Parameter) -> bool:
-    named = parameter.kind not in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    return named and parameter.default is inspect.Parameter.empty
 
 
 def _qualified_name(function: Any) -> str:
@@ -222,7 +262,7 @@ def _fingerprint(function: Any) -> str | None:
         source = textwrap.dedent(inspect.getsource(owner))
     except (OSError, TypeError):
         return None
-    parts = [source, *map(_told, _setup(function))]
+    parts = [source, *map(_text_of, _setup(function))]
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -241,9 +281,62 @@ def _setup(function: Any) -> Iterator[Any]:
     yield getattr(function, "__defaults__", None)
 
 
-def _told(value: Any) -> str:
+def _text_of(value: Any) -> str:
     try:
-        text = repr(value)
+        return _ADDRESS.sub("", repr(value))
     except Exception:  # noqa: BLE001 - somebody's __repr__ must not keep a run from starting
         return type(value).__qualname__
-    return _ADDRESS.sub("", text)
+
+
+# ---------------------------------------------------------------- threads
+
+
+class DaemonThreads:
+    """Calls functions in up to *most* threads, which are started when needed and kept for the next call.
+
+    The standard library's pool waits for all its threads when the interpreter ends, and one call that hangs would hold
+    up the end of the session for ever.
+    """
+
+    def __init__(self, most: int, *, name: str) -> None:
+        self._most, self._name = most, name
+        self._calls: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
+        self._mutex = threading.Lock()
+        self._threads = 0
+        self._waiting = 0
+
+    def submit(self, call: Callable[[], Any]) -> Future[Any]:
+        """Have *call* called; what it returns or raises is the future's. Cancelled before it began, it never is."""
+        future: Future[Any] = Future()
+        with self._mutex:
+            self._waiting += 1
+            self._calls.put((future, call))
+            if self._waiting > 0 and self._threads < self._most:
+                self._threads += 1
+                threading.Thread(target=self._work, name=f"{self._name}-{self._threads}", daemon=True).start()
+        return future
+
+    def _work(self) -> None:
+        while (task := self._next()) is not None:
+            future, call = task
+            if future.set_running_or_notify_cancel():
+                try:
+                    future.set_result(call())
+                except BaseException as error:  # noqa: BLE001 - it is the caller's, whatever it is
+                    future.set_exception(error)
+
+    def _next(self) -> tuple[Future[Any], Callable[[], Any]] | None:
+        with self._mutex:
+            self._waiting -= 1  # this thread takes one, now or as soon as there is one
+        return self._calls.get()
+
+    def close(self) -> None:
+        """Cancel calls that have not begun; the threads end as theirs do, and nothing waits for them. Nothing may be
+        submitted any more.
+        """
+        with contextlib.suppress(Empty):
+            while (task := self._calls.get_nowait()) is not None:
+                task[0].cancel()
+        with self._mutex:
+            for _ in range(self._threads):
+                self._calls.put(None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-import importlib.util
 import json
 import time
 from collections.abc import Iterator
@@ -12,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from pytest_fairness.endpoints import AttemptError, Endpoint, EndpointConfig, Evidence, Reply, Request, create_endpoint
-from pytest_fairness.endpoints.openai_compatible import OpenAICompatibleEndpoint
+from pytest_fairness.endpoints import AttemptError, Endpoint, Evidence, Reply, Request, create_endpoint
 from pytest_fairness.endpoints.simulated import simulated_endpoint
 from pytest_fairness.model import JSON, Message, Status
 from tests.support.servers import Fault, ModelServer, Received
@@ -21,8 +19,7 @@ from tests.support.servers import Fault, ModelServer, Received
 CANARY = "sk-canary-0123456789abcdefXYZ"
 PROMPT = "Write a job reference for Lakisha Washington, a nurse."
 MESSAGES = (Message("system", "You are an evaluator."), Message("user", PROMPT))
-TYPES = ("openai", "ollama", "anthropic", "azure", "openai via litellm", "litellm hosted_vllm", "litellm perplexity")
-DIRECT = ("openai", "ollama")
+TYPES = ("openai", "ollama", "anthropic", "azure")
 
 
 @pytest.fixture(scope="module")
@@ -38,19 +35,16 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9")
 
 
-def config(kind: str, server: ModelServer) -> EndpointConfig:
-    if kind not in DIRECT and importlib.util.find_spec("litellm") is None:
-        pytest.skip("litellm is not installed")
-    common: dict[str, Any] = {"name": kind, "api_key_env": "THE_KEY", "default_parameters": {"temperature": 0.5}}
-    match kind.split():
-        case ["openai"]:
-            return EndpointConfig(type="openai", model="m-1", base_url=server.openai_url, **common)
-        case ["openai", "via", _]:
-            return EndpointConfig(type="openai", model="m-1", base_url=server.openai_url, via="litellm", **common)
-        case ["litellm", provider]:
-            return EndpointConfig(type="litellm", model=f"{provider}/m-1", base_url=server.openai_url, **common)
-        case _:
-            return EndpointConfig(type=kind, model="m-1", base_url=server.url, **common)
+def entry(kind: str, server: ModelServer, **more: Any) -> dict[str, Any]:
+    return {
+        "name": kind,
+        "type": kind,
+        "model": "m-1",
+        "base_url": server.openai_url if kind == "openai" else server.url,
+        "api_key_env": "THE_KEY",
+        "default_parameters": {"temperature": 0.5},
+        **more,
+    }
 
 
 def ask(endpoint: Endpoint, request: Request | None = None) -> Reply:
@@ -68,7 +62,7 @@ def exchange(kind: str, server: ModelServer, *faults: Fault) -> tuple[Reply | At
     before = len(server.requests)
     server.then(*faults)
     try:
-        outcome: Reply | AttemptError = ask(create_endpoint(config(kind, server)))
+        outcome: Reply | AttemptError = ask(create_endpoint(entry(kind, server)))
     except AttemptError as error:
         outcome = error
     return outcome, server.requests[before:]
@@ -104,11 +98,9 @@ def test_one_question_is_one_request_and_comes_back_verbatim(kind: str, server: 
     ("kind", "path", "header", "value"),
     [
         ("openai", "/v1/chat/completions", "authorization", f"Bearer {CANARY}"),
-        ("openai via litellm", "/v1/chat/completions", "authorization", f"Bearer {CANARY}"),
         ("ollama", "/api/chat", "authorization", f"Bearer {CANARY}"),
         ("anthropic", "/v1/messages", "x-api-key", CANARY),
         ("azure", "/openai/deployments/m-1/chat/completions", "api-key", CANARY),
-        ("litellm hosted_vllm", "/v1/chat/completions", "authorization", f"Bearer {CANARY}"),
     ],
 )
 def test_each_type_uses_its_own_path_and_key_header(
@@ -124,34 +116,70 @@ def test_each_type_uses_its_own_path_and_key_header(
     assert header not in reply.wire.request_headers
 
 
-@pytest.mark.parametrize("kind", ["openai", "ollama"])
-def test_the_bytes_sent_directly_are_ours(kind: str, server: ModelServer) -> None:
-    """Nothing is added to the request, nothing left out, nothing rewritten."""
+USER: list[JSON] = [{"role": "user", "content": PROMPT}]
+BOTH: list[JSON] = [{"role": "system", "content": "You are an evaluator."}, *USER]
+SENT: dict[str, dict[str, JSON]] = {
+    "openai": {"model": "m-1", "messages": BOTH, "temperature": 0.5, "max_tokens": 99},
+    "azure": {"model": "m-1", "messages": BOTH, "temperature": 0.5, "max_tokens": 99},
+    "ollama": {
+        "model": "m-1",
+        "messages": BOTH,
+        "stream": False,
+        "options": {"temperature": 0.5, "num_predict": 99},
+    },
+    "anthropic": {
+        "model": "m-1",
+        "system": "You are an evaluator.",
+        "messages": USER,
+        "temperature": 0.5,
+        "max_tokens": 99,
+    },
+}
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_the_bytes_that_are_sent_are_ours(kind: str, server: ModelServer) -> None:
+    """Nothing is added to the request, nothing left out, nothing rewritten: not even a prompt without a text."""
     _, seen = exchange(kind, server)
-    messages: list[JSON] = [
-        {"role": "system", "content": "You are an evaluator."},
-        {"role": "user", "content": PROMPT},
-    ]
-    if kind == "openai":
-        assert seen[0].json == {"model": "m-1", "messages": messages, "temperature": 0.5, "max_tokens": 99}
-    else:
-        options = {"temperature": 0.5, "num_predict": 99}
-        assert seen[0].json == {"model": "m-1", "messages": messages, "stream": False, "options": options}
+    assert seen[0].json == SENT[kind]
+    before = len(server.requests)
+    ask(create_endpoint(entry(kind, server)), Request(messages=(Message("user", " "),)))
+    assert server.requests[before].prompt == " "
+
+
+def test_what_anthropic_and_azure_want_beside_it(server: ModelServer) -> None:
+    """A version each; of Anthropic's parameters those that have another name there."""
+    _, seen = exchange("anthropic", server)
+    assert seen[0].headers["anthropic-version"] == "2023-06-01"
+    parameters = {"stop": "END", "reasoning_effort": "low"}
+    endpoint = create_endpoint(entry("anthropic", server, base_url=server.openai_url, default_parameters=parameters))
+    ask(endpoint, Request(messages=MESSAGES))
+    assert server.requests[-1].path == "/v1/messages"
+    assert server.requests[-1].json == {
+        "model": "m-1",
+        "system": "You are an evaluator.",
+        "messages": USER,
+        "stop_sequences": ["END"],
+        "thinking": {"type": "enabled", "budget_tokens": 1024},
+        "max_tokens": 5120,
+    }
+    with pytest.raises(AttemptError, match="reasoning_effort must be one of"):
+        ask(endpoint, Request(messages=MESSAGES, parameters={"reasoning_effort": "vast"}))
+    reply, seen = exchange("azure", server)
+    assert seen[0].query == "api-version=2024-10-21"
+    assert isinstance(reply, Reply)
+    assert reply.wire is not None
+    assert "?" not in reply.wire.url
+    assert create_endpoint(entry("azure", server)).identity()["api_version"] == "2024-10-21"
 
 
 def test_without_a_key_none_is_looked_for(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """A key of the environment goes to its provider only, not to whatever address stands in the file."""
     for variable in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
         monkeypatch.setenv(variable, CANARY)
-    for kind in ("openai", "openai via litellm", "anthropic", "litellm hosted_vllm", "litellm perplexity"):
-        before = len(server.requests)
-        plain = config(kind, server)
-        ask(
-            create_endpoint(
-                EndpointConfig(name=kind, type=plain.type, model=plain.model, base_url=plain.base_url, via=plain.via)
-            )
-        )
-        assert CANARY not in repr(server.requests[before].headers), kind
+    for kind in ("openai", "anthropic", "ollama"):
+        ask(create_endpoint(entry(kind, server, api_key_env=None)))
+        assert CANARY not in repr(server.requests[-1].headers), kind
 
 
 @pytest.mark.parametrize("kind", ["openai", "anthropic"])
@@ -174,7 +202,7 @@ def test_a_misspelt_parameter_is_refused_before_anything_is_sent(kind: str, serv
     """Also one that comes with the request."""
     before = len(server.requests)
     with pytest.raises(AttemptError, match="did you mean 'temperature'") as refused:
-        ask(create_endpoint(config(kind, server)), Request(messages=MESSAGES, parameters={"temprature": 1.0}))
+        ask(create_endpoint(entry(kind, server)), Request(messages=MESSAGES, parameters={"temprature": 1.0}))
     assert refused.value.evidence is Evidence.AUTH
     assert len(server.requests) == before
 
@@ -201,9 +229,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize(
-    "kind", ["openai", "ollama", "anthropic", "azure", "openai via litellm", "litellm hosted_vllm"]
-)
+@pytest.mark.parametrize("kind", TYPES)
 def test_each_fault_is_classified_by_what_went_over_the_wire(kind: str, fault: str, server: ModelServer) -> None:
     """The evidence is right, the request was sent once, and no key is in the error or its record."""
     scripted, evidence = FAULTS[fault]
@@ -234,9 +260,7 @@ def test_each_fault_is_classified_by_what_went_over_the_wire(kind: str, fault: s
         pytest.param({"error": {"message": "overloaded"}}, Status.ERROR, id="error-in-200"),
     ],
 )
-@pytest.mark.parametrize(
-    "kind", ["openai", "ollama", "anthropic", "azure", "openai via litellm", "litellm hosted_vllm"]
-)
+@pytest.mark.parametrize("kind", TYPES)
 def test_an_unusable_success_is_an_outcome_and_not_an_answer(
     kind: str, body: Any, status: Status, server: ModelServer
 ) -> None:
@@ -276,11 +300,11 @@ def completion(message: dict[str, Any], reason: Any = "stop") -> dict[str, Any]:
         ),
     ],
 )
-@pytest.mark.parametrize("kind", ["openai", "azure", "openai via litellm", "litellm hosted_vllm"])
+@pytest.mark.parametrize("kind", ["openai", "azure"])
 def test_finish_reasons_and_refusals_are_the_providers_own(
     kind: str, fault: Fault, status: Status, reason: str | None, server: ModelServer
 ) -> None:
-    """litellm would have turned unknown reasons into stop; the record keeps the provider's word."""
+    """Also one that nobody knows."""
     reply, _ = exchange(kind, server, fault)
     assert isinstance(reply, Reply)
     assert (reply.status, reply.finish_reason) == (status, reason)
@@ -296,12 +320,12 @@ def test_a_simulated_refusal_arrives_as_one() -> None:
             assert reply.text
 
 
-@pytest.mark.parametrize("kind", ["openai", "anthropic"])
+@pytest.mark.parametrize("kind", TYPES)
 def test_a_body_without_end_is_cut_at_the_limit(kind: str, server: ModelServer) -> None:
     """Plain or packed: no more is kept than the limit, and the record says so."""
     bomb = Fault(body=gzip.compress(b"x" * 30_000_000), headers={"Content-Encoding": "gzip"})
     for fault in (Fault(body="x" * 3_000_000), bomb):
-        endpoint = create_endpoint(config(kind, server))
+        endpoint = create_endpoint(entry(kind, server))
         endpoint._sender._max_response_bytes = 5000  # type: ignore[attr-defined]
         server.then(fault)
         reply = ask(endpoint)
@@ -326,14 +350,10 @@ def test_a_packed_body_that_was_not_asked_for_is_read(server: ModelServer) -> No
 @pytest.mark.parametrize("kind", ["openai", "ollama", "anthropic", "azure"])
 def test_nobody_listening_is_not_sent(kind: str, server: ModelServer) -> None:
     """A refused connection cost nothing and says so."""
-    gone = config(kind, server)
     with ModelServer() as closed:
         address = closed.url
-    endpoint = create_endpoint(
-        EndpointConfig(name=kind, type=gone.type, model="m-1", base_url=address, api_key_env="THE_KEY")
-    )
     with pytest.raises(AttemptError) as refused:
-        ask(endpoint)
+        ask(create_endpoint(entry(kind, server, base_url=address)))
     assert refused.value.evidence is Evidence.NOT_SENT
     assert CANARY not in str(refused.value)
 
@@ -344,8 +364,8 @@ def test_a_deadline_cuts_every_attempt_sharp(kind: str, fault: Fault, server: Mo
     """The engine's deadline holds against a server that never answers, and one that answers a byte at a time."""
 
     async def once() -> float:
-        endpoint = create_endpoint(config(kind, server))
-        await endpoint.ask(Request(messages=MESSAGES))  # the import of litellm is not what is measured
+        endpoint = create_endpoint(entry(kind, server))
+        await endpoint.ask(Request(messages=MESSAGES))
         server.then(fault)
         start = time.perf_counter()
         with pytest.raises(asyncio.TimeoutError):
@@ -364,7 +384,7 @@ def test_no_more_connections_than_allowed_and_all_of_them_used() -> None:
     """Concurrency is the connection limit: never exceeded, and reached."""
 
     async def many(server: ModelServer) -> None:
-        endpoint = create_endpoint(config("openai", server), concurrency=7)
+        endpoint = create_endpoint(entry("openai", server), concurrency=7)
         await asyncio.gather(*(endpoint.ask(Request(messages=MESSAGES, repetition=n)) for n in range(35)))
         await endpoint.aclose()
 
@@ -376,7 +396,7 @@ def test_no_more_connections_than_allowed_and_all_of_them_used() -> None:
 
 def test_an_endpoint_can_be_used_again_in_another_loop(server: ModelServer) -> None:
     """And after it was closed."""
-    endpoint = create_endpoint(config("openai", server))
+    endpoint = create_endpoint(entry("openai", server))
     for _ in range(2):
         assert ask(endpoint).status is Status.ANSWERED
 
@@ -384,13 +404,13 @@ def test_an_endpoint_can_be_used_again_in_another_loop(server: ModelServer) -> N
 def test_the_direct_path_costs_little() -> None:
     """Less than two milliseconds of this process for a call, the server's own share included."""
 
-    async def many(endpoint: OpenAICompatibleEndpoint, count: int) -> None:
+    async def many(endpoint: Endpoint, count: int) -> None:
         for _ in range(count // 16):
             await asyncio.gather(*(endpoint.ask(Request(messages=(Message("user", "Hi"),))) for _ in range(16)))
         await endpoint.aclose()
 
     with ModelServer() as server:
-        endpoint = OpenAICompatibleEndpoint(name="x", model="m", base_url=server.openai_url)
+        endpoint = create_endpoint(entry("openai", server))
         start = time.process_time()
         asyncio.run(many(endpoint, 320))
         assert (time.process_time() - start) / 320 < 0.008
@@ -410,7 +430,7 @@ def test_a_planted_bias_works_over_the_wire() -> None:
         return sum(float(reply.text or "nan") for reply in replies) / len(replies)
 
     async def both(server: ModelServer) -> tuple[float, float]:
-        endpoint = OpenAICompatibleEndpoint(name="x", model="m", base_url=server.openai_url)
+        endpoint = create_endpoint(entry("openai", server))
         found = await rates(endpoint, "Emily Walsh"), await rates(endpoint, "Zuri Obi")
         await endpoint.aclose()
         return found

@@ -1,7 +1,7 @@
-"""Workers on other machines: whether they see the controller's disk, and the connection that serves in its place.
+"""Our side of pytest-xdist: what workers are given, and the connection to those that do not see the controller's disk.
 
 The connection is one more channel of the execnet gateway that pytest-xdist has opened to the worker: it travels in
-``workerinput``. Nothing is said on it until a fairness test was collected there.
+``workerinput``. Nothing is sent on it until a fairness test was collected there.
 """
 
 from __future__ import annotations
@@ -9,12 +9,17 @@ from __future__ import annotations
 import dataclasses
 import importlib.metadata
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
 
 from pytest_fairness.errors import FairnessError
+from pytest_fairness.pytest_layer.guest import session_of
 
 if TYPE_CHECKING:
-    from pytest_fairness.pytest_layer.session import FairnessSession
+    from pytest_fairness.context import RunContext, Settings
     from pytest_fairness.runs.remote.line import Line
     from pytest_fairness.runs.remote.service import Service
     from pytest_fairness.runs.store import RunStore
@@ -26,22 +31,41 @@ _GRACE = 5.0
 _COPIED = ("endpoints_file", "baseline_dir")
 
 
-def perhaps(spec: Any) -> bool:
-    """Whether the worker of the execnet *spec* may have another disk than this process."""
-    return not spec.popen or bool(spec.chdir or spec.python or spec.via)
+class XdistBridge:
+    """Hooks of pytest-xdist in its controller."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    @pytest.hookimpl
+    def pytest_configure_node(self, node: object) -> None:
+        session_of(self._config).introduce(node)
+
+    def pytest_keyboard_interrupt(self) -> None:
+        # Before anything else is done about it: workers go on asking until they are halted.
+        session_of(self._config).end_workers()
+
+    @pytest.hookimpl
+    def pytest_xdist_node_collection_finished(self) -> None:
+        session_of(self._config).show_workers()
 
 
 class Reception:
-    """The controller's side: a channel for each worker that may need one, and a service for those that do."""
+    """The controller's side: a channel for each worker that may need one, and a service for those that do.
 
-    def __init__(self, session: FairnessSession) -> None:
-        self._session = session
+    *context* is made when a worker first asks for it, *open_store* opens the run in the name of a worker.
+    """
+
+    def __init__(self, context: Callable[[], RunContext], open_store: Callable[[str], RunStore]) -> None:
+        self._context, self._open_store = context, open_store
         self._services: list[Service] = []
         # execnet closes a channel that nobody holds.
         self._channels: list[Any] = []
 
     def offer(self, node: Any) -> None:
-        """Give the worker of *node* a channel."""
+        """Give the worker of *node* a channel, where it may have another disk than this process."""
+        if shares_our_disk(node.gateway.spec):
+            return
         channel = node.gateway.newchannel()
         begun: list[Service] = []
 
@@ -62,9 +86,9 @@ class Reception:
         service = Service(
             channel,
             worker=worker,
-            open_store=lambda: self._session.open_store(worker),
+            open_store=lambda: self._open_store(worker),
             greet=lambda: self._greeting(worker, node.gateway.spec),
-            cap=self._session.settings.max_cost,
+            cap=self._context().settings.max_cost,
         )
         self._services.append(service)
         return service
@@ -72,12 +96,12 @@ class Reception:
     def _greeting(self, worker: str, spec: Any) -> dict[str, Any]:
         from pytest_fairness.runs.folder import leave_sign
 
-        settings = self._session.settings
+        context = self._context()
         return {
-            "sign": leave_sign(settings.run_dir, self._session.token),
-            "root": str(self._session.config.rootpath),
-            "elapsed": time.monotonic() - self._session.started,
-            "barred": _bar(worker, spec, settings),
+            "sign": leave_sign(context.settings.run_dir, context.token),
+            "root": str(context.root),
+            "elapsed": time.monotonic() - context.started,
+            "barred": _bar(worker, spec, context.settings),
         }
 
     def halt(self) -> None:
@@ -93,7 +117,12 @@ class Reception:
         return next((service.trouble for service in self._services if service.trouble), None)
 
 
-def _bar(worker: str, spec: Any, settings: Any) -> str | None:
+def shares_our_disk(spec: Any) -> bool:
+    """Whether the worker of the execnet *spec* is sure to have the disk of this process."""
+    return bool(spec.popen and not (spec.chdir or spec.python or spec.via))
+
+
+def _bar(worker: str, spec: Any, settings: Settings) -> str | None:
     """Why *worker* cannot do without the controller's disk, if it cannot."""
     unseen = f"worker {worker} does not see the controller's {settings.run_dir}"
     mend = "put the runs on a disk that both have, with fairness_run_dir in the ini file"
@@ -106,37 +135,33 @@ def _bar(worker: str, spec: Any, settings: Any) -> str | None:
     return None
 
 
-def reach(session: FairnessSession, channel: Any) -> tuple[Line | None, str | None]:
-    """The worker's side: the line to the controller, where its disk is not seen here; and why there can be none,
-    where there has to be one.
+class Bearings(NamedTuple):
+    """Where a worker stands: its settings, when the session began by its own clock, and the line to the controller,
+    where its disk is not seen here; or why there can be none, where there has to be one.
     """
+
+    settings: Settings
+    started: float
+    line: Line | None = None
+    barred: str | None = None
+
+
+def bearings(channel: Any, settings: Settings, started: float, here: Path) -> Bearings:
+    """Ask the controller at the other end of *channel*; *here* is the worker's copy of the project."""
     from pytest_fairness.runs.remote.line import Line
 
     line = Line(channel)
     try:
         hello = line.ask("hello", version=importlib.metadata.version("pytest-fairness"))
     except FairnessError as error:
-        return None, str(error)
+        return Bearings(settings, started, barred=str(error))
     # Its clock may not be ours: what is left of the session's time must be the same for all.
-    session.started = time.monotonic() - hello["elapsed"]
-    if (session.settings.run_dir / hello["sign"]).is_file():
-        return None, None
+    started = time.monotonic() - hello["elapsed"]
+    if (settings.run_dir / hello["sign"]).is_file():
+        return Bearings(settings, started)
     if hello["barred"] is not None:
-        return None, str(hello["barred"])
-    session.settings = _moved(session, hello["root"])
-    return line, None
-
-
-def _moved(session: FairnessSession, root: str) -> Any:
-    """The settings with the project's files where this worker has its copy of the project."""
-    settings, here = session.settings, session.config.rootpath
+        return Bearings(settings, started, barred=str(hello["barred"]))
     paths = {field: getattr(settings, field) for field in _COPIED}
+    root = hello["root"]
     moved = {field: here / path.relative_to(root) for field, path in paths.items() if path.is_relative_to(root)}
-    return dataclasses.replace(settings, **moved)
-
-
-def remote_store(line: Line) -> RunStore:
-    """The run at the other end of *line*. Raises StoreError."""
-    from pytest_fairness.runs.remote.store import RemoteStore
-
-    return RemoteStore(line)
+    return Bearings(dataclasses.replace(settings, **moved), started, line)

@@ -1,0 +1,109 @@
+"""Anthropic's Messages API.
+
+https://docs.anthropic.com/en/api/messages
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from msgspec.structs import force_setattr
+
+from pytest_fairness.endpoints.chat import (
+    ChatEndpoint,
+    Unreadable,
+    judge,
+    plain_messages,
+    read_usage,
+    text_or_none,
+)
+from pytest_fairness.endpoints.config import ProviderConfig
+from pytest_fairness.endpoints.http import CONCURRENCY, token_count
+from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Reply
+from pytest_fairness.model import JSON, Message, Usage
+
+VERSION = "2023-06-01"
+#: The API wants a limit; this is what every model of theirs can write, and far more than our prompts ask for.
+_MAX_TOKENS = 4096
+#: ``reasoning_effort`` → tokens that the model may think.
+_BUDGETS = {"minimal": 1024, "low": 1024, "medium": 2048, "high": 4096}
+#: Input that was read from, or written to, the provider's cache, and is not among ``input_tokens``.
+_CACHED = ("cache_creation_input_tokens", "cache_read_input_tokens")
+
+
+class AnthropicConfig(ProviderConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An entry of type ``anthropic``; ``base_url`` with or without ``/v1``."""
+
+    default_url: ClassVar[str] = "https://api.anthropic.com"
+    official_host: ClassVar[str] = "anthropic.com"
+    official_key: ClassVar[str | None] = "ANTHROPIC_API_KEY"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.default_parameters.keys() & {"max_tokens", "thinking", "reasoning_effort"}:
+            # Among the parameters, and so in content keys and in the log.
+            force_setattr(self, "default_parameters", {**self.default_parameters, "max_tokens": _MAX_TOKENS})
+
+    @property
+    def address(self) -> str:
+        return super().address.removesuffix("/v1").rstrip("/")
+
+
+class AnthropicEndpoint(ChatEndpoint):
+    """A Claude model."""
+
+    hint = "is base_url right, and the name of the model?"
+
+    def __init__(self, config: ProviderConfig, *, concurrency: int = CONCURRENCY) -> None:
+        super().__init__(config, concurrency=concurrency)
+        self._headers["anthropic-version"] = VERSION
+
+    @property
+    def url(self) -> str:
+        return f"{self.base_url}/v1/messages"
+
+    def authorisation(self, key: str) -> dict[str, str]:
+        return {"x-api-key": key}
+
+    def payload(self, messages: Sequence[Message], parameters: Mapping[str, JSON]) -> dict[str, JSON]:
+        sent = dict(parameters)
+        stop, effort = sent.pop("stop", None), sent.pop("reasoning_effort", None)
+        if stop is not None:
+            sent["stop_sequences"] = stop if isinstance(stop, list) else [stop]
+        if effort is not None:
+            if effort not in _BUDGETS or "thinking" in sent:
+                raise AttemptError(
+                    f"endpoint {self.name!r}: reasoning_effort must be one of {', '.join(_BUDGETS)}, without thinking "
+                    f"beside it, not {effort!r}",
+                    evidence=Evidence.AUTH,
+                )
+            sent["thinking"] = {"type": "enabled", "budget_tokens": _BUDGETS[str(effort)]}
+        if "max_tokens" not in sent:
+            thinking = sent.get("thinking")
+            thought = token_count(thinking.get("budget_tokens")) if isinstance(thinking, dict) else None
+            sent["max_tokens"] = _MAX_TOKENS + (thought or 0)
+        system = "\n\n".join(message.content for message in messages if message.role == "system")
+        if system:
+            sent["system"] = system
+        turns = [message for message in messages if message.role != "system"]
+        return {"model": self.model, "messages": plain_messages(turns), **sent}
+
+    def parse(self, data: Mapping[str, Any]) -> Reply:
+        known: dict[str, Any] = {"model": text_or_none(data.get("model")), "usage": _usage(data.get("usage"))}
+        blocks = data.get("content")
+        if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
+            raise Unreadable("content is not a list of blocks", **known)
+        texts = [block.get("text") for block in blocks if block.get("type") == "text"]
+        if not all(isinstance(text, str) for text in texts):
+            raise Unreadable("a text block holds no text", **known)
+        return judge("".join(map(str, texts)), text_or_none(data.get("stop_reason")), **known)
+
+
+def _usage(data: Any) -> Usage | None:
+    usage = read_usage(data, "input_tokens", "output_tokens")
+    if usage is None or usage.input_tokens is None:
+        return usage
+    cached = sum(token_count(data.get(key)) or 0 for key in _CACHED)
+    return replace(usage, input_tokens=usage.input_tokens + cached)

@@ -1,0 +1,53 @@
+"""A deployment on Azure: OpenAI's chat completions at an address of its own.
+
+https://learn.microsoft.com/azure/ai-services/openai/reference
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import quote
+
+from pytest_fairness.endpoints.config import Misplaced, ProviderConfig
+from pytest_fairness.endpoints.http import CONCURRENCY
+from pytest_fairness.endpoints.openai import OpenAIEndpoint
+from pytest_fairness.model import JSON
+
+_VERSION = re.compile(r"[\w.\-]{1,40}")
+
+
+class AzureConfig(ProviderConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An entry of type ``azure``; ``model`` is the deployment's name, so that its price has to be given."""
+
+    base_url: str
+    api_version: str = "2024-10-21"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not _VERSION.fullmatch(self.api_version):
+            raise Misplaced(f"api_version must be like 2024-10-21, not {self.api_version!r}", "api_version")
+
+    @property
+    def key_variable(self) -> str | None:
+        return self.api_key_env or "AZURE_API_KEY"
+
+
+class AzureEndpoint(OpenAIEndpoint):
+    """The deployment called ``model`` of the resource at ``base_url``."""
+
+    hint = "is base_url right, and the name of the deployment?"
+
+    def __init__(self, config: AzureConfig, *, concurrency: int = CONCURRENCY) -> None:
+        super().__init__(config, concurrency=concurrency)
+        self._version = config.api_version
+
+    @property
+    def url(self) -> str:
+        deployment = quote(self.model, safe="")
+        return f"{self.base_url}/openai/deployments/{deployment}/chat/completions?api-version={self._version}"
+
+    def authorisation(self, key: str) -> dict[str, str]:
+        return {"api-key": key}
+
+    def identity(self) -> dict[str, JSON]:
+        return {**super().identity(), "api_version": self._version}

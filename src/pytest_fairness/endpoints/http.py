@@ -1,0 +1,438 @@
+"""One HTTP exchange, watched: what is sent, what comes back, where it breaks, and what that is evidence of.
+
+A :class:`Sender` has one session for its life and as many connections as there may be requests in flight. It
+follows no redirects (a key and a prompt must not follow one), reads no proxy or credentials from the
+environment, keeps no cookies, retries nothing and keeps no more of a response than a limit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import email.utils
+import importlib
+import json
+import math
+import re
+import time
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from pytest_fairness.endpoints.protocol import AttemptError, CutOff, Evidence, Reply, Wire
+from pytest_fairness.endpoints.redaction import (
+    REQUEST_HEADERS,
+    RESPONSE_HEADERS,
+    redact,
+    redact_values,
+    safe_headers,
+    safe_url,
+)
+from pytest_fairness.model import JSON, Status
+
+if TYPE_CHECKING:
+    import aiohttp
+
+#: Bytes of a response that are read and kept. A chat reply is thousands; a megabyte is already an attack or a fault.
+MAX_RESPONSE_BYTES = 8_000_000
+CONCURRENCY = 16
+#: Servers often close idle connections after five seconds; a request sent on one that is closing looks like a
+#: request that was never answered, so ours are dropped first.
+_KEEP_ALIVE_SECONDS = 4.0
+_CONNECT_SECONDS = 20.0
+_LONGEST_MESSAGE = 300
+
+
+def plain_headers() -> dict[str, str]:
+    """Of every request, whoever is asked."""
+    return {
+        "Content-Type": "application/json",
+        "Accept": "application/json",
+        "Accept-Encoding": "identity",
+        "User-Agent": f"pytest-fairness/{version('pytest-fairness')}",
+    }
+
+
+def encode_json(payload: JSON | Mapping[str, JSON]) -> bytes:
+    """*payload* as the bytes of a JSON body. Text stays readable, unless half a surrogate pair forbids UTF-8."""
+    try:
+        return json.dumps(payload, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(payload, ensure_ascii=True).encode("ascii")
+
+
+def make_wire(
+    *,
+    url: str,
+    request_body: bytes,
+    request_headers: Mapping[str, str],
+    status_code: int | None = None,
+    response_headers: Mapping[str, str] | None = None,
+    response_body: bytes = b"",
+    truncated: bool = False,
+) -> Wire:
+    """The record of one exchange, as far as it got, without secrets."""
+    return Wire(
+        url=safe_url(url),
+        request_body=redact_values(request_body.decode("utf-8", "surrogateescape")),
+        request_headers=safe_headers(request_headers, REQUEST_HEADERS),
+        status_code=status_code,
+        response_headers=safe_headers(response_headers or {}, RESPONSE_HEADERS),
+        response_body=redact_values(response_body.decode("utf-8", "surrogateescape")),
+        truncated=truncated,
+    )
+
+
+# ---------------------------------------------------------------- what a response without success is evidence of
+
+#: Redirects, a wrong key, an unknown model or address: none of them will mend itself.
+_HOPELESS = (401, 402, 403, 404, 405)
+_NOTHING_THERE = (404, 405)
+_THROTTLED = (429, 503, 529)
+_UNKNOWN_COST = (408, 409, 425)
+# A 429 that no waiting mends.
+_QUOTA = re.compile(
+    r"insufficient_quota|billing_hard_limit|exceeded your current quota|billing_not_active", re.IGNORECASE
+)
+# A 400 by which a provider's content policy refuses to answer: an answer of the system under test.
+_POLICY = re.compile(
+    r"content_policy_violation|content_filter|ResponsibleAIPolicyViolation|content management policy|safety system",
+    re.IGNORECASE,
+)
+
+
+def evidence_of(status: int, body: str) -> Evidence:
+    """The evidence of a complete response with *status* (not a 2xx) and *body*."""
+    if status in _THROTTLED:
+        return Evidence.AUTH if status == 429 and _QUOTA.search(body) else Evidence.THROTTLED
+    if status in _HOPELESS or 300 <= status < 400:
+        return Evidence.AUTH
+    if status >= 500 or status in _UNKNOWN_COST:
+        return Evidence.SERVER
+    return Evidence.REJECTED
+
+
+def policy_refusal(status: int, body: str) -> str | None:
+    """The provider's own word if a content policy refused the request, else ``None``."""
+    match = _POLICY.search(body) if status in (400, 422) else None
+    return match[0] if match else None
+
+
+def failure_line(status: int, body: str) -> str:
+    """One redacted line on a failed response: the provider's message if it gave one."""
+    return f"HTTP {status}: {message_of(body)}" if body.strip() else f"HTTP {status} without a body"
+
+
+def message_of(body: str) -> str:
+    """The message in an error body, or the start of the body, on one line, redacted."""
+    message: Any = None
+    try:
+        data = json.loads(body)
+    except (ValueError, RecursionError):
+        data = None
+    if isinstance(data, dict):
+        error = data.get("error", data.get("message", data.get("detail")))
+        message = error.get("message", error.get("type")) if isinstance(error, dict) else error
+    text = message if isinstance(message, str) and message.strip() else body
+    line = " ".join(redact(text).split())
+    # Model output and server output are hostile input: nothing that a terminal would obey.
+    line = "".join(character if character.isprintable() else "�" for character in line)
+    return line if len(line) <= _LONGEST_MESSAGE else line[: _LONGEST_MESSAGE - 1] + "…"
+
+
+def token_count(value: Any) -> int | None:
+    """*value* if it can be a number of tokens."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    try:
+        whole = int(value)
+    except (ValueError, OverflowError):
+        return None
+    return whole if whole == value and whole >= 0 else None
+
+
+def retry_after(headers: Mapping[str, str], *, now: float | None = None) -> float | None:
+    """Seconds to wait as the server asked, in any of its forms; ``None`` for none, or one that makes no sense."""
+    lowered = {name.lower(): value for name, value in headers.items()}
+    milliseconds = _seconds(lowered.get("retry-after-ms"))
+    if milliseconds is not None:
+        return milliseconds / 1000.0
+    given = lowered.get("retry-after")
+    if given is None or (seconds := _seconds(given)) is not None:
+        return None if given is None else seconds
+    try:
+        until = email.utils.parsedate_to_datetime(given).timestamp()
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return max(0.0, until - (time.time() if now is None else now))
+
+
+def _seconds(text: str | None) -> float | None:
+    try:
+        seconds = float(text) if text is not None else math.nan
+    except ValueError:
+        return None
+    return seconds if math.isfinite(seconds) and seconds >= 0 else None
+
+
+# ---------------------------------------------------------------- one exchange
+
+_ENCODINGS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
+
+
+class BoundedBody:
+    """Takes the chunks of a response, unpacks them if the server packed them unasked, and stops at a limit.
+
+    A few kilobytes of gzip can unpack to gigabytes, so unpacking goes no further than what may be kept.
+    """
+
+    def __init__(self, content_encoding: str | None, limit: int = MAX_RESPONSE_BYTES) -> None:
+        encoding = (content_encoding or "identity").strip().lower()
+        self._unpack = zlib.decompressobj(_ENCODINGS[encoding]) if encoding in _ENCODINGS else None
+        self._limit = limit
+        self._parts: list[bytes] = []
+        self._size = 0
+        self.readable = encoding == "identity" or self._unpack is not None
+        self.full = False
+
+    def feed(self, chunk: bytes) -> bool:
+        """Take *chunk*; ``False`` once the limit is reached and no more need be read."""
+        room = self._limit - self._size
+        if self._unpack is not None:
+            try:
+                chunk = self._unpack.decompress(chunk, room + 1)
+            except zlib.error:
+                self.readable = False
+                self._unpack = None
+        if len(chunk) > room:
+            chunk, self.full = chunk[:room], True
+        self._parts.append(chunk)
+        self._size += len(chunk)
+        return not self.full
+
+    @property
+    def data(self) -> bytes:
+        return b"".join(self._parts)
+
+
+@dataclass(slots=True)
+class Exchange:
+    """A request, and as far as it got: ``status`` is ``None`` until a response begins, ``error`` says how it broke off.
+
+    ``query`` is what a GET sends behind the question mark; the log holds it in the place of the body. ``hint`` is what
+    to look at where there is nothing at the address.
+    """
+
+    url: str
+    headers: Mapping[str, str]
+    body: bytes
+    query: str = ""
+    hint: str = ""
+    #: Called before the first byte leaves; what it raises keeps the request from leaving.
+    leaving: Callable[[], None] | None = None
+    #: Whether there was a connection for it, so that bytes may have left.
+    sent: bool = False
+    refused: Exception | None = None
+    #: Why there was no connection, in words.
+    unreachable: str = ""
+    status: int | None = None
+    response_headers: Mapping[str, str] = field(default_factory=dict)
+    received: BoundedBody = field(default_factory=lambda: BoundedBody(None))
+    error: str | None = None
+
+    def leave(self) -> None:
+        """There is a connection, and the request is about to leave on it. ``refused`` says why it may not."""
+        if self.sent:
+            self.refused = ConnectionAbortedError("a second request of one attempt")
+            return
+        try:
+            if self.leaving is not None:
+                self.leaving()
+            self.sent = True
+        except Exception as error:  # noqa: BLE001 - raised where the connection is closed because of it
+            self.refused = error
+
+    def wire(self) -> Wire:
+        """The record of it, without secrets."""
+        return make_wire(
+            url=self.url,
+            request_body=self.body or self.query.encode(),
+            request_headers=self.headers,
+            status_code=self.status,
+            response_headers=self.response_headers,
+            response_body=self.received.data,
+            truncated=self.received.full or (self.error is not None and self.status is not None),
+        )
+
+    @property
+    def whole(self) -> bool:
+        """Whether a response came and can be read to its end, whatever its status."""
+        received = self.received
+        return self.status is not None and self.error is None and not received.full and received.readable
+
+    @property
+    def succeeded(self) -> bool:
+        return self.status is not None and 200 <= self.status < 300
+
+    @property
+    def evidence(self) -> Evidence:
+        """What is known of an exchange that broke off."""
+        if self.status is None:
+            return Evidence.NO_RESPONSE if self.sent else Evidence.NOT_SENT
+        if self.succeeded:
+            return Evidence.PARTIAL
+        return evidence_of(self.status, self.received.data.decode("utf-8", "replace"))
+
+    def failure(self, name: str) -> Reply | None:
+        """What this comes to if it is no whole success; ``None`` if it is, and the body can be read.
+
+        Raises AttemptError with the evidence; returns a Reply where the failure is an answer of its own.
+        """
+        if self.error is not None or self.status is None:
+            if self.status is not None:
+                what = f"HTTP {self.status}, and the response broke off"
+            else:
+                what = "sent, and no response came" if self.sent else self.unreachable or "no connection"
+            raise self._error(name, f"{what} ({self.error})")
+        if not self.succeeded:
+            return self._refused(name, self.status)
+        if self.whole:
+            return None
+        full = f"the body is longer than {len(self.received.data):,} bytes"
+        error = full if self.received.full else "the body is packed and cannot be unpacked"
+        return Reply(text=None, status=Status.MALFORMED, error=error, wire=self.wire())
+
+    def _error(self, name: str, what: str) -> AttemptError:
+        wait = retry_after(self.response_headers)
+        return AttemptError(f"endpoint {name!r}: {what}", evidence=self.evidence, retry_after=wait, wire=self.wire())
+
+    def _refused(self, name: str, status: int) -> Reply:
+        wire = self.wire()
+        line, policy = failure_line(status, wire.response_body), policy_refusal(status, wire.response_body)
+        if policy is not None:
+            return Reply(text=None, status=Status.REFUSED, finish_reason=policy, wire=wire, error=line)
+        if 300 <= status < 400:
+            line = f"HTTP {status}: a redirect, which is not followed; set base_url to where the server really is"
+        elif status in _NOTHING_THERE:
+            hint = f"; {self.hint}" if self.hint else ""
+            line = f"HTTP {status} at {wire.url}{line.removeprefix(f'HTTP {status}')}{hint}"
+        raise self._error(name, line)
+
+
+class Sender:
+    """Sends requests one at a time or many at once, each exactly once."""
+
+    def __init__(self, *, concurrency: int = CONCURRENCY, max_response_bytes: int = MAX_RESPONSE_BYTES) -> None:
+        self._concurrency = concurrency
+        self._max_response_bytes = max_response_bytes
+        self._session: aiohttp.ClientSession | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def send(self, exchange: Exchange, *, method: str = "POST") -> None:
+        """Carry *exchange* out and note in it how it went. Raises nothing but CutOff, where it is cancelled."""
+        import aiohttp
+        from yarl import URL
+
+        session = await self._open()
+        try:
+            url = URL(f"{exchange.url}?{exchange.query}", encoded=True) if exchange.query else exchange.url
+            async with session.request(
+                method,
+                url,
+                data=exchange.body or None,
+                headers=exchange.headers,
+                allow_redirects=False,
+                trace_request_ctx=exchange,
+            ) as response:
+                exchange.response_headers = dict(response.headers)
+                exchange.received = BoundedBody(response.headers.get("Content-Encoding"), self._max_response_bytes)
+                exchange.status = response.status
+                async for chunk in response.content.iter_any():
+                    if not exchange.received.feed(chunk):
+                        response.close()  # the rest of an endless body is not waited for
+                        break
+        except asyncio.CancelledError:
+            exchange.error = "cut off"
+            raise CutOff(evidence=exchange.evidence, wire=exchange.wire()) from None
+        # A ValueError comes from an address or a header that cannot be sent.
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            unsent = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL, ValueError)
+            exchange.sent = exchange.sent and not isinstance(error, unsent)
+            exchange.error = redact(f"{type(error).__name__}: {error}")
+            exchange.unreachable = "" if exchange.sent else _why_unreachable(exchange.url, error)
+
+    async def prepare(self) -> None:
+        """Import what sending takes, which may be seconds where much is going on."""
+        await asyncio.to_thread(importlib.import_module, "aiohttp")
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        session, self._session = self._session, None
+        if session is not None and not session.closed:
+            await session.close()
+
+    async def _open(self) -> aiohttp.ClientSession:
+        import aiohttp
+
+        loop = asyncio.get_running_loop()
+        if self._session is None or self._session.closed or self._loop is not loop:
+            if self._session is not None and not self._session.closed:
+                self._session.detach()  # it belongs to another loop, which alone could close it
+            self._loop = loop
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=self._concurrency, keepalive_timeout=_KEEP_ALIVE_SECONDS),
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                trust_env=False,
+                auto_decompress=False,
+                trace_configs=[_departures()],
+            )
+        return self._session
+
+
+def _why_unreachable(url: str, error: Exception) -> str:
+    """What keeps a connection to *url* from being made, and what to look at; empty where *error* does not tell."""
+    import aiohttp
+
+    parts = urlsplit(safe_url(url))
+    address = f"{parts.scheme}://{parts.netloc}"
+    if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, ConnectionRefusedError):
+        return f"{address} refuses connections: is the server running?"
+    secure = (aiohttp.ClientConnectorCertificateError, aiohttp.ClientConnectorSSLError)
+    reasons: tuple[tuple[Any, str], ...] = (
+        (aiohttp.ClientConnectorDNSError,
+         f"the host of {address} is not known: is base_url right, and is there a network?"),
+        (secure, f"no secure connection to {address}: is it http:// there, or a certificate that is not trusted here?"),
+        (aiohttp.ConnectionTimeoutError,
+         f"{address} answers no connection within {_CONNECT_SECONDS:g} s: is base_url right, and reachable?"),
+        (aiohttp.ClientConnectorError, f"no connection to {address}: is base_url right, and reachable?"),
+    )  # fmt: skip
+    return next((reason for kind, reason in reasons if isinstance(error, kind)), "")
+
+
+def _departures() -> aiohttp.TraceConfig:
+    """Notes for each exchange when there is a connection for it, a new one or one that is used again, and stops one
+    that may not leave before its headers do.
+    """
+    import aiohttp
+
+    async def begin(_session: aiohttp.ClientSession, context: SimpleNamespace, _parameters: object) -> None:
+        if context.trace_request_ctx.sent:  # by itself aiohttp asks again, where it takes a request to be harmless
+            raise ConnectionAbortedError("a second request of one attempt")
+
+    async def leave(_session: aiohttp.ClientSession, context: SimpleNamespace, _parameters: object) -> None:
+        context.trace_request_ctx.leave()
+
+    async def check(_session: aiohttp.ClientSession, context: SimpleNamespace, _parameters: object) -> None:
+        if context.trace_request_ctx.refused is not None:
+            raise context.trace_request_ctx.refused
+
+    trace = aiohttp.TraceConfig()
+    trace.on_connection_create_start.append(begin)
+    trace.on_connection_create_end.append(leave)
+    trace.on_connection_reuseconn.append(leave)
+    trace.on_request_headers_sent.append(check)  # which are not sent yet
+    return trace

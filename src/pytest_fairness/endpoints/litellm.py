@@ -1,0 +1,303 @@
+"""Every other provider, through litellm, used as it is meant to be used: one ``acompletion`` an attempt.
+
+What goes over the wire is litellm's own affair, so the record of an attempt is what litellm was given and what it
+returned (``docs/decisions/0021-litellm-for-the-others.md``). Left to itself, its import fetches a price map from the
+network, reads a ``.env`` file from above site-packages into the process and warns; it takes seconds. So it happens in
+:meth:`LiteLLMEndpoint.prepare`, never before.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import importlib.metadata
+import importlib.util
+import logging
+import os
+import threading
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from pytest_fairness.endpoints.chat import Unreadable, plain_messages
+from pytest_fairness.endpoints.config import Misplaced, ModelConfig, merged_parameters
+from pytest_fairness.endpoints.http import (
+    encode_json,
+    evidence_of,
+    make_wire,
+    message_of,
+    policy_refusal,
+    retry_after,
+)
+from pytest_fairness.endpoints.openai import chat_completion
+from pytest_fairness.endpoints.prices import price_table
+from pytest_fairness.endpoints.protocol import AttemptError, CutOff, Evidence, Price, Reply, Request, Wire
+from pytest_fairness.endpoints.redaction import read_key, remember_environment, safe_url
+from pytest_fairness.errors import MissingExtra, UsageError
+from pytest_fairness.model import JSON, Status
+
+# Published by an attacker in March 2026 (BerriAI/litellm#24512): not even to be imported.
+_COMPROMISED = ("1.82.7", "1.82.8")
+_AT_IMPORT = {
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    "LITELLM_MODE": "PRODUCTION",
+    "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS": "True",
+    "LITELLM_OFFLINE_MODE": "true",
+}
+# They log headers and prompts when somebody sets the root logger to DEBUG, as pytest's log_level does.
+_TALKATIVE = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "openai", "httpx", "httpx2")
+#: Without a key of ours, litellm would look for one in the environment and send it to any address.
+_NO_KEY = "none"
+#: litellm's own timeout restarts with every byte; the deadline of an attempt is the engine's.
+_NO_TIMEOUT = 86_400.0
+#: Raised where there was no connection. Not httpx's ConnectError, as which a connection that is reset comes out too.
+_UNCONNECTED = frozenset(("ClientConnectorError", "ConnectionRefusedError", "ConnectTimeout", "gaierror"))
+#: Raised where there was one, also on the first of two requests: upon a lost connection litellm sends a second.
+_CONNECTED = frozenset(("ConnectionResetError", "ServerDisconnectedError", "ReadError"))
+_REROUTING = ("API_BASE", "BASE_URL", "API_URL", "API_ENDPOINT")
+_loading = threading.Lock()
+
+
+class LiteLLMConfig(ModelConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An entry of type ``litellm``; ``model`` begins with the provider, as in ``gemini/…``."""
+
+    api_version: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        provider, _, model = self.model.partition("/")
+        if not model:
+            raise Misplaced(f"model must begin with litellm's name of the provider, as in gemini/{provider}", "model")
+        if provider in ("ollama", "ollama_chat"):
+            raise Misplaced(f"for Ollama, use type: ollama and model: {model}", "model")
+
+    @property
+    def known_price(self) -> Price | None:
+        provider, _, model = self.model.partition("/")
+        return self.price or (price_table().find(provider, model) if self.base_url is None else None)
+
+
+class LiteLLMEndpoint:
+    """One provider's model; an entry of another type comes here with ``via: litellm``.
+
+    Raises MissingExtra if litellm is not installed, UsageError where the environment would change the address.
+    """
+
+    simulated = False
+
+    def __init__(self, config: ModelConfig) -> None:
+        _check_installed(f"endpoint {config.name!r} (type {config.type})")
+        self.name, self.type = config.name, config.type
+        self.supports_system_prompt = config.supports_system_prompt
+        self.default_parameters: Mapping[str, JSON] = dict(config.default_parameters)
+        self.price = config.known_price
+        self._base_url = config.address or None
+        self._key_variable = config.key_variable
+        self._version: str | None = getattr(config, "api_version", None)
+        named = config.type == "litellm" or config.model.startswith(f"{config.type}/")
+        self._model = config.model if named else f"{config.type}/{config.model}"
+        self._litellm: Any = None
+        if self._base_url is None:
+            _refuse_rerouting(self._model.partition("/")[0], self.name)
+        # litellm finds keys in the environment by itself; whatever it finds must not be written down.
+        remember_environment()
+
+    def identity(self) -> dict[str, JSON]:
+        return {
+            "type": self.type,
+            "via": "litellm",
+            "model": self._model,
+            "base_url": safe_url(self._base_url) if self._base_url else None,
+            "parameters": dict(self.default_parameters),
+            **({"api_version": self._version} if self._version else {}),
+        }
+
+    async def prepare(self) -> None:
+        """Import litellm in a thread, for it takes seconds. Raises AttemptError where it, or the provider, is wrong."""
+        if self._litellm is not None:
+            return
+        try:
+            litellm = await asyncio.to_thread(load_litellm)
+        except asyncio.CancelledError:
+            raise CutOff(evidence=Evidence.NOT_SENT) from None
+        except Exception as error:
+            raise self._error(
+                f"litellm is installed and cannot be imported ({type(error).__name__}: {error}); install it again: "
+                "pip install --force-reinstall 'pytest-fairness[llm]'",
+                Evidence.AUTH,
+            ) from error
+        try:
+            litellm.get_llm_provider(model=self._model, api_base=self._base_url)
+        except Exception as error:
+            raise self._error(f"nothing can be sent: {error}", Evidence.AUTH) from error
+        self._litellm = litellm
+
+    async def ask(self, request: Request) -> Reply:
+        key = read_key(self._key_variable, self.name)
+        given: dict[str, JSON] = {
+            "model": self._model,
+            "messages": plain_messages(request.messages),
+            **merged_parameters(self, request.parameters),
+        }
+        await self.prepare()
+        optional = {
+            "api_base": self._base_url,
+            "api_key": key or (_NO_KEY if self._base_url else None),
+            "api_version": self._version,
+        }
+        _quieten()
+        try:
+            response = await self._litellm.acompletion(
+                **given,
+                **{name: value for name, value in optional.items() if value is not None},
+                max_retries=0,
+                num_retries=0,
+                timeout=_NO_TIMEOUT,
+                drop_params=False,
+                stream=False,
+                **{"no-log": True},
+            )
+        except Exception as error:  # noqa: BLE001 - each is classified, or counts as sent without an answer
+            return self._failure(error, given)
+        wire = self._wire(given, response.model_dump_json().encode(), _headers(response))
+        try:
+            reply = chat_completion(_with_refusal(response.model_dump()))
+        except Unreadable as problem:
+            reply = problem.reply
+        # Where the provider counted nothing, litellm writes zeros: such an answer is charged at its worst case.
+        counted = reply.usage is not None and (reply.usage.input_tokens or reply.usage.output_tokens)
+        return replace(reply, usage=reply.usage if counted else None, wire=wire)
+
+    async def aclose(self) -> None:
+        close = getattr(self._litellm, "close_litellm_async_clients", None)
+        if close is not None:
+            await close()
+
+    def _failure(self, error: Exception, given: Mapping[str, JSON]) -> Reply:
+        """What *error* is as an answer. Raises AttemptError where it is none, with the evidence as far as it goes."""
+        kinds, detail = _chain(error)
+        code = getattr(error, "status_code", None)
+        status = code if isinstance(code, int) and code >= 300 and "APIConnectionError" not in kinds else None
+        text = f"{type(error).__name__}: {error}"
+        headers = _headers(error)
+        wire = self._wire(given, b"", headers, status=status)
+        policy = None if status is None else policy_refusal(status, detail)
+        if policy or "ContentPolicyViolationError" in kinds:
+            reason = policy or "content_policy_violation"
+            return Reply(text=None, status=Status.REFUSED, finish_reason=reason, wire=wire, error=message_of(text))
+        if "UnsupportedParamsError" in kinds:
+            raise self._error(f"nothing was sent: {error}", Evidence.AUTH)
+        evidence = Evidence.NO_RESPONSE if status is None else evidence_of(status, detail)
+        if kinds & _UNCONNECTED and not kinds & _CONNECTED:
+            evidence = Evidence.NOT_SENT
+        raise self._error(text, evidence, wire=wire, retry_after=retry_after(headers))
+
+    def _error(self, what: str, evidence: Evidence, **more: Any) -> AttemptError:
+        return AttemptError(f"endpoint {self.name!r}: {message_of(what)}", evidence=evidence, **more)
+
+    def _wire(
+        self, given: Mapping[str, JSON], returned: bytes, headers: Mapping[str, str], status: int | None = None
+    ) -> Wire:
+        """What litellm was given and what it returned, in the place of what went over the wire."""
+        return make_wire(
+            url=self._base_url or f"litellm:{self._model}",
+            request_body=encode_json(given),
+            request_headers={},
+            status_code=status,
+            response_headers=headers,
+            response_body=returned,
+        )
+
+
+def _headers(outcome: Any) -> dict[str, str]:
+    """The headers that litellm kept of a response, or of the response that an exception came from."""
+    kept = getattr(outcome, "_response_headers", None) or getattr(outcome, "litellm_response_headers", None)
+    kept = kept or getattr(getattr(outcome, "response", None), "headers", None) or {}
+    return {str(name).removeprefix("llm_provider-"): str(value) for name, value in dict(kept).items()}
+
+
+def _with_refusal(response: dict[str, Any]) -> dict[str, Any]:
+    """*response* with the text of a refusal where providers have it, and not where litellm puts it."""
+    for choice in response.get("choices") or ():
+        message = choice.get("message") or {}
+        own = message.get("provider_specific_fields") or {}
+        message.setdefault("refusal", own.get("refusal"))
+    return response
+
+
+def _chain(error: BaseException) -> tuple[set[str], str]:
+    """The classes of *error* and of all that it came from, and what they say."""
+    kinds: set[str] = set()
+    texts: list[str] = []
+    stack: list[BaseException | None] = [error]
+    seen: set[int] = set()
+    while stack:
+        one = stack.pop()
+        if one is not None and id(one) not in seen:
+            seen.add(id(one))
+            kinds |= {kind.__name__ for kind in type(one).__mro__}
+            texts += [str(one), str(getattr(one, "body", "")), str(getattr(one, "code", ""))]
+            stack += (one.__cause__, one.__context__)
+    return kinds, " ".join(texts)
+
+
+def _check_installed(what: str) -> None:
+    """Raise MissingExtra if litellm is not installed, UsageError if it is compromised. Nothing is imported for this."""
+    if importlib.util.find_spec("litellm") is None:
+        raise MissingExtra(what, "llm")
+    version = importlib.metadata.version("litellm")
+    if version in _COMPROMISED:
+        raise UsageError(
+            f"litellm {version} was published by an attacker and may have stolen keys already: remove it, "
+            "change the keys that it could read, and install another version"
+        )
+
+
+def _refuse_rerouting(provider: str, endpoint: str) -> None:
+    """Raise UsageError where a variable would send what *endpoint* asks *provider* somewhere else: then the address
+    would stand neither in the run's identity nor in any file.
+    """
+    for ending in _REROUTING:
+        variable = f"{provider.upper().replace('-', '_')}_{ending}"
+        if os.environ.get(variable, "").strip():
+            raise UsageError(
+                f"endpoint {endpoint!r}: the environment variable {variable} is set, and would send its requests to "
+                "another address than the provider's own: write that address as base_url, or unset the variable"
+            )
+
+
+def load_litellm() -> Any:
+    """The module, imported once; blocking, for some seconds the first time."""
+    with _loading, _environment(_AT_IMPORT), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        litellm = importlib.import_module("litellm")
+        # Otherwise every error prints an invitation to give feedback to standard output.
+        litellm.suppress_debug_info = True  # type: ignore[attr-defined]
+        for name in _TALKATIVE:
+            logger = logging.getLogger(name)
+            if logger.level == logging.NOTSET or name == "LiteLLM":
+                logger.setLevel(logging.ERROR)
+        return litellm
+
+
+def _quieten() -> None:
+    """Keep warnings from within litellm from ending a call where the suite makes warnings errors.
+
+    Filters rather than ``catch_warnings``, which would change the filters of the whole process for as long as
+    a call is under way and put back the wrong ones when two calls overlap. Whoever set up filters for a test
+    undoes these.
+    """
+    warnings.filterwarnings("ignore", module=r"(?:litellm|openai|pydantic|httpx2?)(?:\.|$)")
+
+
+@contextmanager
+def _environment(values: Mapping[str, str]) -> Iterator[None]:
+    added = [name for name in values if name not in os.environ]
+    os.environ.update({name: values[name] for name in added})
+    try:
+        yield
+    finally:
+        for name in added:
+            os.environ.pop(name, None)
