@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -23,34 +22,21 @@ from pytest_fairness.context import FreshSample, Policy, TestContext, running_te
 from pytest_fairness.errors import BudgetError, FairnessFailure, UsageError
 from pytest_fairness.model import Finding, Reason, Verdict
 from pytest_fairness.reports.formatting import marks
+from pytest_fairness.testing import choices_frame, decisions_frame, scores_frame
 
 
 def table(*shifts: float, seed: int = 0, people: int = 20) -> pd.DataFrame:
     """Names × 4 templates × 2 for the groups a, b, c …, each lower by its shift; other names for every seed."""
-    rng = np.random.default_rng(seed)
-    g, n, t, r = (x.ravel() for x in np.indices((len(shifts), people, 4, 2)))
-    labels = np.array(list("abcdef"))
-    return pd.DataFrame(
-        {
-            "group": labels[g],
-            "name": [f"{labels[a]}{b}-{seed}" for a, b in zip(g, n, strict=True)],
-            "template": [f"t{x}" for x in t],
-            "repetition": r,
-            "score": rng.normal(size=g.size) - np.array(shifts)[g],
-        }
-    )
+    lower = {label: -shift for label, shift in zip("abcdef", shifts, strict=False)}
+    return scores_frame(lower, names=people, seed=seed)
 
 
 def decided(a: int, b: int, n: int = 200) -> pd.DataFrame:
-    rows = [(group, at < x) for group, x in (("a", a), ("b", b)) for at in range(n)]
-    return pd.DataFrame(rows, columns=["group", "hired"])
+    return decisions_frame({"a": a, "b": b}, of=n)
 
 
 def chosen(wins: int, n: int = 150) -> pd.DataFrame:
-    rows = []
-    for first, second in (("A", "B"), ("B", "A")):
-        rows += [(first, second, "A" if at < wins else "B", at) for at in range(n)]
-    return pd.DataFrame(rows, columns=["first", "second", "chosen", "repetition"])
+    return choices_frame(wins, of=n, groups=("A", "B"))
 
 
 def sample(frame: pd.DataFrame, **changes: Any) -> FreshSample:

@@ -265,8 +265,8 @@ def assert_baseline(
     """
     __tracebackhide__ = True
     from pytest_fairness.analysis.baseline import compare_baseline, summarise_scores
-    from pytest_fairness.baselines.errors import BaselineError
-    from pytest_fairness.baselines.fingerprints import Fingerprints
+    from pytest_fairness.baselines.document import Fingerprints
+    from pytest_fairness.errors import BaselineError
     from pytest_fairness.scorers import outcome_of
     from pytest_fairness.trials_frame import UNFINISHED, design_of
 

@@ -38,6 +38,18 @@ class InvalidEntry(UsageError, ValueError):
     """An entry of source data that cannot be used; whoever reads it from a file adds the line."""
 
 
+class BaselineError(UsageError):
+    """An approved baseline cannot be trusted or does not fit this run; it is never repaired automatically."""
+
+
+class MissingBaselineError(BaselineError):
+    """No baseline was approved for this score of this test; the message gives the command that does."""
+
+
+class ApprovalRefusedError(BaselineError):
+    """An approval was asked for and not given; the message names the option that would allow it, if any."""
+
+
 class EndpointError(FairnessError):
     """The system under test could not be asked, or its answer could not be read."""
 

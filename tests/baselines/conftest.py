@@ -13,8 +13,8 @@ from syrupy.session import SnapshotSession
 
 from pytest_fairness.analysis.baseline import compare_baseline
 from pytest_fairness.baselines.approval import ApprovalPolicy
-from pytest_fairness.baselines.fingerprints import Fingerprints
-from pytest_fairness.baselines.store import BaselineStore
+from pytest_fairness.baselines.document import Fingerprints
+from pytest_fairness.baselines.gate import BaselineStore
 from pytest_fairness.model import Finding
 from pytest_fairness.statistics.persona_scores import PersonaScore, ScoreSummary
 

@@ -10,8 +10,8 @@ CONFTEST = """
 import json
 import pytest
 from pytest_fairness.baselines.approval import ApprovalPolicy
-from pytest_fairness.baselines.fingerprints import Fingerprints
-from pytest_fairness.baselines.store import BaselineStore
+from pytest_fairness.baselines.document import Fingerprints
+from pytest_fairness.baselines.gate import BaselineStore
 from pytest_fairness.model import Finding, Verdict
 from pytest_fairness.statistics.persona_scores import PersonaScore, ScoreSummary
 

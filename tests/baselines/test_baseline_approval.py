@@ -21,7 +21,7 @@ from pytest_fairness.baselines.approval import (
     new_approval,
     under_ci,
 )
-from pytest_fairness.baselines.errors import ApprovalRefusedError
+from pytest_fairness.errors import ApprovalRefusedError
 
 GRANTED = ApprovalPolicy(approve=True, justification="reviewed 20 letters")
 Git = Callable[..., str]

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_fairness.baselines.approval import Approval
-from pytest_fairness.baselines.document import BaselineDocument
-from pytest_fairness.baselines.errors import BaselineError
-from pytest_fairness.baselines.text import digest
+from pytest_fairness.baselines.document import BaselineDocument, digest
+from pytest_fairness.errors import BaselineError
 from pytest_fairness.statistics.persona_scores import PersonaScore, ScoreSummary
 
 from .conftest import LIVE, SCORE, TEST_ID, summary
@@ -224,11 +223,10 @@ def test_a_wrong_shape_is_refused_even_with_a_right_digest(changes: dict[str, ob
 
 def test_a_copied_baseline_is_refused() -> None:
     """A file that was copied or renamed to another test's name says whose it is."""
-    content = TEXT.encode()
-    assert BaselineDocument.for_test(content, where="b.json", test_id=TEST_ID, score=SCORE) == DOCUMENT
+    DOCUMENT.check_is_of(TEST_ID, SCORE, where="b.json")
     for test_id, score in ((TEST_ID, "other"), ("other", SCORE)):
         with pytest.raises(BaselineError, match="the baseline of the score 'letter_score' of tests/test_letters"):
-            BaselineDocument.for_test(content, where="b.json", test_id=test_id, score=score)
+            DOCUMENT.check_is_of(test_id, score, where="b.json")
 
 
 @pytest.mark.parametrize("mean", [float("nan"), float("inf")])

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from pytest_fairness.baselines import folder as folder_module
-from pytest_fairness.baselines.errors import BaselineError
 from pytest_fairness.baselines.folder import MAX_BYTES, BaselineFolder
-from pytest_fairness.errors import StoreError
+from pytest_fairness.errors import BaselineError, StoreError
 
 
 @pytest.fixture

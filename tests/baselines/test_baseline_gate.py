@@ -11,9 +11,8 @@ import pytest
 import syrupy.extensions.base
 
 from pytest_fairness.baselines.approval import ApprovalPolicy
-from pytest_fairness.baselines.errors import ApprovalRefusedError, BaselineError, MissingBaselineError
-from pytest_fairness.baselines.slugs import baseline_name
-from pytest_fairness.errors import UsageError
+from pytest_fairness.baselines.folder import baseline_name
+from pytest_fairness.errors import ApprovalRefusedError, BaselineError, MissingBaselineError, UsageError
 from pytest_fairness.model import Finding, Reason, Verdict
 
 from .conftest import APPROVE, FALLEN, LIVE, SCORE, SCORES, TEST_ID, Desk, summary

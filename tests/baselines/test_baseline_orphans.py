@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_fairness.baselines.orphans import Orphan, find_orphans
-from pytest_fairness.baselines.slugs import baseline_name
+from pytest_fairness.baselines.folder import Orphan, baseline_name, find_orphans
 
 from .conftest import APPROVE, SCORE, Desk
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_fairness.baselines.slugs import baseline_name, slug
+from pytest_fairness.baselines.folder import baseline_name, slug
 
 TEXTS = st.text(st.characters(), max_size=400)
 

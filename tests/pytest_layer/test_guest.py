@@ -19,7 +19,7 @@ def test_silent_and_light(pytester: pytest.Pytester, run_apart: Run) -> None:
             assert "pytest_fairness.plugin" in ours
             heavy = [name for name in {HEAVY!r} if name in sys.modules]
             assert not heavy
-            assert "pytest_fairness.baselines.extension" not in sys.modules
+            assert "pytest_fairness.baselines.syrupy_extension" not in sys.modules
         """
     )
     result = run_apart()

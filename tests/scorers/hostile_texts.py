@@ -6,12 +6,11 @@ from collections.abc import Callable, Mapping
 
 from pytest_fairness.scorers.choice import read_choice, read_ranking
 from pytest_fairness.scorers.decision import decision
-from pytest_fairness.scorers.length import char_count, word_count
-from pytest_fairness.scorers.masking import masked
 from pytest_fairness.scorers.rating import rating, rating_scorer
 from pytest_fairness.scorers.refusal import is_refusal
 from pytest_fairness.scorers.salary import salary
 from pytest_fairness.scorers.sentiment import sentiment
+from pytest_fairness.scorers.text import char_count, masked, word_count
 
 PAIR = ("Greg Walsh", "Emily Baker")
 FOUR = ("Ann Lee", "Bo Day", "Cy Fox", None)

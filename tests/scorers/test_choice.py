@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from pytest_fairness.scorers.choice import Choice, Said, read_choice, read_ranking
+from pytest_fairness.scorers.choice import Choice, ChoiceStatus, read_choice, read_ranking
 
 from .choice_texts import HARDER, HELD_OUT, KNOWN, NAMES
 
@@ -15,7 +15,7 @@ LABELS = (None, None)
 
 
 def told(choice: Choice) -> int | str:
-    return choice.said.value if choice.number is None else choice.number
+    return choice.status.value if choice.number is None else choice.number
 
 
 @pytest.mark.parametrize(("text", "expected"), KNOWN)
@@ -132,7 +132,7 @@ def test_rankings(text: str, expected: tuple[int, ...] | None) -> None:
 def test_hostile_replies_are_read_in_time(text: str) -> None:
     """Model output is hostile input: no reply takes long, or raises."""
     start = time.thread_time()
-    assert isinstance(read_choice(text, NAMES).said, Said)
+    assert isinstance(read_choice(text, NAMES).status, ChoiceStatus)
     read_ranking(text, NAMES)
     assert time.thread_time() - start < 2
 

@@ -9,12 +9,12 @@ from collections.abc import Callable
 
 import pytest
 
-from pytest_fairness.scorers.choice import Said, read_choice, read_ranking
+from pytest_fairness.scorers.choice import ChoiceStatus, read_choice, read_ranking
 from pytest_fairness.scorers.decision import decision
 from pytest_fairness.scorers.rating import rating
-from pytest_fairness.scorers.reading import plain, squeezed
 from pytest_fairness.scorers.salary import salary
 from pytest_fairness.scorers.sentiment import sentiment
+from pytest_fairness.scorers.text import plain, squeezed
 
 from .hostile_texts import OPENINGS, PAIR, READERS, UNITS, hostile
 
@@ -74,7 +74,7 @@ def test_a_number_of_thousands_of_digits_is_not_read(digits: int, around: str) -
     assert rating(text) is None
     assert decision(text) is None
     assert salary(text) is None
-    assert read_choice(text, PAIR).said is not Said.CHOSEN
+    assert read_choice(text, PAIR).status is not ChoiceStatus.CHOSEN
     assert read_ranking(text, PAIR) is None
     assert sentiment(text) == 0
 
@@ -87,7 +87,7 @@ def test_nor_is_one_in_json(digits: int, value: str, key: str) -> None:
     assert rating(text) is None
     assert decision(text) is None
     assert salary(text) is None
-    assert read_choice(text, PAIR).said is not Said.CHOSEN
+    assert read_choice(text, PAIR).status is not ChoiceStatus.CHOSEN
     assert read_ranking(text, PAIR) is None
 
 

@@ -10,7 +10,7 @@ from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
 
 from pytest_fairness.design.sources import shipped_folder
 from pytest_fairness.scorers import outcome_of
-from pytest_fairness.scorers.masking import masked, names_of
+from pytest_fairness.scorers.text import masked, names_of
 
 
 def test_a_name_that_is_a_word_does_not_move_the_sentiment() -> None:

@@ -13,7 +13,7 @@ from pytest_fairness.context import TestContext, running_test
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import OutcomeKind
 from pytest_fairness.scorers import BUILT_IN, Scorer, outcome_of
-from pytest_fairness.scorers.cache import ScoreCache
+from pytest_fairness.scorers.scorer import ScoreCache
 
 
 def _frame(**columns) -> pd.DataFrame:

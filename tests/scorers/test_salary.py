@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_fairness.scorers import BUILT_IN
-from pytest_fairness.scorers.salary import Said, Salary, read_salary, salary
+from pytest_fairness.scorers.salary import Salary, SalaryStatus, read_salary, salary
 
 from .salary_texts import HELD_OUT, KNOWN
 
 
 def told(found: Salary) -> float | str:
-    return found.said.value if found.amount is None else found.amount
+    return found.status.value if found.amount is None else found.amount
 
 
 @pytest.mark.parametrize(("text", "expected"), KNOWN)
@@ -44,7 +44,7 @@ def test_hours_a_year_are_declared() -> None:
 
 
 def test_a_range_keeps_its_ends() -> None:
-    assert read_salary("$85,000-$95,000") == Salary(Said.SALARY, 90_000, 85_000, 95_000)
+    assert read_salary("$85,000-$95,000") == Salary(SalaryStatus.SALARY, 90_000, 85_000, 95_000)
 
 
 def test_it_is_a_scorer_by_name() -> None:
@@ -63,7 +63,7 @@ def test_what_is_written_is_read(amount: int, form: str) -> None:
 def test_no_text_is_too_odd(text: str) -> None:
     """Whatever a model writes is read as something, within the bounds of a salary."""
     found = read_salary(text)
-    assert (found.amount is None) == (found.said is not Said.SALARY)
+    assert (found.amount is None) == (found.status is not SalaryStatus.SALARY)
     assert found.amount is None or 5_000 <= found.amount <= 10_000_000
 
 

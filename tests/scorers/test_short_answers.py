@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_fairness.scorers.decision import decision
-from pytest_fairness.scorers.length import char_count, word_count
 from pytest_fairness.scorers.rating import rating, rating_scorer
-from pytest_fairness.scorers.reading import LONGEST, json_fields
+from pytest_fairness.scorers.text import LONGEST, char_count, json_fields, word_count
 
 RATINGS = [
     ("7", 7),

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pytest_fairness.endpoints.simulated.planted import Planted
+from pytest_fairness.endpoints.simulated import Planted
 
 from ..faults.sessions import Steady
 from ..pytest_layer.conftest import Run

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Price, Reply, Request
+from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Reply, Request
 from pytest_fairness.model import Cell, Usage
 from pytest_fairness.runs.designs import PlannedTrial
+from pytest_fairness.testing import ScriptedEndpoint
 
 Answer = Callable[[Request], Reply]
 
@@ -26,62 +26,21 @@ def polite(request: Request) -> Reply:
     )
 
 
-class Scripted:
-    """Answers with *answer*, after *delay* seconds. ``asked`` are the requests; each is also a line in
-    *ledger*.
-
-    ``most`` is the largest number that was under way at once.
-    """
+class Scripted(ScriptedEndpoint):
+    """A scripted endpoint that writes each request as a line in *ledger*."""
 
     type = "openai"
-    supports_system_prompt = True
 
-    def __init__(
-        self,
-        answer: Answer = polite,
-        *,
-        delay: float = 0.0,
-        ledger: Path | None = None,
-        price: Price | None = None,
-        name: str = "scripted",
-        simulated: bool = False,
-        **parameters: Any,
-    ) -> None:
-        self.name = name
-        self.simulated = simulated
-        self.price = price
-        self.default_parameters = parameters
-        self.asked: list[Request] = []
-        self.most = 0
-        self.closed = False
-        self._now = 0
-        self._answer = answer
-        self._delay = delay
+    def __init__(self, answer: Answer = polite, *, ledger: Path | None = None, **given: Any) -> None:
+        super().__init__(answer, **given)
         self._ledger = ledger
 
-    def identity(self) -> dict[str, Any]:
-        return {"type": self.type, "name": self.name}
-
     async def ask(self, request: Request) -> Reply:
-        self.asked.append(request)
-        self._bill(request)
-        self._now += 1
-        self.most = max(self.most, self._now)
-        try:
-            if self._delay:
-                await asyncio.sleep(self._delay)
-            return self._answer(request)
-        finally:
-            self._now -= 1
-
-    def _bill(self, request: Request) -> None:
         if self._ledger is not None:
             descriptor = os.open(self._ledger, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
             os.write(descriptor, f"{request.key} {len(request.messages)}\n".encode())
             os.close(descriptor)
-
-    async def aclose(self) -> None:
-        self.closed = True
+        return await super().ask(request)
 
 
 def billed(ledger: Path) -> Counter[str]:

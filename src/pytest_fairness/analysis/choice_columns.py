@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_fairness.scorers.choice import Choice, Said, read_choice, read_ranking
+from pytest_fairness.scorers.choice import Choice, ChoiceStatus, read_choice, read_ranking
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,18 +47,20 @@ def _pairs(frame: pd.DataFrame, shown: list[tuple[str | None, ...]], replies: li
         if choice.number is not None:
             chosen.append(groups[choice.number - 1])
         else:
-            chosen.append(NEITHER if choice.said in (Said.NEITHER, Said.BOTH) else None)
+            chosen.append(NEITHER if choice.status in (ChoiceStatus.NEITHER, ChoiceStatus.BOTH) else None)
     renamed = {f"group_{at}": place for at, place in enumerate(_PLACES, start=1)}
     renamed |= {f"name_{at}": f"{place}_name" for at, place in enumerate(_PLACES, start=1)}
     table = frame.rename(columns=renamed)
-    table["choice"] = [choice.said.value for choice in choices]
+    table["choice"] = [choice.status.value for choice in choices]
     table["chosen"] = _objects(chosen, table.index)
     return table
 
 
 def _choices(shown: list[tuple[str | None, ...]], replies: list[str | None], refused: list[bool]) -> list[Choice]:
     return [
-        read_choice(reply, names) if reply is not None else Choice(Said.REFUSED if no else Said.UNPARSED)
+        read_choice(reply, names)
+        if reply is not None
+        else Choice(ChoiceStatus.REFUSED if no else ChoiceStatus.UNPARSED)
         for names, reply, no in zip(shown, replies, refused, strict=True)
     ]
 
@@ -85,12 +87,12 @@ def _slates(
         ]
         table["rank"] = [float("nan") if found is None else float(found[at]) for found in ranks for at in range(size)]
         table["chosen"] = table["rank"] == 1.0
-        said = [Said.UNPARSED if found is None else Said.CHOSEN for found in ranks]
+        said = [ChoiceStatus.UNPARSED if found is None else ChoiceStatus.CHOSEN for found in ranks]
         table["choice"] = [one.value for one in said for _ in range(size)]
     else:
         choices = _choices(shown, replies, frame["refused"].tolist())
         table["chosen"] = [choice.number == at for choice in choices for at in range(1, size + 1)]
-        table["choice"] = [choice.said.value for choice in choices for _ in range(size)]
+        table["choice"] = [choice.status.value for choice in choices for _ in range(size)]
     dropped = [f"{what}_{at}" for what in ("group", "name") for at in range(1, size + 1)]
     return table.drop(columns=dropped)
 

@@ -14,7 +14,7 @@ from pytest_fairness.analysis.policy import (
     MAX_UNSCORED,
     MINIMUM_N,
     Decision,
-    PairTable,
+    Rule,
     assertion_verdict,
     deciding_pair,
     milder,
@@ -47,9 +47,9 @@ from pytest_fairness.statistics.choices import (
     read_slates,
 )
 from pytest_fairness.statistics.clusters import all_pairs, t_quantile
-from pytest_fairness.statistics.comparison import Estimate
 from pytest_fairness.statistics.corrections import METHODS, correct
 from pytest_fairness.statistics.effects import LOGIT_TO_D
+from pytest_fairness.statistics.pair_table import PairTable
 from pytest_fairness.statistics.win_rates import (
     ChiSquare,
     Interval,
@@ -259,37 +259,36 @@ class _Family:
 
     def decide(self, preferences: Sequence[Preference]) -> tuple[list[Decision], list[float]]:
         """What the policy makes of *preferences*, one a pair, and their corrected p-values."""
-        count = len(preferences)
-        no = np.zeros(count, dtype=np.bool_)
+        at = 2 * np.arange(len(preferences))
         p_value = np.array([one.p_value for one in preferences])
         corrected = correct(p_value, self.correction)
-        effects = [_column("d from win rate", [one.effect for one in preferences])]
+        effects = {"d from win rate": [one.effect for one in preferences]}
         if any(one.within is not None for one in preferences):
-            effects.append(_column("d within order", [one.within or one.effect for one in preferences]))
+            effects["d within order"] = [one.within or one.effect for one in preferences]
+        low, value, high = np.array(list(effects.values()), dtype=np.float64).transpose(2, 1, 0)
         table = PairTable(
             labels=tuple(label for pair in self.compared for label in (pair.a, pair.b)),
-            first=2 * np.arange(count),
-            second=2 * np.arange(count) + 1,
-            effects=tuple(effects),
+            first=at,
+            second=at + 1,
+            effect_names=tuple(effects),
+            effect=value,
+            low=low,
+            high=high,
             p_value=p_value,
             corrected=corrected,
             trials=np.array([[one.n, one.n] for one in preferences], dtype=np.float64),
             clusters=np.array([one.clusters for one in preferences], dtype=np.float64),
             ragged=np.array([one.lost for one in preferences]),
-            trivial=no,
-            inside=no,
-            near=no,
-            close=no,
-            constant=no,
-            single=np.array([one.one_cluster for one in preferences], dtype=np.bool_),
-            one_part=no,
+            alone=np.array([one.one_cluster for one in preferences], dtype=np.bool_),
             own_rows=self.noun == "rows",
-            minimum=MINIMUM_N[OutcomeKind.BINARY],
+        )
+        rule = Rule(
             alpha=self.alpha,
-            family_size=count,
+            minimum=MINIMUM_N[OutcomeKind.BINARY],
+            family_size=len(preferences),
             cluster_noun=self.noun,
         )
-        return judge_table(table), corrected.tolist()
+        return judge_table(table, rule), corrected.tolist()
 
     def settled(self, at: int, decision: Decision, corrected: float) -> Decision:
         """*decision* after what the ratio of the win rates and what is unread have to say."""
@@ -343,11 +342,6 @@ class _Family:
         found = preferences[at] = preferences[at] if imputed is None else imputed(won)
         decisions, corrected = self.decide(preferences)
         return self._by_ratio(decisions[at], found, corrected[at]), found.rate, corrected[at] < self.alpha
-
-
-def _column(name: str, intervals: Sequence[Interval]) -> Estimate:
-    low, value, high = np.array(intervals, dtype=np.float64).T
-    return Estimate(name=name, value=value, low=low, high=high)
 
 
 def _result(pair: Compared, decision: Decision, corrected: float, *, alpha: float, family: int) -> PairResult:

@@ -49,7 +49,7 @@ def analyze_words(
     """
     import pandas as pd
 
-    from pytest_fairness.scorers.masking import STAND_IN, masked, names_of
+    from pytest_fairness.scorers.text import STAND_IN, masked, names_of
     from pytest_fairness.statistics.arrays import require_frame
     from pytest_fairness.statistics.words import word_differences
 

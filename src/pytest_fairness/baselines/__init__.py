@@ -1,25 +1,11 @@
-"""Remembering: approved snapshots of scores, in git, and the gate that compares a run with them.
+"""Approved snapshots of scores, in git, and the gate that compares a run with them.
 
-:mod:`.extension` alone imports syrupy, and is itself imported only when a baseline is used.
+:mod:`.syrupy_extension` alone imports syrupy, and is itself imported only when a baseline is used.
 """
 
 from pytest_fairness.baselines.approval import ApprovalPolicy
-from pytest_fairness.baselines.errors import ApprovalRefusedError, BaselineError, MissingBaselineError
-from pytest_fairness.baselines.fingerprints import Fingerprints
-from pytest_fairness.baselines.folder import BaselineFolder
-from pytest_fairness.baselines.orphans import Orphan, find_orphans
-from pytest_fairness.baselines.slugs import baseline_name
-from pytest_fairness.baselines.store import BaselineStore
+from pytest_fairness.baselines.document import Fingerprints
+from pytest_fairness.baselines.folder import BaselineFolder, find_orphans
+from pytest_fairness.baselines.gate import BaselineStore
 
-__all__ = [
-    "ApprovalPolicy",
-    "ApprovalRefusedError",
-    "BaselineError",
-    "BaselineFolder",
-    "BaselineStore",
-    "Fingerprints",
-    "MissingBaselineError",
-    "Orphan",
-    "baseline_name",
-    "find_orphans",
-]
+__all__ = ["ApprovalPolicy", "BaselineFolder", "BaselineStore", "Fingerprints", "find_orphans"]

@@ -1,4 +1,4 @@
-"""Who approves, when, why, and at which commit; and when nobody may. Standard library only."""
+"""Who approves, when, why, and at which commit; and when nobody may."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
-from pytest_fairness.baselines.errors import ApprovalRefusedError
+from pytest_fairness.errors import ApprovalRefusedError
 
 APPROVE = "--fairness-approve"
 JUSTIFICATION = "--fairness-justification"
@@ -71,29 +71,31 @@ def check_allowed(policy: ApprovalPolicy, *, environ: Mapping[str, str], unfinis
 
     *unfinished* counts planned trials that were not answered, refused or otherwise concluded.
     """
+    justification = _one_line(policy.justification, None)
+    refusal = None
     if under_ci(environ) and not policy.allow_in_ci:
-        raise ApprovalRefusedError(
-            f"Approval refused: this runs under CI (CI={environ.get('CI', '')!r}), where a baseline is "
-            "compared and never changed. Approve on a developer's machine and commit the file, or add "
-            f"{ALLOW_IN_CI} if this job is meant to approve."
+        refusal = (
+            f"this runs under CI (CI={environ.get('CI', '')!r}), where a baseline is compared and never changed. "
+            f"Approve on a developer's machine and commit the file, or add {ALLOW_IN_CI} if this job is meant to "
+            "approve."
         )
-    justification = " ".join((policy.justification or "").split())
-    if not justification:
-        raise ApprovalRefusedError(
-            "Approval refused: a baseline records why it was approved. Say so with "
+    elif not justification:
+        refusal = (
+            "a baseline records why it was approved. Say so with "
             f'{JUSTIFICATION} "what changed, and what was reviewed".'
         )
-    if len(justification) > _MAX_JUSTIFICATION:
-        raise ApprovalRefusedError(
-            f"Approval refused: the justification has {len(justification)} characters; {JUSTIFICATION} "
-            f"takes up to {_MAX_JUSTIFICATION}. Put the details elsewhere and name the place."
+    elif len(justification) > _MAX_JUSTIFICATION:
+        refusal = (
+            f"the justification has {len(justification)} characters; {JUSTIFICATION} takes up to {_MAX_JUSTIFICATION}. "
+            "Put the details in another place and name it."
         )
-    if unfinished:
-        raise ApprovalRefusedError(
-            f"Approval refused: {unfinished} planned trial(s) never finished, so the scores are not those "
-            "of the whole design. Run again until all are answered (finished trials are not paid for "
-            "twice), then approve."
+    elif unfinished:
+        refusal = (
+            f"{unfinished} planned trial(s) never finished, so the scores are not those of the whole design. Run again "
+            "until all are answered (finished trials are not paid for twice), then approve."
         )
+    if refusal:
+        raise ApprovalRefusedError(f"Approval refused: {refusal}")
     return justification
 
 
@@ -128,10 +130,7 @@ def approver(environ: Mapping[str, str], rootdir: Path) -> tuple[str, str]:
     """The approver's name and how it was learned: from FAIRNESS_APPROVER, git's identity, or the login."""
     if declared := _one_line(environ.get(APPROVER_VARIABLE)):
         return declared, APPROVER_VARIABLE
-    name, email = (
-        _one_line(_git(rootdir, "config", "user.name")),
-        _one_line(_git(rootdir, "config", "user.email")),
-    )
+    name, email = (_one_line(_git(rootdir, "config", f"user.{what}")) for what in ("name", "email"))
     if name or email:
         return (f"{name} <{email}>" if name and email else name or email), "git"
     try:
@@ -183,5 +182,5 @@ def _git(rootdir: Path, *arguments: str) -> str | None:
     return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
 
 
-def _one_line(text: str | None) -> str:
-    return " ".join((text or "").split())[:_MAX_NAME]
+def _one_line(text: str | None, longest: int | None = _MAX_NAME) -> str:
+    return " ".join((text or "").split())[:longest]

@@ -1,20 +1,94 @@
-"""What an approved baseline says, and its text."""
+"""What an approved baseline holds, and its text: JSON that a person can compare line by line, read back strictly.
+
+JSON and not YAML: nothing in it is executed, expanded or guessed (``no`` stays a string), and a duplicate key
+is an error.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
-from collections.abc import Mapping
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from pytest_fairness.baselines import text
-from pytest_fairness.baselines.approval import Approval
-from pytest_fairness.baselines.errors import BaselineError
-from pytest_fairness.baselines.fingerprints import Fingerprints
-from pytest_fairness.model import to_json
+from pytest_fairness.baselines.approval import APPROVE, Approval
+from pytest_fairness.errors import BaselineError
+from pytest_fairness.model import JSON, to_json
 
 if TYPE_CHECKING:
     from pytest_fairness.statistics.persona_scores import ScoreSummary
+
+_SCHEMA = 1
+_ONE_LINE_EACH = frozenset({"personas", "categories"})
+_CONFLICT = re.compile(r"^(<{7}|={7}|>{7}|\|{7})( |$)", re.MULTILINE)
+_REMOVE = f"or remove the file and approve anew with {APPROVE}."
+
+
+def fingerprint(value: Any) -> str:
+    """A short, stable hex digest of anything that turns into JSON; the empty string for ``None``."""
+    return "" if value is None else _sha256(to_json(value))[:16]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fingerprints:
+    """What a score was made of, so that a change since the approval can be named.
+
+    ``endpoint`` and ``models`` (those that said they answered) by name, since people approve names; as digests,
+    ``identity``: the endpoint's model, parameters and address; ``template``: the prompts; ``scorer``: name, version
+    and source; ``design``: everything else that decides what is asked. An empty one is unknown.
+    """
+
+    endpoint: str = ""
+    models: tuple[str, ...] = ()
+    identity: str = ""
+    template: str = ""
+    scorer: str = ""
+    design: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        endpoint: str = "",
+        models: Iterable[str] = (),
+        identity: Mapping[str, JSON] | None = None,
+        template: Any = None,
+        scorer: str = "",
+        design: Any = None,
+    ) -> Self:
+        """From the things themselves; *scorer* is a fingerprint already, *models* may repeat."""
+        return cls(
+            endpoint=endpoint,
+            models=tuple(sorted({model for model in models if model})),
+            identity=fingerprint(identity),
+            template=fingerprint(template),
+            scorer=scorer,
+            design=fingerprint(design),
+        )
+
+    def changes_since(self, approved: Fingerprints) -> tuple[str, ...]:
+        """What differs from *approved*, a clause each; what either side does not know is left out."""
+        old, new = ", ".join(approved.models), ", ".join(self.models)
+        clauses = {
+            "endpoint": f"the endpoint changed from {approved.endpoint!r} to {self.endpoint!r}",
+            "models": f"the model changed from {old} to {new}",
+            "identity": "the endpoint's parameters or address changed",
+            "template": "the template changed",
+            "scorer": "the scorer changed, so that old and new scores come from different instruments",
+            "design": "the design (groups, names or personas, repetitions, tier) changed",
+        }
+        changed = [name for name in clauses if _differ(getattr(self, name), getattr(approved, name))]
+        if {"endpoint", "models"} & set(changed):
+            changed = [name for name in changed if name != "identity"]
+        return tuple(clauses[name] for name in changed)
+
+
+def _differ(one: object, other: object) -> bool:
+    return bool(one and other and one != other)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,12 +110,9 @@ class BaselineDocument:
     @property
     def category_scores(self) -> dict[str, float]:
         """The mean of the persona means in each category that has a scored persona."""
-        scores, means = {}, self._means()
-        for label, ids in self.summary.categories.items():
-            scored = [means[key] for key in ids if key in means]
-            if scored:
-                scores[label] = math.fsum(scored) / len(scored)
-        return scores
+        means = self._means()
+        scored = {label: [means[key] for key in ids if key in means] for label, ids in self.summary.categories.items()}
+        return {label: math.fsum(found) / len(found) for label, found in scored.items() if found}
 
     @property
     def pass_count(self) -> int | None:
@@ -54,90 +125,175 @@ class BaselineDocument:
     @property
     def digest(self) -> str:
         """The digest that stands in the text."""
-        return text.digest(self._body())
+        return digest(self._body())
 
     def same_content(self, other: BaselineDocument) -> bool:
         """Whether nothing but the approval differs, so that there is nothing to approve anew."""
-        mine, theirs = self._body(), other._body()
-        mine.pop("approval"), theirs.pop("approval")
-        return mine == theirs
+        return {**self._body(), "approval": None} == {**other._body(), "approval": None}
 
     def to_text(self) -> str:
-        """The text to be committed. Raises ValueError or TypeError for what is not plain, finite data."""
-        return text.render(self._body())
+        """The text to be committed: sorted keys, a line a persona, its own digest. Raises ValueError for what is not
+        finite.
+        """
+        body = self._body()
+        entries = []
+        for key, value in sorted({**body, "digest": digest(body)}.items()):
+            if key in _ONE_LINE_EACH and value:
+                lines = [f"    {_dumps(name)}: {_dumps(row)}" for name, row in sorted(value.items())]
+                text = "{\n" + ",\n".join(lines) + "\n  }"
+            else:
+                text = _dumps(value, indent=2).replace("\n", "\n  ")
+            entries.append(f"  {_dumps(key)}: {text}")
+        return _visible("{\n" + ",\n".join(entries) + "\n}\n")
 
     @classmethod
     def from_bytes(cls, content: bytes, *, where: str) -> Self:
-        """Read the text back; *where* names the file in errors. Raises BaselineError (see ``text.parse``)."""
+        """Read the text back; *where* names the file in errors.
+
+        Raises BaselineError for merge-conflict markers, a truncated or damaged file, another schema version, and a
+        file edited by hand.
+        """
         from pytest_fairness.statistics.persona_scores import ScoreSummary
 
-        body = text.parse(content, where)
+        body = _parse(content, where)
         try:
-            summary = ScoreSummary.from_dict(
-                {
-                    **body["run"],
-                    "personas": body["personas"],
-                    "categories": body["categories"],
-                    "overall": body["overall_score"],
-                }
-            )
-            document = cls(
-                test_id=_string(body["test_id"]),
-                score=_string(body["score"]),
-                summary=summary,
-                fingerprints=Fingerprints.from_dict(body["fingerprints"]),
+            scores = {"personas": body["personas"], "categories": body["categories"], "overall": body["overall_score"]}
+            if not isinstance(body["test_id"], str) or not isinstance(body["score"], str):
+                raise TypeError("test_id and score are texts")
+            return cls(
+                test_id=body["test_id"],
+                score=body["score"],
+                summary=ScoreSummary.from_dict({**body["run"], **scores}),
+                fingerprints=Fingerprints(**{**body["fingerprints"], "models": tuple(body["fingerprints"]["models"])}),
                 approval=Approval(**body["approval"]),
                 threshold=body["threshold"],
                 lower_is_worse=body["lower_is_worse"],
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise text.malformed(where, error) from error
-        return document
+            what = f"a field is missing or has the wrong type ({type(error).__name__}: {error})"
+            raise _damaged(where, what) from error
 
-    @classmethod
-    def for_test(cls, content: bytes, *, where: str, test_id: str, score: str) -> Self:
-        """As :meth:`from_bytes`, and BaselineError if the file is the baseline of another test or score."""
-        document = cls.from_bytes(content, where=where)
-        if (document.test_id, document.score) != (test_id, score):
+    def check_is_of(self, test_id: str, score: str, *, where: str) -> None:
+        """Raise BaselineError where this is the baseline of another test or score."""
+        if (self.test_id, self.score) != (test_id, score):
             raise BaselineError(
-                f"{where}: this is the baseline of the score {document.score!r} of {document.test_id}, and "
-                f"not of {score!r} of {test_id}. A baseline cannot be copied from test to test: remove the "
-                "file and approve anew with --fairness-approve."
+                f"{where}: this is the baseline of the score {self.score!r} of {self.test_id}, and not of {score!r} "
+                f"of {test_id}. A baseline cannot be copied from test to test: remove the file and approve anew with "
+                f"{APPROVE}."
             )
-        return document
 
     def _means(self) -> dict[str, float]:
         """As written: what is derived from them must come out the same when the text is read back."""
-        return {key: text.rounded(score.mean) for key, score in self.summary.personas.items()}
+        return {key: _rounded(score.mean) for key, score in self.summary.personas.items()}
 
     def _body(self) -> dict[str, Any]:
-        run = self.summary.to_dict()
-        personas: Any = run.pop("personas")
-        categories = run.pop("categories")
-        overall: Any = run.pop("overall")
-        body: dict[str, Any] = {
-            "schema": text.SCHEMA,
+        run: Any = self.summary.to_dict()
+        personas, categories, overall = (run.pop(key) for key in ("personas", "categories", "overall"))
+        body = {
+            "schema": _SCHEMA,
             "test_id": self.test_id,
             "score": self.score,
-            "overall_score": text.rounded(float(overall)),
-            "category_scores": {label: text.rounded(mean) for label, mean in self.category_scores.items()},
+            "overall_score": float(overall),
+            "category_scores": self.category_scores,
+            "pass_count": self.pass_count,
+            "personas": personas,
+            "run": run,
+        }
+        unrounded = {
             "threshold": self.threshold,
             "lower_is_worse": self.lower_is_worse,
-            "pass_count": self.pass_count,
-            "personas": {key: _rounded_row(row) for key, row in personas.items()},
             "categories": categories,
-            "run": _rounded_row(run),
             "fingerprints": to_json(self.fingerprints),
-            "approval": None if self.approval is None else to_json(self.approval),
+            "approval": to_json(self.approval),
         }
-        return body
+        return {**_all_rounded(body), **unrounded}
 
 
-def _rounded_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: text.rounded(value) if isinstance(value, float) else value for key, value in row.items()}
+def digest(body: Mapping[str, Any]) -> str:
+    """``sha256:`` and the digest of *body* without its ``digest``.
+
+    Taken over the values and not the bytes, so that line endings and indentation may change on the way
+    through git. It notices an edit; whoever wants to forge one can compute it, and is stopped by the review
+    of the file.
+    """
+    return "sha256:" + _sha256({key: value for key, value in body.items() if key != "digest"})
 
 
-def _string(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r} is not a string")
-    return value
+def _sha256(value: Any) -> str:
+    canonical = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _parse(content: bytes, where: str) -> dict[str, Any]:
+    """The body of the baseline in *content*, its schema and digest checked."""
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise _damaged(where, f"it is not UTF-8 at byte {error.start}") from error
+    if conflict := _CONFLICT.search(text):
+        line = text.count("\n", 0, conflict.start()) + 1
+        raise BaselineError(
+            f"{where}, line {line}: there are merge-conflict markers in this baseline. A baseline is one person's "
+            "approval of one run and cannot be merged: take one side whole (git checkout --ours or --theirs), "
+            f"{_REMOVE}"
+        )
+    try:
+        body = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise _damaged(where, f"it is not whole JSON ({error})") from error
+    if not isinstance(body, dict):
+        raise _damaged(where, "it is not a JSON object")
+    if body.get("schema") != _SCHEMA or isinstance(body.get("schema"), bool):
+        raise BaselineError(
+            f"{where}: this baseline has schema {body.get('schema')!r}, and this version of pytest-fairness reads "
+            f"schema {_SCHEMA}. Use the version that wrote it, {_REMOVE}"
+        )
+    if body.get("digest") != digest(body):
+        raise BaselineError(
+            f"{where}: this baseline was changed after it was approved (its content does not match its digest). "
+            f"Restore it (git checkout), {_REMOVE}"
+        )
+    return body
+
+
+def _damaged(where: str, what: str) -> BaselineError:
+    return BaselineError(
+        f"{where}: this baseline is truncated or damaged: {what}. Restore it (git checkout), {_REMOVE}"
+    )
+
+
+def _all_rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _all_rounded(inner) for key, inner in value.items()}
+    return _rounded(value) if isinstance(value, float) else value
+
+
+def _rounded(value: float) -> float:
+    """Eight significant digits: more than any score has, fewer than make two machines disagree in a diff."""
+    if not math.isfinite(value):
+        raise ValueError(f"{value} cannot stand in a baseline: a finite number is needed")
+    return float(f"{value:.8g}")
+
+
+def _dumps(value: Any, indent: int | None = None) -> str:
+    return json.dumps(value, indent=indent, sort_keys=True, ensure_ascii=False, allow_nan=False)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise ValueError("a key stands there twice")
+    return result
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is not a number")
+
+
+def _visible(text: str) -> str:
+    """Escape what a reviewer would not see: controls, bidirectional marks, zero-width characters."""
+    unseen = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+    return "".join(
+        json.dumps(character)[1:-1] if character != "\n" and unicodedata.category(character) in unseen else character
+        for character in text
+    )

@@ -1,4 +1,4 @@
-"""The folder of baselines on disk: guarded reads, atomic writes. Standard library only.
+"""The folder of baselines on disk: names that two tests never share, guarded reads, atomic writes, and orphans.
 
 A baseline is judged by its content, and a contributor may propose any content of the folder, so nothing in it
 is followed: no symbolic link (it could lead out of the tree, or be swapped during a run), no hard link, no
@@ -9,22 +9,43 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
+import json
 import os
+import re
 import secrets
 import stat
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_fairness.baselines.errors import BaselineError
-from pytest_fairness.baselines.slugs import SUFFIX
-from pytest_fairness.errors import StoreError
+from pytest_fairness.baselines.document import BaselineDocument
+from pytest_fairness.errors import BaselineError, StoreError
 
 MAX_BYTES = 16 * 1024 * 1024  # a hundred personas take 10 kB; what is larger is not a baseline
+_SUFFIX = ".json"
+_MAX_SLUG = 140  # with score, hash and suffix well under the 255 bytes that file systems allow
 # Windows has neither O_NOFOLLOW nor O_NONBLOCK; there the explicit link checks stand alone.
-_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-_WRITE = (
-    os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
-)  # O_EXCL: a name that somebody prepared is refused, not reused
+_COMMON = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | _COMMON
+_WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _COMMON  # O_EXCL: a name that somebody prepared is refused
+
+
+def slug(text: str, limit: int = _MAX_SLUG) -> str:
+    """*text* in ``[a-z0-9_.]``: runs of anything else become one dot. May be empty."""
+    return re.sub(r"[^a-z0-9_]+", ".", text.lower()).strip(".")[:limit].strip(".")
+
+
+def baseline_name(test_id: str, score: str) -> str:
+    """The file name of the baseline of *score* in the test *test_id*: a readable slug and a hash of the exact identity.
+
+    Equal only for equal arguments (up to a 48-bit hash collision, which the reader notices because a document
+    names its own test and score), on case-insensitive file systems too, where syrupy's names of the ids ``a/b`` and
+    ``a:b`` are one. Never hidden, never a reserved name.
+    """
+    identity = json.dumps([test_id, score]).encode()  # a list, so that ("a", "b.c") and ("a.b", "c") differ
+    readable = ".".join(part for part in (slug(test_id.replace(".py::", "::")), slug(score, 60)) if part)
+    return f"{readable or 'baseline'}-{hashlib.sha256(identity).hexdigest()[:12]}{_SUFFIX}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +102,8 @@ class BaselineFolder:
         self._check_root()
         if not self.root.is_dir():
             return []
-        return sorted(
-            entry.name
-            for entry in os.scandir(self.root)
-            if entry.name.endswith(SUFFIX) and entry.is_file(follow_symlinks=False)
-        )
+        entries = os.scandir(self.root)
+        return sorted(one.name for one in entries if one.name.endswith(_SUFFIX) and one.is_file(follow_symlinks=False))
 
     def _replace(self, path: Path, content: bytes) -> None:
         temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
@@ -126,7 +144,7 @@ class BaselineFolder:
         if not stat.S_ISREG(status.st_mode):
             raise self._refused(path, "it is not a regular file")
         if status.st_nlink > 1:
-            raise self._refused(path, "it has hard links, so that it could change from elsewhere")
+            raise self._refused(path, "it has hard links, so that it could change from outside the folder")
 
     @staticmethod
     def _refused(path: Path, why: str) -> BaselineError:
@@ -134,3 +152,45 @@ class BaselineFolder:
             f"The baseline {path} was refused: {why}. Baselines are plain files inside their own folder; "
             "put a plain copy in its place, or remove it and approve anew."
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Orphan:
+    """A file in the folder of baselines that nothing claims; ``test_id`` is ``None`` if it cannot be read."""
+
+    name: str
+    test_id: str | None
+    score: str | None
+    why: str
+
+
+def find_orphans(
+    folder: BaselineFolder, *, collected: Collection[str], finished: Collection[str], used: Collection[str]
+) -> tuple[Orphan, ...]:
+    """The baselines that no collected test claims, in order of their names: reported, never deleted.
+
+    *collected* and *finished* are test ids, of all tests found and of those that ran to their end; *used* are
+    the file names that :meth:`BaselineStore.check` looked for. A test that finished without asking for a file
+    of its own no longer claims it; one that did not run keeps what it has. Call this only for a run that
+    collected everything: a selected, failed or interrupted one leaves baselines unread that the next run needs.
+    """
+    found = []
+    for name in folder.names():
+        if name in used:
+            continue
+        try:
+            document = BaselineDocument.from_bytes(folder.read(name) or b"", where=name)
+        except BaselineError as error:
+            found.append(Orphan(name=name, test_id=None, score=None, why=str(error)))
+            continue
+        test_id, score = document.test_id, document.score
+        if name != baseline_name(test_id, score):
+            why = "the file was renamed: it is not where its own test and score would be looked for"
+        elif test_id not in collected:
+            why = "its test is gone or renamed"
+        elif test_id in finished:
+            why = f"its test no longer asks for the score {score!r}"
+        else:
+            continue
+        found.append(Orphan(name=name, test_id=test_id, score=score, why=why))
+    return tuple(found)

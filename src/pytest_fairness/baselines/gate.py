@@ -6,33 +6,144 @@ who may approve what, and nothing of statistics.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+import os
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_fairness.baselines.approval import ALLOW_REGRESSION, ApprovalPolicy
-from pytest_fairness.baselines.document import BaselineDocument
-from pytest_fairness.baselines.errors import ApprovalRefusedError, BaselineError
-from pytest_fairness.model import Finding, Reason, Verdict
+from pytest_fairness.baselines.approval import (
+    ALLOW_REGRESSION,
+    APPROVE,
+    JUSTIFICATION,
+    Approval,
+    ApprovalPolicy,
+    check_allowed,
+    new_approval,
+)
+from pytest_fairness.baselines.document import BaselineDocument, Fingerprints
+from pytest_fairness.baselines.folder import BaselineFolder, baseline_name
+from pytest_fairness.errors import ApprovalRefusedError, BaselineError, MissingBaselineError
+from pytest_fairness.model import JSON, Finding, OutcomeKind, Reason, Verdict, to_json
 
 if TYPE_CHECKING:
+    from syrupy.assertion import SnapshotAssertion
+
     from pytest_fairness.statistics.persona_scores import ScoreSummary
 
 Compare = Callable[["ScoreSummary"], Finding]
 
+FOLDER = "baselines"
 # Reasons that speak of the run and not of the scores: what such a run measured is not fit to be a yardstick.
 _UNFIT = frozenset({Reason.INCOMPLETE, Reason.UNSCORED, Reason.MIXED_MODELS})
 _MAX_UNSCORED = 0.05  # of the trials; the share over which a comparison is INCONCLUSIVE(UNSCORED)
 
 
-def clause(finding: Finding) -> str:
-    """The finding's sentence without the verdict that it begins with and the full stop that it ends with."""
-    return finding.sentence.removeprefix(f"{finding.verdict}: ").rstrip(". ")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaselineStore:
+    """The approved baselines, as one running test sees them.
+
+    ``snapshot`` is syrupy's fixture of that name in the same test. ``root`` is the folder of the baselines,
+    by default ``baselines/`` in *rootdir*. ``used`` collects the names of the files asked for, for the orphan
+    report.
+    """
+
+    snapshot: SnapshotAssertion
+    test_id: str
+    rootdir: Path
+    root: Path | None = None
+    policy: ApprovalPolicy = field(default_factory=ApprovalPolicy)
+    run_id: str | None = None
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    used: set[str] = field(default_factory=set)
+
+    @property
+    def folder(self) -> BaselineFolder:
+        """Where the baselines lie."""
+        return BaselineFolder(self.root or self.rootdir / FOLDER, anchor=self.rootdir)
+
+    def check(
+        self,
+        score: str,
+        summary: ScoreSummary,
+        compare: Compare,
+        *,
+        fingerprints: Fingerprints,
+        simulated: bool,
+        replayed: bool = False,
+        unfinished: int = 0,
+        threshold: float | None = None,
+        lower_is_worse: bool = True,
+    ) -> Finding:
+        """Compare *summary* with the approved baseline of *score* in this test; under approve, write it.
+
+        *compare* turns the approved summary into the finding about this run. *unfinished* counts the planned
+        trials that came to no conclusion. *threshold* is the score from which a persona passes;
+        *lower_is_worse* is the direction of the score, which *compare* knows too.
+
+        The finding returned is the comparison, with what changed since the approval in its notes and the
+        baseline's provenance in ``details["baseline"]``. FAIL is a regression, its approval refused or not
+        asked for; a first approval is PASS; an approved regression is FLAG with its justification filled.
+
+        Raises MissingBaselineError without a baseline, ApprovalRefusedError where nothing may be approved,
+        BaselineError for a baseline that cannot be trusted or is of the other kind (simulated or live),
+        StoreError for the disk.
+        """
+        __tracebackhide__ = True  # the error says it all; our own lines would stand between it and the test
+        from pytest_fairness.baselines.syrupy_extension import baseline_extension
+
+        folder, name = self.folder, baseline_name(self.test_id, score)
+        path = folder.root / name
+        self.used.add(name)
+        approval = None
+        if self.policy.approve:
+            approval = new_approval(
+                check_allowed(self.policy, environ=self.environ, unfinished=unfinished),
+                rootdir=self.rootdir,
+                folder=folder.root,
+                run_id=self.run_id,
+                simulated=simulated,
+                replayed=replayed,
+                environ=self.environ,
+            )
+        proposed = BaselineDocument(
+            test_id=self.test_id,
+            score=score,
+            summary=summary,
+            fingerprints=fingerprints,
+            approval=approval,
+            threshold=threshold,
+            lower_is_worse=lower_is_worse,
+        )
+        file = (path.relative_to(self.rootdir) if path.is_relative_to(self.rootdir) else path).as_posix()
+        gate = Gate(file=file, proposed=proposed, compare=compare, policy=self.policy, simulated=simulated)
+        assertion = replace(
+            self.snapshot,
+            extension_class=baseline_extension(folder, name, gate),
+            update_snapshots=self.policy.approve,
+            update_new_snapshots_only=False,  # --snapshot-update-new-only approves nothing either
+        )
+        assertion(name=score).__eq__(proposed)
+        result = assertion.executions[assertion.num_executions - 1]
+        if isinstance(result.exception, ApprovalRefusedError) and gate.finding and gate.finding.verdict is Verdict.FAIL:
+            return gate.refused(str(result.exception))
+        if result.exception is not None:
+            raise result.exception
+        if result.created or result.updated:
+            return gate.written()
+        if gate.finding is None:
+            raise MissingBaselineError(
+                f"No baseline is approved for the score {score!r} of {self.test_id} ({file} does not exist). "
+                "Review this run's scores; if they are what you want to be held to, approve them with\n"
+                f'    pytest {shlex.quote(self.test_id)} {APPROVE} {JUSTIFICATION} "…"\nand commit the file.'
+            )
+        return gate.compared()
 
 
 @dataclass(slots=True, kw_only=True)
 class Gate:
-    """One score of one test, step by step as syrupy drives it (see ``extension.Exchange``).
+    """One score of one test, step by step as syrupy drives it (see ``syrupy_extension.Exchange``).
 
     ``file`` names the baseline in messages. ``proposed`` is this run's document, with an approval only where
     one was asked for. ``approved`` and ``finding`` are ``None`` until known, and stay so where there is no
@@ -49,10 +160,9 @@ class Gate:
     changes: tuple[str, ...] = ()
 
     def recalled(self, content: bytes) -> None:
-        """Take the approved text; BaselineError if it cannot be trusted or belongs elsewhere."""
-        self.approved = BaselineDocument.for_test(
-            content, where=self.file, test_id=self.proposed.test_id, score=self.proposed.score
-        )
+        """Take the approved text; BaselineError if it cannot be trusted or is another test's."""
+        self.approved = BaselineDocument.from_bytes(content, where=self.file)
+        self.approved.check_is_of(self.proposed.test_id, self.proposed.score, where=self.file)
 
     def proposal(self) -> str:
         """Judge, then give the text of this run's document. Raises ApprovalRefusedError and BaselineError."""
@@ -65,9 +175,8 @@ class Gate:
                     f"approve it with {ALLOW_REGRESSION} as well."
                 )
             previous = self.approved.digest if self.approved else None
-            self.proposed = replace(
-                self.proposed, approval=replace(approval, regression=bool(worse), previous_digest=previous)
-            )
+            approval = replace(approval, regression=bool(worse), previous_digest=previous)
+            self.proposed = replace(self.proposed, approval=approval)
         return self.proposed.to_text()
 
     def stands(self) -> bool:
@@ -84,7 +193,7 @@ class Gate:
             return None
         self.changes = self.proposed.fingerprints.changes_since(self.approved.fingerprints)
         if self.approved.approval.simulated != self.simulated:
-            self._other_kind()
+            self._check_replaceable()
             return None
         self.finding = self.compare(self.approved.summary)
         old, new = self.approved.summary, self.proposed.summary
@@ -95,7 +204,7 @@ class Gate:
             named = ", ".join(map(repr, lost[:5])) + (", …" if len(lost) > 5 else "")
             return f"{len(lost)} of the {len(old.personas)} approved personas have no score here ({named})"
         if self.finding.reason is Reason.DIFFERENTIAL_REFUSAL:
-            return f"refusals rose ({clause(self.finding)})"
+            return f"refusals rose ({_clause(self.finding)})"
         worsened = new.overall < old.overall if self.proposed.lower_is_worse else new.overall > old.overall
         if self.finding.verdict is not Verdict.PASS and worsened:
             return (
@@ -104,14 +213,14 @@ class Gate:
             )
         return None
 
-    def _other_kind(self) -> None:
+    def _check_replaceable(self) -> None:
         """A live run may replace a simulated baseline; nothing else crosses between the two."""
         if self.proposed.approval is None:
             mine, theirs = ("simulated", "live") if self.simulated else ("live", "simulated")
             raise BaselineError(
-                f"The approved baseline of {self.proposed.score!r} comes from a {theirs} endpoint and this "
-                f"run is {mine}: one says nothing about the other. Run against a {theirs} endpoint, or "
-                f"approve a baseline from a {mine} run with --fairness-approve."
+                f"The approved baseline of {self.proposed.score!r} comes from a {theirs} endpoint and this run is "
+                f"{mine}: one says nothing about the other. Run against a {theirs} endpoint, or approve a baseline "
+                f"from a {mine} run with {APPROVE}."
                 + (" That replaces no live baseline: remove its file first." if self.simulated else "")
             )
         if self.simulated:
@@ -135,5 +244,77 @@ class Gate:
         if self.finding is not None and self.finding.reason in _UNFIT:
             raise ApprovalRefusedError(
                 f"Approval refused: this run is {self.finding.verdict} ({self.finding.reason}) and no "
-                f"yardstick: {clause(self.finding)}."
+                f"yardstick: {_clause(self.finding)}."
             )
+
+    def compared(self) -> Finding:
+        """The comparison with the approved baseline; nothing was written."""
+        unwritten = "Nothing was written: these scores and fingerprints are the approved ones."
+        return self._found(self.finding, self.approved, *([unwritten] if self.proposed.approval else []))
+
+    def refused(self, refusal: str) -> Finding:
+        """The regression that was to be approved, and why it was not. The refusal stands in the sentence too."""
+        finding = self.finding and replace(self.finding, sentence=f"{self.finding.sentence} {refusal}")
+        return self._found(finding, self.approved)
+
+    def written(self) -> Finding:
+        """What was approved just now: the first baseline, one that held, or a regression by permission."""
+        document, approval, finding = self.proposed, _approval(self.proposed), self.finding
+        if finding is None:
+            replaced = "the simulated baseline was replaced and" if self.approved else "there was no baseline before:"
+            finding = Finding(
+                assertion="baseline",
+                verdict=Verdict.PASS,
+                sentence=(
+                    f"PASS: the baseline of {document.score} is approved at {document.summary.overall:.6g} "
+                    f"overall, over {len(document.summary.personas)} personas; {replaced} nothing was compared."
+                ),
+                test_id=document.test_id,
+                outcome=document.score,
+                kind=OutcomeKind.NUMERIC,
+                simulated=approval.simulated,
+                replayed=approval.replayed,
+            )
+        elif finding.verdict is Verdict.FAIL:
+            finding = replace(
+                finding,
+                verdict=Verdict.FLAG,
+                sentence=f"FLAG: {_clause(finding)}. Approved all the same by {approval.approved_by}.",
+                justification={
+                    "reason": approval.justification,
+                    "approver": approval.approved_by,
+                    "date": approval.approved_at,
+                },
+            )
+        note = f"Approved now by {approval.approved_by}, written to {self.file}: {approval.justification}"
+        return self._found(finding, document, note, written=True)
+
+    def _found(
+        self, finding: Finding | None, document: BaselineDocument | None, *notes: str, written: bool = False
+    ) -> Finding:
+        """*finding* with *notes*, what changed since the approval, and the provenance of *document*."""
+        if finding is None or document is None:
+            raise BaselineError("Nothing was compared.")
+        if self.changes and self.approved is not None:
+            old = _approval(self.approved)
+            since = f"Since the approval by {old.approved_by} at {old.approved_at}, {'; '.join(self.changes)}."
+            notes = (since, *notes)
+        baseline: dict[str, JSON] = {
+            "file": self.file,
+            "digest": document.digest,
+            "written": written,
+            "changes": list(self.changes),
+            "approval": to_json(document.approval),
+        }
+        return replace(finding, notes=(*finding.notes, *notes), details={**finding.details, "baseline": baseline})
+
+
+def _approval(document: BaselineDocument) -> Approval:
+    if document.approval is None:
+        raise BaselineError("The document is a proposal and was not approved.")
+    return document.approval
+
+
+def _clause(finding: Finding) -> str:
+    """The finding's sentence without the verdict that it begins with and the full stop that it ends with."""
+    return finding.sentence.removeprefix(f"{finding.verdict}: ").rstrip(". ")

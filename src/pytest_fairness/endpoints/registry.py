@@ -18,7 +18,7 @@ from pytest_fairness import documents
 from pytest_fairness.endpoints.anthropic import AnthropicConfig, AnthropicEndpoint
 from pytest_fairness.endpoints.application import ApplicationConfig, ApplicationEndpoint
 from pytest_fairness.endpoints.azure import AzureConfig, AzureEndpoint
-from pytest_fairness.endpoints.batch_api import AnthropicBatches, AzureBatches, BatchApi, BatchOptions, OpenAIBatches
+from pytest_fairness.endpoints.batch_api import BatchOptions
 from pytest_fairness.endpoints.chat import ChatEndpoint
 from pytest_fairness.endpoints.config import EndpointConfig, Misplaced, ModelConfig, ProviderConfig, ThirdPartyConfig
 from pytest_fairness.endpoints.function import callable_endpoint
@@ -52,20 +52,12 @@ def _chat(kind: Callable[..., ChatEndpoint]) -> Factory:
         if isinstance(config, ProviderConfig) and config.via == "litellm":
             return LiteLLMEndpoint(config)
         endpoint = kind(config, concurrency=config.concurrency or CONCURRENCY)
-        if isinstance(config, ProviderConfig) and isinstance(config.batch, BatchOptions):
-            endpoint.batches = _batches(endpoint, config, config.batch)
+        if isinstance(config, ProviderConfig) and isinstance(config.batch, BatchOptions) and endpoint.batch_api:
+            endpoint.batches = endpoint.batch_api(endpoint, config.batch)
             endpoint.price = config.batch.price(endpoint.price)
         return endpoint
 
     return make
-
-
-def _batches(endpoint: ChatEndpoint, config: ProviderConfig, options: BatchOptions) -> BatchApi:
-    base_url, query, api = config.address, "", OpenAIBatches
-    if isinstance(config, AzureConfig):
-        base_url, query, api = f"{base_url}/openai", f"api-version={config.api_version}", AzureBatches
-    kind: type[BatchApi] = AnthropicBatches if isinstance(config, AnthropicConfig) else api
-    return kind(endpoint, base_url=base_url, options=options, api_key_env=config.key_variable, query=query)
 
 
 def _application(config: ApplicationConfig) -> Endpoint:

@@ -10,41 +10,28 @@ from typing import TYPE_CHECKING, Any
 from pytest_fairness.context import check_reading_time, current_test
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import OutcomeKind
-from pytest_fairness.scorers.cache import Score, ScoreCache
 from pytest_fairness.scorers.decision import decision
-from pytest_fairness.scorers.length import char_count, word_count
-from pytest_fairness.scorers.masking import masked, names_of
 from pytest_fairness.scorers.rating import rating
 from pytest_fairness.scorers.refusal import is_refusal
 from pytest_fairness.scorers.salary import salary
-from pytest_fairness.scorers.scorer import SHORT_REPLY, Scorer, name_of
+from pytest_fairness.scorers.scorer import SHORT_REPLY, Score, ScoreCache, Scorer, name_of
 from pytest_fairness.scorers.sentiment import sentiment
+from pytest_fairness.scorers.text import char_count, masked, names_of, word_count
 
 if TYPE_CHECKING:
     import pandas as pd
 
+_DECLARED: tuple[tuple[str, Callable[[str], Score], str, dict[str, Any]], ...] = (
+    ("sentiment", sentiment, "2", {"kind": "narrative", "low": -1, "high": 1, "masks_names": True}),
+    ("word_count", word_count, "1", {"kind": "numeric", "unit": "words", "low": 0}),
+    ("char_count", char_count, "1", {"kind": "numeric", "unit": "characters", "low": 0}),
+    ("rating", rating, "2", {"kind": "ordinal", "unit": "points", "low": 1, "high": 10, "reply_tokens": SHORT_REPLY}),
+    ("decision", decision, "2", {"kind": "binary", "reply_tokens": SHORT_REPLY}),
+    ("salary", salary, "2", {"kind": "numeric", "unit": "dollars a year", "reply_tokens": SHORT_REPLY}),
+    ("refusal", is_refusal, "2", {"kind": "refusal", "lower_is_worse": False}),
+)
 BUILT_IN: Mapping[str, Scorer] = {
-    scorer.name: scorer
-    for scorer in (
-        Scorer(name="sentiment", score=sentiment, kind="narrative", low=-1, high=1, masks_names=True, version="2"),
-        Scorer(name="word_count", score=word_count, kind="numeric", unit="words", low=0),
-        Scorer(name="char_count", score=char_count, kind="numeric", unit="characters", low=0),
-        Scorer(
-            name="rating",
-            score=rating,
-            kind="ordinal",
-            unit="points",
-            low=1,
-            high=10,
-            reply_tokens=SHORT_REPLY,
-            version="2",
-        ),
-        Scorer(name="decision", score=decision, kind="binary", reply_tokens=SHORT_REPLY, version="2"),
-        Scorer(
-            name="salary", score=salary, kind="numeric", unit="dollars a year", reply_tokens=SHORT_REPLY, version="2"
-        ),
-        Scorer(name="refusal", score=is_refusal, kind="refusal", lower_is_worse=False, version="2"),
-    )
+    name: Scorer(name=name, score=score, version=version, **declared) for name, score, version, declared in _DECLARED
 }
 
 _cache = ScoreCache()

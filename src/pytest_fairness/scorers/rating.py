@@ -9,10 +9,10 @@ reported.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
-from pytest_fairness.scorers.reading import json_fields, plain, squeezed
+from pytest_fairness.scorers.text import agreed, json_fields, plain, squeezed
 
 _NAMES = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _WORDS = {name: float(value) for value, name in enumerate(_NAMES)}
@@ -57,31 +57,20 @@ _LABELLED = re.compile(rf"\b{_LABEL}{_NUMBER}(?:{_OUT_OF})?{_ENDS}", _FLAGS)
 _FRACTION = re.compile(rf"(?<![\w/.]){_NUMBER}{_OUT_OF}{_ENDS}", _FLAGS)
 _GIVEN = re.compile(rf"{_VERB}{_NUMBER}(?:{_OUT_OF})?{_ENDS}", _FLAGS)
 _NEGATION = re.compile(r"(?:n't|\bnot|\bcannot|\bnever|\bunable to|\bdecline to|\brather not)\b[^.\n]{0,20}$", _FLAGS)
-_KEYS = (
-    "rating",
-    "score",
-    "overall_rating",
-    "overall_score",
-    "overall",
-    "final_score",
-    "final_rating",
-    "value",
-)
+_KEYS = ("rating", "score", "overall_rating", "overall_score", "overall", "final_score", "final_rating", "value")
 
 _NOTHING = "nothing"  # this way of saying it does not occur; None means that it occurs and is no rating
 
 
 def rating_scorer(low: float = 1, high: float = 10) -> Callable[[str], float | None]:
-    """A function that reads a rating from *low* to *high* off a text, ``None`` where there is none or no
-    single one.
-    """
+    """A function that reads a rating from *low* to *high* off a text, ``None`` where there is none or no single one."""
 
     def read(text: str) -> float | None:
         fields = json_fields(text)
         if fields is not None:
             for key in _KEYS:
                 if key in fields:
-                    return _agreed(_from_json(value, low, high) for value in fields[key])
+                    return agreed(_from_json(value, low, high) for value in fields[key])
         text = plain(text)
         without_scale = squeezed(_SCALE_PHRASE.sub(" ", text)).strip()
         for found in (
@@ -109,18 +98,12 @@ def _search(pattern: re.Pattern[str], texts: list[str], low: float, high: float)
     # "9/10, with 5/6 of the skills": a fraction on another scale is no second rating beside one on ours.
     ours = [match for match in matches if match["scale"] is not None and _scale(match) == high]
     found = ours or matches
-    return _agreed(_value(match, low, high) for match in found) if found else _NOTHING
-
-
-def _agreed(values: Iterable[float | None]) -> float | None:
-    """The one value that all readings share, or ``None``."""
-    distinct = set(values)
-    return distinct.pop() if len(distinct) == 1 else None
+    return agreed(_value(match, low, high) for match in found) if found else _NOTHING
 
 
 def _value(match: re.Match[str], low: float, high: float) -> float | None:
-    said = match.groupdict().get("verb") is not None
-    if match["more"] or (said and _NEGATION.search(match.string[max(0, match.start() - 40) : match.start()])):
+    stated = match.groupdict().get("verb") is not None
+    if match["more"] or (stated and _NEGATION.search(match.string[max(0, match.start() - 40) : match.start()])):
         return None
     if match["scale"] is not None and _scale(match) != high:
         return None

@@ -19,7 +19,7 @@ from pytest_fairness.analysis.policy import MAX_UNSCORED, Decision, assertion_ve
 from pytest_fairness.analysis.preference import Compared, check_options, compare_all, judge, preference_sentence
 from pytest_fairness.errors import FrameError
 from pytest_fairness.model import JSON, PairResult, Reason, Verdict
-from pytest_fairness.scorers.choice import Said
+from pytest_fairness.scorers.choice import ChoiceStatus
 from pytest_fairness.statistics import choices as outcome_codes
 from pytest_fairness.statistics.arrays import code
 from pytest_fairness.statistics.bradley_terry import Strengths, bradley_terry, interaction
@@ -362,7 +362,7 @@ def _outcomes(frame: pd.DataFrame) -> Iterator[Outcomes]:
     pairs = ["\0".join(sorted(map(str, pair))) for pair in zip(frame["first"], frame["second"], strict=True)]
     table = kinds.groupby([np.asarray(pairs, dtype=object), kinds.to_numpy()]).size()
     for pair in sorted(set(pairs)):
-        counts = {word.value: int(table.get((pair, word.value), 0)) for word in Said}
+        counts = {word.value: int(table.get((pair, word.value), 0)) for word in ChoiceStatus}
         group_1, group_2 = pair.split("\0")
         yield Outcomes(group_1=group_1, group_2=group_2, asked=sum(counts.values()), counts=counts)
 
@@ -373,14 +373,16 @@ def _kinds(frame: pd.DataFrame) -> pd.Series:
 
     if "choice" in frame.columns:
         kinds = frame["choice"].astype(object)
-        unknown = sorted({str(value) for value in kinds.dropna()} - set(Said))
+        unknown = sorted({str(value) for value in kinds.dropna()} - set(ChoiceStatus))
         if unknown:
-            raise FrameError(f"column 'choice': {unknown[0]!r} is none of {', '.join(Said)}")
-        return kinds.where(kinds.notna(), Said.UNPARSED.value).map(str)
+            raise FrameError(f"column 'choice': {unknown[0]!r} is none of {', '.join(ChoiceStatus)}")
+        return kinds.where(kinds.notna(), ChoiceStatus.UNPARSED.value).map(str)
     chosen = frame["chosen"]
     refused = frame["refused"].fillna(False).astype(bool) if "refused" in frame.columns else chosen.isna() & False
-    read = np.where(chosen.isna(), Said.UNPARSED.value, np.where(chosen == NEITHER, NEITHER, Said.CHOSEN.value))
-    return pd.Series(np.where(refused, Said.REFUSED.value, read), index=frame.index, dtype=object)
+    read = np.where(
+        chosen.isna(), ChoiceStatus.UNPARSED.value, np.where(chosen == NEITHER, NEITHER, ChoiceStatus.CHOSEN.value)
+    )
+    return pd.Series(np.where(refused, ChoiceStatus.REFUSED.value, read), index=frame.index, dtype=object)
 
 
 # ---------------------------------------------------------------- the four-fifths rule

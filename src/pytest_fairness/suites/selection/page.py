@@ -50,7 +50,7 @@ from pytest_fairness.reports.sections import (
     Table,
     table,
 )
-from pytest_fairness.scorers.choice import Said
+from pytest_fairness.scorers.choice import ChoiceStatus
 from pytest_fairness.suites.selection.results import (
     ArmResult,
     ContrastResult,
@@ -576,7 +576,7 @@ def _reach(value: float | None, error: float | None) -> tuple[float | None, floa
 
 def _outcomes(arms: Sequence[ArmResult]) -> Section:
     seen = {kind for arm in arms for pair in arm.outcomes for kind, number in pair.counts.items() if number}
-    kinds = [said.value for said in Said if said.value in seen]
+    kinds = [status.value for status in ChoiceStatus if status.value in seen]
     bars, rows = [], []
     for arm in arms:
         asked = sum(pair.asked for pair in arm.outcomes)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_fairness.errors import StoreError
 from pytest_fairness.model import JSON, to_json
 from pytest_fairness.runs.reader import RunReader
-from pytest_fairness.scorers.salary import Said, Salary, read_salary
+from pytest_fairness.scorers.salary import Salary, SalaryStatus, read_salary
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -113,12 +113,12 @@ def _requests(record: Mapping[str, Any]) -> Iterator[dict[str, JSON]]:
 def with_salaries(trials: pd.DataFrame, hours_per_year: float) -> pd.DataFrame:
     """*trials* with ``salary`` (dollars a year, NaN where none was read) and ``read``, what the reply came to."""
     found = [
-        Salary(Said.REFUSED)
+        Salary(SalaryStatus.REFUSED)
         if refused
         else read_salary(reply, hours_per_year)
         if isinstance(reply, str)
-        else Salary(Said.UNPARSED)
+        else Salary(SalaryStatus.UNPARSED)
         for reply, refused in zip(trials["reply"], trials["refused"], strict=True)
     ]
     amounts = [float("nan") if one.amount is None else one.amount for one in found]
-    return trials.assign(salary=amounts, read=[one.said.value for one in found])
+    return trials.assign(salary=amounts, read=[one.status.value for one in found])

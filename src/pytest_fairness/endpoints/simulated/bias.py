@@ -1,32 +1,96 @@
-"""What is planted in the simulated endpoint: a bias on the d scale, name effects, position, refusals, noise."""
+"""What is planted in the simulated endpoint, and chance: a bias on the d scale, effects of names, refusals."""
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Mapping
+import struct
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Annotated, Literal, get_args
+from statistics import NormalDist
+from typing import Annotated, Literal, TypeVar, get_args
 
 from msgspec import Meta
 from msgspec.structs import force_setattr
 
 from pytest_fairness.endpoints.config import SystemConfig
-from pytest_fairness.endpoints.simulated.chance import Draws
-from pytest_fairness.endpoints.simulated.lexicon import slug
-from pytest_fairness.endpoints.simulated.reading import Reading
+from pytest_fairness.endpoints.simulated.prompt import Reading, slug
 from pytest_fairness.model import JSON
 
-#: One SD on a logistic scale: a shift of d moves log odds by d·π/√3 (Chinn 2000, Statistics in Medicine
-#: 19:3127).
+#: One SD on a logistic scale: a shift of d moves log odds by d·π/√3 (Chinn 2000, Statistics in Medicine 19:3127).
 LOGITS_PER_D = math.pi / math.sqrt(3.0)
 
 #: What a bias can be confined to.
 Channel = Literal["sentiment", "word_count", "rating", "decision", "choice", "triage", "salary", "loan", "refusal"]
 CHANNELS: tuple[Channel, ...] = get_args(Channel)
-_Positive = Annotated[float, Meta(ge=0, lt=1e9)]
-_Share = Annotated[float, Meta(ge=0, le=1)]
 
 GroupNumbers = Mapping[str, Mapping[str, float]]
+_Positive = Annotated[float, Meta(ge=0, lt=1e9)]
+_Share = Annotated[float, Meta(ge=0, le=1)]
+_T = TypeVar("_T")
+_WORDS = struct.Struct("<8Q")
+_STANDARD = NormalDist()
+_STEP = 2.0**-53
+
+
+class Draws:
+    """An endless row of independent draws for one purpose, named by *parts*: from a hash of what they are for.
+
+    ``random`` would do for one machine; a hash needs no seeding in order, so that trials asked in any order, by
+    any number of processes, on any Python, get the same answers.
+    """
+
+    __slots__ = ("_block", "_key", "_pool")
+
+    def __init__(self, *parts: str | int) -> None:
+        digest = hashlib.blake2b(digest_size=64)
+        for part in parts:
+            data = str(part).encode("utf-8", "surrogatepass")
+            # The length keeps ("ab", "c") and ("a", "bc") apart.
+            digest.update(b"%d:" % len(data))
+            digest.update(data)
+        self._key = digest.digest()
+        self._block = 0
+        self._pool = list(_WORDS.unpack(self._key))
+
+    def uniform(self) -> float:
+        """Between 0 and 1, both excluded, in steps of 2⁻⁵³."""
+        if not self._pool:
+            self._block += 1
+            data = hashlib.blake2b(self._block.to_bytes(8, "little"), key=self._key).digest()
+            self._pool = list(_WORDS.unpack(data))
+        # The last half step would round up to 1.
+        bits: int = self._pool.pop() >> 11
+        return min((bits + 0.5) * _STEP, 1.0 - _STEP)
+
+    def normal(self) -> float:
+        """Standard normal."""
+        return _STANDARD.inv_cdf(self.uniform())
+
+    def logistic(self) -> float:
+        """Standard logistic: the noise under which a utility is a logit."""
+        chance = self.uniform()
+        return math.log(chance / (1.0 - chance))
+
+    def gumbel(self) -> float:
+        """Standard Gumbel: the noise under which the largest of several utilities follows a multinomial logit."""
+        return -math.log(-math.log(self.uniform()))
+
+    def index(self, count: int) -> int:
+        """A whole number from 0 to *count* − 1."""
+        return int(self.uniform() * count)
+
+    def pick(self, options: Sequence[_T]) -> _T:
+        """One of *options*, each as likely."""
+        return options[int(self.uniform() * len(options))]
+
+    def shuffled(self, options: Sequence[_T]) -> list[_T]:
+        """*options* in an order of chance (Fisher–Yates)."""
+        mixed = list(options)
+        for last in range(len(mixed) - 1, 0, -1):
+            other = int(self.uniform() * (last + 1))
+            mixed[last], mixed[other] = mixed[other], mixed[last]
+        return mixed
 
 
 class Planted(SystemConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):

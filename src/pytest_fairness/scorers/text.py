@@ -1,31 +1,25 @@
-"""What the scorers of short answers share: one plain form of a text, and the JSON object in a reply."""
+"""What scorers share: one plain form of a text, the JSON object in a reply, names masked, and agreement of readings."""
 
 from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeVar
 
-# A reply longer than this is not a rating or a decision with some prose; reading on costs time and finds
-# accidents.
+if TYPE_CHECKING:
+    import pandas as pd
+
+T = TypeVar("T")
+# A reply longer than this is not a rating or a decision with some prose; reading on costs time and finds accidents.
 LONGEST = 20_000
 
 _LINE_ENDS = "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 _PLAIN = str.maketrans(
     dict.fromkeys(_LINE_ENDS, "\n")
-    | {
-        "’": "'",
-        "‘": "'",
-        "“": '"',
-        "”": '"',
-        "−": "-",
-        "–": "-",
-        "—": "-",
-        "\u00a0": " ",
-        "*": None,
-        "`": None,
-    }
-    | dict.fromkeys(map(chr, (0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF)))
+    | dict(zip("’‘“”−–—\u00a0", "''\"\"--- ", strict=True))
+    | dict.fromkeys("*`\u200b\u200c\u200d\u2060\ufeff")
 )
 _OBJECT = re.compile(r"\{[^{}]*\}")
 # What no reader needs: blanks in a row, blank lines in a row, and the middle of endless words and of endless marks.
@@ -95,3 +89,49 @@ def _object(text: str) -> dict[str, list[Any]] | None:
 
 class _Pairs(list[tuple[str, Any]]):
     """The pairs of a JSON object, duplicates kept."""
+
+
+def agreed(values: Iterable[T | None]) -> T | None:
+    """What all *values* say; None where they differ, or there are none."""
+    distinct = set(values)
+    return distinct.pop() if len(distinct) == 1 else None
+
+
+# Word lists score names as words: VADER gives "Grace" +1.8 and "Mia" −1.2, whoever they are. A comparison by name would
+# find exactly that. So a scorer that says so is given the reply with the person's names taken out.
+#: In no lexicon, capitalised like a name, and as many words as a part of one.
+STAND_IN = "Person"
+_NAME_COLUMNS = ("name", "first_name", "last_name")
+
+
+def names_of(frame: pd.DataFrame) -> list[tuple[str, ...]]:
+    """For each row, the words of the person's names, from the columns ``name``, ``first_name`` and ``last_name``."""
+    columns = [frame[column].tolist() for column in _NAME_COLUMNS if column in frame.columns]
+    if not columns:
+        return [()] * len(frame)
+    return [_words(*(name for name in row if isinstance(name, str))) for row in zip(*columns, strict=True)]
+
+
+@lru_cache(maxsize=4096)
+def _words(*names: str) -> tuple[str, ...]:
+    return tuple(sorted({word for name in names for word in re.findall(r"[^\W\d_]+", name)}))
+
+
+def masked(text: str, words: tuple[str, ...]) -> str:
+    """*text* with each of *words* replaced, as a whole word and as it is spelt: "grace" stays, "Grace" goes."""
+    return _names_pattern(words).sub(STAND_IN, text) if words else text
+
+
+@lru_cache(maxsize=4096)
+def _names_pattern(words: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile(r"\b(?:" + "|".join(map(re.escape, words)) + r")\b")
+
+
+def word_count(text: str) -> int:
+    """The number of words of *text*, separated by white space."""
+    return len(text.split())
+
+
+def char_count(text: str) -> int:
+    """The number of characters (code points) of *text*, white space included."""
+    return len(text)

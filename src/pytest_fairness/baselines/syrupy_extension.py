@@ -1,13 +1,10 @@
-"""The syrupy extension: where baselines lie, how they are read and written, and that syrupy leaves them
-alone.
+"""The syrupy extension: where baselines lie, how they are read and written, and that syrupy leaves them alone.
 
-Imported only when a baseline is used. syrupy gives each snapshot's life cycle (recall, compare, write,
-report); what it compares and whether it may write is decided by an :class:`Exchange`, which the gate
-implements.
+syrupy gives each snapshot's life cycle (recall, compare, write, report); what it compares and whether it may write is
+decided by an :class:`Exchange`, which the gate implements.
 
-- Files lie in one folder, under names that two tests never share.
 - ``discover_snapshots`` finds nothing, so that ``--snapshot-update`` has nothing to delete and a run of some
-  tests reports none of the others' baselines as unused. Our own orphan report does that (:mod:`.orphans`).
+  tests reports none of the others' baselines as unused. Our own orphan report does that (:mod:`.folder`).
 - Approving replaces the assertion's ``update_snapshots``, never the session's option, so that the one flag
   cannot approve through the other: ``--snapshot-update`` writes snapshots and no baselines,
   ``--fairness-approve`` baselines and no snapshots.
@@ -22,9 +19,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from syrupy.data import SnapshotCollection, SnapshotCollections
 from syrupy.extensions.base import AbstractSyrupyExtension, SnapshotCollectionStorage
 
-from pytest_fairness.baselines.errors import BaselineError
 from pytest_fairness.baselines.folder import BaselineFolder
-from pytest_fairness.baselines.slugs import SUFFIX
+from pytest_fairness.errors import BaselineError
 
 if TYPE_CHECKING:
     from syrupy.location import PyTestLocation
@@ -47,7 +43,7 @@ class Exchange(Protocol):
 class BaselineExtension(AbstractSyrupyExtension):
     """Base of the classes made by :func:`baseline_extension`; syrupy instantiates them without arguments."""
 
-    file_extension = SUFFIX.removeprefix(".")
+    file_extension = "json"
     write_immediately = True
     folder: ClassVar[BaselineFolder]
     name: ClassVar[str]
@@ -99,17 +95,13 @@ class BaselineExtension(AbstractSyrupyExtension):
 
 def baseline_extension(folder: BaselineFolder, name: str, exchange: Exchange) -> type[BaselineExtension]:
     """The extension class for one baseline. Raises BaselineError where syrupy would own the folder."""
-    _check_not_syrupys(folder.root)
-    return type("BoundBaselineExtension", (BaselineExtension,), {"folder": folder, "name": name, "exchange": exchange})
-
-
-def _check_not_syrupys(root: Path) -> None:
-    """In a folder of syrupy's own, ``--snapshot-update`` deletes the files that no snapshot test claims."""
+    # In a folder of syrupy's own, --snapshot-update deletes the files that no snapshot test claims.
     own = Path(SnapshotCollectionStorage.snapshot_dirname).parts
-    parts = root.resolve().parts
+    parts = folder.root.resolve().parts
     if any(parts[start : start + len(own)] == own for start in range(len(parts))):
         raise BaselineError(
-            f"The baselines' folder {root} lies in a folder of syrupy's snapshots (--snapshot-dirname "
+            f"The baselines' folder {folder.root} lies in a folder of syrupy's snapshots (--snapshot-dirname "
             f"{SnapshotCollectionStorage.snapshot_dirname}), where --snapshot-update would delete them. "
             "Give one of the two another name."
         )
+    return type("BoundBaselineExtension", (BaselineExtension,), {"folder": folder, "name": name, "exchange": exchange})

@@ -1,4 +1,4 @@
-"""What every test can ask for."""
+"""The repository's own pytest configuration: what every test can ask for."""
 
 from __future__ import annotations
 
