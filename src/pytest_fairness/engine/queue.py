@@ -385,7 +385,7 @@ class Queue:
             # This trial has waited as long as any would; the others would wait for the same.
             raise EndpointError(
                 f"{error}; {lane.unreached} attempts in a row got no connection, so nothing more is sent to this "
-                "endpoint. What was asked before is kept: when it can be reached, continue with --fairness-resume "
+                "endpoint. What was asked before is kept: when it can be reached, continue with --fairness-resume last "
                 "--fairness-retry-errors"
             )
         if failures >= policy.max_attempts:

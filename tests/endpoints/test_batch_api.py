@@ -1,15 +1,16 @@
-"""The batch APIs on the wire: what is sent is what would be sent alone, and every line of results is told apart."""
+"""The batch APIs: their entries, what is sent (what would be sent alone), and what every line of results comes to."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytest_fairness.endpoints import AttemptError, Evidence, Price, Request, create_endpoint
+from pytest_fairness.endpoints import AttemptError, Evidence, Price, Request, create_endpoint, load_endpoints
 from pytest_fairness.endpoints.batch_api import (
     BatchApi,
     BatchOptions,
@@ -20,6 +21,7 @@ from pytest_fairness.endpoints.batch_api import (
     multipart,
     unix_time,
 )
+from pytest_fairness.endpoints.config import ProviderConfig
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Message, Status
 from tests.support.batch_server import BatchServer, Fate
@@ -88,13 +90,73 @@ async def collected(api: BatchApi) -> list[BatchResult]:
     return await api.results(state)
 
 
+# ------------------------------------------------------------ entries
+
+ENTRY = """\
+endpoints:
+  - name: "large"
+    type: "{type}"
+    model: "m"
+    base_url: "http://127.0.0.1:1"
+    batch: {batch}
+"""
+
+
+def loaded(tmp_path: Path, batch: str, kind: str = "openai") -> BatchOptions | None:
+    path = tmp_path / "endpoints.yaml"
+    path.write_text(ENTRY.format(type=kind, batch=batch), encoding="utf-8")
+    config = load_endpoints(path)["large"]
+    assert isinstance(config, ProviderConfig)
+    assert not isinstance(config.batch, bool)
+    return config.batch
+
+
+def test_what_an_entry_may_say(tmp_path: Path) -> None:
+    """``true`` is enough, ``false`` is as if it were not there; of a mapping each key is read, the others keep their
+    defaults; a type that cannot be asked in batches does not quietly ask one by one."""
+    for kind in EVERY:
+        assert loaded(tmp_path, "true", kind) == BatchOptions()
+        assert loaded(tmp_path, "false", kind) is None
+    for kind in ("ollama", "litellm", "simulated"):
+        with pytest.raises(UsageError, match="unknown key"):
+            loaded(tmp_path, "true", kind)
+    given = "{poll_seconds: 5, max_requests: 500, max_wait_hours: 48.5, price_share: 0.25}"
+    assert loaded(tmp_path, given) == BatchOptions(
+        poll_seconds=5, max_requests=500, max_wait_hours=48.5, price_share=0.25
+    )
+    assert loaded(tmp_path, "{poll_seconds: 5}") == BatchOptions(poll_seconds=5)
+
+
+@pytest.mark.parametrize(
+    ("batch", "told"),
+    [
+        ("yes", "batch: expected true or false or a mapping, got text"),
+        ("[true]", "batch: expected true or false or a mapping, got a list"),
+        ("{poll_second: 5}", "unknown key 'poll_second'; did you mean 'poll_seconds'?"),
+        ("{poll_seconds: 0}", "poll_seconds: expected a number >= 0.01"),
+        ("{poll_seconds: true}", "poll_seconds: expected a number, got true or false"),
+        ("{poll_seconds: .nan}", "poll_seconds: expected a number, got text"),
+        ("{max_requests: 60000}", "max_requests: expected a whole number <= 50000"),
+        ("{max_requests: 2.5}", "max_requests: expected a whole number, got a number"),
+        ("{price_share: 2}", "price_share: expected a number <= 1"),
+        ("{max_bytes: 5}", "unknown key 'max_bytes'"),
+    ],
+)
+def test_a_slip_is_told_with_its_line(tmp_path: Path, batch: str, told: str) -> None:
+    """Before the first call: file, line, what is wrong and what would be right."""
+    with pytest.raises(UsageError) as caught:
+        loaded(tmp_path, batch)
+    assert "endpoints.yaml:6: " in str(caught.value)
+    assert told in str(caught.value)
+
+
 # ------------------------------------------------------------ what is sent
 
 
 @pytest.mark.parametrize("kind", EVERY)
-def test_each_request_is_the_one_that_would_be_sent_alone(server: BatchServer, kind: str) -> None:
-    """Asked one by one and in a batch, the server receives the same bodies, and the identity of the endpoint is the
-    same: it is one system, asked in two ways."""
+def test_a_batch_is_the_same_system_asked_in_another_way(server: BatchServer, kind: str) -> None:
+    """One by one and in a batch the server receives the same bodies, the endpoint's identity is the same, answers are
+    read alike, and the key travels in the provider's header and is kept nowhere."""
     alone = create_endpoint(config_of(kind, server, None))
 
     async def one_by_one() -> None:
@@ -103,54 +165,12 @@ def test_each_request_is_the_one_that_would_be_sent_alone(server: BatchServer, k
         await alone.aclose()
 
     asyncio.run(one_by_one())
-    within(kind, server, submitted)
-    sent_alone = [received.json for received in server.requests]
+    server.calls.clear()
+    results = within(kind, server, collected)
     (batch,) = server.batches.values()
-    assert [body for _, body in batch.requests] == sent_alone
-    batched = create_endpoint(config_of(kind, server, BatchOptions()))
-    assert batched.identity() == alone.identity()
+    assert [body for _, body in batch.requests] == [received.json for received in server.requests]
+    assert create_endpoint(config_of(kind, server, BatchOptions())).identity() == alone.identity()
     assert batches_of(alone) is None
-
-
-@pytest.mark.parametrize("kind", EVERY)
-def test_a_call_in_a_batch_costs_its_share(server: BatchServer, kind: str) -> None:
-    """Half of every part of the price unless the entry says otherwise; an unknown price stays unknown."""
-    half = create_endpoint(config_of(kind, server, BatchOptions())).price
-    assert half == Price(input_per_million=2.0, output_per_million=4.0, per_call=0.25)
-    whole = create_endpoint(config_of(kind, server, BatchOptions(price_share=1.0))).price
-    assert whole == Price(input_per_million=4.0, output_per_million=8.0, per_call=0.5)
-    assert BatchOptions().price(None) is None
-
-
-@pytest.mark.parametrize("kind", EVERY)
-def test_the_key_is_sent_as_the_provider_wants_it_and_kept_nowhere(server: BatchServer, kind: str) -> None:
-    """The header of the provider carries it; no state, result or wire of ours does."""
-    state, lines = within(kind, server, submitted)
-    header = {"openai": "authorization", "anthropic": "x-api-key", "azure": "api-key"}[kind.partition("-")[0]]
-    assert all(KEY in headers[header] for _, _, headers, _ in server.calls)
-    results = within(kind, server, collected)
-    assert KEY not in repr((state, lines, results))
-
-
-def test_the_list_price_is_halved_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A model of the price list costs half of its list price in a batch."""
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    single, batched = (
-        create_endpoint({"name": "m", "type": "openai", "model": "gpt-4o-mini", "batch": batch})
-        for batch in (None, BatchOptions())
-    )
-    assert single.price is not None
-    assert batched.price is not None
-    assert batched.price.output_per_million == single.price.output_per_million / 2
-
-
-# ------------------------------------------------------------ what comes back
-
-
-@pytest.mark.parametrize("kind", EVERY)
-def test_results_are_read_as_answers_that_came_alone(server: BatchServer, kind: str) -> None:
-    """Text, usage, model and finish reason are the provider's own; the line is kept verbatim."""
-    results = within(kind, server, collected)
     assert [result.custom_id for result in results] == [f"{TAG}-{n:05d}" for n in range(3)]
     for result in results:
         assert result.reply is not None
@@ -159,23 +179,40 @@ def test_results_are_read_as_answers_that_came_alone(server: BatchServer, kind: 
         assert result.reply.usage is not None
         assert json.loads(result.line)["custom_id"] == result.custom_id
         assert not result.free
+    header = {"openai": "authorization", "anthropic": "x-api-key", "azure": "api-key"}[kind]
+    assert all(KEY in headers[header] for _, _, headers, _ in server.calls)
+    assert KEY not in repr(results)
 
 
 @pytest.mark.parametrize("kind", EVERY)
-@pytest.mark.parametrize(
-    ("status", "evidence"), [(400, Evidence.REJECTED), (429, Evidence.THROTTLED), (500, Evidence.SERVER)]
-)
-def test_a_failed_request_is_free_and_has_its_evidence(
-    server: BatchServer, kind: str, status: int, evidence: Evidence
-) -> None:
-    """One request of a batch fails as it would have failed alone, but for the bill."""
-    server.then_batch(Fate(statuses={1: status}))
-    results = {result.custom_id: result for result in within(kind, server, collected)}
-    failed = results.pop(f"{TAG}-00001")
-    assert failed.error is not None
-    assert (failed.error.evidence, failed.free) == (evidence, True)
-    assert f"scripted {status}" in str(failed.error)
-    assert all(result.reply for result in results.values())
+def test_a_call_in_a_batch_costs_its_share(server: BatchServer, kind: str) -> None:
+    """Half of every part of the price unless the entry says otherwise; an unknown price stays unknown, and a price of
+    the list is halved too."""
+    half = create_endpoint(config_of(kind, server, BatchOptions())).price
+    assert half == Price(input_per_million=2.0, output_per_million=4.0, per_call=0.25)
+    whole = create_endpoint(config_of(kind, server, BatchOptions(price_share=1.0))).price
+    assert whole == Price(input_per_million=4.0, output_per_million=8.0, per_call=0.5)
+    assert BatchOptions().price(None) is None
+    listed = {"name": "m", "type": "openai", "model": "gpt-4o-mini", "api_key_env": "THE_KEY"}
+    single, batched = (create_endpoint({**listed, "batch": batch}).price for batch in (None, BatchOptions()))
+    assert single is not None
+    assert batched is not None
+    assert batched.output_per_million == single.output_per_million / 2
+
+
+# ------------------------------------------------------------ what comes back
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_a_failed_request_is_free_and_has_its_evidence(server: BatchServer, kind: str) -> None:
+    """Requests of a batch fail as they would have failed alone, but for the bill."""
+    server.then_batch(Fate(statuses={0: 400, 1: 429, 2: 500}))
+    errors = [result.error for result in within(kind, server, collected) if result.free]
+    evidences = [error.evidence for error in errors if error is not None]
+    assert evidences == [Evidence.REJECTED, Evidence.THROTTLED, Evidence.SERVER]
+    assert [f"scripted {status}" in str(error) for status, error in zip((400, 429, 500), errors, strict=True)] == [
+        True
+    ] * 3
 
 
 @pytest.mark.parametrize("kind", EVERY)
