@@ -85,7 +85,7 @@ class Deal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+class AskingPolicy:
     """How an engine asks. Times in seconds; ``until`` is on the monotonic clock."""
 
     concurrency: int
@@ -112,7 +112,7 @@ class Queue:
         lanes: Lanes,
         store: RunStore,
         budget: Budget,
-        policy: Policy,
+        policy: AskingPolicy,
         progress: ProgressSink | None,
         of: str = "",
     ) -> None:
@@ -398,7 +398,7 @@ class Queue:
             conversation.give_up(f"{error} (the next attempt would come after the run's deadline)")
         else:
             if ending.evidence is Evidence.THROTTLED:
-                # Whoever is told to slow down speaks for all: the limit is the endpoint's, not the trial's.
+                # Whoever has to slow down speaks for all: the limit is the endpoint's, not the trial's.
                 lane.paused_until = max(lane.paused_until, time.monotonic() + pause)
             await self._sleep(pause)
 
