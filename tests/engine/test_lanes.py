@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
@@ -204,11 +206,12 @@ def test_limits_per_minute_belong_to_the_system(engine_for: EngineMaker) -> None
     scrubber.limits = Limits(requests_per_minute=60_000)  # type: ignore[attr-defined]
     engine = engine_for(judge)
     engine.run([two_steps(scrubber, None)])
-    assert [path.name for path in engine.store.state.glob("rate-*")] == [f"rate-{_hash(scrubber)}"]
+    with contextlib.closing(sqlite3.connect(engine.store.directory / "run.sqlite3")) as connection:
+        assert connection.execute("SELECT identity FROM rate_limits").fetchall() == [(_hash(scrubber),)]
 
 
 def _hash(endpoint: Scripted) -> str:
-    return identity_hash(endpoint.identity())[:16]
+    return identity_hash(endpoint.identity())
 
 
 # ------------------------------------------------------------ a pipeline that is the system under test

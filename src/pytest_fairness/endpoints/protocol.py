@@ -9,7 +9,7 @@ spent.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
@@ -32,7 +32,7 @@ class Request:
     repetition: int = 0
     key: str = ""
     signals: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    leaving: Callable[[], None] | None = field(default=None, compare=False, repr=False)
+    leaving: Callable[[], Awaitable[None]] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +163,7 @@ def takes_conversations(endpoint: object) -> bool:
 
 
 def announces_leaving(endpoint: object) -> bool:
-    """Whether *endpoint* calls ``Request.leaving`` when it has a connection, before the first byte of the request
+    """Whether *endpoint* awaits ``Request.leaving`` when it has a connection, before the first byte of the request
     leaves: ``announces_leaving``, an attribute that it may have or not. What the call raises keeps it from leaving.
     """
     return bool(getattr(endpoint, "announces_leaving", False))

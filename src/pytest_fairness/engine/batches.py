@@ -313,7 +313,7 @@ class BatchQueue(Queue):
                 chosen = lot[: max(fits, 1)]
                 amount = totals[len(chosen) - 1]
                 try:
-                    if amount == 0 or self._budget.reserve(amount):
+                    if amount == 0 or await self._budget.reserve(amount):
                         self._ready.extendleft(conversation for conversation, _, _ in reversed(lot[len(chosen) :]))
                         return chosen
                 except BudgetError:

@@ -146,7 +146,7 @@ class FairnessSession:
 
     def _open_store(self, writer: str | None) -> RunStore:
         """The run's folder, written as *writer*: this process, or a worker that does not see the disk it is on."""
-        from pytest_fairness.runs.remote.store import RemoteStore
+        from pytest_fairness.runs.remote import RemoteStore
         from pytest_fairness.runs.store import open_run
 
         context = self.context
@@ -203,7 +203,7 @@ class FairnessSession:
 
             progress = reporting.progress(self.config, self.settings.progress)
             if isinstance(progress, Progress) and self._begun is not None:
-                self._watching = Watching(self._begun / "state", progress)
+                self._watching = Watching(self.context.store, progress)
                 reporting.announce(self.config, self.context.store.manifest().get("announced", ()))
 
     def end_workers(self) -> None:

@@ -58,14 +58,14 @@ def write_records(path: Path, trials: pd.DataFrame, run: Path) -> int:
 def record_lines(trials: pd.DataFrame, run: Path) -> Iterator[dict[str, JSON]]:
     """A mapping for each row of *trials*, in their order."""
     reader = RunReader.open(run)
-    known = [key for key in trials["key"] if key in reader.trials]
-    logged = reader.raw(known)
+    known = set(trials["key"]) - set(reader.missing(trials["key"]))
+    logged = reader.raw(key for key in trials["key"] if key in known)
     facts = [column for column in _FACTS if column in trials.columns]
     read = [column for column in ("choice", "chosen", "salary", "read") if column in trials.columns]
     scrubbed = trials["candidates_text"].tolist() if "candidates_text" in trials.columns else [None] * len(trials)
     rows = zip(trials[facts + read].to_dict("records"), trials["prompt"], trials["reply"], scrubbed, strict=True)
     for row, prompt, reply, text in rows:
-        record = next(logged) if row["key"] in reader.trials else None
+        record = next(logged) if row["key"] in known else None
         line: dict[str, Any] = {"schema": SCHEMA, **{column: _plain(row[column]) for column in facts}}
         line |= {
             "prompt": prompt if record is None else _asked(record),
