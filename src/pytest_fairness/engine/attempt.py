@@ -233,8 +233,6 @@ class Asker:
         if unlogged is not None:
             raise unlogged
         self.conclude(conversation, number, ending, reserved, time.monotonic() - started)
-        if not self.endpoint.simulated:
-            await self._store.written()
         return ending
 
     def announce(self, conversation: Conversation, number: int, reserved: int) -> None:
