@@ -173,7 +173,7 @@ def test_f32_damage_is_named_and_never_passed_over(project: Project) -> None:
     run = recorded(project)
     asked = len(project.server.requests)
     stored = (run / "run.sqlite3").read_bytes()
-    edit(run, "UPDATE records SET record = replace(record, 'answered', 'refused_') WHERE number = 9")
+    edit(run, "UPDATE records SET record = replace(record, 'time', 'date') WHERE number = 9")
     for option in ("--fairness-resume", "--fairness-replay"):
         case = project.run(f"{option}={run.name}")
         assert case.code == pytest.ExitCode.USAGE_ERROR, case.output
@@ -516,7 +516,7 @@ def _timeless(run: Path) -> list[str]:
 GOES = SUITE + """
 def test_goes():
     import pathlib, shutil
-    (runs,) = pathlib.Path(".fairness").glob("runs")
+    (folder,) = pathlib.Path(".fairness").glob("runs")
     (run,) = folder.glob("2*")
     if HOW == "removed":
         shutil.rmtree(run)
@@ -596,9 +596,9 @@ def _with_an_empty_head(manifest: dict[str, Any]) -> None:
     manifest["logs"][min(manifest["logs"])] |= {"records": 0, "head": "0" * 64}
 
 
-@pytest.mark.parametrize("edit", [_without_heads, _without_one_head, _with_an_empty_head])
+@pytest.mark.parametrize("forget", [_without_heads, _without_one_head, _with_an_empty_head])
 def test_f57_a_finished_run_without_its_heads_is_damaged(
-    project: Project, mode: list[str], edit: Callable[[dict[str, Any]], None]
+    project: Project, mode: list[str], forget: Callable[[dict[str, Any]], None]
 ) -> None:
     """Edited, hashed anew, and its heads taken away: nothing shows that it is whole, so it is not."""
     project.write()
@@ -610,14 +610,14 @@ def test_f57_a_finished_run_without_its_heads_is_damaged(
     for number, line in enumerate(rehashed((case.run / name).read_bytes().splitlines(keepends=True)), 1):
         about = (line.decode().rstrip(), writer_of(name), number)
         edit(case.run, "UPDATE records SET record = ?, status = 'refused' WHERE writer = ? AND number = ?", *about)
-    edit(manifest)
+    forget(manifest)
     (case.run / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
     again = project.run(*mode, f"--fairness-replay={case.run.name}")
     assert again.code != 0
     output = " ".join(again.output.split())
     assert "is damaged: the run came to its end" in output or "when the run was closed" in output
     assert "INTERNALERROR" not in output
-    if edit is not _with_an_empty_head:
+    if forget is not _with_an_empty_head:
         again = project.run(*mode, f"--fairness-resume={case.run.name}")
         assert again.code != 0
         assert "is damaged: the run came to its end" in " ".join(again.output.split())

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_fairness.cli import main
 from pytest_fairness.errors import StoreError
 from pytest_fairness.model import Status, Trial
 from pytest_fairness.runs.manifest import read_manifest
@@ -202,6 +203,21 @@ def test_records_are_exported_by_their_writer(root: Path) -> None:
     assert len(before) == 2
     (directory / "run.sqlite3").unlink()
     assert read_trials(directory) == before
+
+
+def test_a_command_exports(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also of a run that was killed: checked, and with the heads of the files in the manifest."""
+    with open_run(root, "t") as store:
+        finish(store, KEYS[0])
+        directory = store.directory
+    assert main(["export", str(directory)]) == 0
+    assert capsys.readouterr().out == f"{directory / 'trials.jsonl'}: 2 records\n"
+    (directory / "run.sqlite3").unlink()
+    assert len(read_trials(directory)) == 1
+    edited = (directory / "trials.jsonl").read_bytes().replace(b"yes", b"no!")
+    (directory / "trials.jsonl").write_bytes(edited)
+    assert main(["export", str(directory)]) != 0
+    assert "line 2: the record was changed" in capsys.readouterr().err
 
 
 def test_an_archive_is_resumed(root: Path) -> None:

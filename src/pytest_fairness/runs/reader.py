@@ -55,14 +55,16 @@ class RunReader:
         if not directory.is_dir():
             raise StoreError(f"{directory} is not the folder of a run: give one of those under .fairness/runs")
         database = directory / NAME
-        stored = database.exists() or database.is_symlink()
-        connection = _open(database) if stored else _in_memory()
+        connection = _open(database) if database.exists() or database.is_symlink() else _in_memory()
         try:
             heads = Heads(directory)
+            stored = is_stored(connection, directory)
             if stored:
                 heads.check(connection, database)
                 heads.check_exports()
             else:
+                connection.close()
+                connection = _in_memory()
                 heads.load(connection)
             heads.check_end()
             _refuse_twice(connection, directory)
@@ -139,6 +141,15 @@ class RunReader:
                 f"{self.directory}, record {number}: not a trial as this version writes it ({error!r}): read it with "
                 "the version in the first record"
             ) from error
+
+
+def is_stored(connection: sqlite3.Connection, directory: Path) -> bool:
+    """Whether the records of the run are in its database, and not in exported files alone."""
+    try:
+        empty = connection.execute("SELECT 1 FROM records LIMIT 1").fetchone() is None
+    except sqlite3.Error as error:
+        raise damaged(directory / NAME, str(error)) from error
+    return not (empty and any(directory.glob(LOGS)))
 
 
 def count_trials(connection: sqlite3.Connection) -> int:

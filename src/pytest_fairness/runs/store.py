@@ -25,10 +25,10 @@ from pytest_fairness.runs.designs import Design
 from pytest_fairness.runs.export import export_records
 from pytest_fairness.runs.folder import reserve_run
 from pytest_fairness.runs.lines import decode_line, encode_record
-from pytest_fairness.runs.manifest import LOGS, encode_manifest, read_manifest, write_manifest
+from pytest_fairness.runs.manifest import encode_manifest, read_manifest, write_manifest
 from pytest_fairness.runs.money import Budget
 from pytest_fairness.runs.rate_limits import Limiter
-from pytest_fairness.runs.reader import AT_ONCE, FIND_TRIALS, Heads, count_trials
+from pytest_fairness.runs.reader import AT_ONCE, FIND_TRIALS, Heads, count_trials, is_stored
 from pytest_fairness.runs.records import SCHEMA, trial_of, utc_now
 from pytest_fairness.runs.shared_progress import WorkerProgress
 
@@ -452,6 +452,7 @@ class RunStore:
         """Export the records of all writers, and set *fields* of the manifest, the heads of all logs with them: nobody
         writes to the run any more. Raises StoreError.
         """
+        self.flush()
         self.ask(_Finish(fields=encode_manifest(fields).decode("ascii")))
 
     def close(self) -> None:
@@ -461,6 +462,7 @@ class RunStore:
         """
         try:
             if not self._database.closed:
+                self.flush()  # before the manifest says so
                 self.ask(_Seal())
         finally:
             self._database.close()
@@ -476,9 +478,9 @@ def _checked(database: Database) -> list[str]:
     """Check all records of the run, which are read from its exported files where those are all there is."""
     heads = Heads(database.directory)
     connection = database.connection
-    if connection.execute("SELECT 1 FROM records LIMIT 1").fetchone() is None and any(database.directory.glob(LOGS)):
-        heads.load(connection)
-    else:
+    if is_stored(connection, database.directory):
         heads.check(connection, database.path)
         heads.check_exports()
+    else:
+        heads.load(connection)
     return heads.notes
