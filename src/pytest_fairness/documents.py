@@ -44,6 +44,14 @@ _ENUM = re.compile(r"Invalid enum value '(.*)'")
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
+class Misplaced(UsageError, ValueError):
+    """What a struct says of itself where it makes no sense: *why*, at ``place``, counted from the struct."""
+
+    def __init__(self, why: str, *place: str | int) -> None:
+        super().__init__(why)
+        self.place = place
+
+
 @dataclass(frozen=True)
 class Document:
     """Plain data, and the line on which each part of it begins, by its path from the root."""
@@ -96,6 +104,8 @@ class Document:
             steps = (name or (int(index) if index else None) for name, index, _ in _STEP.findall(path.rstrip("`")))
             inside = tuple(steps)
             known = (*place, *(step for step in takewhile(lambda step: step is not None, inside) if step is not None))
+            if isinstance(error.__cause__, Misplaced):
+                raise self.wrong(about + why, *known, *error.__cause__.place) from None
             if stray := _UNKNOWN.fullmatch(why):
                 fields = _fields(_types_at(kind, inside))
                 raise self._unknown(stray[1], fields, (*known, stray[1]), about) from None

@@ -344,7 +344,7 @@ def test_identity_and_price_are_those_of_the_steps() -> None:
         ("gpt", "takes a list of steps"),
         ([3], "step 1 of the pipeline is 3"),
         ([Ask(prompt="{text}")], "step 1 of the pipeline asks nobody"),
-        ([Ask(prompt="no slot", endpoint="a")], r"step 1: the prompt has no slot"),
+        ([Ask(prompt="no slot", endpoint="a")], r"the prompt has no slot"),
         ([Ask(prompt="{txt}", endpoint="a")], r"nothing fills the slot \{txt\}"),
         ([pipeline_endpoint(["a"])], "step 1 is a pipeline itself"),
         ([Ask(prompt="{text}", system="s", endpoint=pipeline_endpoint(["a"]))], "is a pipeline itself"),

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 
 from pytest_fairness import documents
-from pytest_fairness.endpoints.function import ambient
+from pytest_fairness.endpoints.function import AMBIENT
 from pytest_fairness.endpoints.protocol import Price, Reply, Request
 from pytest_fairness.endpoints.simulated.answers import VALUES, Question, answer, refusal
 from pytest_fairness.endpoints.simulated.bias import Draws, Planted
@@ -57,7 +57,7 @@ class SimulatedEndpoint:
         Asked for a trial, it answers each repetition anew and knows what the trial's names signal, and the
         trial is marked as simulated.
         """
-        here = ambient()
+        here = AMBIENT.get()
         signals: Mapping[str, Mapping[str, str]] = {}
         repetition = 0
         if here is not None:

@@ -11,7 +11,7 @@ from pytest_fairness.analysis.arms import analyze_arms
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import Finding, Reason, Verdict
 
-from .choices import simulated
+from ..support.choice_tables import simulated
 
 ARMS = {"treated": "scrubbed", "control": "raw"}
 
@@ -343,10 +343,10 @@ def test_the_change_has_its_size_under_no_effect():
     """Two arms with the same preference differ at 5 % in about 5 % of runs."""
     rng = np.random.default_rng(12)
     found = 0
-    for _ in range(200):
+    for _ in range(50):
         frame = in_arms(rng, {"raw": 0.5, "scrubbed": 0.5}, name_sd=0.5, per_order=4)
         found += analyze_arms(frame, **ARMS).pairs[0].p_value < 0.05
-    assert 1 <= found <= 21
+    assert 1 <= found <= 5
 
 
 def test_unknown_arm():
@@ -380,7 +380,7 @@ def test_names_that_meet_several_others_are_the_unit_of_a_change() -> None:
     """
     rng = np.random.default_rng(46)
     alarms = {"name": 0, "both": 0}
-    for _ in range(120):
+    for _ in range(30):
         of_a, of_b = rng.normal(0, 0.35, (2, 10))
         rows = []
         for turn in range(3):
@@ -406,4 +406,4 @@ def test_names_that_meet_several_others_are_the_unit_of_a_change() -> None:
         for what, cluster in (("name", "name"), ("both", ("first_name", "second_name"))):
             (pair,) = analyze_arms(frame, treated="scrubbed", control="raw", cluster=cluster, block=None).pairs
             alarms[what] += pair.p_value < 0.05
-    assert alarms["both"] <= 12 < alarms["name"]
+    assert alarms["both"] <= 3 < alarms["name"]

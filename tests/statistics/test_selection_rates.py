@@ -21,10 +21,10 @@ from pytest_fairness.statistics.selection_rates import (
 )
 from pytest_fairness.statistics.win_rates import round_robin
 
-from .choices import table
+from ..support.choice_tables import table
 
 POSITION = 0.6
-SEEDS = 300
+SEEDS = 100
 
 
 def design(*, groups=4, sets=12, repetitions=1, pairs=None, levels=3) -> tuple[Choices, Coded]:
@@ -89,7 +89,7 @@ def test_a_set_of_most_names_is_no_unit():
 
 @pytest.mark.parametrize(("pairs", "name_sd"), [(12, 0.0), (12, 0.6), (18, 0.6)])
 def test_nothing_preferred_is_rarely_significant(pairs, name_sd):
-    """Type I of the interaction and of equal selection, over 300 seeds, and the coverage of the rates' intervals."""
+    """Type I of the interaction and of equal selection, over 100 seeds, and the coverage of the rates' intervals."""
     choices, level = design(pairs=pairs)
     units = units_of(choices)
     rng = np.random.default_rng(1)

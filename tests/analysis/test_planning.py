@@ -1,16 +1,12 @@
 """The planner: its limits, and whether the planned sample finds and passes what it says."""
 
-import numpy as np
-import pandas as pd
 import pytest
-from scipy.special import logit, ndtr
 
-from pytest_fairness.analysis.disparity import analyze_disparity
 from pytest_fairness.analysis.planning import assess_design, plan_sample, smallest
 from pytest_fairness.errors import UsageError
-from pytest_fairness.model import OutcomeKind, Verdict
-from pytest_fairness.statistics.effects import LOGIT_TO_D
-from pytest_fairness.statistics.power import label_shares
+from pytest_fairness.model import OutcomeKind
+
+from ..support.benchmarks import benchmark
 
 
 def test_the_plan_is_the_smallest():
@@ -103,50 +99,9 @@ def test_smallest():
     assert smallest(lambda n: False, 1, 100) is None
 
 
-def _drawn(rng, kind, shape, shift, icc, rate):
-    """Outcomes of two groups (2 × names × templates × repetitions), the first worse by *shift* (d)."""
-    if kind == "categorical":
-        shares = label_shares(shift, 3)
-        names = [rng.dirichlet(one * (1 - icc) / icc, shape[1]) for one in shares]
-        u = rng.random(shape)[..., None]
-        place = (u > np.cumsum(np.stack(names), axis=2)[:, :, None, None, :2]).sum(axis=-1)
-        return np.array(["interview", "keep", "reject"])[place]
-    share = 0 if shape[1] == 1 else icc
-    y = np.sqrt(share) * rng.normal(size=(*shape[:2], 1, 1)) + np.sqrt(1 - share) * rng.normal(size=shape)
-    if kind == "numeric":
-        y[0] -= shift
-        return y
-    latent = logit(ndtr(y))
-    latent[0] += np.copysign(shift / LOGIT_TO_D, rate - 0.5)
-    return (latent > logit(1 - rate)).astype(float)
-
-
-@pytest.mark.parametrize(
-    ("kind", "options", "latent_icc"),
-    [
-        ("numeric", {"icc": 0.1}, 0.1),
-        ("numeric", {"names": 1, "templates": 5, "repetitions": 20}, 0),
-        ("binary", {"icc": 0.0, "rate": 0.1}, 0),
-        ("binary", {"icc": 0.1, "rate": 0.5}, 0.1564),  # sin(π/2 · .1): the ICC of the yes/no is .1
-        ("categorical", {"icc": 0.1}, 0.1),
-    ],
-    ids=["scores", "one name", "a tenth", "half", "labels"],
-)
-def test_the_planned_sample_does_what_it_says(kind, options, latent_icc):
-    """Shares of pairs found and passed come out as promised, but for the chance of so few runs (three SE)."""
-    rng, runs = np.random.default_rng(1), 40
-    plan = plan_sample(kind, effect=0.5, **options)
-    shape = 2, plan.names, plan.templates, plan.repetitions
-    group, name, template, repetition = (axis.ravel() for axis in np.indices(shape))
-    frame = pd.DataFrame(
-        {"group": group, "name": 1000 * group + name, "template": template, "repetition": repetition}
-    ).astype({"group": str, "name": str})
-    for shift, promised, wanted in (
-        (0.5, plan.power, {Verdict.FLAG, Verdict.FAIL}),
-        (0.0, plan.pass_probability, {Verdict.PASS}),
-    ):
-        met = 0
-        for _ in range(runs):
-            y = _drawn(rng, kind, shape, shift, latent_icc, options.get("rate", 0.5)).ravel()
-            met += analyze_disparity(frame.assign(y=y), "y", "group", kind=kind).verdict in wanted
-        assert abs(met / runs - promised) < 0.03 + 3 * np.sqrt(promised * (1 - promised) / runs)
+def test_the_planned_sample_does_what_it_says(monkeypatch):
+    """Shares of pairs found and passed come out as promised; the benchmark's table has every kind of design."""
+    destruction = benchmark("destruction")
+    short = [one for one in destruction.PLANS if one[0] in ("numeric", "binary", "categorical")][2:10:3]
+    monkeypatch.setattr(destruction, "PLANS", (*short, ("categorical", 0.1, {"groups": 2})))
+    assert all(row.met for row in destruction.plans(25))
