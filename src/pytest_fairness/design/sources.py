@@ -30,6 +30,13 @@ def shipped_folder() -> Path:
     raise UsageError(f"the shipped personas are missing (looked in {package} and {checkout}); reinstall the package")
 
 
+def project_folder(root: Path) -> Path | None:
+    """The own ``personas/`` folder of the project in *root*, if it has one: it extends what ships."""
+    folder = root / "personas"
+    # In a checkout of this package the two are one and the same.
+    return folder if folder.is_dir() and folder.resolve() != shipped_folder() else None
+
+
 def layers(relative: str, folder: Path | None = None) -> tuple[Path, ...]:
     """The files to read for *relative* (``names/surnames.csv``), later ones overriding earlier ones by key.
 

@@ -9,7 +9,7 @@ spent.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
@@ -32,7 +32,7 @@ class Request:
     repetition: int = 0
     key: str = ""
     signals: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    leaving: Callable[[], None] | None = field(default=None, compare=False, repr=False)
+    leaving: Callable[[], Awaitable[None]] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
