@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 from urllib.parse import quote
 
+from pytest_fairness.documents import Misplaced
 from pytest_fairness.endpoints.batch_api import AzureBatches
-from pytest_fairness.endpoints.config import Misplaced, ProviderConfig
+from pytest_fairness.endpoints.config import ProviderConfig
 from pytest_fairness.endpoints.http import CONCURRENCY
 from pytest_fairness.endpoints.openai import OpenAIEndpoint
 from pytest_fairness.model import JSON

@@ -20,7 +20,7 @@ from pytest_fairness.endpoints.application import ApplicationConfig, Application
 from pytest_fairness.endpoints.azure import AzureConfig, AzureEndpoint
 from pytest_fairness.endpoints.batch_api import BatchOptions
 from pytest_fairness.endpoints.chat import ChatEndpoint
-from pytest_fairness.endpoints.config import EndpointConfig, Misplaced, ModelConfig, ProviderConfig, ThirdPartyConfig
+from pytest_fairness.endpoints.config import EndpointConfig, ModelConfig, ProviderConfig, ThirdPartyConfig
 from pytest_fairness.endpoints.function import callable_endpoint
 from pytest_fairness.endpoints.http import CONCURRENCY
 from pytest_fairness.endpoints.litellm import LiteLLMConfig, LiteLLMEndpoint
@@ -127,10 +127,7 @@ def _entry(document: documents.Document, types: frozenset[str], *place: str | in
         if key in entry:
             why = f"{key}: a key must not stand in a file; name its variable with api_key_env"
             raise document.wrong(why, *place, key)
-    try:
-        return document.convert(struct, *place)
-    except Misplaced as error:
-        raise document.wrong(str(error), *place, *error.place) from None
+    return document.convert(struct, *place)
 
 
 def _linked(

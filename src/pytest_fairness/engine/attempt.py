@@ -215,10 +215,11 @@ class Asker:
         started = time.monotonic()
         unlogged: StoreError | None = None
 
-        def leaving() -> None:
+        async def leaving() -> None:
             nonlocal unlogged
             try:
                 self.announce(conversation, number, reserved)
+                await self._store.written()
             except StoreError as error:
                 unlogged = error  # the endpoint may make something else of it
                 raise
@@ -226,12 +227,14 @@ class Asker:
         if announces_leaving(self.endpoint):
             request = replace(request, leaving=leaving)
         elif not self.endpoint.simulated:  # nothing is paid for there, and asking again gives the same
-            leaving()
+            await leaving()
         limit = self._timeout if until is None else min(self._timeout, max(0.0, until - started))
         ending = await self._ask(request, limit)
         if unlogged is not None:
             raise unlogged
         self.conclude(conversation, number, ending, reserved, time.monotonic() - started)
+        if not self.endpoint.simulated:
+            await self._store.written()
         return ending
 
     def announce(self, conversation: Conversation, number: int, reserved: int) -> None:

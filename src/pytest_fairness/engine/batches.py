@@ -99,7 +99,7 @@ def still_open(records: Iterable[Mapping[str, Any]]) -> list[str]:
     """A sentence for each batch that goes on at its provider though nobody waits for it any more."""
     return [
         f"batch {_printable(one.batch)} of {one.endpoint!r} ({one.requests} requests) goes on at the provider and will "
-        f"be billed; --fairness-resume collects it; to cancel it: {_printable(one.cancel)}"
+        f"be billed; --fairness-resume last collects it; to cancel it: {_printable(one.cancel)}"
         for one in submissions(records).values()
         if one.batch is not None and not one.over
     ]
@@ -208,7 +208,7 @@ class BatchQueue(Queue):
                 self._budget.leave(conversation.waiting.reserved)
                 self.why[conversation.key] = (
                     f"batch {submission.batch or submission.tag} is in progress at the provider, and {because}: "
-                    "continue with --fairness-resume"
+                    "continue with --fairness-resume last"
                 )
 
     # ------------------------------------------------------------ resuming
@@ -266,7 +266,7 @@ class BatchQueue(Queue):
                 if error.evidence is Evidence.AUTH or failures >= 2 * self._policy.max_attempts:
                     raise EndpointError(
                         f"{error}; whether a batch of {submission.requests} requests was made cannot be known yet: "
-                        "continue with --fairness-resume when the provider can be reached"
+                        "continue with --fairness-resume last when the provider can be reached"
                     ) from error
             else:
                 looks += 1
@@ -316,7 +316,7 @@ class BatchQueue(Queue):
                 chosen = lot[: max(fits, 1)]
                 amount = totals[len(chosen) - 1]
                 try:
-                    if amount == 0 or self._budget.reserve(amount):
+                    if amount == 0 or await self._budget.reserve(amount):
                         self._ready.extendleft(conversation for conversation, _, _ in reversed(lot[len(chosen) :]))
                         return chosen
                 except BudgetError:
@@ -507,7 +507,7 @@ class BatchQueue(Queue):
             hint = " (--fairness-retry-unknown gives it up and asks again)" if gone else ""
             raise EndpointError(
                 f"{error}; batch {submission.batch} is not lost: mend the key or the address, and continue with "
-                f"--fairness-resume{hint}"
+                f"--fairness-resume last{hint}"
             )
 
     def _not_begun(self, submission: Submission, state: BatchState) -> None:

@@ -343,7 +343,7 @@ class Queue:
             return 0
         tokens = limiter.estimate(conversation.messages, lane.asker.parameters(conversation))
         async with self._turns[id(lane)]:  # one worker watches the schedule; the others wait behind it
-            while not self._stopped.is_set() and (wait := limiter.take(tokens)) > 0:
+            while not self._stopped.is_set() and (wait := await limiter.take(tokens)) > 0:
                 if not self._left(wait):
                     self._late = True
                     return None
@@ -364,12 +364,12 @@ class Queue:
         """Reserve *amount*, waiting for calls in flight where it does not fit beside them; False if all is stopped
         first. Raises BudgetError where it cannot fit.
         """
-        if self._budget.reserve(amount):
+        if await self._budget.reserve(amount):
             return True
         async with self._reserving:  # one worker asks the account again; the others wait behind it
             since: float | None = None
             while not self._stopped.is_set():
-                if self._budget.reserve(amount):
+                if await self._budget.reserve(amount):
                     return True
                 since = since if since and not self._budget.reserved else time.monotonic()
                 if time.monotonic() - since > self._policy.attempt_timeout:
@@ -385,7 +385,7 @@ class Queue:
             # This trial has waited as long as any would; the others would wait for the same.
             raise EndpointError(
                 f"{error}; {lane.unreached} attempts in a row got no connection, so nothing more is sent to this "
-                "endpoint. What was asked before is kept: when it can be reached, continue with --fairness-resume "
+                "endpoint. What was asked before is kept: when it can be reached, continue with --fairness-resume last "
                 "--fairness-retry-errors"
             )
         if failures >= policy.max_attempts:
