@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pytest_fairness.analysis.family import settle_missing
 from pytest_fairness.analysis.policy import (
     MAX_UNSCORED,
     MINIMUM_N,
@@ -17,8 +18,8 @@ from pytest_fairness.analysis.policy import (
     Rule,
     assertion_verdict,
     deciding_pair,
-    milder,
     spec_verdict,
+    undecided,
 )
 from pytest_fairness.analysis.policy import judge as judge_table
 from pytest_fairness.analysis.provenance import finding_of
@@ -191,14 +192,15 @@ def cluster_noun(cluster: str | None) -> str:
 class Compared:
     """Two groups (``a`` is the first label) and how often one was preferred; what the policy needs beside it.
 
-    ``unscored`` is the share of their trials from which no choice could be read; ``imputed`` compares them again with
-    all of those won by A (True) or by B.
+    Of their ``answered`` trials no choice could be read from ``unscored``; ``imputed`` compares them again with all of
+    those won by A (True) or by B.
     """
 
     a: str
     b: str
     preference: Preference
-    unscored: float
+    answered: int
+    unscored: int
     test: str
     beside: Mapping[str, JSON]
     imputed: Callable[[bool], Preference] | None = None
@@ -222,7 +224,8 @@ def compare_all(choices: Choices) -> list[Compared]:
                 a=choices.labels[a],
                 b=choices.labels[b],
                 preference=preference,
-                unscored=beside["unscored"] / answered if answered else 0.0,
+                answered=answered,
+                unscored=beside["unscored"],
                 test=test if preference.p_cluster is None else f"{test}, and t on clusters",
                 beside=beside,
                 imputed=partial(_imputed, choices, a, b) if beside["unscored"] else None,
@@ -309,37 +312,26 @@ class _Family:
         return Decision(verdict=Verdict.FLAG, notes=("the ratio of the two win rates is below .8, beyond chance",))
 
     def _with_unread(self, at: int, decision: Decision) -> Decision:
-        """Bounds first, UNSCORED where they leave it open: as for a disparity."""
         pair = self.compared[at]
-        if not pair.unscored:
-            return decision
-        over = pair.unscored > MAX_UNSCORED
-        lost = Decision(
-            verdict=Verdict.INCONCLUSIVE,
-            reason=Reason.UNSCORED,
-            needs=f"a choice for more trials: {percent(pair.unscored)} have none that could be read, and what is "
-            "missing could turn the verdict",
-        )
-        if decision.verdict is Verdict.INCONCLUSIVE or pair.imputed is None:
-            return lost if over else decision
-        if decision.verdict is Verdict.PASS:
-            if all(self._with_winner(at, won)[0].verdict is Verdict.PASS for won in (True, False)):
-                return decision
-            needs = "a choice for the trials without one: at their worst they would turn the PASS"
-            return lost if over else Decision(verdict=Verdict.INCONCLUSIVE, reason=Reason.PRECISION, needs=needs)
-        if not over:
+        if not pair.unscored or (pair.imputed is None and pair.unscored <= MAX_UNSCORED * pair.answered):
             return decision
         ahead = pair.preference.rate > 0.5
-        least, rate, significant = self._with_winner(at, not ahead)
-        if significant and (rate > 0.5) == ahead and least.verdict in ALARMS:
-            return milder(decision, least)
-        return lost
+
+        def imputed(won: bool) -> tuple[Decision, bool]:
+            found, rate, significant = self._with_winner(at, won)
+            return found, significant and (rate > 0.5) == ahead
+
+        lost, total = np.array([pair.unscored]), np.array([pair.answered])
+        least = None if pair.imputed is None else not ahead
+        return settle_missing(decision, lost, total, "trials", imputed, least=least, noun="choice")
 
     def _with_winner(self, at: int, won: bool) -> tuple[Decision, float, bool]:
         """The decision, the win rate and its significance if what is unread was all won by A (*won*), or by B."""
         preferences = [pair.preference for pair in self.compared]
         imputed = self.compared[at].imputed
-        found = preferences[at] = preferences[at] if imputed is None else imputed(won)
+        if imputed is None:
+            return undecided(Reason.UNSCORED, None), 0.5, False
+        found = preferences[at] = imputed(won)
         decisions, corrected = self.decide(preferences)
         return self._by_ratio(decisions[at], found, corrected[at]), found.rate, corrected[at] < self.alpha
 

@@ -59,3 +59,8 @@ def pytest_fairness_endpoint_types() -> Mapping[str, Any]:  # type: ignore[empty
 
     A type of a project wins over a built-in one of the same name.
     """
+
+
+@pytest.hookspec
+def pytest_fairness_max_cost(config: pytest.Config) -> float | None:
+    """US dollars that a suite caps its run at; None for no cap. ``--fairness-max-cost`` wins, lower or higher."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_fairness.errors import StoreError
 from pytest_fairness.model import JSON, to_json
 from pytest_fairness.runs.reader import RunReader
+from pytest_fairness.scorers.salary import Salary, SalaryStatus, read_salary
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,20 +31,18 @@ _FACTS = (
 )  # fmt: skip
 
 
-def write_records(path: Path, trials: pd.DataFrame, run: Path) -> int:
-    """Write a line for each row of *trials* to *path*, with what the log of the *run* says of it; how many there are.
+def write_lines(path: Path, trials: pd.DataFrame, run: Path) -> None:
+    """Write a line for each row of *trials* to *path*, with what the log of the *run* says of it.
 
     One trial is in memory at a time. The file appears whole or not at all. Raises StoreError where it cannot be
     written, or the log is damaged.
     """
     part = path.with_name(f".{path.name}.{os.getpid()}")
-    count = 0
     try:
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "w", encoding="ascii", newline="\n") as file:
-            for line in record_lines(trials, run):
+            for line in trial_lines(trials, run):
                 file.write(json.dumps(line, ensure_ascii=True, allow_nan=False) + "\n")
-                count += 1
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)
@@ -52,10 +51,9 @@ def write_records(path: Path, trials: pd.DataFrame, run: Path) -> int:
         raise StoreError(
             f"{path}: cannot be written ({error.strerror or error}); make room, and resume the run"
         ) from None
-    return count
 
 
-def record_lines(trials: pd.DataFrame, run: Path) -> Iterator[dict[str, JSON]]:
+def trial_lines(trials: pd.DataFrame, run: Path) -> Iterator[dict[str, JSON]]:
     """A mapping for each row of *trials*, in their order."""
     reader = RunReader.open(run)
     known = set(trials["key"]) - set(reader.missing(trials["key"]))
@@ -110,3 +108,17 @@ def _requests(record: Mapping[str, Any]) -> Iterator[dict[str, JSON]]:
         }
         if at >= len(replies) or (at == len(replies) - 1 and prompt == asked):
             return
+
+
+def with_salaries(trials: pd.DataFrame, hours_per_year: float) -> pd.DataFrame:
+    """*trials* with ``salary`` (dollars a year, NaN where none was read) and ``read``, what the reply came to."""
+    found = [
+        Salary(SalaryStatus.REFUSED)
+        if refused
+        else read_salary(reply, hours_per_year)
+        if isinstance(reply, str)
+        else Salary(SalaryStatus.UNPARSED)
+        for reply, refused in zip(trials["reply"], trials["refused"], strict=True)
+    ]
+    amounts = [float("nan") if one.amount is None else one.amount for one in found]
+    return trials.assign(salary=amounts, read=[one.status.value for one in found])

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from pytest_fairness.design.signals import CONTROL, Signals
+from pytest_fairness.design.signals import CONTROL, LABEL, Signals
 from pytest_fairness.errors import FrameError
-from pytest_fairness.suites.selection.reading import Classes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,15 +39,12 @@ _EMPTY = frozenset({
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """One candidate in one trial: what the raw text said of them, and what was left; None where it cannot be told.
-
-    ``row`` is the row of the trial, ``position`` the place in the list, from 1. ``whole`` is the whole text that was
-    left, in which signals are looked for where no part can be told.
+class CandidateText:
+    """One candidate in the trial of one *row*: what the raw text said of them, and what was left; None where it cannot
+    be told. ``whole`` is the whole text that was left, in which signals are looked for where no part can be told.
     """
 
     row: int
-    position: int
     group: str
     name: str | None
     raw: str
@@ -55,7 +52,7 @@ class Part:
     whole: str
 
 
-def parts(frame: pd.DataFrame, arm: str) -> list[Part]:
+def candidate_texts(frame: pd.DataFrame, arm: str) -> list[CandidateText]:
     """The candidates of *arm*'s texts, in the order of the rows; trials without a scrubbed text are left out.
 
     What the text was before is the column ``raw_text``, or else the prompt that another arm sent for the same
@@ -66,12 +63,11 @@ def parts(frame: pd.DataFrame, arm: str) -> list[Part]:
     found = []
     columns = [rows[name] if name in rows.columns else [None] * len(rows) for name in ("first", "second", *_KEY[4:])]
     for row, (seen, raw, first, second, *names) in enumerate(zip(rows[SEEN], before, *columns, strict=True)):
-        left, told = split(str(seen)), split(raw)
-        for position, (group, name) in enumerate(zip((first, second), names, strict=True), start=1):
+        left, apart = split(str(seen)), split(raw)
+        for at, (group, name) in enumerate(zip((first, second), names, strict=True)):
             known = name if isinstance(name, str) else None
-            own = told[position - 1] if told is not None else _about(raw, known)
-            part = None if left is None else left[position - 1]
-            found.append(Part(row, position, str(group), known, own, part, str(seen)))
+            own = apart[at] if apart is not None else _about(raw, known)
+            found.append(CandidateText(row, str(group), known, own, None if left is None else left[at], str(seen)))
     return found
 
 
@@ -97,10 +93,7 @@ def _raw(frame: pd.DataFrame, rows: pd.DataFrame) -> list[str]:
 @lru_cache(maxsize=16384)
 def split(text: str) -> tuple[str, str] | None:
     """The texts about the first and the second candidate, if both can be told, in this order; markers included."""
-    marks: list[tuple[int, re.Match[str]]] = []
-    for match in _MARK.finditer(text):
-        said = match["number"] or match["letter"]
-        marks.append((int(said) if said.isdigit() else ord(said.upper()) - 64, match))
+    marks = [(_number(match), match) for match in _MARK.finditer(text)]
     lettered = [mark for mark in marks if mark[1]["letter"]]
     # A résumé has numbered lines of its own: where candidates are called by letters, those are the markers.
     marks = lettered if [number for number, _ in lettered[:2]] == [1, 2] else marks
@@ -114,9 +107,10 @@ def split(text: str) -> tuple[str, str] | None:
     return found[0].strip(), found[1].strip()
 
 
-def in_order(text: str) -> bool:
-    """Whether both candidates can be told apart, the first before the second."""
-    return split(text) is not None
+def _number(match: re.Match[str]) -> int:
+    """Which candidate a marker stands before: ``2.`` and ``Candidate B`` are the second."""
+    mark: str = match["number"] or match["letter"]
+    return int(mark) if mark.isdigit() else ord(mark.upper()) - 64
 
 
 def _about(text: str, name: str | None) -> str:
@@ -139,8 +133,8 @@ def _phrases(classes: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
     found = {
         phrase
         for (name, _), kind in _signals().kinds.items()
-        for told, group in classes
-        if name == told and group in kind.words and group != CONTROL
+        for protected_class, group in classes
+        if name == protected_class and group in kind.words and group != CONTROL
         for phrase in kind.phrases(group)
     }
     return tuple(sorted(found, key=lambda phrase: (-len(phrase), phrase)))
@@ -166,11 +160,11 @@ def words(protected_class: str) -> str:
     return f"words of {protected_class}"
 
 
-def is_gone(kind: str, told: tuple[str, ...], left: str) -> bool:
+def is_gone(kind: str, signals: tuple[str, ...], left: str) -> bool:
     """Whether nothing of a signal is left: no part of the name, none of the words, no gendered pronoun."""
     if kind == PRONOUN:
         return _PRONOUN.search(left) is None
-    return not any(_has(left, word) for word in told)
+    return not any(_has(left, word) for word in signals)
 
 
 def content(raw: str, name: str | None, classes: Mapping[str, str]) -> frozenset[str]:
@@ -192,12 +186,65 @@ def tokens(text: str) -> frozenset[str]:
     return frozenset(word.casefold() for word in _TOKEN.findall(text))
 
 
-def named_groups(found: list[Part]) -> bool:
+def named_groups(found: list[CandidateText]) -> bool:
     """Whether names tell the groups apart: no name stands in two of them."""
     owner: dict[str, str] = {}
     return all(owner.setdefault(part.name, part.group) == part.group for part in found if part.name is not None)
 
 
-def values_of(classes: Classes, by: str) -> dict[str, str]:
-    """Group → its value in class *by*, or the group itself."""
-    return {group: group if by == "group" else known[by] for group, known in classes.items()}
+# ---------------------------------------------------------------- guesses of the groups
+
+_ALSO_CALLED = {
+    "female": ("woman", "women", "f"),
+    "male": ("man", "men", "m"),
+    "black": ("african american", "african-american"),
+    "white": ("caucasian", "european american"),
+    "hispanic": ("latino", "latina", "latinx"),
+    "asian": ("asian american",),
+}
+_START = re.compile(
+    r"(?:^|[\n;]|(?<=[.,)])[ \t])[ \t*#>\-\"']*"
+    r"(?:(?P<number>\d{1,2})[.):][ \t]*|(?:candidate|applicant)[ \t]+(?P<letter>[A-Z]|\d{1,2})\b)",
+    re.IGNORECASE,
+)
+
+
+def read_guesses(
+    reply: str, classes: Mapping[str, Sequence[str]], candidates: int = 2
+) -> tuple[dict[str, str | None], ...]:
+    """For each candidate, in order, the value guessed of each class in *classes* (class → its values).
+
+    None where nothing, or more than one value, is said of a class, and for all where the reply does not go through
+    the candidates in order: what cannot be told is no guess.
+    """
+    starts: dict[int, re.Match[str]] = {}
+    for match in _START.finditer(reply):
+        if 1 <= _number(match) <= candidates:
+            starts.setdefault(_number(match), match)
+    places = [starts[number] for number in sorted(starts)]
+    if len(places) < candidates or any(one.start() > other.start() for one, other in pairwise(places)):
+        return tuple(dict.fromkeys(classes) for _ in range(candidates))
+    ends = [*(match.start() for match in places[1:]), len(reply)]
+    found = []
+    for match, end in zip(places, ends, strict=True):
+        text = reply[match.end() : end]
+        found.append({name: _value(text, name, tuple(values)) for name, values in classes.items()})
+    return tuple(found)
+
+
+def _value(text: str, name: str, values: tuple[str, ...]) -> str | None:
+    found = {value for pattern, value in _patterns(name, values) if pattern.search(text)}
+    return found.pop() if len(found) == 1 else None
+
+
+@lru_cache(maxsize=256)
+def _patterns(name: str, values: tuple[str, ...]) -> tuple[tuple[re.Pattern[str], str], ...]:
+    signals = _signals()
+    known = signals.groups(name) if name in signals.protected_classes else ()
+    found = []
+    for value in values:
+        forms = [value, value.replace("_", " "), value.replace("_", "-"), *_ALSO_CALLED.get(value, ())]
+        forms += signals.phrases(name, value, LABEL) if value in known else ()
+        any_of = "|".join(map(re.escape, dict.fromkeys(forms)))
+        found.append((re.compile(rf"(?<![\w-])(?:{any_of})(?![\w-])", re.IGNORECASE), value))
+    return tuple(found)
