@@ -144,7 +144,7 @@ def connect(path: Path) -> sqlite3.Connection:
         if connection.execute("PRAGMA user_version").fetchone()[0] != SCHEMA_VERSION:
             _create(connection, path)
         connection.execute("PRAGMA synchronous = FULL")
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeError) as error:
         connection.close()
         raise _why(path, error) from error
     except BaseException:
@@ -189,7 +189,7 @@ def create_tables(connection: sqlite3.Connection) -> None:
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
-def _why(path: Path, error: sqlite3.Error) -> StoreError:
+def _why(path: Path, error: Exception) -> StoreError:
     """What a failure of SQLite means for the owner of the disk."""
     name = getattr(error, "sqlite_errorname", "") or ""
     if name.startswith(("SQLITE_FULL", "SQLITE_IOERR")):

@@ -69,7 +69,7 @@ class RunReader:
             heads.check_end()
             _refuse_twice(connection, directory)
             return cls(directory, connection, heads)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeError) as error:
             connection.close()
             raise damaged(database, str(error)) from error
         except BaseException:
@@ -147,7 +147,7 @@ def is_stored(connection: sqlite3.Connection, directory: Path) -> bool:
     """Whether the records of the run are in its database, and not in exported files alone."""
     try:
         empty = connection.execute("SELECT 1 FROM records LIMIT 1").fetchone() is None
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeError) as error:  # also its message may be damaged
         raise damaged(directory / NAME, str(error)) from error
     return not (empty and any(directory.glob(LOGS)))
 
@@ -249,7 +249,7 @@ class Heads:
                     raise damaged(
                         f"{path}, record {number} of {log_name(name)}", "its columns are not those of its record"
                     )
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeError) as error:
             raise damaged(path, str(error)) from error
         finally:
             connection.text_factory = str
