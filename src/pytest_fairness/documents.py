@@ -86,7 +86,7 @@ class Document:
 
         A *kind* with a field ``source`` must say where an entry comes from. Raises UsageError as :meth:`convert`.
         """
-        fields = [name for name in _fields_of(kind) if name != key]
+        fields = [name for name in _fields_of(kind) if name != key]  # type: ignore[arg-type]  # a type is hashable
         found = {}
         for name, body in self.convert(dict[str, dict[str, Any]]).items():
             for field_name in body:
