@@ -84,8 +84,10 @@ def log(folder: Path, count: int) -> None:
                     response_body=json.dumps({"content": reply}),
                     truncated=False,
                 )
-                attempt = Attempt(turn=0, number=1, status=Status.ANSWERED, text=reply, usage=usage, cost=0.001)
-                store.append(attempt_record(key, attempt, wire, None, 1.0))
+                attempt = Attempt(
+                    turn=0, number=1, status=Status.ANSWERED, text=reply, usage=usage, cost=0.001, wire=wire
+                )
+                store.append(attempt_record(key, attempt, 1.0))
                 trial = Trial(
                     key=key, repetition=one.repetition, status=Status.ANSWERED, replies=(reply,), usage=usage,
                     cost=0.001, attempts=1, seconds=0.5, finish_reason="stop", model="m-1",
