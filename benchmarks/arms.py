@@ -10,16 +10,16 @@ race alarms (FLAG or FAIL), and how often it is a PASS.
 from __future__ import annotations
 
 import argparse
-from collections import Counter
 from itertools import combinations
 
 import numpy as np
 import pandas as pd
+from audits import LOGIT, alarmed, passed, share
+from scipy.special import expit
 
 from pytest_fairness import analyze_arms
 
 GROUPS = {"white_male": "white", "white_female": "white", "black_male": "black", "black_female": "black"}
-LOGITS_PER_D = np.pi / np.sqrt(3)
 NAMES, PAIRS, NAME_SD, POSITION = 20, 30, 0.2, 0.5
 #: Setting → (gap of the Black candidates in d, raw and scrubbed; the same for one pair of groups where it differs).
 SETTINGS = {
@@ -43,36 +43,28 @@ def table(rng: np.random.Generator, gap: tuple[float, float], other: tuple[float
         at_a, at_b = np.arange(PAIRS) % NAMES, (np.arange(PAIRS) * 7 + turn) % NAMES
         apart = (GROUPS[b] == "black") - (GROUPS[a] == "black")
         planted = other if other is not None and (a, b) == ("white_female", "black_male") else gap
+        sides = [(a, [f"{a} {k}" for k in at_a]), (b, [f"{b} {k}" for k in at_b])]
         for at, arm in enumerate(("raw", "scrubbed")):
             shift = planted[at] * apart + (lean[a] + own[a, at])[at_a] - (lean[b] + own[b, at])[at_b]
             for context in ("c1", "c2"):
                 for sign in (1, -1):
-                    won = rng.random(PAIRS) < 1 / (1 + np.exp(-(shift * LOGITS_PER_D + sign * POSITION)))
-                    names = [f"{a} {k}" for k in at_a], [f"{b} {k}" for k in at_b]
-                    part = {"first": a, "second": b, "first_name": names[0], "second_name": names[1]}
-                    if sign < 0:
-                        part = {"first": b, "second": a, "first_name": names[1], "second_name": names[0]}
+                    won = rng.random(PAIRS) < expit(shift * LOGIT + sign * POSITION)
+                    (first, one), (second, two) = sides[::sign]
+                    part = {"first": first, "second": second, "first_name": one, "second_name": two}
                     parts.append(pd.DataFrame({**part, "chosen": np.where(won, a, b), "arm": arm, "template": context}))
     return pd.concat(parts, ignore_index=True).assign(repetition=lambda frame: np.arange(len(frame)))
-
-
-def verdicts(setting: str, runs: int) -> Counter[str]:
-    """How often each verdict about race comes out."""
-    gap, other = SETTINGS[setting]
-    return Counter(
-        analyze_arms(
-            table(np.random.default_rng([seed, 13]), gap, other), treated="scrubbed", control="raw", by="race",
-            classes=GROUPS, cluster=("first_name", "second_name"),
-        ).verdict.value
-        for seed in range(runs)
-    )  # fmt: skip
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--runs", type=int, default=300)
     runs = parser.parse_args().runs
-    for setting in SETTINGS:
-        found = verdicts(setting, runs)
-        alarms = found["FLAG"] + found["FAIL"]
-        print(f"{setting:35} alarm {alarms / runs:.3f}  PASS {found['PASS'] / runs:.3f}", flush=True)
+    contrast = {"treated": "scrubbed", "control": "raw", "by": "race", "classes": GROUPS}
+    for setting, (gap, other) in SETTINGS.items():
+        found = [
+            analyze_arms(
+                table(np.random.default_rng([seed, 13]), gap, other), cluster=("first_name", "second_name"), **contrast
+            )
+            for seed in range(runs)
+        ]
+        print(f"{setting:35} alarm {share(alarmed(found)):.3f}  PASS {share(passed(found)):.3f}", flush=True)

@@ -114,7 +114,7 @@ def check(folder: Path, count: int) -> None:
     from pytest_fairness.runs.folder import run_folders
     from pytest_fairness.runs.reader import RunReader
 
-    assert len(RunReader.open(run_folders(folder)[0]).trials) == count
+    assert len(RunReader.open(run_folders(folder)[0])) == count
 
 
 def pull(folder: Path, count: int) -> None:
@@ -190,7 +190,7 @@ def main(counts: list[int]) -> None:
                 }
                 more |= {key: round(value, 1) for key, value in told.items() if key == "table"}
                 print(f"{count:>9,} {name:7} {told['MiB']:8.1f} MiB {told['seconds']:7.1f} s  {more or ''}", flush=True)
-            size = sum(path.stat().st_size for path in Path(folder).rglob("trials*.jsonl"))
+            size = sum(path.stat().st_size for path in Path(folder).rglob("run.sqlite3*"))
             print(f"{count:>9,} log of {size / 2**20:,.0f} MiB, {size / count:,.0f} bytes a trial")
     if len(counts) > 1:
         for name, told in found.items():

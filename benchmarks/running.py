@@ -38,13 +38,13 @@ OURS = {
     },
     "callable (async)": {"type": "callable"},
     "openai (litellm)": {"type": "openai", "via": "litellm", "model": "gpt-4o-mini", "base_url": "URL/v1"},
-    "anthropic (litellm)": {
+    "anthropic (direct)": {
         "type": "anthropic",
         "model": "claude-sonnet-4-5-20250929",
         "base_url": "URL",
         "default_parameters": {"max_tokens": 400},
     },
-    "azure (litellm)": {
+    "azure (direct)": {
         "type": "azure",
         "model": "gpt-4o-mini",
         "base_url": "URL",
@@ -133,7 +133,8 @@ def measure(client: Client, server: Server, calls: int, concurrency: int) -> dic
     """One round of *client*; raises RuntimeError where it did not get every answer, or asked more than that."""
     before = server.served()["served"]
     command = [*client.command, str(server.port), str(calls), str(concurrency), *client.after]
-    environment = {**os.environ, "PYTHONPATH": str(CLIENTS), "OPENAI_API_KEY": "none"}
+    path = os.pathsep.join(part for part in (str(CLIENTS), os.environ.get("PYTHONPATH")) if part)
+    environment = {**os.environ, "PYTHONPATH": path, "OPENAI_API_KEY": "none"}
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     ) as process:

@@ -31,8 +31,8 @@ from numpy.polynomial.hermite_e import hermegauss
 
 from pytest_fairness.design.pairs import expand_pairs
 from pytest_fairness.endpoints.protocol import Request
-from pytest_fairness.endpoints.simulated.endpoint import SimulatedEndpoint
-from pytest_fairness.endpoints.simulated.planted import LOGITS_PER_D, Planted
+from pytest_fairness.endpoints.simulated import Planted, SimulatedEndpoint
+from pytest_fairness.endpoints.simulated.bias import LOGITS_PER_D
 from pytest_fairness.model import Message, Status, Trial
 from pytest_fairness.pytest_layer.plans import PlannedPairs
 from pytest_fairness.scorers import is_refusal

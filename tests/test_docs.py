@@ -18,8 +18,10 @@ PAGES = sorted(DOCS.glob("*.md"))
 LINKED = [*PAGES, *sorted(DOCS.glob("decisions/*.md")), *sorted(ROOT.glob("examples/*/README.md")),
           ROOT / "README.md", ROOT / "personas" / "README.md", ROOT / "personas" / "names" / "README.md"]  # fmt: skip
 #: Pages whose blocks are marked. The console sessions of baselines.md are shortened for the reader and are not run.
-NAMES = ("verdicts", "grids", "designs", "endpoints", "runs", "running", "selection", "testing")
-RUN = [DOCS / f"{name}.md" for name in NAMES]
+RUN = [
+    DOCS / f"{name}.md"
+    for name in ("verdicts", "grids", "designs", "endpoints", "runs", "running", "selection", "testing")
+]
 
 
 def named(path: Path) -> str:

@@ -17,7 +17,7 @@ from pytest_fairness.errors import EndpointError, StoreError
 from pytest_fairness.model import JSON, Finding
 
 if TYPE_CHECKING:
-    from pytest_fairness.runs.remote.line import Line
+    from pytest_fairness.runs.remote import Line
     from pytest_fairness.runs.replay import Recording
     from pytest_fairness.runs.store import RunStore
 

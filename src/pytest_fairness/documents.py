@@ -44,6 +44,14 @@ _ENUM = re.compile(r"Invalid enum value '(.*)'")
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
+class Misplaced(UsageError, ValueError):
+    """What a struct says of itself where it makes no sense: *why*, at ``place``, counted from the struct."""
+
+    def __init__(self, why: str, *place: str | int) -> None:
+        super().__init__(why)
+        self.place = place
+
+
 @dataclass(frozen=True)
 class Document:
     """Plain data, and the line on which each part of it begins, by its path from the root."""
@@ -96,6 +104,8 @@ class Document:
             steps = (name or (int(index) if index else None) for name, index, _ in _STEP.findall(path.rstrip("`")))
             inside = tuple(steps)
             known = (*place, *(step for step in takewhile(lambda step: step is not None, inside) if step is not None))
+            if isinstance(error.__cause__, Misplaced):
+                raise self.wrong(about + why, *known, *error.__cause__.place) from None
             if stray := _UNKNOWN.fullmatch(why):
                 fields = _fields(_types_at(kind, inside))
                 raise self._unknown(stray[1], fields, (*known, stray[1]), about) from None
@@ -162,12 +172,27 @@ def load_path(path: Path, *, max_bytes: int = MAX_BYTES) -> Plain:
 
 def open_document(path: Path, *, max_bytes: int = MAX_BYTES) -> Document:
     """The document in *path*, read as UTF-8. Raises UsageError if it cannot be read or is refused."""
+    return parse(read_text(path, max_bytes=max_bytes), str(path), max_bytes=max_bytes)
+
+
+def read_text(path: Path, *, max_bytes: int = MAX_BYTES, encoding: str = "utf-8-sig") -> str:
+    """The text in *path*, newlines kept. Raises UsageError if it cannot be read, is too large, or is not UTF-8."""
     try:
         with path.open("rb") as file:
             data = file.read(max_bytes + 1)
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror or error})") from error
-    return parse(data, str(path), max_bytes=max_bytes)
+    return _decoded(data, str(path), max_bytes, encoding)
+
+
+def _decoded(data: bytes, source: str, max_bytes: int, encoding: str = "utf-8-sig") -> str:
+    if len(data) > max_bytes:
+        raise UsageError(f"{source}: larger than {max_bytes:,} bytes; split the file")
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise UsageError(f"{source}:{line}: not UTF-8; save the file as UTF-8") from error
 
 
 def load(text: str | bytes, source: str, *, max_bytes: int = MAX_BYTES) -> Plain:
@@ -182,15 +207,10 @@ def parse(text: str | bytes, source: str, *, max_bytes: int = MAX_BYTES) -> Docu
     key that stands twice, an anchor, an alias, a merge key, a tag, a key that is not plain text, and for a document
     over *max_bytes*, nested deeper than MAX_DEPTH or of more than MAX_NODES values.
     """
-    if len(text) > max_bytes:
-        unit = "bytes" if isinstance(text, bytes) else "characters"
-        raise UsageError(f"{source}: larger than {max_bytes:,} {unit}; split the file")
     if isinstance(text, bytes):
-        try:
-            text = text.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            line = error.object[: error.start].count(b"\n") + 1
-            raise UsageError(f"{source}:{line}: not UTF-8; save the file as UTF-8") from error
+        text = _decoded(text, source, max_bytes)
+    if len(text) > max_bytes:
+        raise UsageError(f"{source}: larger than {max_bytes:,} characters; split the file")
     try:
         _guard(yaml.parse(text, Loader=_LOADER), source)
         # Free of aliases and of a bounded depth, so composing it is safe.

@@ -15,6 +15,7 @@ from pytest_fairness.pytest_layer import guest
 from pytest_fairness.pytest_layer.fixtures import (
     cell,
     endpoint,
+    fairness_run,
     fairness_temperature,
     name_banks,
     persona_matrix,
@@ -25,7 +26,7 @@ from pytest_fairness.pytest_layer.fixtures import (
 if TYPE_CHECKING:
     from pytest_fairness.scorers import Scorer
 
-__all__ = ["cell", "endpoint", "fairness_temperature", "name_banks", "persona_matrix", "tier", "trials"]
+__all__ = ["cell", "endpoint", "fairness_run", "fairness_temperature", "name_banks", "persona_matrix", "tier", "trials"]
 
 _MARKERS = (
     "fairness(id=None, description=None, justification=None): a fairness test; its id and description in reports, "

@@ -82,7 +82,10 @@ class Project:
         (self.pytester.path / "scores.json").write_text(json.dumps(scores))
 
     def run(self, *arguments: str) -> pytest.RunResult:
-        return self.pytester.runpytest_subprocess("-p", "syrupy", "-p", "no:cacheprovider", *arguments)
+        # A session of one process leaves nothing behind in this one, but for the folder that syrupy is told.
+        alone = "-n2" in arguments or "--snapshot-dirname" in arguments
+        run = self.pytester.runpytest_subprocess if alone else self.pytester.runpytest_inprocess
+        return run("-p", "syrupy", "-p", "no:cacheprovider", *arguments)
 
     @property
     def files(self) -> dict[str, bytes]:

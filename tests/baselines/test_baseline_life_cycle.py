@@ -52,7 +52,6 @@ def test_parallel_workers_approve_different_baselines(project: Project) -> None:
     project.run(*PARALLEL, *APPROVE).assert_outcomes(passed=6)
     approved = project.files
     assert len(approved) == 12
-    project.run(*PARALLEL).assert_outcomes(passed=6)
     project.score(FALLEN)
     project.run(*PARALLEL, *APPROVE).assert_outcomes(failed=6)
     assert project.files == approved

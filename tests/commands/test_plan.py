@@ -336,7 +336,7 @@ def test_an_error_in_the_suite_is_told(cli: Cli, tmp_path: Path) -> None:
 
 def test_node_ids_cannot_write_to_the_terminal(facts: dict[str, Any]) -> None:
     """A hostile test name is spelled out."""
-    from pytest_fairness.commands.suite_table import suite_table
+    from pytest_fairness.commands.suite_price import suite_table
 
     hostile = {**facts, "tests": [{**facts["tests"][0], "test": "test_a.py::test\x1b[31m"}]}
     text = suite_table(price_suite(hostile, Assumptions(), asked_for=True), Assumptions())

@@ -11,7 +11,7 @@ import pytest
 
 from pytest_fairness.design.arms import Arm, Ask
 from pytest_fairness.design.names import NameBanks
-from pytest_fairness.design.pairs import PairGrid, expand_pairs, latin_square
+from pytest_fairness.design.pairs import PairGrid, expand_pairs, latin_square, other_candidates
 from pytest_fairness.design.personas import PersonaMatrix
 from pytest_fairness.design.signals import Signals
 from pytest_fairness.errors import UsageError
@@ -445,8 +445,23 @@ def test_samples_that_would_leave_a_pair_out_are_refused(pairs, sample: int, tol
 
 def test_a_sampled_cell_is_the_cell_of_the_whole(pairs) -> None:
     """Sampling chooses; it changes no cell."""
-    whole = {cell.id: cell for cell in pairs(**{**LARGE, "place": ["a", "b"]})}
+    whole = pairs(**{**LARGE, "place": ["a", "b"]})
     part = pairs(**{**LARGE, "place": ["a", "b"]}, sample=200)
     assert len(part) == 192
-    assert all(whole[cell.id] == cell for cell in part)
+    assert [whole[position] for position in part.positions or ()] == list(part)
     assert part[-1] == list(part)[-1] == part[:][-1]
+
+
+def test_a_second_sample_of_choices_asks_other_candidates() -> None:
+    """As many of each group as before, and none of those that were asked; a placebo and given names have no others."""
+    arguments = {"template": "Pick: {candidates}", "candidates": "four_groups", "repetitions": 5}
+    first = expand_pairs(**arguments)
+    other = other_candidates(first, arguments)
+    assert other is not None
+    assert len(other) == len(first)
+    people = [{name for cell in grid for name in (cell.name or "").split(" / ")} for grid in (first, other)]
+    assert people[0].isdisjoint(people[1])
+    assert len(people[0]) == len(people[1]) == 20
+    assert other_candidates(expand_pairs(**arguments, arms=["placebo"]), {**arguments, "arms": ["placebo"]}) is None
+    named = {**arguments, "candidates": {"a": ["Ana Li", "Bo Ra"], "b": ["Cy Do", "Di Em"]}, "repetitions": 2}
+    assert other_candidates(expand_pairs(**named), named) is None

@@ -123,7 +123,7 @@ def test_unreadable_files_name_themselves(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
         read_template(tmp_path)
     (tmp_path / "latin.txt").write_bytes(b"ok\n\xe9 {name}")
-    with pytest.raises(UsageError, match=r"latin\.txt, line 2: not UTF-8"):
+    with pytest.raises(UsageError, match=r"latin\.txt:2: not UTF-8"):
         read_template(tmp_path / "latin.txt")
 
 

@@ -14,9 +14,8 @@ import pytest
 
 from pytest_fairness.endpoints.protocol import Endpoint, Reply, Request
 from pytest_fairness.endpoints.simulated import simulated_endpoint
-from pytest_fairness.endpoints.simulated.chance import Draws
-from pytest_fairness.endpoints.simulated.reading import occurs, read_person
-from pytest_fairness.endpoints.simulated.task import Form, Kind, read_task
+from pytest_fairness.endpoints.simulated.bias import Draws
+from pytest_fairness.endpoints.simulated.prompt import Form, Kind, occurs, read_person, read_task
 from pytest_fairness.model import JSON, Message, Status
 
 SELECTION = """The following candidates are applicants to our nurse position.

@@ -6,7 +6,7 @@ import pytest
 
 from pytest_fairness.endpoints.protocol import Request
 from pytest_fairness.endpoints.simulated import simulated_endpoint
-from pytest_fairness.endpoints.simulated.task import Kind, read_task
+from pytest_fairness.endpoints.simulated.prompt import Kind, read_task
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Message
 

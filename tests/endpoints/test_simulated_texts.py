@@ -9,33 +9,20 @@ import pytest
 from vaderSentiment.vaderSentiment import BOOSTER_DICT, NEGATE, SentimentIntensityAnalyzer
 
 from pytest_fairness.endpoints.protocol import Request
-from pytest_fairness.endpoints.simulated import letters, profiles, references, simulated_endpoint, tone
-from pytest_fairness.endpoints.simulated.bank import Bank, Phrase, expand
-from pytest_fairness.endpoints.simulated.chance import Draws
-from pytest_fairness.endpoints.simulated.writing import Order, write
+from pytest_fairness.endpoints.simulated import simulated_endpoint
+from pytest_fairness.endpoints.simulated.bias import Draws
+from pytest_fairness.endpoints.simulated.text import BANKS, LADDER, VALENCE, Bank, Order, Phrase, expand, write
 from pytest_fairness.model import Message
 
 ANALYSER = SentimentIntensityAnalyzer()
-BANKS = {
-    f"{module.__name__.rpartition('.')[2]}.{name}": value
-    for module in (letters, profiles, references)
-    for name, value in vars(module).items()
-    if isinstance(value, Bank)
-}
 #: A name of one word, of several, of a word that VADER scores up, of one that it scores down, of another script.
 NAMES = ("Emily", "María del Carmen de la Cruz", "Grace Hope", "Mia Graves", "李伟", "D'Angelo O'Neil-Smith")
 
 
 def every_phrase(bank: Bank) -> list[str]:
-    plain = [
-        *bank.greetings,
-        *bank.openings,
-        *bank.assessments,
-        *bank.qualities,
-        *bank.closings,
-        *bank.signatures,
-    ]
-    return plain + [text for pattern in bank.fillers for text in expand(pattern)]
+    phrases = (*bank.greetings, *bank.openings, *bank.assessments, *bank.closings, *bank.signatures)
+    fillers = (phrase for pattern in bank.fillers for lengths in pattern.values() for phrase in lengths)
+    return [*(phrase.text for phrase in (*phrases, *fillers)), *bank.qualities]
 
 
 def words_of(text: str) -> list[str]:
@@ -48,19 +35,19 @@ def test_no_phrase_holds_a_word_that_vader_would_hear_otherwise_than_planned(ban
     disturbing = set(NEGATE) | set(BOOSTER_DICT) | {"but", "least", "no", "n't"}
     for phrase in every_phrase(bank):
         for word in words_of(phrase):
-            assert ANALYSER.lexicon.get(word, 0.0) == tone.VALENCE.get(word, 0.0), (word, phrase)
+            assert ANALYSER.lexicon.get(word, 0.0) == VALENCE.get(word, 0.0), (word, phrase)
             assert word not in disturbing, (word, phrase)
 
 
 def test_the_table_of_valences_is_vaders() -> None:
     """Each valence that we use, of ladder, phrases, roles and names, is the one in VADER's lexicon."""
-    ours = {**tone.VALENCE, **dict(tone.LADDER)}
+    ours = {**VALENCE, **dict(LADDER)}
     assert {word: ANALYSER.lexicon.get(word, 0.0) for word in ours} == ours
 
 
 def test_the_ladder_climbs_without_gaps() -> None:
     """Neighbouring adjectives differ by little, so that any strength can be met."""
-    values = [value for _, value in tone.LADDER]
+    values = [value for _, value in LADDER]
     assert values == sorted(values)
     assert max(high - low for low, high in pairwise(values)) <= 0.6
 
@@ -151,4 +138,4 @@ def test_a_word_limit_in_the_prompt_is_kept() -> None:
 def test_braces_in_a_name_stay_what_they_are() -> None:
     """A name is somebody else's text: it is never taken for a slot or a format."""
     order = Order(name="{role} {0.__class__}", pronoun="they", role="nurse", length=0, tone=0)
-    assert "{role} {0.__class__}" in write(references.EMPLOYER, order, Draws("braces"))
+    assert "{role} {0.__class__}" in write(BANKS["employer"], order, Draws("braces"))

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import signal
 import sys
 from collections import Counter
 from pathlib import Path
@@ -24,23 +22,23 @@ from pytest_fairness.endpoints.batch_api import AnthropicBatches, BatchOptions, 
 from pytest_fairness.endpoints.protocol import Endpoint
 from pytest_fairness.engine.engine import Engine
 from pytest_fairness.errors import FairnessError
-from pytest_fairness.runs import files
+from pytest_fairness.runs.database import Database
 from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.store import RunStore, open_run
-from tests.runs.child import Suicide
 from tests.support.doubles import cell, plan
+from tests.support.killing import Suicide, die
 
 
 def install(suicide: Suicide) -> None:
     """Put the points where they are passed."""
-    append, write_all, upload = RunStore.append, files.write_all, OpenAIBatches.upload
+    append, insert, upload = RunStore.append, Database._insert, OpenAIBatches.upload
     told = False
 
-    def dying_write(descriptor: int, data: bytes, path: Path) -> None:
-        if data.startswith(b'{"type":"attempt"') and suicide.passing("mid-append"):
-            os.write(descriptor, data[: len(data) // 2])
-            os.kill(os.getpid(), signal.SIGKILL)
-        write_all(descriptor, data, path)
+    def dying_insert(self: Database) -> None:
+        attempts = self._rows[2::6].count("attempt")
+        insert(self)
+        if any(suicide.passing("mid-append") for _ in range(attempts)):
+            die()
 
     def dying_append(self: RunStore, record: dict[str, Any]) -> None:
         point = (
@@ -48,7 +46,9 @@ def install(suicide: Suicide) -> None:
         )
         suicide.here(f"before-{point}")
         append(self, record)
-        suicide.here(f"after-{point}")
+        if suicide.passing(f"after-{point}"):
+            self.flush()
+            die()
 
     async def dying_upload(self: OpenAIBatches, *arguments: Any) -> str:
         suicide.here("before-upload")
@@ -69,7 +69,7 @@ def install(suicide: Suicide) -> None:
 
         return dying_state
 
-    files.write_all = dying_write
+    Database._insert = dying_insert  # type: ignore[method-assign]
     RunStore.append = dying_append  # type: ignore[method-assign]
     OpenAIBatches.upload = dying_upload  # type: ignore[method-assign]
     for api in (OpenAIBatches, AnthropicBatches):

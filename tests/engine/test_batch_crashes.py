@@ -19,12 +19,11 @@ from pytest_fairness.engine.batches import still_open
 from pytest_fairness.engine.engine import Engine
 from pytest_fairness.model import Status
 from pytest_fairness.runs.folder import run_folders
-from pytest_fairness.runs.money import Budget
 from pytest_fairness.runs.reader import RunReader, read_trials
 from pytest_fairness.runs.store import RunStore, open_run
 from tests.runs.children import IMPORTED_FROM
 from tests.support.batch_server import BatchServer, Fate
-from tests.support.runs import records
+from tests.support.runs import records, unanswered
 
 from .batch_child import endpoint_at, planned_of
 
@@ -117,13 +116,14 @@ def test_killed_at_a_named_point_and_taken_up_again(server: BatchServer, start: 
     directory = folder(root)
     trials = read_trials(directory)
     assert {(trial.status, trial.source) for trial in trials.values()} == {(Status.ANSWERED, "live")}
-    account = Budget(directory / "state" / "budget", None).account()
+    with RunStore.open(directory, writer="reader") as store:
+        account = store.budget(None).account()
     spent = sum(round((trial.cost or 0) * 1e9) for trial in trials.values())
     if point in LEAVES_RESERVED:
         assert account.settled + account.reserved > spent
     else:
         assert (account.settled, account.reserved) == (spent, 0)
-    assert RunReader.open(directory).unanswered == set()
+    assert unanswered(directory) == set()
 
 
 @pytest.mark.parametrize("point", ["before-submitted", "polling"])
@@ -163,7 +163,8 @@ def test_killed_where_nothing_can_be_looked_up(server: BatchServer, start: Start
     assert again(server, root) == {"unknown": 8}
     assert len(server.batches) == 1
     trials = read_trials(folder(root))
-    account = Budget(folder(root) / "state" / "budget", None).account()
+    with RunStore.open(folder(root), writer="reader") as store:
+        account = store.budget(None).account()
     assert account.settled == sum(round((trial.cost or 0) * 1e9) for trial in trials.values()) > 0
     assert again(server, root) == {"unknown": 8}
 
@@ -234,4 +235,4 @@ def test_a_survivor_takes_over_the_batch_of_the_dead(server: BatchServer, start:
     server.hold = False
     assert finish(second) == {"answered": 8}
     assert len(server.batches) == 1
-    assert {path.name for path in folder(root).glob("trials*")} == {"trials-gw0.jsonl", "trials-gw1.jsonl"}
+    assert set(RunReader.open(folder(root)).logs) == {"trials-gw0.jsonl", "trials-gw1.jsonl"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections import Counter
@@ -28,7 +29,7 @@ from pytest_fairness.runs.reader import RunReader
 from pytest_fairness.runs.store import Retry, RunStore, open_run
 from tests.support.batch_server import BatchServer, Fate
 from tests.support.doubles import cell, groups_of, plan
-from tests.support.runs import records
+from tests.support.runs import records, unanswered
 
 PRICE = Price(input_per_million=1.0, output_per_million=10.0)
 QUICK = BatchOptions(poll_seconds=0.02)
@@ -118,7 +119,7 @@ def test_the_log_tells_as_much_as_of_one_by_one(server: BatchServer, store: RunS
     (engine,) = records(store.directory, "engine")
     assert engine["batch"] == {**engine["batch"], "poll_seconds": 0.02, "price_share": 0.5}
     reader = RunReader.open(store.directory)
-    assert (len(reader.trials), reader.unanswered) == (5, set())
+    assert (len(reader), unanswered(store.directory)) == (5, set())
     assert not still_open(store.batch_records())
 
 
@@ -493,7 +494,7 @@ def test_money_that_nobody_gives_back_is_not_waited_for_for_ever(
 ) -> None:
     """A process that died holds it: after as long as a call may take, that is an error."""
     held = store.budget(0.01)
-    assert held.reserve(9_999_000)
+    assert asyncio.run(held.reserve(9_999_000))
     with pytest.raises(BudgetError, match="is held for calls without an account"):
         ask(plan(3), max_cost=0.01, attempt_timeout=0.2)
     assert not server.calls
@@ -503,7 +504,7 @@ def test_money_that_nobody_gives_back_is_not_waited_for_for_ever(
 def test_waiting_for_money_ends_with_the_session(server: BatchServer, store: RunStore) -> None:
     """Whoever is halted meanwhile has sent nothing, and holds nothing."""
     held = store.budget(0.01)
-    assert held.reserve(9_999_000)
+    assert asyncio.run(held.reserve(9_999_000))
     with Engine(endpoint_at(server), store, max_cost=0.01) as engine, ThreadPoolExecutor(1) as pool:
         waits = pool.submit(engine.run, plan(3))
         time.sleep(0.3)
@@ -697,10 +698,10 @@ def test_a_worker_without_the_runs_folder_says_so(server: BatchServer, store: Ru
 # ------------------------------------------------------------ the account across processes
 
 
-def test_what_a_dead_process_set_aside_is_taken_over(tmp_path: Path) -> None:
+def test_what_a_dead_process_set_aside_is_taken_over(store: RunStore) -> None:
     """Left, adopted, settled: the account ends with the cost alone; never more is adopted than stands there."""
-    first, second = (Budget(tmp_path / "budget", 1.0) for _ in range(2))
-    assert first.reserve(500)
+    first, second = (Budget(store, 1.0) for _ in range(2))
+    assert asyncio.run(first.reserve(500))
     first.leave(500)
     assert (first.reserved, first.account().reserved) == (0, 500)
     assert second.adopt(300) == 300
@@ -710,9 +711,7 @@ def test_what_a_dead_process_set_aside_is_taken_over(tmp_path: Path) -> None:
     assert (second.account().settled, second.account().reserved, second.reserved) == (120, 0, 0)
     assert second.adopt(10) == 0
     assert second.room() == 1_000_000_000 - 120
-    assert Budget(tmp_path / "other", None).room() is None
-    first.close()
-    second.close()
+    assert Budget(store, None).room() is None
 
 
 # ------------------------------------------------------------ records

@@ -26,7 +26,7 @@ from pytest_fairness.runs.keys import content_key
 from pytest_fairness.runs.reader import RunReader, read_trials
 from pytest_fairness.runs.store import RunStore, open_run
 from tests.support.doubles import Scripted, cell, failing, groups_of, plan, polite
-from tests.support.runs import EngineMaker, records
+from tests.support.runs import EngineMaker, records, unanswered
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=60)
 
@@ -234,7 +234,7 @@ def test_one_throttled_trial_slows_all(engine_for: EngineMaker) -> None:
         return answer(request) if len(times) == 1 else polite(request)
 
     engine_for(Scripted(first_only), concurrency=4).run(plan(20))
-    assert times[1] - times[0] >= 0.3
+    assert times[4] - times[0] >= 0.3  # four were under way
 
 
 def test_a_refused_key_stops_the_endpoint(engine_for: EngineMaker) -> None:
@@ -380,7 +380,7 @@ def test_closing_ends_endpoint_and_thread(store: RunStore) -> None:
     engine.close()
     engine.close()
     assert endpoint.closed
-    assert threading.active_count() == before + 1  # the store's own thread, which flushes its log
+    assert threading.active_count() == before
 
 
 def test_an_endpoint_that_does_not_close_is_told_of(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -423,7 +423,7 @@ def test_the_log_alone_gives_the_results(engine_for: EngineMaker) -> None:
     assert [read[trial.key].cell for trial in trials] == [one.cell for one in planned]
     reader = RunReader.open(engine.store.directory)
     assert reader.engines[next(iter(read.values())).identity]["endpoint"]["identity"] == engine.endpoint.identity()
-    assert not reader.unanswered
+    assert not unanswered(engine.store.directory)
 
 
 def test_cells_that_share_a_trial_are_each_on_record(engine_for: EngineMaker) -> None:

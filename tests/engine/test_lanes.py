@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
@@ -204,11 +206,12 @@ def test_limits_per_minute_belong_to_the_system(engine_for: EngineMaker) -> None
     scrubber.limits = Limits(requests_per_minute=60_000)  # type: ignore[attr-defined]
     engine = engine_for(judge)
     engine.run([two_steps(scrubber, None)])
-    assert [path.name for path in engine.store.state.glob("rate-*")] == [f"rate-{_hash(scrubber)}"]
+    with contextlib.closing(sqlite3.connect(engine.store.directory / "run.sqlite3")) as connection:
+        assert connection.execute("SELECT identity FROM rate_limits").fetchall() == [(_hash(scrubber),)]
 
 
 def _hash(endpoint: Scripted) -> str:
-    return identity_hash(endpoint.identity())[:16]
+    return identity_hash(endpoint.identity())
 
 
 # ------------------------------------------------------------ a pipeline that is the system under test
@@ -341,7 +344,7 @@ def test_identity_and_price_are_those_of_the_steps() -> None:
         ("gpt", "takes a list of steps"),
         ([3], "step 1 of the pipeline is 3"),
         ([Ask(prompt="{text}")], "step 1 of the pipeline asks nobody"),
-        ([Ask(prompt="no slot", endpoint="a")], r"step 1: the prompt has no slot"),
+        ([Ask(prompt="no slot", endpoint="a")], r"the prompt has no slot"),
         ([Ask(prompt="{txt}", endpoint="a")], r"nothing fills the slot \{txt\}"),
         ([pipeline_endpoint(["a"])], "step 1 is a pipeline itself"),
         ([Ask(prompt="{text}", system="s", endpoint=pipeline_endpoint(["a"]))], "is a pipeline itself"),

@@ -4,95 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from pytest_fairness.endpoints import load_endpoints
 from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Limits, Reply, Request
 from pytest_fairness.endpoints.registry import create_endpoint
 from pytest_fairness.engine.pace import Pace
 from pytest_fairness.errors import UsageError
-from pytest_fairness.model import Message, Status, Usage, to_json
-from pytest_fairness.runs.rate_limits import Limiter
+from pytest_fairness.model import Status, to_json
 from tests.support.doubles import Scripted, plan, polite
 from tests.support.runs import EngineMaker, records
-
-
-class Clock:
-    """Time that passes when somebody waits."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-def times(limiter: Limiter, clock: Clock, tokens: list[int]) -> Iterator[float]:
-    """When each call of so many tokens may go, asked for one after the other."""
-    for amount in tokens:
-        while (wait := limiter.take(amount)) > 0:
-            clock.now += wait
-        yield clock.now
-
-
-@given(limit=st.integers(1, 200), calls=st.integers(1, 150))
-@settings(max_examples=30, deadline=None)
-def test_no_minute_holds_more_requests_than_allowed(
-    tmp_path_factory: pytest.TempPathFactory, limit: int, calls: int
-) -> None:
-    """Whatever the limit: no 60 seconds hold more, and no more time is lost than that needs."""
-    clock = Clock()
-    limiter = Limiter(tmp_path_factory.mktemp("rate") / "rate", Limits(requests_per_minute=limit), clock=clock)
-    sent = list(times(limiter, clock, [0] * calls))
-    limiter.close()
-    for first, beyond in zip(sent, sent[limit:], strict=False):
-        assert beyond - first >= 60 - 1e-4
-    assert sent[-1] - sent[0] <= calls / limit * 61
-
-
-def test_tokens_are_counted_as_they_were_used(tmp_path: Path, clock: Clock) -> None:
-    """What a call took in the end counts, not what it was taken for: too much waits, too little is given back."""
-    limiter = Limiter(tmp_path / "rate", Limits(tokens_per_minute=6000), clock=clock)
-    assert limiter.take(1000) == 0
-    assert limiter.take(1000) == pytest.approx(61 / 6 - 1)
-    limiter.settle(1000, Usage(input_tokens=50, output_tokens=10))
-    assert limiter.take(1000) == 0
-    limiter.settle(1000, Usage(input_tokens=50, output_tokens=2950))
-    assert limiter.take(10) > 20
-    limiter.close()
-
-
-def test_processes_share_the_limits(tmp_path: Path, clock: Clock) -> None:
-    """Two openers of the file have one schedule; a machine started anew begins a new one."""
-    one, two = (Limiter(tmp_path / "rate", Limits(requests_per_minute=1), clock=clock) for _ in range(2))
-    assert one.take(0) == 0
-    assert two.take(0) > 50
-    clock.now -= 7200
-    assert two.take(0) == 0
-    one.close()
-    two.close()
-
-
-def test_an_estimate_learns_from_replies(tmp_path: Path, clock: Clock) -> None:
-    """At first a guess; then what replies took; never more than the parameters allow."""
-    limiter = Limiter(tmp_path / "rate", Limits(tokens_per_minute=1), clock=clock)
-    messages = (Message("user", "x" * 300),)
-    first = limiter.estimate(messages, {})
-    for _ in range(50):
-        limiter.settle(0, Usage(input_tokens=100, output_tokens=20))
-    assert 100 < limiter.estimate(messages, {}) < 130 < first
-    assert limiter.estimate(messages, {"max_tokens": 5}) == 105
-    limiter.close()
 
 
 def test_the_engine_holds_the_limit(engine_for: EngineMaker) -> None:

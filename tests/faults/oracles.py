@@ -34,6 +34,7 @@ import pytest
 
 from pytest_fairness.endpoints.protocol import Price
 from pytest_fairness.runs.reader import RunReader
+from tests.support.runs import records
 
 MARK = "[redacted]"
 #: Seconds that a session may take beyond what it declared: loaded machines are slow, and that is no fault.
@@ -105,15 +106,8 @@ class Case:
 
 
 def logged(run: Path) -> list[dict[str, Any]]:
-    """Every record of a run's logs, in the order of the files. Torn last lines are left out (O7 tells of them)."""
-    found = []
-    for path in sorted(run.glob("trials*.jsonl")):
-        for line in path.read_bytes().split(b"\n"):
-            try:
-                found.append(json.loads(line))
-            except ValueError:
-                continue
-    return found
+    """Every record of a run, in the order of its writers."""
+    return records(run)
 
 
 def check(case: Case, *, oracles: str = "1234567") -> None:
@@ -336,7 +330,7 @@ def ended_in_time(case: Case) -> None:
 
 def log_verifies(case: Case) -> None:
     """O7, first half: every record of every log is intact, chained to the one before, and anchored in the manifest."""
-    if case.run is not None and any(case.run.glob("trials*.jsonl")):
+    if case.run is not None and (case.run / "run.sqlite3").exists():
         RunReader.open(case.run)
 
 

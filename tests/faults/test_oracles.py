@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from pytest_fairness.errors import StoreError
+from tests.support.runs import edit
 from tests.support.servers import Fault
 
 from .conftest import KEY, PRICE, Ask
@@ -118,9 +119,8 @@ def test_a_prompt_is_seen_outside_the_runs(case: Case) -> None:
 def test_a_log_that_was_changed_does_not_verify(case: Case) -> None:
     """One letter is enough."""
     assert case.run is not None
-    (log,) = case.run.glob("trials*.jsonl")
-    log.write_bytes(log.read_bytes().replace(b'"status":"answered"', b'"status":"refused_"', 1))
-    with pytest.raises(StoreError, match="line"):
+    edit(case.run, "UPDATE records SET record = replace(record, 'answered', 'refused_') WHERE type = 'trial'")
+    with pytest.raises(StoreError, match="its hash does not fit"):
         check(case, oracles="7")
 
 

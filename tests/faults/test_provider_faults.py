@@ -27,7 +27,6 @@ from typing import Any
 import pytest
 
 from pytest_fairness.endpoints import Request
-from pytest_fairness.endpoints.protocol import Limits
 from pytest_fairness.model import Message
 from tests.support.servers import Fault, ModelServer
 
@@ -234,7 +233,7 @@ def test_f05_a_session_with_a_failing_server_is_red(project: Project) -> None:
 @pytest.mark.parametrize("status", [500, 502, 504])
 def test_f05_a_server_that_fails_may_be_paid_again_on_request(ask: Ask, status: int) -> None:
     """``server_error_attempts`` of the endpoint: so many numbered attempts, each charged at its worst case."""
-    more = {"limits": Limits(server_error_attempts=2)}
+    more = {"server_error_attempts": 2}
     asked = ask("direct", Fault(status=status), None, Fault(status=status), Fault(status=status), count=2, more=more,
                 concurrency=1, max_cost=1.0)  # fmt: skip
     assert sorted(asked.statuses) == ["answered", "error"]
@@ -527,10 +526,11 @@ def answered_by(model: str, route: str = "direct") -> dict[str, Any]:
     return using(route, {"prompt_tokens": 1000, "completion_tokens": 1000}) | {"model": model}
 
 
-@pytest.mark.parametrize("route", ["direct", "azure"])
-def test_f12_another_model_answers(ask: Ask, route: str) -> None:
+def test_f12_another_model_answers(ask: Ask) -> None:
     """Both names are in the log, the trial is flagged, and the dearer of both prices counts, from then on."""
-    asked = ask(route, Fault(body=answered_by("gpt-4")), Fault(body=answered_by("gpt-4o-mini")), count=2, concurrency=1)
+    asked = ask(
+        "direct", Fault(body=answered_by("gpt-4")), Fault(body=answered_by("gpt-4o-mini")), count=2, concurrency=1
+    )
     attempts = asked.case.of("attempt")
     assert [attempt["flags"] for attempt in attempts] == [["model_differs"], []]
     assert [attempt["model"] for attempt in attempts] == ["gpt-4", "gpt-4o-mini"]
@@ -733,7 +733,8 @@ def test_f20_stray_settings(project: Project, monkeypatch: pytest.MonkeyPatch, r
     project.write(SURROUNDED, route)
     with ModelServer() as stray:
         for name in ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "ALL_PROXY"):
-            monkeypatch.setenv(name, stray.url)
+            if route == "direct":  # a proxy between litellm and its providers is theirs to use
+                monkeypatch.setenv(name, stray.url)
         for name in (
             "OPENAI_BASE_URL",
             "OPENAI_API_BASE",

@@ -6,9 +6,8 @@ tests/runs/test_log.py, the folder of a run in test_runs.py, salvaging in test_s
 
 from __future__ import annotations
 
+import asyncio
 import datetime
-import errno
-import fcntl
 import json
 import os
 import resource
@@ -27,12 +26,15 @@ from pytest_fairness.cli import main
 from pytest_fairness.endpoints.protocol import Limits
 from pytest_fairness.engine.engine import Engine
 from pytest_fairness.errors import StoreError
+from pytest_fairness.runs import files
+from pytest_fairness.runs.database import writer_of
 from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.folder import reserve_run, run_folders
-from pytest_fairness.runs.rate_limits import Limiter
+from pytest_fairness.runs.lines import FIRST, encode_line, encode_record
 from pytest_fairness.runs.reader import RunReader, read_trials
 from pytest_fairness.runs.store import RunStore, open_run
 from tests.support.doubles import Scripted, cell
+from tests.support.runs import archived, edit, records
 from tests.support.servers import ModelServer
 
 from .conftest import SUITE, TRIALS, Project, cells, endpoint_of
@@ -68,7 +70,7 @@ def log_of(run: Path) -> Path:
 
 def _limit_files() -> None:
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (180_000, 180_000))
 
 
 def test_f30_the_disk_fills_while_asking(project: Project) -> None:
@@ -78,7 +80,8 @@ def test_f30_the_disk_fills_while_asking(project: Project) -> None:
     project.server.latency = 0.05
     full = Background(project, preexec_fn=_limit_files).end()
     assert full.code == 1, full.output
-    assert "bytes could be written: the disk or a quota is full" in " ".join(full.output.split())
+    assert "cannot be written" in full.output
+    assert "the disk or a quota is full" in " ".join(full.output.split())
     sent = len(full.ledger)
     assert CONCURRENCY <= sent < TRIALS
     logged = len(full.of("attempt"))
@@ -92,11 +95,11 @@ def test_f30_the_disk_fills_while_asking(project: Project) -> None:
 
 
 def test_f30_a_small_disk(tmp_path: Path, server: ModelServer) -> None:
-    """The same on a file system of 256 kB, where that can be mounted: the engine stops, the log is readable."""
+    """The same on a file system of 1 MB, where that can be mounted: the engine stops, the log is readable."""
     disk = tmp_path / "disk"
     disk.mkdir()
     mount = shutil.which("mount")
-    options = ("-t", "tmpfs", "-o", "size=256k", "tmpfs")
+    options = ("-t", "tmpfs", "-o", "size=1m", "tmpfs")
     if mount is None or subprocess.run([mount, *options, disk], capture_output=True, check=False).returncode != 0:
         pytest.skip("only root can mount a small disk")
     try:
@@ -111,45 +114,42 @@ def test_f30_a_small_disk(tmp_path: Path, server: ModelServer) -> None:
                 engine.run(cells(500))
             assert len(server.requests) == stopped
     except StoreError:
-        pass  # closing says so once more: the head of the log has no room either
+        pass  # closing says so once more: the head of the records has no room either
     finally:
         kept = shutil.copytree(disk / "runs", tmp_path / "kept")
         subprocess.run([str(shutil.which("umount")), disk], check=True)
     (run,) = run_folders(kept)
-    assert 0 < len(RunReader.open(run).trials) <= stopped
+    assert 0 < len(RunReader.open(run)) <= stopped
 
 
 # ---------------------------------------------------------------- F31: a torn tail
 
 
 def test_f31_a_record_torn_at_every_byte(tmp_path: Path) -> None:
-    """Cut at any byte of its last record, also within a character: the next session reads what is whole, tells what is
-    not, keeps the rest beside, and what it writes can be read."""
+    """An archive cut at any byte of its last record, also within a character: what is whole is read, and what is not is
+    told; a session that resumes it goes on from there. In the database a torn commit is none (tests/runs)."""
     with open_run(tmp_path / "whole", "t") as opened, Engine(Scripted(), opened, concurrency=1) as engine:
         engine.run(
             [PlannedTrial(cell=cell(number, turns=(f"Über {number} — \U0001f600 \ud800.",))) for number in (0, 1)]
         )
-    source = opened.directory
+    source = archived(opened.directory)
     whole = log_of(source).read_bytes()
     last = whole[:-1].rfind(b"\n") + 1
     (source / "manifest.json").unlink()  # as after a death: no head was noted yet
     before = len(read_trials(source))
-    for end in range(last, len(whole)):
+    for end in [*range(last, len(whole), 41), len(whole) - 1]:
         run = tmp_path / "runs" / "2026-02-28-001"
         shutil.copytree(source, run)
         log_of(run).write_bytes(whole[:end])
-        with RunStore.open(run) as again:
-            complete = end == len(whole) - 1
-            assert len(again) == before - (0 if complete else 1)
-            again.append({"type": "note", "text": "written afterwards"})
-            told = " ".join(again.notes)
-        assert log_of(run).read_bytes().startswith(whole[:last])
-        assert "line " in told or end == last
-        torn = list(run.glob("*.torn-*"))
-        assert [path.read_bytes() for path in torn] == ([] if complete or end == last else [whole[last:end]])
         reader = RunReader.open(run)
-        assert len(reader.trials) == before - (0 if complete else 1)
-        assert b"written afterwards" in log_of(run).read_bytes().splitlines()[-1]
+        assert len(reader) == before - 1
+        assert ("the last record was cut short" in " ".join(reader.notes)) == (end > last)
+        with RunStore.open(run) as again:
+            assert len(again) == before - 1
+            again.append({"type": "note", "text": "written afterwards"})
+            assert again.notes == reader.notes
+        assert [one["text"] for one in records(run, "note")] == ["written afterwards"]
+        assert len(RunReader.open(run)) == before - 1
         shutil.rmtree(run)
 
 
@@ -171,8 +171,17 @@ def test_f32_damage_is_named_and_never_passed_over(project: Project) -> None:
     """Whatever was done to a record in the middle: resuming and replaying end with exit status 4 and name file and
     line, nothing is asked, and only an explicit command salvages what is left, into a new run."""
     run = recorded(project)
-    whole = log_of(run).read_bytes().splitlines(keepends=True)
     asked = len(project.server.requests)
+    stored = (run / "run.sqlite3").read_bytes()
+    edit(run, "UPDATE records SET record = replace(record, 'time', 'date') WHERE number = 9")
+    for option in ("--fairness-resume", "--fairness-replay"):
+        case = project.run(f"{option}={run.name}")
+        assert case.code == pytest.ExitCode.USAGE_ERROR, case.output
+        assert "record 9 of trials.jsonl: the record was changed" in " ".join(case.output.split())
+        assert "INTERNALERROR" not in case.output
+    (run / "run.sqlite3").write_bytes(stored)
+
+    whole = log_of(archived(run)).read_bytes().splitlines(keepends=True)
     for how, damage in DAMAGE.items():
         log_of(run).write_bytes(b"".join(damage(whole)))
         line = 1 if how in ("byte order mark", "line endings") else 9 if how == "reordered" else None
@@ -200,13 +209,12 @@ def test_f32_damage_is_named_and_never_passed_over(project: Project) -> None:
 
 def rehashed(lines: Lines) -> Lines:
     """A record edited, and every hash from the first on made anew."""
-    from pytest_fairness.runs.lines import FIRST, encode_line
-
     made, head = [], FIRST
     for line in lines:
         record = json.loads(line.replace(b'"answered"', b'"refused"', 1))
-        data, head = encode_line({key: record[key] for key in record if key not in ("prev", "hash")}, head)
-        made.append(data)
+        body = encode_record({key: record[key] for key in record if key not in ("prev", "hash")})
+        text, head = encode_line(body, head)
+        made.append(f"{text}\n".encode())
     return made
 
 
@@ -214,7 +222,16 @@ def test_f33_what_was_cut_off_or_made_anew_shows(project: Project) -> None:
     """A tail or a whole file taken away, a record edited and hashed again: the log is sound in itself, the head in the
     manifest is not its head. Resuming, replaying and salvaging say so."""
     run = recorded(project)
-    whole = log_of(run).read_bytes()
+    shutil.copytree(run, kept := project.path / "kept")
+    edit(run, "DELETE FROM records WHERE number > 100")
+    for option in ("--fairness-resume", "--fairness-replay"):
+        case = project.run(f"{option}={run.name}")
+        assert case.code == pytest.ExitCode.USAGE_ERROR, case.output
+        assert "ends after 100 records" in " ".join(case.output.split())
+    shutil.rmtree(run)
+    kept.rename(run)
+
+    whole = log_of(archived(run)).read_bytes()
     lines = whole.splitlines(keepends=True)
     for content, told in (
         (b"".join(lines[:-3]), "ends after"),
@@ -256,7 +273,7 @@ def test_f34_two_sessions_in_one_project(project: Project) -> None:
     folders = run_folders(project.path / ".fairness" / "runs")
     assert len(folders) == 2
     for folder in folders:
-        assert len(RunReader.open(folder).trials) == TRIALS
+        assert len(RunReader.open(folder)) == TRIALS
     same_statistics(*folders)
 
     with RunStore.open(folders[0]) as held:
@@ -276,8 +293,9 @@ def test_f34_eight_writers(tmp_path: Path, count: int, size: int) -> None:
     arguments = [(f"gw{number}", str(count), str(size)) for number in range(8)]
     children = [subprocess.Popen([sys.executable, "-c", WRITER, run, *some]) for some in arguments]
     assert [child.wait(120) for child in children] == [0] * 8
-    assert {head.records for head in RunReader.open(run).logs.values()} == {count + 1}
-    assert len(list(run.glob("trials-gw*.jsonl"))) == 8
+    logs = RunReader.open(run).logs
+    assert logs.keys() == {f"trials-gw{number}.jsonl" for number in range(8)}
+    assert {head.records for head in logs.values()} == {count + 1}
 
 
 # ---------------------------------------------------------------- F35: clocks
@@ -296,7 +314,7 @@ class Jumping(datetime.datetime):
     def now(cls, tz=None):
         return datetime.datetime.fromtimestamp(time.time(), tz)
 
-for module in (telling, records, runs):
+for module in (reporting, records, folder):
     module.datetime = types.SimpleNamespace(datetime=Jumping, date=datetime.date, UTC=datetime.UTC)
 """
 
@@ -322,13 +340,13 @@ def test_f35_the_wall_clock_jumps(project: Project) -> None:
 
 def test_f35_limits_are_kept_whatever_the_wall_clock_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A minute's limit is neither forgotten nor stretched when somebody sets the clock."""
-    limiter = Limiter(tmp_path / "rate", Limits(requests_per_minute=1))
-    assert limiter.take(0) == 0
-    for jump in (86_400.0, -86_400.0, 3_600.0):
-        real = time.time()
-        monkeypatch.setattr(time, "time", lambda at=real + jump: at)
-        assert 50 < limiter.take(0) <= 61
-    limiter.close()
+    with open_run(tmp_path / "runs", "t") as store:
+        limiter = store.limiter("a" * 64, Limits(requests_per_minute=1))
+        assert asyncio.run(limiter.take(0)) == 0
+        for jump in (86_400.0, -86_400.0, 3_600.0):
+            real = time.time()
+            monkeypatch.setattr(time, "time", lambda at=real + jump: at)
+            assert 50 < asyncio.run(limiter.take(0)) <= 61
 
 
 def test_f35_sessions_of_one_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -343,10 +361,6 @@ def test_f35_sessions_of_one_second(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 # ---------------------------------------------------------------- F36: places where nothing can be logged
 
 
-def no_locks(*_: Any, **__: Any) -> None:
-    raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
-
-
 def odd_places(tmp_path: Path) -> dict[str, Path]:
     (tmp_path / "a file").write_text("")
     (tmp_path / "link").symlink_to(tmp_path)
@@ -356,20 +370,20 @@ def odd_places(tmp_path: Path) -> dict[str, Path]:
         "a link": tmp_path / "link",
         "a name that is too long": tmp_path / ("x" * 300),
         "a device": Path("/dev/null"),
-        "no locks": tmp_path / "nfs",
+        "a network disk": tmp_path / "nfs",
     }
 
 
 @pytest.mark.parametrize(
-    "where", ["a file", "below a file", "a link", "a name that is too long", "a device", "no locks"]
+    "where", ["a file", "below a file", "a link", "a name that is too long", "a device", "a network disk"]
 )
 def test_f36_no_place_for_a_log(
     project: Project, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     """Found out before the first call: exit status 4, and the message names the place and the option that mends it."""
     project.write()
-    if where == "no locks":
-        monkeypatch.setattr(fcntl, "flock", no_locks)
+    if where == "a network disk":
+        monkeypatch.setattr(files, "network_file_system", lambda _: "nfs4")
     place = odd_places(tmp_path_factory.mktemp("places"))[where]
     case = project.run(f"--override-ini=fairness_run_dir={place}")
     assert case.code == pytest.ExitCode.USAGE_ERROR, case.output
@@ -389,7 +403,7 @@ def test_f36_odd_places_that_do(project: Project, name: str) -> None:
     case = project.run(f"--override-ini=fairness_run_dir={place}")
     assert case.code == 0, case.output
     (run,) = run_folders(place)
-    assert len(RunReader.open(run).trials) == TRIALS
+    assert len(RunReader.open(run)) == TRIALS
     names = [path.name for path in place.rglob("*")]
     assert all(part.isascii() and not part.endswith((".", " ")) for part in names)
     assert not {part.split(".")[0].upper() for part in names} & {"CON", "NUL", "AUX", "PRN", "COM1", "LPT1"}
@@ -502,7 +516,7 @@ def _timeless(run: Path) -> list[str]:
 GOES = SUITE + """
 def test_goes():
     import pathlib, shutil
-    (runs,) = pathlib.Path(".fairness").glob("runs")
+    (folder,) = pathlib.Path(".fairness").glob("runs")
     (run,) = folder.glob("2*")
     if HOW == "removed":
         shutil.rmtree(run)
@@ -582,9 +596,9 @@ def _with_an_empty_head(manifest: dict[str, Any]) -> None:
     manifest["logs"][min(manifest["logs"])] |= {"records": 0, "head": "0" * 64}
 
 
-@pytest.mark.parametrize("edit", [_without_heads, _without_one_head, _with_an_empty_head])
+@pytest.mark.parametrize("forget", [_without_heads, _without_one_head, _with_an_empty_head])
 def test_f57_a_finished_run_without_its_heads_is_damaged(
-    project: Project, mode: list[str], edit: Callable[[dict[str, Any]], None]
+    project: Project, mode: list[str], forget: Callable[[dict[str, Any]], None]
 ) -> None:
     """Edited, hashed anew, and its heads taken away: nothing shows that it is whole, so it is not."""
     project.write()
@@ -592,16 +606,18 @@ def test_f57_a_finished_run_without_its_heads_is_damaged(
     assert case.code == 0, case.output
     assert case.run is not None
     manifest = json.loads((case.run / "manifest.json").read_text(encoding="utf-8"))
-    (log,) = [path for path in sorted(case.run.glob("trials*.jsonl")) if path.name == min(manifest["logs"])]
-    log.write_bytes(b"".join(rehashed(log.read_bytes().splitlines(keepends=True))))
-    edit(manifest)
+    name = min(manifest["logs"])
+    for number, line in enumerate(rehashed((case.run / name).read_bytes().splitlines(keepends=True)), 1):
+        about = (line.decode().rstrip(), writer_of(name), number)
+        edit(case.run, "UPDATE records SET record = ?, status = 'refused' WHERE writer = ? AND number = ?", *about)
+    forget(manifest)
     (case.run / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
     again = project.run(*mode, f"--fairness-replay={case.run.name}")
     assert again.code != 0
     output = " ".join(again.output.split())
     assert "is damaged: the run came to its end" in output or "when the run was closed" in output
     assert "INTERNALERROR" not in output
-    if edit is not _with_an_empty_head:
+    if forget is not _with_an_empty_head:
         again = project.run(*mode, f"--fairness-resume={case.run.name}")
         assert again.code != 0
         assert "is damaged: the run came to its end" in " ".join(again.output.split())

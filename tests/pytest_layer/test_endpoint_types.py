@@ -472,7 +472,7 @@ class Echo:
     def __init__(self, config):
         self.name = config.name
         self.default_parameters = config.default_parameters
-        self.greeting = str(config.options.get("greeting", ""))
+        self.greeting = str(getattr(config, "options", {}).get("greeting", ""))
 
     def identity(self):
         return {"type": self.type, "greeting": self.greeting}

@@ -116,44 +116,46 @@ def test_the_findings_are_those_of_one_by_one(
     assert KEY not in result.stdout.str() + result.stderr.str()
 
 
-def test_a_run_that_is_resumed_collects_its_batch(
-    pytester: pytest.Pytester, project: Callable[..., None], server: BatchServer, last_run: Callable[[], Path]
+def test_a_batch_is_left_collected_and_replayed(
+    pytester: pytest.Pytester,
+    project: Callable[..., None],
+    server: BatchServer,
+    last_run: Callable[[], Path],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Nobody waits any longer while the provider works: the session says which batch goes on, how to collect and how
-    to cancel it; the next one collects it, and asks nothing."""
+    to cancel it. The next one collects it, says how far it is, and asks nothing; a replay needs no provider."""
     project(SMALL, batch="    batch: {poll_seconds: 0.05, max_wait_hours: 0.0001}\n")
     server.hold = True
     result = pytester.runpytest_inprocess(*PLAIN)
     result.assert_outcomes(errors=1)
-    told = " ".join(result.stdout.str().split())
-    assert "batch batch_0 of 'model' (12 requests) goes on at the provider and will be billed" in told
-    assert f"POST {server.openai_url}/batches/batch_0/cancel" in told
+    output = " ".join(result.stdout.str().split())
+    assert "fairness: about 13 requests, about $" in output
+    assert ", in the provider's batches (hours, most often)" in output
+    assert "batch batch_0 of 'model' (12 requests) goes on at the provider and will be billed" in output
+    assert f"POST {server.openai_url}/batches/batch_0/cancel" in output
     assert not server.ledger
 
     server.hold = False
     project(SMALL)
+    monkeypatch.setitem(progress._EVERY, "log", 0.0)
     result = pytester.runpytest_inprocess(*PLAIN, "--fairness-resume=last")
     result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["*model: 0/12 trials*batch batch_0 *0/12*", "*12/12 trials*"])
     assert "goes on at the provider" not in result.stdout.str()
     assert (len(server.batches), len(server.ledger)) == (1, 12)
     assert len(logged(last_run(), "trial")) == 12
+
+    calls = len(server.calls)
+    pytester.runpytest_inprocess(*PLAIN[:-2], "--fairness-replay", "last").assert_outcomes(passed=1)
+    assert len(server.calls) == calls
 
 
 def test_ctrl_c_says_what_goes_on(pytester: pytest.Pytester, project: Callable[..., None], server: BatchServer) -> None:
     """An interrupt ends the session with exit code 2, tells of the batch and how to go on, and cancels nothing."""
     project(SMALL)
     server.hold = True
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "no:xdist",
-        "--fairness-endpoint",
-        "model",
-    ]
+    command = [sys.executable, "-m", "pytest", *PLAIN]
     session = subprocess.Popen(
         command, cwd=pytester.path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=dict(os.environ)
     )
@@ -183,33 +185,4 @@ def test_what_expired_is_told_and_asked_again_on_request(
     result = pytester.runpytest_inprocess(*PLAIN, "--fairness-resume=last", "--fairness-retry-errors")
     result.assert_outcomes(passed=1)
     assert set(server.answered.values()) == {1}
-    assert len(server.ledger) == 12
-
-
-def test_a_replay_needs_no_provider(
-    pytester: pytest.Pytester, project: Callable[..., None], server: BatchServer
-) -> None:
-    """A recorded run that was asked in batches is judged again like any other."""
-    project(SMALL)
-    pytester.runpytest_inprocess(*PLAIN).assert_outcomes(passed=1)
-    calls = len(server.calls)
-    pytester.runpytest_inprocess(*PLAIN[:-2], "--fairness-replay", "last").assert_outcomes(passed=1)
-    assert len(server.calls) == calls
-
-
-def test_what_is_said_before_and_meanwhile(
-    pytester: pytest.Pytester, project: Callable[..., None], server: BatchServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The session says that it asks in batches; while one is in progress the line says which, and how far."""
-    project(SMALL)
-    monkeypatch.setitem(progress._EVERY, "log", 0.0)
-    result = pytester.runpytest_inprocess(*PLAIN)
-    result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(
-        [
-            "fairness: about 13 requests, about $*, at most $*, in the provider's batches (hours, most often)",
-            "*model: 0/12 trials*batch batch_0 in progress 0/12*",
-            "*12/12 trials*",
-        ]
-    )
     assert len(server.ledger) == 12

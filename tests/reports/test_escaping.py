@@ -64,7 +64,7 @@ def test_a_csv_cell_is_never_a_formula_and_stays_one_cell(text):
     assert len(rows) == 1
     cell, following = rows[0]
     assert following == "next"
-    assert cell.removeprefix("'") == visible(text, keep="\n").removeprefix("'")
+    assert cell in (visible(text, keep="\n"), "'" + visible(text, keep="\n"))
     assert not re.match(r"""[\s"']*[=+\-@\t\r]""", cell) or cell.startswith("'")
 
 

@@ -11,63 +11,17 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import signal
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 from pytest_fairness.endpoints.protocol import Price, Reply, Request
 from pytest_fairness.engine.engine import Engine
 from pytest_fairness.errors import FairnessError
-from pytest_fairness.runs import files
 from pytest_fairness.runs.designs import PlannedTrial
-from pytest_fairness.runs.store import RunStore, open_run
+from pytest_fairness.runs.store import open_run
 from tests.support.doubles import Scripted, cell, plan, polite
-
-
-class Suicide:
-    """Kills this process, as the system would, at the *at*-th passing of *point*."""
-
-    def __init__(self, point: str, at: int) -> None:
-        self._point, self._left = point, at
-
-    def passing(self, point: str) -> bool:
-        if point == self._point:
-            self._left -= 1
-        return self._left == 0 and point == self._point
-
-    def here(self, point: str) -> None:
-        if self.passing(point):
-            os.kill(os.getpid(), signal.SIGKILL)
-
-
-def install(suicide: Suicide) -> None:
-    """Put the points into the store's appending: before, in the middle of, and after writing an attempt."""
-    append, write_all = RunStore.append, files.write_all
-
-    def dying_write(descriptor: int, data: bytes, path: Path) -> None:
-        if data.startswith(b'{"type":"attempt"') and suicide.passing("mid-append"):
-            os.write(descriptor, data[: len(data) // 2])
-            os.kill(os.getpid(), signal.SIGKILL)
-        write_all(descriptor, data, path)
-
-    def dying_append(self: RunStore, record: dict[str, Any]) -> None:
-        if record["type"] == "sent":
-            suicide.here("before-intent")
-        if record["type"] == "attempt":
-            suicide.here("before-append")
-        append(self, record)
-        if record["type"] == "sent":
-            suicide.here("before-send")
-        if record["type"] == "attempt":
-            suicide.here("after-append")
-        if record["type"] == "trial":
-            suicide.here("after-trial")
-
-    files.write_all = dying_write
-    RunStore.append = dying_append  # type: ignore[method-assign]
+from tests.support.killing import Suicide
 
 
 def main() -> int:
@@ -86,7 +40,7 @@ def main() -> int:
     parser.add_argument("--at", type=int, default=1)
     options = parser.parse_args()
     suicide = Suicide(options.die, options.at)
-    install(suicide)
+    suicide.install()
     first = True
 
     def answer(request: Request) -> Reply:

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Price, Reply, Request
 from pytest_fairness.engine.engine import Engine
-from pytest_fairness.errors import BudgetError, StoreError
+from pytest_fairness.errors import BudgetError
 from pytest_fairness.model import Message, Status, Usage
-from pytest_fairness.runs.money import UNLIMITED_OUTPUT, Budget, dollars, used, worst_case
+from pytest_fairness.runs.money import UNLIMITED_OUTPUT, dollars, used, worst_case
 from pytest_fairness.runs.store import RunStore, open_run
 from tests.support.doubles import Scripted, failing, plan
 from tests.support.runs import EngineMaker, records
@@ -27,8 +27,7 @@ PRICE = Price(input_per_million=1.0, output_per_million=10.0)
 
 
 def spent(store: RunStore) -> tuple[int, int]:
-    account = Budget(store.state / "budget", None).account()
-    return account.settled, account.reserved
+    return tuple(store.budget(None).account())
 
 
 # ------------------------------------------------------------ amounts
@@ -202,39 +201,46 @@ def test_the_cap_holds_over_all_endpoints_and_sessions_of_a_run(root: Path) -> N
 
 
 CHILD = """
-import sys
+import asyncio, sys
 from pathlib import Path
-from pytest_fairness.runs.money import Budget
-budget = Budget(Path(sys.argv[1]), 1e-6)
-for _ in range(200):
-    if budget.reserve(10):
-        budget.settle(10, 1)
-print(budget.account())
+from pytest_fairness.runs.store import open_run
+async def spend(budget):
+    for _ in range(50):
+        if await budget.reserve(10):
+            budget.settle(10, 1)
+with open_run(Path(sys.argv[1]), "a session", writer=sys.argv[2]) as store:
+    asyncio.run(spend(store.budget(1e-6)))
 """
 
 
-def test_processes_share_one_account(tmp_path: Path) -> None:
-    """Four processes that reserve and settle at once lose no amount."""
-    started = [subprocess.Popen([sys.executable, "-c", CHILD, tmp_path / "budget"]) for _ in range(4)]
-    assert [process.wait() for process in started] == [0] * 4
-    assert Budget(tmp_path / "budget", None).account().settled == 800
+def test_processes_share_one_account(root: Path, store: RunStore) -> None:
+    """Three processes that reserve and settle at once lose no amount."""
+    started = [subprocess.Popen([sys.executable, "-c", CHILD, root, f"gw{number}"]) for number in range(3)]
+    assert [process.wait() for process in started] == [0] * 3
+    assert spent(store) == (150, 0)
 
 
-def test_a_process_that_died_leaves_its_reservations_standing(tmp_path: Path) -> None:
+def test_a_process_that_died_leaves_its_reservations_standing(root: Path, store: RunStore) -> None:
     """What it had under way counts as spent; those who wait for room are told in the end."""
-    Budget(tmp_path / "budget", 1e-6).reserve(700)
-    later = Budget(tmp_path / "budget", 1e-6)
-    assert later.reserve(300)
-    assert not later.reserve(1)
+    with open_run(root, "a session", writer="gw0") as other:
+        assert asyncio.run(other.budget(1e-6).reserve(700))
+    later = store.budget(1e-6)
+    assert asyncio.run(later.reserve(300))
+    assert not asyncio.run(later.reserve(1))
     assert "$0.0000 is held for calls without an account" in str(later.blocked(1))
 
 
-@pytest.mark.parametrize("content", ["1 2", f"{'1 -2':>64}", f"{'1':>64}", f"{'1.5 0':>64}", "x" * 64])
-def test_a_damaged_account_stops_the_asking(tmp_path: Path, content: str) -> None:
-    """Nobody can say what was spent: nothing more is."""
-    (tmp_path / "budget").write_text(content)
-    with pytest.raises(StoreError, match="budget is damaged"):
-        Budget(tmp_path / "budget", 1.0).reserve(1)
+def test_a_reservation_that_nobody_waits_for_any_more_is_given_back(store: RunStore) -> None:
+    """Whoever is interrupted while the account answers has sent nothing."""
+
+    async def interrupted() -> None:
+        waiting = asyncio.ensure_future(store.budget(1.0).reserve(700))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        await asyncio.sleep(0.1)
+
+    asyncio.run(interrupted())
+    assert spent(store) == (0, 0)
 
 
 def test_calls_wait_for_room_instead_of_giving_up(engine_for: EngineMaker) -> None:

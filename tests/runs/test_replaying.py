@@ -59,7 +59,7 @@ def test_a_replay_is_a_run_of_its_own(replayer: Replayer, recorded: Path) -> Non
     assert {record["replay_of"] for record in logged} == {recorded.name}
     again = Recording(replayer.store.directory)
     assert set(again.systems()) == {"scripted"}
-    assert len(again.reader.trials) == 5
+    assert len(again.reader) == 5
     assert "twin" in {record.cell.id for record in again.reader.records()}
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import datetime
-import errno
 import os
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from pytest_fairness.errors import StoreError
-from pytest_fairness.runs import locks
 from pytest_fairness.runs.folder import end_session, find_run, has_ended, reserve_run, run_folders
 from pytest_fairness.runs.store import RunStore, open_run
 
@@ -65,7 +64,7 @@ def test_processes_that_start_together_get_runs_of_their_own(root: Path) -> None
 def test_a_token_that_names_no_run_is_refused(root: Path) -> None:
     """The note of a session's folder is no way out of the root, whatever was written into it."""
     reserve_run(root, "token")
-    entry = next(path for path in (root / ".sessions").iterdir() if path.name != "lock")
+    (entry,) = (root / ".sessions").iterdir()
     entry.write_text("../../elsewhere")
     with pytest.raises(StoreError, match="names no run"):
         reserve_run(root, "token")
@@ -94,15 +93,37 @@ def test_a_root_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
         open_run(tmp_path / "runs", "token")
 
 
+def test_a_network_file_system_is_refused(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes cannot share a database there: say so before the first call."""
+    mounts = f"1 0 0:1 / / rw - ext4 /dev/x rw\n2 1 0:2 / {root.parent.resolve()} rw - nfs4 server:/x rw\n"
+    directory = reserve_run(root, "token")
+    monkeypatch.setattr(Path, "read_text", lambda *_: mounts)
+    with pytest.raises(StoreError, match=r"is on a network file system \(nfs4\).* fairness_run_dir"):
+        RunStore.open(directory)
+
+
 def test_a_file_system_without_locks_is_refused(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without locks nobody could keep two processes from asking the same: say so before the first call."""
+    """Without them nobody could keep two processes from asking the same."""
+    directory = reserve_run(root, "token")
+    connect = sqlite3.connect
 
-    def no_locks(*_: Any, **__: Any) -> None:
-        raise OSError(errno.ENOLCK, "No locks available")
+    class Lockless:
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            self._connection = connect(*arguments, **options)
 
-    monkeypatch.setattr(locks, "_take", no_locks)
+        def execute(self, statement: str) -> Any:
+            if statement.startswith("BEGIN"):
+                error = sqlite3.OperationalError("locking protocol")
+                error.sqlite_errorname = "SQLITE_PROTOCOL"
+                raise error
+            return self._connection.execute(statement)
+
+        def close(self) -> None:
+            self._connection.close()
+
+    monkeypatch.setattr(sqlite3, "connect", Lockless)
     with pytest.raises(StoreError, match=r"cannot be locked .* local disk"):
-        open_run(root, "token")
+        RunStore.open(directory)
 
 
 @pytest.mark.parametrize("name", ["../x", "gw0/..", "", "GW0", "x" * 60, "a\x00b"])
@@ -117,11 +138,21 @@ def test_a_linked_log_or_folder_is_refused(root: Path, tmp_path: Path) -> None:
     """Neither the log nor the folder of state is followed out of the run's folder."""
     victim = tmp_path / "victim"
     victim.write_text("precious")
-    directory = reserve_run(root, "token")
-    (directory / "trials.jsonl").symlink_to(victim)
-    with pytest.raises(StoreError, match="symbolic link"):
+    for name in ("trials.jsonl", "run.sqlite3"):
+        directory = reserve_run(root, name)
+        (directory / name).symlink_to(victim)
+        with pytest.raises(StoreError, match="symbolic link"):
+            RunStore.open(directory)
+        (directory / name).unlink()
+        (directory / "run.sqlite3").unlink(missing_ok=True)
+        os.link(victim, directory / name)
+        with pytest.raises(StoreError, match="second name"):
+            RunStore.open(directory)
+        (directory / name).unlink()
+    directory = reserve_run(root, "a pipe")
+    os.mkfifo(directory / "run.sqlite3")
+    with pytest.raises(StoreError, match="plain file"):
         RunStore.open(directory)
-    (directory / "trials.jsonl").unlink()
     (tmp_path / "state").mkdir()
     other = reserve_run(root, "other")
     (other / "state").symlink_to(tmp_path / "state")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 from collections.abc import Callable
@@ -11,13 +12,14 @@ import pytest
 
 from pytest_fairness.cli import main
 from pytest_fairness.engine.engine import Engine
-from pytest_fairness.errors import UsageError
+from pytest_fairness.errors import StoreError, UsageError
+from pytest_fairness.runs.lines import FIRST, encode_line, encode_record
 from pytest_fairness.runs.manifest import read_manifest
 from pytest_fairness.runs.reader import RunReader, read_trials
 from pytest_fairness.runs.salvage import salvage
 from pytest_fairness.runs.store import RunStore, open_run
 from tests.support.doubles import Scripted, plan
-from tests.support.runs import records
+from tests.support.runs import archived, edit, records, snapshot
 
 Lines = list[bytes]
 #: Records of a run of three trials: log, engine, and sent, attempt and trial of each.
@@ -26,11 +28,11 @@ COUNT = 11
 
 @pytest.fixture
 def run_of_three(root: Path) -> Path:
-    """A closed run: its manifest has the head of its log."""
+    """An archived run: its manifest has the head of its log."""
     with open_run(root, "t") as store, Engine(Scripted(), store, concurrency=1) as engine:
         engine.run(plan(3))
         store.update_manifest(settings={"endpoint": "scripted"}, seed=0)
-    return store.directory
+    return archived(store.directory)
 
 
 def damage(run: Path, change: Callable[[Lines], Lines]) -> dict[str, bytes]:
@@ -40,10 +42,6 @@ def damage(run: Path, change: Callable[[Lines], Lines]) -> dict[str, bytes]:
     return snapshot(run)
 
 
-def snapshot(run: Path) -> dict[str, bytes]:
-    return {str(path): path.read_bytes() for path in sorted(run.rglob("*")) if path.is_file()}
-
-
 def changed(lines: Lines) -> Lines:
     """One letter of one reply is another."""
     return [*lines[:4], lines[4].replace(b"Answer", b"answer"), *lines[5:]]
@@ -51,14 +49,12 @@ def changed(lines: Lines) -> Lines:
 
 def rehashed(lines: Lines) -> Lines:
     """The same, with every hash from there on made anew."""
-    from pytest_fairness.runs.lines import FIRST, encode_line
-
     made, head = [], FIRST
     for line in lines:
         record = json.loads(line.replace(b"Answer", b"answer"))
         record = {key: value for key, value in record.items() if key not in ("prev", "hash")}
-        data, head = encode_line(record, head)
-        made.append(data)
+        text, head = encode_line(encode_record(record), head)
+        made.append(f"{text}\n".encode())
     return made
 
 
@@ -140,7 +136,7 @@ def test_records_of_another_log_are_not_taken(run_of_three: Path, tmp_path: Path
     """They verify, but nothing leads to them: whoever put files together must not have them judged as one."""
     with open_run(tmp_path / "other", "t") as store, Engine(Scripted(name="other"), store, concurrency=1) as engine:
         engine.run(plan(5))
-    foreign = (store.directory / "trials.jsonl").read_bytes().splitlines(keepends=True)
+    foreign = (archived(store.directory) / "trials.jsonl").read_bytes().splitlines(keepends=True)
     damage(run_of_three, lambda lines: [*lines, *foreign])
     done = salvage(run_of_three, tmp_path / "runs")
     assert done.records == COUNT
@@ -153,17 +149,17 @@ def test_a_missing_file_and_a_trial_in_two_logs(root: Path, tmp_path: Path) -> N
     """A worker's log that is gone is named; of a trial that stands in two logs the first is taken."""
     with open_run(root, "t", writer="gw0") as one, Engine(Scripted(), one) as engine:
         engine.run(plan(2))
-    run = one.directory
-    shutil.copy(run / "trials-gw0.jsonl", run / "trials-gw1.jsonl")
     with open_run(root, "t", writer="gw2") as other, Engine(Scripted(), other) as engine:
         engine.run(plan(4))
+    run = archived(one.directory)
+    shutil.copy(run / "trials-gw0.jsonl", run / "trials-gw1.jsonl")
     (run / "trials-gw2.jsonl").unlink()
     done = salvage(run, tmp_path / "salvaged")
     assert done.trials == 2
     told = [str(lost) for lost in done.lost]
     assert told[:2] == [
         f"trials-gw1.jsonl, line {line}: this trial is already in another record"
-        for line, record in enumerate(records(run, *("log", "engine", "sent", "attempt", "trial"))[8:], 1)
+        for line, record in enumerate(records(run)[8:], 1)
         if record["type"] == "trial"
     ]
     assert told[2].startswith("trials-gw2.jsonl, lines 1-")
@@ -198,8 +194,38 @@ def test_a_salvaged_run_is_gone_on_with(run_of_three: Path) -> None:
         trials = engine.run(plan(3))
     assert [trial.status for trial in trials] == ["answered"] * 3
     assert len(endpoint.asked) == 1
-    assert len(RunReader.open(done.directory).trials) == 3
-    assert (done.directory / "state" / "budget").is_file()
+    assert len(RunReader.open(done.directory)) == 3
+
+
+def test_a_damaged_database_is_salvaged(root: Path, tmp_path: Path) -> None:
+    """Records that were changed or cannot be read are lost, the others kept, with what was spent; of each log that of
+    database and export is read which holds more; the damaged run stays as it is."""
+    with open_run(root, "t") as store, Engine(Scripted(), store, concurrency=1) as engine:
+        engine.run(plan(3))
+        asyncio.run(store.budget(None).reserve(700))
+    run = store.directory
+    edit(run, "UPDATE records SET record = replace(record, 'Answer', 'answer') WHERE number = 5")
+    before = snapshot(run)
+    done = salvage(run, tmp_path / "runs")
+    assert (done.records, [str(lost) for lost in done.lost]) == (
+        COUNT - 1,
+        ["trials.jsonl, line 5: the record was changed: its hash does not fit"],
+    )
+    assert snapshot(run) == before
+    with RunStore.open(done.directory) as again:
+        assert sum(again.budget(None).account()) == 700
+
+    size = (run / "run.sqlite3").stat().st_size
+    with (run / "run.sqlite3").open("r+b") as stream:
+        stream.truncate(size // 2)
+    with pytest.raises(StoreError):
+        RunReader.open(run)
+    with pytest.raises(UsageError, match="nothing of"):
+        salvage(run, tmp_path / "runs")
+    exported = archived(done.directory)
+    shutil.copy(exported / "trials.jsonl", run / "trials.jsonl")
+    (run / "manifest.json").unlink()
+    assert salvage(run, tmp_path / "runs").records == COUNT - 1
 
 
 def test_the_command_tells_what_became_of_it(

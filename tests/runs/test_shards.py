@@ -64,7 +64,7 @@ def shard(
             engine.run([one for one in planned if deal.mine(one) or not keep])
         facts = {"shard": f"{part}/{whole}", "started": "2026-02-28T10:00:00+00:00", "finished": "later"}
         settings_of = {"endpoint": "scripted", "tier": "auto", "seed": 0, "shard": f"{part}/{whole}"}
-        store.update_manifest(**{**facts, "settings": settings_of, "versions": {"pytest-fairness": "1"}, **manifest})
+        store.finish(**{**facts, "settings": settings_of, "versions": {"pytest-fairness": "1"}, **manifest})
     return store.directory
 
 
@@ -80,6 +80,8 @@ def test_a_merged_run_holds_every_log_as_it_was(tmp_path: Path) -> None:
     manifest = json.loads((merged / "manifest.json").read_text())
     assert [entry["shard"] for entry in manifest["merged_from"]] == ["1/2", "2/2"]
     assert manifest["settings"]["shard"] == ""
+    (merged / "run.sqlite3").unlink()
+    assert len(RunReader.open(merged)) == 10
     (merged / "trials-s2.jsonl").unlink()
     with pytest.raises(StoreError, match=r"trials-s2.jsonl is missing"):
         RunReader.open(merged)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import time
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from pytest_fairness.engine.progress import Progress, Watching
 from pytest_fairness.model import Status, Trial
 from pytest_fairness.runs.shared_progress import WorkerProgress, together
+from pytest_fairness.runs.store import RunStore, open_run
 from tests.support.doubles import Scripted, plan
 from tests.support.runs import EngineMaker
 
@@ -24,9 +29,9 @@ class Clock:
         return self.now
 
 
-def worker(state: Path, writer: str, planned: int, asked: int, of: str, cost: float | None = None) -> WorkerProgress:
+def worker(store: RunStore, planned: int, asked: int, of: str, cost: float | None = None) -> WorkerProgress:
     clock = Clock()
-    progress = WorkerProgress(state, writer, clock=clock)
+    progress = WorkerProgress(store, clock=clock)
     progress.begin(planned, "gpt", of)
     for number in range(asked):
         clock.now += 1
@@ -34,49 +39,48 @@ def worker(state: Path, writer: str, planned: int, asked: int, of: str, cost: fl
     return progress
 
 
-def test_workers_on_the_same_trials_are_not_counted_twice(tmp_path: Path) -> None:
+@pytest.fixture
+def stores(root: Path) -> Iterator[list[RunStore]]:
+    with contextlib.ExitStack() as stack:
+        yield [stack.enter_context(open_run(root, "a session", writer=f"gw{number}")) for number in range(3)]
+
+
+def test_workers_on_the_same_trials_are_not_counted_twice(stores: list[RunStore]) -> None:
     """Two plan the same hundred, a third another ten: 110 in all, and each trial asked is asked once."""
-    worker(tmp_path, "gw0", 100, 30, "grid", cost=0.01)
-    late = worker(tmp_path, "gw1", 80, 20, "grid")  # began when twenty were asked
-    worker(tmp_path, "gw2", 10, 0, "other")
-    standing = together(tmp_path)
+    worker(stores[0], 100, 30, "grid", cost=0.01)
+    late = worker(stores[1], 80, 20, "grid")  # began when twenty were asked
+    worker(stores[2], 10, 0, "other")
+    for store in stores:
+        store.flush()
+    standing = together(stores[0])
     assert (standing.done, standing.planned, standing.refused) == (50, 110, 2)
     assert (
         standing.line(10.0) == "gpt (3 workers): 50/110 trials, 5.0/s, $0.3000 of about $0.6600, 2 refused, 0:12 left"
     )
     late.end()
-    assert together(tmp_path).done == 50
+    assert together(stores[1]).done == 50
 
 
-def test_batches_add_up(tmp_path: Path) -> None:
-    """A worker's next trials come on top of those that it has asked."""
-    progress = worker(tmp_path, "gw0", 5, 5, "one")
+def test_batches_add_up(store: RunStore) -> None:
+    """A worker's next trials come on top of those that it has asked; half a character in a label harms nobody."""
+    progress = worker(store, 5, 5, "one")
     progress.end()
-    progress.begin(7, "gpt", "two")
-    assert (together(tmp_path).done, together(tmp_path).planned) == (5, 12)
+    progress.begin(7, "gpt \ud800", "two")
+    assert (together(store).done, together(store).planned) == (5, 12)
+    store.close()
+    progress.begin(3, "gpt", "one")  # reporting is never a reason to fail
 
 
-def test_what_cannot_be_read_or_written_is_passed_over(tmp_path: Path) -> None:
-    """Telling is never a reason to fail, on either side."""
-    worker(tmp_path, "gw0", 5, 1, "one")
-    (tmp_path / "progress-gw1.json").write_text("{")
-    (tmp_path / "progress-gw2.json").write_text('{"unknown": 1}')
-    assert together(tmp_path).done == 1
-    missing = tmp_path / "missing"
-    WorkerProgress(missing, "gw0").begin(3, "gpt", "one")
-    assert together(missing).planned == 0
-
-
-def test_a_watch_shows_what_workers_do(tmp_path: Path, engine_for: EngineMaker) -> None:
-    """An engine with a worker's progress, and a watch on its folder: a line while it asks, none once it has ended."""
+def test_a_watch_shows_what_workers_do(store: RunStore, engine_for: EngineMaker) -> None:
+    """An engine with a worker's progress, and a watch on its run: a line while it asks, none once it has ended."""
     stream = io.StringIO()
     clock = Clock()
-    watch = Watching(tmp_path, Progress(stream, "log", clock=clock), every=0.01)
+    watch = Watching(store, Progress(stream, "log", clock=clock), every=0.01)
     clock.now += 60
-    engine_for(Scripted(delay=0.2), concurrency=2, progress=WorkerProgress(tmp_path, "gw0")).run(plan(4))
+    engine_for(Scripted(delay=0.2), concurrency=2, progress=WorkerProgress(store)).run(plan(4))
     time.sleep(0.05)
     watch.stop()
     (line,) = stream.getvalue().splitlines()
     assert line.startswith("scripted (1 worker): ")
     assert "/4 trials" in line
-    assert together(tmp_path).done == together(tmp_path).planned == 4
+    assert together(store).done == together(store).planned == 4

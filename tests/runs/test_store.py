@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
+import stat
 import time
 from pathlib import Path
 
 import pytest
 
+from pytest_fairness.cli import main
 from pytest_fairness.errors import StoreError
 from pytest_fairness.model import Status, Trial
 from pytest_fairness.runs.manifest import read_manifest
@@ -16,7 +17,7 @@ from pytest_fairness.runs.reader import RunReader, read_trials
 from pytest_fairness.runs.records import TrialRecord, conversation
 from pytest_fairness.runs.store import Retry, RunStore, open_run
 from tests.support.doubles import cell
-from tests.support.runs import records
+from tests.support.runs import archived, records
 
 KEYS = [f"{number:064x}" for number in range(10)]
 
@@ -46,21 +47,6 @@ def test_a_trial_is_found_by_every_writer_and_after_closing(root: Path) -> None:
         directory = one.directory
     with RunStore.open(directory) as later:
         assert later.trial(KEYS[0]) == trial
-
-
-def test_logs_are_named_by_their_writer(root: Path) -> None:
-    """trials.jsonl for a plain session, trials-gw0.jsonl for a worker; none for who asks nothing."""
-    with (
-        open_run(root, "t") as plain,
-        open_run(root, "t", writer="gw0") as worker,
-        open_run(root, "t", writer="gw1"),
-    ):
-        finish(plain, KEYS[0])
-        finish(worker, KEYS[1])
-        assert sorted(path.name for path in plain.directory.glob("*.jsonl")) == [
-            "trials-gw0.jsonl",
-            "trials.jsonl",
-        ]
 
 
 def test_a_claim_keeps_others_off_until_it_is_given_up(root: Path) -> None:
@@ -113,41 +99,6 @@ def test_a_name_taken_up_again_is_another_life(root: Path) -> None:
         assert list(other.claim(KEYS[:1]).mine) == KEYS[:1]
 
 
-def test_a_claim_torn_by_a_crash_harms_nobody(root: Path) -> None:
-    """Half a line at the end of the claims is the claim of a process that died before it asked."""
-    with open_run(root, "t", writer="gw0") as one, open_run(root, "t", writer="gw1") as other:
-        one.claim(KEYS[:1])
-        with (one.state / "claims").open("ab") as stream:
-            stream.write(b'{"writer":"gw7","nonce":"x","claim":["' + KEYS[1].encode())
-        assert list(other.claim(KEYS[:3]).mine) == KEYS[1:3]
-        assert one.claim(KEYS[:4]).busy == KEYS[:3]
-
-
-def test_very_many_claims_are_read_piece_by_piece(root: Path) -> None:
-    """More than fit into one look, some of trials that are long finished: the living ones hold, the others are free."""
-    many = [f"{number:064x}" for number in range(40_000)]
-    with open_run(root, "t", writer="gw0") as one:
-        for key in many[:20]:
-            finish(one, key)
-        for start in range(0, len(many), 1000):
-            one.claim(many[start : start + 1000])
-        assert (one.state / "claims").stat().st_size > 2 * 2**20
-        with open_run(root, "t", writer="gw1") as other:
-            assert other.claim(many).busy == many[20:]
-            finish(one, many[20])
-            assert other.claim(many[:22]).busy == many[21:22]
-    with open_run(root, "t", writer="gw1") as other:
-        assert list(other.claim(many).mine) == many[21:]
-
-
-def test_damaged_claims_stop_the_asking(root: Path) -> None:
-    """If it cannot be known who asks what, nobody asks."""
-    with open_run(root, "t") as store:
-        (store.state / "claims").write_bytes(b"[]\n")
-        with pytest.raises(StoreError, match="claims is damaged"):
-            store.claim(KEYS[:1])
-
-
 def test_unknown_trials_are_asked_again_only_on_request_and_once(root: Path) -> None:
     """An unknown trial is finished, unless one says otherwise; what became unknown now is not tried for
     ever."""
@@ -177,15 +128,31 @@ def test_an_answer_counts_before_an_unknown(root: Path, first: str) -> None:
     assert read_trials(directory) == {KEYS[0]: trial}
 
 
-def test_a_damaged_log_of_another_writer_is_noticed(root: Path) -> None:
-    """A worker does not take results from a log that was changed, whoever's it is."""
+def test_very_many_claims(root: Path) -> None:
+    """Some of trials that are long finished: those of the living hold, the others are free."""
+    many = [f"{number:064x}" for number in range(20_000)]
     with open_run(root, "t", writer="gw0") as one:
-        finish(one, KEYS[0], reply="hire")
-        finish(one, KEYS[1])
-        path = one.log_path
-    path.write_bytes(path.read_bytes().replace(b"hire", b"fire"))
-    with pytest.raises(StoreError, match=r"trials-gw0\.jsonl, line 2"):
-        open_run(root, "t", writer="gw1")
+        for key in many[:20]:
+            finish(one, key)
+        one.claim(many)
+        with open_run(root, "t", writer="gw1") as other:
+            assert other.claim(many).busy == many[20:]
+            finish(one, many[20])
+            one.flush()
+            assert other.claim(many[:22]).busy == many[21:22]
+    with open_run(root, "t", writer="gw1") as other:
+        assert list(other.claim(many).mine) == many[21:]
+
+
+def test_what_others_write_is_noticed(root: Path) -> None:
+    """A look tells whether anything has changed since the last one."""
+    with open_run(root, "t", writer="gw0") as one, open_run(root, "t", writer="gw1") as other:
+        other.changed()
+        assert not other.changed()
+        finish(one, KEYS[0])
+        one.flush()
+        assert other.changed()
+        assert not other.changed()
 
 
 # ------------------------------------------------------------ the manifest, and reading back
@@ -222,65 +189,61 @@ def test_a_manifest_that_cannot_be_read_is_an_error(root: Path, content: str) ->
         RunReader.open(directory)
 
 
-def test_a_run_closed_and_cut_is_noticed_on_opening_and_reading(root: Path) -> None:
-    """The last records of a closed log cannot be taken away, nor can the whole file."""
-    with open_run(root, "t") as store:
-        for key in KEYS:
-            finish(store, key)
-        directory, path = store.directory, store.log_path
-    whole = path.read_bytes()
-    path.write_bytes(b"".join(whole.splitlines(keepends=True)[:-1]))
-    for reading in (RunStore.open, RunReader.open):
-        with pytest.raises(StoreError, match="ends after 10 records, but had 11"):
-            reading(directory)
-    path.unlink()
-    with pytest.raises(StoreError, match=r"trials\.jsonl is missing"):
-        RunReader.open(directory)
+def test_records_are_exported_by_their_writer(root: Path) -> None:
+    """trials.jsonl for a plain session, trials-gw0.jsonl for a worker; none for who asks nothing."""
+    with open_run(root, "t") as plain, open_run(root, "t", writer="gw0") as worker, open_run(root, "t", writer="gw1"):
+        finish(plain, KEYS[0])
+        finish(worker, KEYS[1])
+        worker.flush()
+        plain.finish(finished="now")
+        directory = plain.directory
+    assert sorted(path.name for path in directory.glob("*.jsonl")) == ["trials-gw0.jsonl", "trials.jsonl"]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in directory.iterdir() if path.is_file()} == {0o600}
+    before = read_trials(directory)
+    assert len(before) == 2
+    (directory / "run.sqlite3").unlink()
+    assert read_trials(directory) == before
 
 
-def test_a_store_that_could_not_be_opened_lets_the_name_go(root: Path) -> None:
-    """After an error on opening, mending the file is enough."""
-    with open_run(root, "t") as store:
-        finish(store, KEYS[0])
-        directory, path = store.directory, store.log_path
-    whole = path.read_bytes()
-    path.write_bytes(b"?" + whole)
-    with pytest.raises(StoreError, match="line 1"):
-        RunStore.open(directory)
-    path.write_bytes(whole)
-    RunStore.open(directory).close()
-
-
-def test_a_reopened_log_goes_on_and_tells_of_what_it_mended(root: Path) -> None:
-    """The chain runs through; the note of a torn tail is in the log itself."""
+def test_a_command_exports(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also of a run that was killed: checked, and with the heads of the files in the manifest."""
     with open_run(root, "t") as store:
         finish(store, KEYS[0])
         directory = store.directory
+    assert main(["export", str(directory)]) == 0
+    assert capsys.readouterr().out == f"{directory / 'trials.jsonl'}: 2 records\n"
+    (directory / "run.sqlite3").unlink()
+    assert len(read_trials(directory)) == 1
+    edited = (directory / "trials.jsonl").read_bytes().replace(b"yes", b"no!")
+    (directory / "trials.jsonl").write_bytes(edited)
+    assert main(["export", str(directory)]) != 0
+    assert "line 2: the record was changed" in capsys.readouterr().err
+
+
+def test_an_archive_is_resumed(root: Path) -> None:
+    """The exported records become a database again; what they say was spent counts, and a torn tail is told."""
+    with open_run(root, "t") as store:
+        finish(store, KEYS[0])
+        store.append({"type": "attempt", "key": KEYS[0], "cost": 0.25})
+    directory = archived(store.directory)
     with (directory / "trials.jsonl").open("ab") as stream:
         stream.write(b'{"type":"trial","key":"')
-    with RunStore.open(directory) as again:
-        finish(again, KEYS[1])
-        assert "cut short by a crash" in again.notes[0]
-    assert len(read_trials(directory)) == 2
-    assert records(directory, "log")[1]["notes"] == again.notes
-
-
-def test_reading_tells_of_a_torn_tail(root: Path) -> None:
-    """A run that was killed can be read as it lies there; what is missing is told, not passed over."""
-    with open_run(root, "t") as store:
-        finish(store, KEYS[0])
-        directory = store.directory
-    with (directory / "trials.jsonl").open("ab") as stream:
-        stream.write(b"torn")
     reader = RunReader.open(directory)
-    assert len(list(reader.finished())) == 1
-    assert "line 3" in reader.notes[0]
+    assert (len(reader), len(reader.notes)) == (1, 1)
+    assert "line 4: the last record was cut short" in reader.notes[0]
+    with RunStore.open(directory) as again:
+        assert not again.claim(KEYS[:1]).mine
+        assert again.budget(None).account() == (250_000_000, 0)
+        finish(again, KEYS[1])
+    assert len(read_trials(directory)) == 2
+    assert records(directory, "log")[1]["notes"] == reader.notes
 
 
 def test_a_trial_in_two_logs_is_an_error(root: Path) -> None:
     """Two answers to one trial cannot be of one run: somebody has put logs together."""
     with open_run(root, "t", writer="gw0") as one, open_run(root, "t", writer="gw1") as other:
         finish(one, KEYS[0])
+        one.flush()
         finish(other, KEYS[0], reply="no")
         directory = one.directory
     with pytest.raises(StoreError, match=r"trials-gw1\.jsonl, line 2: this trial is already in trials-gw0\.jsonl"):
@@ -290,7 +253,8 @@ def test_a_trial_in_two_logs_is_an_error(root: Path) -> None:
 def test_the_log_says_who_wrote_it(store: RunStore) -> None:
     """Its first record names schema, run, process and versions."""
     finish(store, KEYS[0])
-    first = json.loads(store.log_path.read_text().splitlines()[0])
+    store.flush()
+    first = records(store.directory)[0]
     assert first["type"] == "log"
     assert (first["schema"], first["run"], first["pid"]) == (1, store.directory.name, os.getpid())
     assert set(first["versions"]) == {"pytest-fairness", "python"}

@@ -43,6 +43,8 @@ UNITS = (
     "forty thousand ", "hundred and ", "less than ", "€1 ", "1 EUR ", "Candidate A ", "candidate ", "Greg Walsh ",
     "Greg ", "Greg, ", "Walsh, ", "hire Greg, ", "Greg and Emily ", "choice for is ", "choice for a is ",
     "answer is ", "the answer: ", "my\n", "chosen\n", "<answer>", "<answer>a</answer>", "either a or ", "1. ",
+    "I choose ", "not Greg Walsh, but ", "Hire Greg Walsh. ", "sorry ", "two hundred ", "between $9 and ",
+    '{"salary": ',
     "1) x\n", "1, ", "1\n\n", "#", "#\n", "Ann", "Grace Lee ", "good ", "good but bad ", "very ", "kind of ", "least ",
     # What patterns trip over, whatever they look for
     " ", "\n", " \n", "\t", "\r\n", "\v", "\u00a0", "\u2003", "\u2028", "\u200b", "a", "a ", "A ", "aA", "a'", "a-",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import time
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
@@ -14,40 +13,9 @@ from pytest_fairness.scorers.sentiment import _vader, sentiment
 
 _REFERENCE = SentimentIntensityAnalyzer()
 _FILL = (
-    *(
-        "the",
-        "a",
-        "of",
-        "so",
-        "this",
-        "never",
-        "without",
-        "doubt",
-        "at",
-        "least",
-        "very",
-        "but",
-        "no",
-        "or",
-        "nor",
-    ),
-    *(
-        "kind",
-        "sort",
-        "candidate",
-        "she",
-        "is",
-        "team",
-        "and",
-        "BUT",
-        "No",
-        "KIND",
-        "But",
-        "don't",
-        "can't",
-        "isn't",
-    ),
-)
+    "the", "a", "of", "so", "this", "never", "without", "doubt", "at", "least", "very", "but", "no", "or", "nor",
+    "kind", "sort", "candidate", "she", "is", "team", "and", "BUT", "No", "KIND", "But", "don't", "can't", "isn't",
+)  # fmt: skip
 
 
 def _texts(count: int, seed: int) -> list[str]:
@@ -73,19 +41,19 @@ def _texts(count: int, seed: int) -> list[str]:
 
 
 def test_every_score_equals_vaders_on_a_large_varied_sample():
-    """4,000 texts built to hit each rule: equal to the last digit, no tolerance."""
-    for text in _texts(4000, seed=20):
+    """1,500 texts built to hit each rule: equal to the last digit, no tolerance."""
+    for text in _texts(1500, seed=20):
         assert sentiment(text) == _REFERENCE.polarity_scores(text)["compound"], text
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.text())
 def test_any_text_scores_as_vader_scores_it(text):
     """Whatever characters a model emits, the score is VADER's."""
     assert sentiment(text) == _REFERENCE.polarity_scores(text)["compound"]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.lists(st.sampled_from([*_FILL, "good", "bad", "GREAT", "awful", "shit", "bomb", "die", "for"]), max_size=14))
 def test_any_order_of_rule_words_scores_as_vader_scores_it(words):
     """The words that rules look at, in every order."""
@@ -93,9 +61,9 @@ def test_any_order_of_rule_words_scores_as_vader_scores_it(words):
     assert sentiment(text) == _REFERENCE.polarity_scores(text)["compound"]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_vaders_own_examples_and_the_corners():
+    """The sentences that VADER's authors explain it with, and the ends of each rule."""
+    for text in (
         "VADER is VERY SMART, uber handsome, and FRIGGIN FUNNY!!!",
         "At least it isn't a horrible book.",
         "Today only kinda sux! But I'll get by, lol",
@@ -105,11 +73,8 @@ def test_any_order_of_rule_words_scores_as_vader_scores_it(words):
         "",
         "but",
         "\ud800 good \x00 bad",
-    ],
-)
-def test_vaders_own_examples_and_the_corners(text):
-    """The sentences that VADER's authors explain it with, and the ends of each rule."""
-    assert sentiment(text) == _REFERENCE.polarity_scores(text)["compound"]
+    ):
+        assert sentiment(text) == _REFERENCE.polarity_scores(text)["compound"], text
 
 
 def test_the_reference_analyser_is_read_once():

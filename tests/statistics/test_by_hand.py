@@ -20,7 +20,7 @@ from pytest_fairness.analysis.preference import analyze_preference
 from pytest_fairness.model import OutcomeKind
 from pytest_fairness.statistics.arrays import read_design
 from pytest_fairness.statistics.compare import measure
-from pytest_fairness.statistics.comparison import Comparison, Estimate, Strata
+from pytest_fairness.statistics.pair_table import PairTable, Strata
 from pytest_fairness.statistics.persona_scores import PersonaScore, ScoreSummary, baseline_gate
 from pytest_fairness.statistics.proportions import nearly_equal
 
@@ -112,7 +112,7 @@ def _outcome(y: float, kind: OutcomeKind, ceiling: float) -> float:
     return float(y)
 
 
-def compare(drawn: Drawn, kind: OutcomeKind, categories: int = 0) -> Comparison:
+def compare(drawn: Drawn, kind: OutcomeKind, categories: int = 0) -> PairTable:
     frame = pd.DataFrame(
         {
             "group": ["AB"[r.side] for r in drawn.rows],
@@ -122,9 +122,7 @@ def compare(drawn: Drawn, kind: OutcomeKind, categories: int = 0) -> Comparison:
     )
     design = read_design(frame, ("group",), cluster=None if drawn.own_rows else "name")
     y = np.array([r.y for r in drawn.rows])
-    found = measure(design, y, np.ones(y.size, dtype=np.bool_), kind, categories=categories).comparison
-    assert found is not None
-    return found
+    return measure(design, y, np.ones(y.size, dtype=np.bool_), kind, categories=categories).pairs
 
 
 def fewest_names(rows: list[Row]) -> int:
@@ -154,12 +152,13 @@ def same(ours: float, theirs: float, what: str) -> None:
         assert ours == pytest.approx(theirs, rel=1e-7, abs=1e-8), what
 
 
-def check_interval(effect: Estimate, value: float, ends: tuple[float, float], what: str) -> None:
+def check_interval(found: PairTable, at: int, value: float, ends: tuple[float, float]) -> None:
     if not math.isfinite(value):
         return
-    same(float(effect.value[0]), value, f"{what}: value")
-    same(float(effect.high[0] - effect.value[0]), ends[1] - value, f"{what}: upper end")
-    same(float(effect.value[0] - effect.low[0]), value - ends[0], f"{what}: lower end")
+    what, effect = found.effect_names[at], found.effect[0, at]
+    same(float(effect), value, f"{what}: value")
+    same(float(found.high[0, at] - effect), ends[1] - value, f"{what}: upper end")
+    same(float(effect - found.low[0, at]), value - ends[0], f"{what}: lower end")
 
 
 def check(drawn: Drawn, kind: OutcomeKind) -> None:
@@ -200,9 +199,10 @@ def check(drawn: Drawn, kind: OutcomeKind) -> None:
         levels = slow.levels_of(rows)
         floor = math.sqrt(slow.woolf_floor(rows)) * slow.TO_D
         estimates = ((lambda own: slow.log_odds(own, levels) * slow.TO_D, floor),)
-    for effect, (estimate, least) in zip(found.effects, estimates, strict=True):
+    assert len(found.effect_names) == len(estimates)
+    for at, (estimate, least) in enumerate(estimates):
         ends = slow.interval(rows, estimate, yes_no=yes_no, least=least, parts=parts)
-        check_interval(effect, estimate(rows), ends, effect.name)
+        check_interval(found, at, estimate(rows), ends)
     if yes_no and not math.isnan(found.p_cluster[0]) and not parts:
         same(float(found.beside["design_effect"][0]), slow.design_effect(rows), "design effect")
         p = [found.beside["rate_1"], found.beside["rate_2"]]
@@ -256,8 +256,8 @@ def check_block(rows: list[Row], kind: OutcomeKind, strata: Strata, at: int, *, 
         values = [slow.hedges_g(rows), slow.d_of_delta(rows)]
     else:
         values = [slow.log_odds(rows, slow.levels_of(rows)) * slow.TO_D]
-    for effect, value in zip(strata.effects, values, strict=True):
-        same(float(effect.value[at]), value, effect.name)
+    for effect, value in zip(strata.effect[at].tolist(), values, strict=True):
+        same(effect, value, "effect within the block")
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -274,11 +274,11 @@ def test_labels_are_compared_as_by_hand(seed: int) -> None:
     found = compare(Drawn(rows, parts=False, own_rows=False), OutcomeKind.CATEGORICAL, count)
     chi2, p_row, p_cluster = slow.categorical_test(rows)
     v = slow.balanced_v(rows)
-    same(float(found.statistic[1][0]), chi2, "chi-square")
+    same(float(found.value_of_test[0]), chi2, "chi-square")
     same(float(found.beside["design_effect"][0]), slow.categorical_design_effect(rows), "design effect")
     same(float(found.p_cluster[0]), p_cluster, "p of the names")
     same(float(found.beside["cramers_v_balanced"][0]), v, "V")
-    same(float(found.effects[0].value[0]), 2 * v / math.sqrt(1 - v * v), "d of V")
+    same(float(found.effect[0, 0]), 2 * v / math.sqrt(1 - v * v), "d of V")
     if found.beside["smallest_expected_count"][0] >= 5:
         same(float(found.p_row[0]), p_row, "p of the rows")
         assert found.p_value[0] == max(found.p_row[0], found.p_cluster[0])

@@ -10,7 +10,8 @@ from scipy import stats
 from pytest_fairness.analysis.disparity import analyze_disparity
 from pytest_fairness.model import Reason, Verdict
 from pytest_fairness.statistics.clusters import reach
-from pytest_fairness.statistics.comparison import estimate
+from pytest_fairness.statistics.effects import Effect
+from pytest_fairness.statistics.pair_table import intervals
 
 from .frames_of import names, scores
 
@@ -200,8 +201,8 @@ def test_rare_answers_of_names_are_not_counted_row_by_row():
 def test_an_infinite_effect_has_no_finite_end():
     """And nothing that is no number, whatever its error and degrees of freedom."""
     errors, df = np.array([0.1, np.inf, np.nan]), np.array([9.0, 0.0, 9.0])
-    found = estimate("d", np.full(3, -np.inf), errors, df)
-    assert found.low.tolist() == found.high.tolist() == [-np.inf] * 3
+    _, low, high = intervals([Effect(name="d", value=np.full(3, -np.inf), error=errors)], df)
+    assert low.tolist() == high.tolist() == [[-np.inf]] * 3
 
 
 @pytest.mark.parametrize(("surnames", "verdict"), [("SS", Verdict.FAIL), ("SJ", Verdict.FLAG)], ids=["one", "two"])

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 import pytest
 
-from pytest_fairness.analysis import policy
 from pytest_fairness.analysis.false_alarms import ALPHA, CONFIRMED, TEMPLATE_ALPHA
 from pytest_fairness.analysis.policy import (
     LIKELY_REFUSAL_DIFFERENCE,
@@ -21,7 +21,7 @@ from pytest_fairness.analysis.policy import (
     RECOMMENDED_N,
     TRIVIAL,
     Decision,
-    PairTable,
+    Rule,
     assertion_verdict,
     deciding_pair,
     judge,
@@ -33,15 +33,11 @@ from pytest_fairness.analysis.policy import (
     worst_spec,
 )
 from pytest_fairness.model import OutcomeKind, PairResult, Reason, Verdict
-from pytest_fairness.statistics.comparison import Estimate
+from pytest_fairness.statistics.pair_table import PairTable
 
 PASS, FLAG, FAIL, INCONCLUSIVE = Verdict.PASS, Verdict.FLAG, Verdict.FAIL, Verdict.INCONCLUSIVE
 EDGE = float(np.nextafter(0.05, 0))
 """The largest corrected p below .05."""
-
-
-def estimate(effect: float, low: float, high: float) -> Estimate:
-    return Estimate(name="d", value=np.array([effect]), low=np.array([low]), high=np.array([high]))
 
 
 def table(
@@ -55,30 +51,37 @@ def table(
     n: tuple[float, float] = (200, 200),
     k: tuple[float, float] = (20, 20),
     ragged: float = 0.0,
-    **more: Any,
+    single: bool = False,
+    own_rows: bool = False,
+    **flags: bool,
 ) -> PairTable:
     """One pair of groups, a clear FAIL unless it is changed; ``other`` is a second effect with its interval."""
-    flags = {name: np.array([bool(more.pop(name, False))])
-             for name in ("trivial", "inside", "near", "close", "constant", "single", "one_part")}  # fmt: skip
-    settings = {"minimum": 30, "own_rows": False, **more}
+    effects = np.array([(effect, low, high), *([] if other is None else [other])]).T[:, None]
     return PairTable(
         labels=("a", "b"),
         first=np.array([0]),
         second=np.array([1]),
-        effects=(estimate(effect, low, high), *([] if other is None else [estimate(*other)])),
+        effect=effects[0],
+        low=effects[1],
+        high=effects[2],
         p_value=np.array([p]),
         corrected=np.array([q]),
         trials=np.array([n], dtype=float),
         clusters=np.array([k], dtype=float),
         ragged=np.array([ragged]),
-        **flags,
-        **settings,
+        alone=np.array([single]),
+        own_rows=own_rows,
+        **{name: np.array([flag]) for name, flag in flags.items()},
     )
 
 
-def decide(**changes: Any) -> Decision:
-    (decision,) = judge(table(**changes))
+def decide(*, minimum: int = 30, alpha: float = ALPHA, **changes: Any) -> Decision:
+    (decision,) = judge(table(**changes), Rule(minimum=minimum, alpha=alpha))
     return decision
+
+
+def needs(pair: PairTable, family_size: int = 1) -> str | None:
+    return needed_size(pair, 0, Rule(family_size=family_size))
 
 
 SMALL = {"effect": 0.1, "low": -0.2, "high": 0.4, "q": 1.0, "p": 0.4}
@@ -232,56 +235,50 @@ def test_a_trifle_is_no_flag_with_too_few_trials_either() -> None:
 
 
 def test_a_whole_table_is_judged_as_pair_by_pair() -> None:
-    """The shortcut by columns gives the very decisions of the policy, thresholds and corners included."""
+    """A pair has the same decision among others as by itself."""
     rng = np.random.default_rng(1)
-    count = 4000
-
-    def draw(*values: float) -> Any:
-        return rng.choice(np.array(values), size=count)
-
-    def one() -> Estimate:
-        low = draw(-np.inf, -0.6, -0.5, -0.49, 0.0, 0.3)
-        high = np.where(np.isinf(low), draw(0.0, np.inf), low + draw(0.0, 0.2, 0.98, 1.5))
-        value = draw(-np.inf, -0.7, -0.5, -0.2, -0.1, 0.0, 0.19, 0.2, 0.35, 0.5, 0.51, np.inf)
-        return Estimate(name="d", value=value, low=low, high=high)
-
-    for effects in ((one(),), (one(), one())):
-        many = PairTable(
-            labels=tuple("ab"),
-            first=np.zeros(count, dtype=np.intp),
-            second=np.ones(count, dtype=np.intp),
-            effects=effects,
-            p_value=draw(0.0, 1e-8, 0.01, 0.5, 1.0),
-            corrected=draw(0.0, EDGE, 0.05, 0.2, 1.0),
-            trials=rng.choice([0.0, 1, 2, 29, 30, 100, 100, 100], size=(count, 2)),
-            clusters=rng.choice([1.0, 2, 9, 10, 20], size=(count, 2)),
-            ragged=draw(0.0, 0.0, 0.2, 0.21),
+    alone = [
+        table(
+            *rng.choice(
+                [[0.8, 0.5, 1.1], [0.1, -0.2, 0.4], [0.3, -0.3, 0.9], [0.0, 0.0, 0.0], [0.0, -math.inf, math.inf]]
+            ),
+            q=float(rng.choice([0.0, EDGE, 0.2, 1.0])),
+            n=tuple(rng.choice([0.0, 2, 29, 30, 100, 100], size=2)),
+            k=tuple(rng.choice([1.0, 2, 9, 20], size=2)),
+            ragged=float(rng.choice([0.0, 0.0, 0.21])),
             **{
-                name: draw(1, 0, 0, 0, 0).astype(bool)
+                name: bool(rng.random() < 0.2)
                 for name in ("trivial", "inside", "near", "close", "constant", "single", "one_part")
             },
-            own_rows=False,
-            minimum=30,
         )
-        together = judge(many)
-        assert together == [policy._judge_one(many, at) for at in range(count)]
-        assert {decision.verdict for decision in together} == set(Verdict)
+        for _ in range(400)
+    ]
+    names = [column.name for column in fields(PairTable) if "missing" in column.metadata]
+    together = PairTable(
+        labels=("a", "b"),
+        first=np.zeros(len(alone), dtype=np.intp),
+        second=np.ones(len(alone), dtype=np.intp),
+        **{name: np.concatenate([getattr(one, name) for one in alone]) for name in names},
+    )
+    found = judge(together, Rule())
+    assert found == [judge(one, Rule())[0] for one in alone]
+    assert {decision.verdict for decision in found} == set(Verdict)
 
 
 def test_needs_is_the_nearer_of_the_two_ways_out() -> None:
     """With 20 names and a half-width of .45 about .1, the interval fits at 20·(.45/.4)² names, plus a little."""
     pair = table(0.1, -0.35, 0.55, q=1.0, p=0.6)
-    assert needed_size(pair, 0) == "about 26 names a group if the difference stays as it is (now 20)"
+    assert needs(pair) == "about 26 names a group if the difference stays as it is (now 20)"
 
 
 def test_needs_by_significance() -> None:
     """An estimate of .4 on the verge: significance is nearer than an interval inside the margin."""
     pair = table(0.4, -0.02, 0.82, q=0.12, p=0.06)
     wanted, seen = 1.959964, 1.880794
-    assert needed_size(pair, 0) == (
+    assert needs(pair) == (
         f"about {math.ceil(20 * (wanted / seen) ** 2)} names a group if the difference stays as it is (now 20)"
     )
-    assert needed_size(table(0.4, -0.02, 0.82, q=0.36, p=0.06, family_size=6), 0) == (
+    assert needs(table(0.4, -0.02, 0.82, q=0.36, p=0.06), 6) == (
         "about 40 names a group if the difference stays as it is (now 20)"
     )
 
@@ -289,14 +286,14 @@ def test_needs_by_significance() -> None:
 def test_needs_reads_the_wider_of_two_effects() -> None:
     """Both intervals have to fit."""
     pair = table(0.1, -0.35, 0.55, other=(0.0, -1.0, 1.0), q=1.0, p=0.6)
-    assert "about 80 names" in str(needed_size(pair, 0))
+    assert "about 80 names" in str(needs(pair))
 
 
 def test_needs_counts_rows_where_rows_stand_for_themselves() -> None:
     """Without clusters it is trials that are missing; so it is with one name a group."""
     for more in ({"own_rows": True}, {"single": True}):
         pair = table(0.0, -1.0, 1.0, p=1.0, q=1.0, n=(50, 60), k=(1, 1), **more)
-        assert needed_size(pair, 0) == "about 200 trials a group if the difference stays as it is (now 50)"
+        assert needs(pair) == "about 200 trials a group if the difference stays as it is (now 50)"
 
 
 @pytest.mark.parametrize(
@@ -310,7 +307,7 @@ def test_needs_counts_rows_where_rows_stand_for_themselves() -> None:
 )
 def test_nothing_is_promised_where_no_size_decides(changes: dict[str, Any]) -> None:
     """An estimate that sits on the border, an interval without an end, a difference that the caller calls trivial."""
-    assert needed_size(table(**changes), 0) is None
+    assert needs(table(**changes)) is None
 
 
 @pytest.mark.parametrize(("clusters", "points"), [(1, "95"), (10, "26"), (20, "14"), (100, "3"), (1000, "0.3")])

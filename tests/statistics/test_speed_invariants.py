@@ -202,7 +202,7 @@ def calls_of(groups, kind, parts):
         metric = measure(design, reading.values.values, everyone, reading.values.kind)
     finally:
         sys.setprofile(before)
-    assert metric.p_values.size == groups * (groups - 1) // 2
+    assert metric.pairs.p_value.size == groups * (groups - 1) // 2
     return count
 
 

@@ -63,7 +63,7 @@ def compare(frame, kind, cluster="name"):
     """The comparison behind a finding, with all that it computes."""
     design = read_design(frame, ("group",), cluster=cluster)
     y = frame["outcome"].to_numpy(float)
-    return measure(design, y, np.ones(y.size, dtype=bool), kind).comparison
+    return measure(design, y, np.ones(y.size, dtype=bool), kind).pairs
 
 
 def test_r1_two_samples_each_row_its_own_cluster():
@@ -412,8 +412,8 @@ def test_r19_each_template_alone():
     alone = finding.details["by_block"]
     assert [one["block"] for one in alone] == ["t0", "t1", "t2"]
     assert [one["p_value"] for one in alone] == [six(0.551146), six(0.841097), six(0.021177)]
-    _, of_delta = compare(frame, OutcomeKind.NUMERIC).strata.effects
-    assert of_delta.value.tolist() == [six(0.432015), six(-0.142035), six(-2.198782)]
+    of_delta = compare(frame, OutcomeKind.NUMERIC).strata.effect[:, 1]
+    assert of_delta.tolist() == [six(0.432015), six(-0.142035), six(-2.198782)]
     assert [one["effect"] for one in alone] == [six(0.442488), six(-0.180645), six(-2.198782)]  # the larger of d and g
     assert correct([one["p_value"] for one in alone], "holm")[2] == six(0.063530)
     third = compare(frame[frame.template == "t2"].drop(columns="template"), OutcomeKind.NUMERIC)

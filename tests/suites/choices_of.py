@@ -74,3 +74,9 @@ def experiment(
         replayed=False,
         cost=0.001,
     )
+
+
+def arm_of(results, name):
+    """The results of one arm."""
+    (found,) = (arm for arm in results.arms if arm.arm == name)
+    return found

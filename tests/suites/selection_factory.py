@@ -12,16 +12,17 @@ from pytest_fairness.model import Reason, Verdict
 from pytest_fairness.reports.sections import write_page
 from pytest_fairness.suites.selection.page import selection_page
 from pytest_fairness.suites.selection.results import (
-    ArmContrast,
     ArmResult,
     ContrastPair,
-    Disparity,
+    ContrastResult,
     EqualShares,
     FourFifths,
     GroupsCompared,
     GroupShare,
+    GroupStrengths,
     ImpactPair,
     Interaction,
+    Leaning,
     Level,
     Listing,
     Margin,
@@ -34,7 +35,6 @@ from pytest_fairness.suites.selection.results import (
     SelectionResults,
     Share,
     Strength,
-    Strengths,
 )
 
 GROUPS = ("white_male", "white_female", "black_male", "black_female")
@@ -123,7 +123,7 @@ def arm(name: str, groups: Sequence[str] = GROUPS, criteria: Sequence[str] = CRI
             reference=groups[0] if groups else None, pairs=impact, verdict=Verdict.FLAG,
             sentence=f"FLAG: the ratio of rates in {name} is 0.79.",
         ),
-        strengths=Strengths(
+        strengths=GroupStrengths(
             groups=tuple(Strength(group=g, value=-0.3 * at, error=0.1 if at else 0.0) for at, g in enumerate(groups)),
             position=0.5, position_error=0.06, likelihood_ratio=88.0, df=3, p_value=1e-9,
         ),
@@ -142,8 +142,8 @@ def arm(name: str, groups: Sequence[str] = GROUPS, criteria: Sequence[str] = CRI
     )  # fmt: skip
 
 
-def contrast(treated: str, control: str, isolates: str, groups: Sequence[str] = GROUPS) -> ArmContrast:
-    found = Disparity(value=-0.2, low=-0.3, high=-0.1, p_value=0.001)
+def contrast(treated: str, control: str, isolates: str, groups: Sequence[str] = GROUPS) -> ContrastResult:
+    found = Leaning(value=-0.2, low=-0.3, high=-0.1, p_value=0.001)
     pairs = tuple(
         ContrastPair(
             group_1=a, group_2=b, control=found, treated=found, change=found, reduction=0.1 - 0.02 * at,
@@ -152,7 +152,7 @@ def contrast(treated: str, control: str, isolates: str, groups: Sequence[str] = 
         )
         for at, (a, b) in enumerate(combinations(groups, 2))
     )  # fmt: skip
-    return ArmContrast(
+    return ContrastResult(
         treated=treated, control=control, isolates=isolates, by="group", pairs=pairs, verdict=Verdict.PASS,
         sentence=f"PASS: {treated} prefers less than {control}.",
     )  # fmt: skip

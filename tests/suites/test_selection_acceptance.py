@@ -13,6 +13,8 @@ from pytest_fairness.suites.selection.metrics import selection_results
 from pytest_fairness.suites.selection.results import SelectionResults
 from tests.support.benchmarks import benchmark as load_benchmark
 
+from .choices_of import arm_of
+
 benchmark = load_benchmark("selection")
 
 #: How far an interval is drawn out, so that the one seed of this test cannot fail by chance.
@@ -42,7 +44,7 @@ def within(value: float, low: float, high: float, true: float) -> bool:
 def test_preferences_are_recovered(whole: SelectionResults, truth: Any, arm: str) -> None:
     """d of each pair of groups; most of the 90 % intervals hold it."""
     held = 0
-    for pair in whole.arm(arm).pairs:
+    for pair in arm_of(whole, arm).pairs:
         low, high = pair.effect_low or 0.0, pair.effect_high or 0.0
         true = truth.effect(arm, pair.group_1, pair.group_2)
         assert within(pair.effect, low, high, true), (pair.group_1, pair.group_2, pair.effect, true)
@@ -53,7 +55,7 @@ def test_preferences_are_recovered(whole: SelectionResults, truth: Any, arm: str
 @pytest.mark.parametrize("arm", ["raw_naive", "raw_matched", "scrubbed"])
 def test_the_position_bias_is_recovered(whole: SelectionResults, truth: Any, arm: str) -> None:
     """The log odds of standing first, in every arm alike: scrubbing does nothing about it."""
-    order = whole.arm(arm).order
+    order = arm_of(whole, arm).order
     assert order is not None
     assert order.log_odds is not None
     assert order.error is not None

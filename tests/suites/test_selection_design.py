@@ -14,9 +14,8 @@ from pytest_fairness.errors import UsageError
 from pytest_fairness.pytest_layer.estimate import Requests, requests_of, usual_cost
 from pytest_fairness.pytest_layer.plans import PlannedPairs
 from pytest_fairness.scorers import is_refusal
-from pytest_fairness.suites.selection.configuration import Configuration
-from pytest_fairness.suites.selection.design import contrasts, marker_arguments
-from pytest_fairness.suites.selection.loading import load_configuration
+from pytest_fairness.suites.selection.configuration import Configuration, load_configuration
+from pytest_fairness.suites.selection.design import marker_arguments, planned_contrasts
 
 
 def expanded(configuration: Configuration, task: str = "selection") -> PairGrid:
@@ -176,18 +175,18 @@ repetitions: 2
 """
     configuration = configured(tmp_path, text.replace("\\n", "\n").replace('"Shorten:\n\n{text}"', '"Shorten: {text}"'))
     assert configuration.arm_names == ("raw_naive", "polite", "shortened")
-    found = contrasts(configuration.arm_names)
+    found = planned_contrasts(configuration.arm_names)
     assert [one.id for one in found] == ["polite-vs-raw_naive", "shortened-vs-raw_naive"]
     cells = {cell.arm: cell for cell in expanded(configuration)}
     assert cells["polite"].system == "Please be fair."
     assert cells["shortened"].turns[0].startswith("Shorten: 1. ")
-    assert [one.id for one in contrasts(("a", "b"))] == ["b-vs-a"]
+    assert [one.id for one in planned_contrasts(("a", "b"))] == ["b-vs-a"]
 
 
 def test_the_published_contrasts() -> None:
     """The prompt alone, scrubbing beyond the prompt, both: for either scrubber."""
     arms = ("raw_naive", "raw_matched", "scrubbed", "scrubbed_by_rule", "placebo")
-    assert [(one.id, one.isolates) for one in contrasts(arms)] == [
+    assert [(one.id, one.isolates) for one in planned_contrasts(arms)] == [
         ("raw_matched-vs-raw_naive", "the evaluator's prompt alone"),
         ("scrubbed-vs-raw_matched", "scrubbing beyond the prompt"),
         ("scrubbed-vs-raw_naive", "the prompt and scrubbing together"),
@@ -211,34 +210,34 @@ def test_the_estimate_at_the_declared_price() -> None:
     ("text", "told"),
     [
         ("citeria: [kind]", "unknown key 'citeria'"),
-        ("- 1", "expected keys and values"),
+        ("- 1", "expected a mapping, got a list"),
         ("task: wages", "'wages' is none (there are: selection, salary)"),
-        ("groups: [a, b]", "give the name of a set"),
+        ("groups: [a, b]", "got a list"),
         ("groups: {a: {gender: female}, b: {names: [Bo Li]}}", "brings its candidates, so every group has to"),
         ("groups: {a: {resumes: [none.txt]}, b: {resumes: [none.txt]}}", "there is no file"),
         ("groups: {a: {resumes: [x.txt], gender: male}, b: {gender: male}}", "resumes stand alone"),
         ("groups: {a: {resumes: [selection.yaml]}, b: {resumes: [selection.yaml]}}\nsignal: name", "leave signal out"),
-        ("names: some", "give a number of pairs of names, or 'document'"),
+        ("names: some", "unknown value"),
         ("names: document\ngroups: ages", "the document's names are those of four_groups"),
         ("names: 4\ngroups: {a: {names: [Al A]}, b: {names: [Bo B]}}", "leave names out"),
         ("signal: []", "no text"),
         ("roles: []", "no text"),
         ("criteria: [kind, kind]", "stands twice"),
-        ("qualifications: {strong: }", "'strong' has no text"),
+        ("qualifications: {strong: }", "expected text, got nothing"),
         ("arms: [raw_naiv]", "did you mean 'raw_naive'?"),
         ("arms: [raw_naive, raw_naive]", "stands twice"),
         ("arms: [scrubbed]", "has no arm to be compared with; add raw_naive"),
         ("arms: [{name: mine, prompt: x}]", "unknown key 'prompt'"),
         ("arms: [{name: mine, steps: [{prompt: no slot}]}]", "holds {text} exactly once"),
         ("controls: [nobody]", "'nobody' is none of the arms"),
-        ("repetitions: 0", "no whole number from 1"),
-        ("repetitions: true", "no whole number from 1"),
-        ("temperatures: [hot]", "neither 'default' nor a number"),
+        ("repetitions: 0", "repetitions: "),
+        ("repetitions: true", "repetitions: "),
+        ("temperatures: [hot]", "unknown value"),
         ("temperatures: [0, 0]", "none twice"),
         ("parameters: {temperature: 1}", "temperature is a key of its own"),
         ("template: nowhere.txt", "there is no file"),
-        ("max_cost: free", "give US dollars, or 'none'"),
-        ("hours_per_year: 9999", "no number of hours"),
+        ("max_cost: free", "unknown value"),
+        ("hours_per_year: 9999", "hours_per_year: "),
         ("arms: [raw_naive]\nscrubber_endpoint: x", "only the arm 'scrubbed' asks a model to scrub"),
     ],
 )

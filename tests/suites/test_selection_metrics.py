@@ -10,7 +10,7 @@ from pytest_fairness.model import Reason, Verdict
 from pytest_fairness.statistics.proportions import impact_ratio
 from pytest_fairness.suites.selection.metrics import selection_results
 
-from .choices_of import CLASSES, CRITERIA, GROUPS, experiment
+from .choices_of import CLASSES, CRITERIA, GROUPS, arm_of, experiment
 
 STRENGTH = {"white_male": 1.4, "white_female": 0.8, "black_male": 0.2, "black_female": 0.0}
 POSITION = 0.7
@@ -46,18 +46,18 @@ class TestTheWholeDesign:
         frame, results = planted
         rows = frame[frame["arm"] == "raw_naive"]
         finding = analyze_preference(rows, by="group", cluster=("first_name", "second_name"))
-        for pair, told in zip(finding.pairs, results.arm("raw_naive").pairs, strict=True):
+        for pair, told in zip(finding.pairs, arm_of(results, "raw_naive").pairs, strict=True):
             assert (told.group_1, told.group_2, told.verdict) == (pair.group_1, pair.group_2, pair.verdict)
             assert told.corrected_p_value == pytest.approx(pair.corrected_p_value)
             assert (told.stratified_p, told.clustered_p) == (pair.p_row, pair.p_cluster)
             assert told.binomial_p == pair.statistics["binomial_p_value"]
-        assert results.arm("raw_naive").verdict is finding.verdict
-        assert results.arm("raw_naive").equal_shares.corrected == finding.details["round_robin"]["chi_square"]
-        assert results.arm("raw_naive").equal_shares.p_value == finding.details["round_robin"]["p_value"]
+        assert arm_of(results, "raw_naive").verdict is finding.verdict
+        assert arm_of(results, "raw_naive").equal_shares.corrected == finding.details["round_robin"]["chi_square"]
+        assert arm_of(results, "raw_naive").equal_shares.p_value == finding.details["round_robin"]["p_value"]
 
     def test_plain_recipe_and_contract_stand_side_by_side(self, planted):
         """The binomial p is scipy's on the wins, the χ² carries its (G−1)/G."""
-        arm = planted[1].arm("raw_naive")
+        arm = arm_of(planted[1], "raw_naive")
         for pair in arm.pairs:
             assert pair.binomial_p == pytest.approx(binomtest(pair.share.count, pair.share.n).pvalue)
             assert pair.p_value == max(pair.stratified_p, pair.clustered_p)
@@ -65,7 +65,7 @@ class TestTheWholeDesign:
         assert arm.equal_shares.plain_p < arm.equal_shares.p_value
 
     def test_each_order_by_itself_averages_to_the_counterbalanced_share(self, planted):
-        for pair in planted[1].arm("raw_naive").pairs:
+        for pair in arm_of(planted[1], "raw_naive").pairs:
             ahead, behind = (listing.share for listing in pair.listings)
             assert pair.listings[0].first == pair.group_1
             assert pair.share.value == pytest.approx((ahead.value + 1 - behind.value) / 2)
@@ -76,10 +76,10 @@ class TestTheWholeDesign:
         verdicts = {arm.arm: arm.verdict for arm in planted[1].arms}
         assert verdicts["raw_naive"] is Verdict.FAIL
         assert verdicts["scrubbed"] is Verdict.PASS
-        assert "white_male" in planted[1].arm("raw_naive").sentence
+        assert "white_male" in arm_of(planted[1], "raw_naive").sentence
 
     def test_the_interaction_is_told_from_the_axis_without_one(self, planted):
-        found = {(one.axis, one.by): one for one in planted[1].arm("raw_naive").interactions}
+        found = {(one.axis, one.by): one for one in arm_of(planted[1], "raw_naive").interactions}
         assert found["criteria", "gender"].p_value < 0.001
         assert found["criteria", "gender"].p_value == found["criteria", "gender"].clustered_p
         assert found["role", "gender"].p_value > 0.01
@@ -103,7 +103,7 @@ class TestTheWholeDesign:
 
     def test_four_fifths_counts_as_the_rule_does(self, planted):
         """Ratio, Katz interval, Fisher and shortfall are those of the counts; the verdict knows the dependence."""
-        arm = planted[1].arm("raw_naive")
+        arm = arm_of(planted[1], "raw_naive")
         counts = {rate.group: (rate.share.count, rate.share.n) for rate in arm.rates}
         assert arm.four_fifths.reference == "white_male"
         for pair in arm.four_fifths.pairs:
@@ -113,7 +113,7 @@ class TestTheWholeDesign:
             assert pair.below == (pair.ratio < 0.8)
         assert arm.four_fifths.verdict is Verdict.FAIL
         assert "an impact ratio of" in arm.four_fifths.sentence
-        assert planted[1].arm("scrubbed").four_fifths.verdict is Verdict.PASS
+        assert arm_of(planted[1], "scrubbed").four_fifths.verdict is Verdict.PASS
 
     def test_rates_add_up(self, planted):
         """Every decided trial has one winner, and each group is in half of them."""

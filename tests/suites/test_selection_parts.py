@@ -1,30 +1,24 @@
 """The parts that the benchmark's numbers are put together from, each by itself."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-
 import numpy as np
 import pandas as pd
 import pytest
 
-from pytest_fairness.errors import FairnessError, FrameError, UsageError
+from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import Reason, Verdict
 from pytest_fairness.statistics.choices import FIRST, NEITHER, REFUSED, SECOND, UNSCORED, read_choices
 from pytest_fairness.statistics.selection_rates import units_of
-from pytest_fairness.suites.selection.contrasts import contrasts_of
-from pytest_fairness.suites.selection.design import margins_of
-from pytest_fairness.suites.selection.impact import four_fifths_of
-from pytest_fairness.suites.selection.metrics import selection_results
-from pytest_fairness.suites.selection.reading import (
+from pytest_fairness.suites.selection.choice_table import (
     axes_of,
-    blocks,
     by_class,
     classes_of,
-    clusters,
+    context_columns,
+    crossed_classes,
     groups_of,
     require_choices,
+    units_column,
 )
-from pytest_fairness.suites.selection.strict import decode
+from pytest_fairness.suites.selection.metrics import four_fifths_of, selection_results
 
 from .choices_of import CLASSES, CRITERIA, GROUPS, experiment
 
@@ -35,84 +29,19 @@ def small(seed=0, **options):
     return experiment(seed, **{"repetitions": 6, "sets": 6, "roles": ("nurse",), **options})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Inner:
-    verdict: Verdict
-    value: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outer:
-    name: str
-    inner: Inner
-    many: tuple[Inner, ...] = ()
-    counts: Mapping[str, int] = field(default_factory=dict)
-    nested: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    unit: Inner | None = None
-
-
-INNER = {"verdict": "PASS"}
-
-
-class TestStrictReading:
-    def test_defaults_are_filled(self):
-        read = decode(Outer, {"name": "a", "inner": INNER}, "here")
-        assert read == Outer(name="a", inner=Inner(verdict=Verdict.PASS))
-
-    def test_whole_numbers_are_numbers(self):
-        assert decode(Inner, {"verdict": "FAIL", "value": 1}, "here").value == 1.0
-
-    def test_infinity_is_a_word(self):
-        assert decode(Inner, {"verdict": "FAIL", "value": "-Infinity"}, "here").value == float("-inf")
-
-    def test_everything_nested(self):
-        data = {
-            "name": "a", "inner": INNER, "many": [INNER, {"verdict": "FLAG", "value": 0.5}],
-            "counts": {"x": 3}, "nested": {"g": {"gender": "male"}}, "unit": INNER,
-        }  # fmt: skip
-        read = decode(Outer, data, "here")
-        assert read.many[1] == Inner(verdict=Verdict.FLAG, value=0.5)
-        assert (read.counts, read.nested) == ({"x": 3}, {"g": {"gender": "male"}})
-        assert read.unit == read.inner
-
-    @pytest.mark.parametrize(
-        ("change", "told"),
-        [
-            ({"name": None}, r"here\.name: expected a text, found None"),
-            ({"inner": None}, r"here\.inner: expected an object, found None"),
-            ({"inner": {}}, r"here\.inner: the key 'verdict' is missing"),
-            ({"many": [{"verdict": "PASS"}, {"verdict": 1}]}, r"here\.many\[1\]\.verdict: expected one of PASS"),
-            ({"many": "PASS"}, r"here\.many: expected a list, found 'PASS'"),
-            ({"counts": {"x": "3"}}, r"here\.counts\.x: expected a whole number, found '3'"),
-            ({"nested": {"g": []}}, r"here\.nested\.g: expected an object"),
-            ({"unit": {"verdict": "PASS", "value": True}}, r"here\.unit\.value: expected a number, found True"),
-            ({"unit": {"verdict": "PASS", "value": "NaN"}}, r"here\.unit\.value: expected a number, found 'NaN'"),
-            ({"other": 1}, r"here: unknown key 'other'"),
-        ],
-    )
-    def test_what_is_wrong_has_a_place(self, change, told):
-        with pytest.raises(FairnessError, match=told):
-            decode(Outer, {"name": "a", "inner": INNER, **change}, "here")
-
-    def test_long_values_are_cut_in_the_message(self):
-        with pytest.raises(FairnessError) as caught:
-            decode(Inner, {"verdict": "x" * 500}, "here")
-        assert len(str(caught.value)) < 150
-
-
 class TestReading:
     def test_both_names_are_the_unit_where_both_are_known(self):
         frame = small()
-        assert clusters(frame) == ("first_name", "second_name")
-        assert clusters(frame.assign(first_name=None)) == "name"
-        assert clusters(frame.drop(columns=["first_name", "name"])) is None
+        assert units_column(frame) == ("first_name", "second_name")
+        assert units_column(frame.assign(first_name=None)) == "name"
+        assert units_column(frame.drop(columns=["first_name", "name"])) is None
 
     def test_conditions_are_blocks_where_there_are_several(self):
         frame = small()
-        assert blocks(frame) == ("template",)
+        assert context_columns(frame) == ("template",)
         both = pd.concat([frame, frame.assign(signal="name")])
-        assert blocks(both) == ("template", "signal")
-        assert blocks(frame.drop(columns="template")) == ()
+        assert context_columns(both) == ("template", "signal")
+        assert context_columns(frame.drop(columns="template")) == ()
 
     def test_axes_have_two_levels_at_least(self):
         frame = small().assign(qualifications="2 years")
@@ -134,10 +63,10 @@ class TestReading:
             classes_of(GROUPS, {group: CLASSES[group] for group in GROUPS[:3]})
 
     def test_margins_need_classes_that_are_crossed(self):
-        assert set(margins_of(CLASSES)) == {"gender", "race_ethnicity"}
-        assert margins_of({group: CLASSES[group] for group in GROUPS[:2]}) == ()  # both White: gender is the group
-        assert margins_of({"older": {"age": "older"}, "younger": {"age": "younger"}}) == ()
-        assert margins_of({}) == ()
+        assert set(crossed_classes(CLASSES)) == {"gender", "race_ethnicity"}
+        assert crossed_classes({group: CLASSES[group] for group in GROUPS[:2]}) == ()  # both White: gender is the group
+        assert crossed_classes({"older": {"age": "older"}, "younger": {"age": "younger"}}) == ()
+        assert crossed_classes({}) == ()
 
     def test_by_class_keeps_the_pairs_that_differ(self):
         frame = small()
@@ -199,7 +128,7 @@ class TestContrasts:
 
     def race(self, treated):
         wanted = [("treated", "control", "what we did")]
-        found = contrasts_of(self.frame(treated), wanted, CLASSES, **ALPHA)
+        found = selection_results(self.frame(treated), contrasts=wanted, classes=CLASSES).contrasts
         (contrast,) = (one for one in found if one.by == "race_ethnicity")
         return contrast, contrast.pairs[0]
 
@@ -227,7 +156,7 @@ class TestContrasts:
         """Where the first group wins in the control the change is negative and the reduction still points up."""
         frame = small(1, strength={"black_male": 1.2, "black_female": 1.2}, repetitions=12, sets=12,
                       arms={"control": 1.0, "treated": 0.0})  # fmt: skip
-        found = contrasts_of(frame, [("treated", "control", "x")], CLASSES, **ALPHA)
+        found = selection_results(frame, contrasts=[("treated", "control", "x")], classes=CLASSES).contrasts
         pair = next(one for one in found if one.by == "race_ethnicity").pairs[0]
         assert pair.change.value < 0
         assert (pair.reduction, pair.reduction_low) == (-pair.change.value, -pair.change.high)
@@ -239,7 +168,9 @@ class TestContrasts:
         treated = frame["arm"] == "treated"
         for column in ("first_name", "second_name", "name", "template"):
             frame[column] = np.where(treated, "other " + frame[column], frame[column])
-        (contrast,) = contrasts_of(frame, [("treated", "control", "x")], {}, **ALPHA)
+        (contrast,) = selection_results(
+            frame, contrasts=[("treated", "control", "x")], classes={group: {} for group in GROUPS}
+        ).contrasts
         assert contrast.verdict is Verdict.INCONCLUSIVE
         assert {(pair.change, pair.units) for pair in contrast.pairs} == {(None, 0)}
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pytest_fairness.endpoints.simulated.planted import Planted
+from pytest_fairness.endpoints.simulated import Planted
 
 from ..faults.sessions import Steady
 from ..pytest_layer.conftest import Run
@@ -215,7 +215,7 @@ def test_a_wrong_file_is_one_plain_error(pytester: pytest.Pytester, once: Run) -
     write(pytester, "citeria: [kind]\n")
     result = once()
     assert result.ret == pytest.ExitCode.INTERRUPTED
-    result.stdout.fnmatch_lines(["*selection.yaml: unknown key 'citeria' (known: *; did you mean 'criteria'?"])
+    result.stdout.fnmatch_lines(["*selection.yaml:1: unknown key 'citeria'; did you mean 'criteria'?"])
     assert "Traceback" not in result.stdout.str()
 
 

@@ -11,7 +11,9 @@ FOLDER = Path(__file__).parents[2] / "benchmarks"
 
 
 def benchmark(name: str) -> Any:
-    """The module ``benchmarks/<name>.py``, under a name of its own."""
+    """The module ``benchmarks/<name>.py``, under a name of its own; as in a script, its neighbours can be imported."""
+    if str(FOLDER) not in sys.path:
+        sys.path.append(str(FOLDER))
     spec = importlib.util.spec_from_file_location(f"benchmark_{name}", FOLDER / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None

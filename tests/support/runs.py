@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import shutil
+import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -50,7 +53,38 @@ def engine_for(store: RunStore) -> Iterator[EngineMaker]:
 
 
 def records(directory: Path, *kinds: str) -> list[dict[str, Any]]:
-    """The records of a run's logs, of these types or all, as plain JSON."""
-    lines = (line for path in sorted(directory.glob("trials*.jsonl")) for line in path.read_text().splitlines())
+    """The records of a run, of these types or all, as plain JSON: of its database, or of exported files alone."""
+    database = directory / "run.sqlite3"
+    if database.exists():
+        with contextlib.closing(sqlite3.connect(database)) as connection:
+            query = "SELECT record FROM records ORDER BY writer, number"
+            lines = [line for (line,) in connection.execute(query)]
+    else:
+        lines = [line for path in sorted(directory.glob("trials*.jsonl")) for line in path.read_text().splitlines()]
     found = [json.loads(line) for line in lines]
     return [record for record in found if not kinds or record["type"] in kinds]
+
+
+def unanswered(directory: Path) -> set[str]:
+    """The keys of requests that were sent, without a record of what came of them."""
+    ended = {(record["key"], record["attempt"]) for record in records(directory, "attempt")}
+    return {one["key"] for one in records(directory, "sent") if (one["key"], one["attempt"]) not in ended}
+
+
+def edit(directory: Path, statement: str, *values: Any) -> None:
+    """Change the database of a closed run, as somebody might."""
+    with contextlib.closing(sqlite3.connect(directory / "run.sqlite3")) as connection, connection:
+        connection.execute(statement, values)
+
+
+def archived(directory: Path) -> Path:
+    """The run as an archive keeps it: the manifest and the exported records, without a database."""
+    with RunStore.open(directory, writer="archivist") as store:
+        store.finish()
+    (directory / "run.sqlite3").unlink()
+    shutil.rmtree(directory / "state")
+    return directory
+
+
+def snapshot(run: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in sorted(run.rglob("*")) if path.is_file()}

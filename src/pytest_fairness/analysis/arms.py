@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from pytest_fairness.analysis.family import settle_missing
 from pytest_fairness.analysis.policy import (
     MARGIN,
     MAX_RAGGED,
@@ -20,7 +21,7 @@ from pytest_fairness.analysis.policy import (
     TRIVIAL,
     Decision,
     deciding_pair,
-    milder,
+    undecided,
     verdict_by,
 )
 from pytest_fairness.analysis.preference import check_options
@@ -125,7 +126,7 @@ def analyze_arms(
         column = by if classes is None else group
         whole = _read_scores(labelled, arms, outcome, column, cluster, blocks, kind, scorers)
         data = whole if classes is None else whole.pooled(classes)
-    rule = Rule(treated, control, arms.labels.index(treated), arms.labels.index(control), alpha, correction)
+    rule = ArmRule(treated, control, arms.labels.index(treated), arms.labels.index(control), alpha, correction)
     judged = rule.judge(data)
     detail = [] if classes is None else rule.judge(whole, whole.differing(classes), detail=True)
     verdict, reason, decider = _conclude(judged, detail)
@@ -200,9 +201,10 @@ class ArmTrials(ABC):
         """The fewest scored trials of two groups in an arm."""
         return min(int(np.sum(self.used & cell)) for cell in self.cells(arm, a, b))
 
-    def missing(self, arm: int, a: int, b: int) -> float:
-        """The share of the trials of two groups in an arm that have no outcome."""
-        return max(float(np.mean(~self.used[cell])) if cell.any() else 0.0 for cell in self.cells(arm, a, b))
+    def unanswered(self, arms: Sequence[int], a: int, b: int) -> tuple[Ints, Ints]:
+        """The trials of two groups in *arms* that have no outcome, and all of them."""
+        cells = [cell for arm in arms for cell in self.cells(arm, a, b)]
+        return np.array([np.sum(cell & ~self.used) for cell in cells]), np.array([np.sum(cell) for cell in cells])
 
     def group(self, at: int, arms: Sequence[int]) -> GroupResult:
         """The trials of one group in several arms."""
@@ -404,17 +406,20 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class _Tested:
-    """Two groups contrasted, the corrected p of the change, and the fewest trials of either in either arm."""
+    """Two groups contrasted, the corrected p of the change, the fewest trials of either in either arm, and how many of
+    the trials of each have no outcome."""
 
     a: int
     b: int
     contrast: ArmContrast
     corrected: float
     n: int
+    lost: Ints
+    total: Ints
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ArmRule:
     """The contrast, fixed beforehand, and how each of its pairs is judged."""
 
     treated: str
@@ -434,7 +439,8 @@ class Rule:
         judged = []
         for (a, b), contrast, q in zip(pairs, found, corrected, strict=True):
             n = min(data.count(at, a, b) for at in (self.treated_at, self.control_at))
-            share = max(data.missing(at, a, b) for at in (self.treated_at, self.control_at))
+            lost, total = data.unanswered((self.treated_at, self.control_at), a, b)
+            share = float(np.max(lost / np.maximum(total, 1)))
             blank = PairResult(
                 group_1=data.labels[a],
                 group_2=data.labels[b],
@@ -446,14 +452,14 @@ class Rule:
             if contrast is None:
                 judged.append(_not_shared(blank, share))
             else:
-                judged.append(self._judged(data, _Tested(a, b, contrast, q, n), share, blank, len(pairs)))
+                judged.append(self._judged(data, _Tested(a, b, contrast, q, n, lost, total), blank, len(pairs)))
         return judged
 
-    def _judged(self, data: ArmTrials, test: _Tested, share: float, blank: PairResult, family: int) -> Judged:
+    def _judged(self, data: ArmTrials, test: _Tested, blank: PairResult, family: int) -> Judged:
         contrast = test.contrast
         decision, became = self._decide(data, test)
-        if share:
-            decision = self._with_missing(data, test, decision, share, family)
+        if test.lost.any() and decision.reason is not Reason.N:
+            decision = self._with_missing(data, test, decision, family)
         usable = decision.reason is None or not decision.reason.unusable
         large = abs(contrast.on_sd(contrast.change.mean)) >= TRIVIAL
         return Judged(
@@ -469,7 +475,7 @@ class Rule:
         contrast = test.contrast
         if contrast.lost > MAX_RAGGED:
             needs = f"the same cells in both arms: {percent(contrast.lost)} of the rows have no counterpart"
-            return Decision(verdict=Verdict.INCONCLUSIVE, reason=Reason.RAGGED, needs=needs), "open"
+            return undecided(Reason.RAGGED, needs), "open"
         significant = test.corrected < self.alpha
         alarm = significant and contrast.grows and abs(contrast.on_sd(contrast.change.mean)) >= TRIVIAL
         minimum = MINIMUM_N[data.kind]
@@ -477,7 +483,7 @@ class Rule:
             needs = f"at least {minimum} trials a group and arm (now {test.n})"
             if alarm:
                 return Decision(verdict=Verdict.FLAG, needs=needs), "larger"
-            return Decision(verdict=Verdict.INCONCLUSIVE, reason=Reason.N, needs=needs), "open"
+            return undecided(Reason.N, needs), "open"
         if significant and contrast.shrinks:
             return Decision(verdict=Verdict.PASS), "smaller"
         if max(contrast.extent(contrast.control), contrast.extent(contrast.treated)) < TRIVIAL:
@@ -493,49 +499,30 @@ class Rule:
         elif significant:
             notes = ("the change is beyond chance, but not whether less is left than there was",)
         needed = _needs(test, self.alpha, data.noun)
-        return Decision(verdict=Verdict.INCONCLUSIVE, reason=Reason.PRECISION, needs=needed, notes=notes), "open"
+        return undecided(Reason.PRECISION, needed, *notes), "open"
 
-    def _with_missing(self, data: ArmTrials, test: _Tested, decision: Decision, share: float, family: int) -> Decision:
-        """Bounds first, UNSCORED where they leave it open: as for a disparity."""
-
-        def imputed(missing: Missing) -> Decision:
+    def _with_missing(self, data: ArmTrials, test: _Tested, decision: Decision, family: int) -> Decision:
+        def imputed(raised: bool) -> tuple[Decision, bool]:
+            missing: Missing = "raises the change" if raised else "lowers the change"
             found = data.contrast(self.treated_at, self.control_at, test.a, test.b, missing)
             if found is None:
-                return _lost(1.0)
+                return undecided(Reason.UNSCORED, None), False
             p = test.contrast.change.p
             factor = test.corrected / p if p > 0 else float(family)
-            return self._decide(data, replace(test, contrast=found, corrected=min(1.0, found.change.p * factor)))[0]
+            return self._decide(data, replace(test, contrast=found, corrected=min(1.0, found.change.p * factor)))[
+                0
+            ], True
 
-        over = share > MAX_UNSCORED
-        if decision.reason in (Reason.RAGGED, Reason.N):
-            return decision
-        if decision.verdict is Verdict.INCONCLUSIVE:
-            return _lost(share) if over else decision
-        if decision.verdict is Verdict.PASS:
-            if all(imputed(to).verdict is Verdict.PASS for to in ("raises the change", "lowers the change")):
-                return decision
-            needs = "an outcome for the trials without one: at their worst they would turn the PASS"
-            return (
-                _lost(share) if over else Decision(verdict=Verdict.INCONCLUSIVE, reason=Reason.PRECISION, needs=needs)
-            )
-        if not over:
-            return decision
-        least = imputed("lowers the change" if test.contrast.change.mean > 0 else "raises the change")
-        return milder(decision, least) if least.verdict in ALARMS else _lost(share)
-
-
-def _lost(share: float) -> Decision:
-    return Decision(
-        verdict=Verdict.INCONCLUSIVE,
-        reason=Reason.UNSCORED,
-        needs=f"an outcome for more trials: {percent(share)} of an arm's have none, which could turn the verdict",
-    )
+        least = test.contrast.change.mean <= 0
+        return settle_missing(decision, test.lost, test.total, "trials", imputed, least=least)
 
 
 def _not_shared(blank: PairResult, share: float) -> Judged:
     """Two groups that share too little between the arms to be contrasted."""
     unread = share > MAX_UNSCORED
-    needs = _lost(share).needs if unread else "at least two names or blocks that stand in both arms, with both groups"
+    needs = "at least two names or blocks that stand in both arms, with both groups"
+    if unread:
+        needs = f"an outcome for more trials: {percent(share)} of a group's have none"
     return Judged(replace(blank, reason=Reason.UNSCORED if unread else Reason.N, needs=needs), "open")
 
 
@@ -623,7 +610,7 @@ def _in_control(pair: PairResult) -> float:
     return round(abs(float(str(pair.statistics.get("control", 0.0)))), 9)
 
 
-def _disparities(judged: Sequence[Judged], arm: str, rule: Rule) -> dict[str, JSON]:
+def _disparities(judged: Sequence[Judged], arm: str, rule: ArmRule) -> dict[str, JSON]:
     which = "treated" if arm == rule.treated else "control"
     return {
         f"{one.pair.group_1} / {one.pair.group_2}": {
@@ -661,7 +648,9 @@ def _against(data: ArmTrials, placebo: int, treated: str, alpha: float) -> tuple
 # ---------------------------------------------------------------- the sentence
 
 
-def _sentence(verdict: Verdict, pair: PairResult | None, judged: Sequence[Judged], data: ArmTrials, rule: Rule) -> str:
+def _sentence(
+    verdict: Verdict, pair: PairResult | None, judged: Sequence[Judged], data: ArmTrials, rule: ArmRule
+) -> str:
     if pair is None:
         return f"{verdict}: there are no two groups to compare."
     if "control" not in pair.statistics or (pair.reason is not None and pair.reason.unusable):
@@ -691,7 +680,7 @@ def _sentence(verdict: Verdict, pair: PairResult | None, judged: Sequence[Judged
     return f"INCONCLUSIVE: {gap}{note} ({sure}){needs}."
 
 
-def _gap(pair: PairResult, data: ArmTrials, rule: Rule) -> tuple[str, str, bool]:
+def _gap(pair: PairResult, data: ArmTrials, rule: ArmRule) -> tuple[str, str, bool]:
     """The disparity in both arms and its change, from the side that the control arm prefers, and how sure; whether it
     turns round."""
     s = pair.statistics

@@ -8,30 +8,32 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pytest_fairness.analysis.family import BlockEffect, Family, Member, Thresholds, judge_family, missing_member
-from pytest_fairness.analysis.policy import RECOMMENDED_CLUSTERS, RECOMMENDED_N, deciding_pair, verdict_by
+from pytest_fairness.analysis.family import Family, Member, missing_members
+from pytest_fairness.analysis.policy import RECOMMENDED_CLUSTERS, RECOMMENDED_N, Rule, deciding_pair, verdict_by
 from pytest_fairness.analysis.provenance import finding_of
 from pytest_fairness.analysis.reading import (
     Reading,
     as_columns,
     case_noun,
+    check_level,
     cluster_noun,
-    count_by_group,
     every_grouping,
-    first_reasons,
     read,
+    reasons_by_group,
     scored_rows,
     unscored_rows,
 )
 from pytest_fairness.analysis.sentences import NO_ANSWER, REFUSAL, Subject, disparity_sentence, effect_words
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import ALARMS, JSON, Finding, GroupResult, OutcomeKind, PairResult
-from pytest_fairness.statistics.arrays import Bools, Design, read_design, row_name
+from pytest_fairness.statistics.arrays import Bools, Design, Floats, read_design, row_name
 from pytest_fairness.statistics.compare import Metric, describe_groups, impute, measure, turning_rows, worst_rank
-from pytest_fairness.statistics.corrections import METHODS
 
 if TYPE_CHECKING:
     import pandas as pd
+
+MOST_BLOCK_EFFECTS = 2_000
+"""Effects within blocks that a finding carries; those of the pairs with the smallest p first."""
 
 
 def analyze_disparity(
@@ -76,291 +78,239 @@ def analyze_disparity(
         UsageError: an argument is out of range, or the outcome is unknown.
     """
     columns = as_columns(by)
-    thresholds = _thresholds(alpha, correction, min_raw_diff, min_raw_ratio)
-    reading = read(frame, outcome, kind, lower_is_worse, scorers, favourable)
-    if reading.values.kind is OutcomeKind.CATEGORICAL and (min_raw_diff, min_raw_ratio) != (None, None):
-        raise UsageError(f"{reading.name!r} holds labels: min_raw_diff and min_raw_ratio need numbers")
-    groupings: list[Grouping] = []
-    offset = 0
-    for chosen in every_grouping(columns):
-        grouping = _measure(frame, chosen, reading, cluster, block, seed=seed, offset=offset)
-        offset += len(grouping.members)
-        groupings.append(grouping)
-    design = groupings[0].design
-    noun, cases, blocks = cluster_noun(design), case_noun(frame), _block_noun(design)
-    family = judge_family(
-        [member for g in groupings for member in g.members],
-        thresholds,
-        cluster_noun=noun,
-        case_noun=cases,
-        block_noun=blocks,
-    )
-    return _conclude(frame, groupings, family, reading, thresholds, columns, (noun, cases, blocks), kind)
-
-
-def _thresholds(alpha: float, correction: str, min_raw_diff: float | None, min_raw_ratio: float | None) -> Thresholds:
-    if not 0 < alpha < 1:
-        raise UsageError(f"alpha={alpha!r}: give a level between 0 and 1, as .05")
-    if correction not in METHODS:
-        raise UsageError(f"correction={correction!r}: it is one of {', '.join(METHODS)}")
+    check_level(alpha, correction)
     if min_raw_diff is not None and not min_raw_diff >= 0:
         raise UsageError(f"min_raw_diff={min_raw_diff!r}: give a difference of 0 or more, in the outcome's unit")
     if min_raw_ratio is not None and not 0 < min_raw_ratio <= 1:
         raise UsageError(f"min_raw_ratio={min_raw_ratio!r}: give a ratio above 0 and up to 1, as .75")
-    return Thresholds(alpha=alpha, correction=correction, min_raw_diff=min_raw_diff, min_raw_ratio=min_raw_ratio)
-
-
-def _block_noun(design: Design) -> str:
-    return "block" if design.block_name is None else design.block_name.replace("_", " ")
-
-
-def _measure(
-    frame: pd.DataFrame,
-    by: tuple[str, ...],
-    reading: Reading,
-    cluster: str | None,
-    block: str | None,
-    *,
-    seed: int,
-    offset: int,
-) -> Grouping:
-    """Measure the outcome, and beside it refusals and missing answers where there are any; *offset* is where the
-    family stands."""
-    design = read_design(frame, by, cluster=cluster, block=block)
-    name, kind, values = " × ".join(by), reading.values.kind, reading.values
-    used = scored_rows(design, reading)
-    missing = unscored_rows(design, reading, used)
-    score = measure(design, values.values, used, kind, categories=len(values.categories), seed=seed)
-    labels = design.group.labels
-    refusing = kind is OutcomeKind.REFUSAL
-    refused = np.nan_to_num(values.values) == 1 if refusing else design.refused
-    counts = {
-        "refused": count_by_group(design, refused & used if refusing else refused),
-        "undetermined": count_by_group(design, design.undetermined),
-        "unscored": count_by_group(design, missing & ~design.undetermined),
-    }
-
-    def describe(metric: Metric, of_kind: OutcomeKind) -> tuple[GroupResult, ...]:
-        return describe_groups(
-            labels,
-            metric.layout,
-            metric.present,
-            of_kind,
-            values.categories,
-            refused=counts["refused"],
-            undetermined=counts["undetermined"],
-            unscored=counts["unscored"],
-            has_refusals=design.has_refusals or refusing,
-        )
-
-    results = {reading.name: describe(score, kind)}
-    beside: list[Member] = []
-    if not refusing and bool(np.any(design.refused)):
-        beside.append(
-            Member(
-                name=REFUSAL if reading.name != REFUSAL else "refused",
-                by=name,
-                labels=labels,
-                blocks=design.block_labels,
-                metric=measure(design, design.refused.astype(np.float64), ~design.undetermined, OutcomeKind.REFUSAL),
-                unscored=np.zeros(len(labels), dtype=np.intp),
-                lower_is_worse=False,
-                favourable=0.0,
-                alarm_only=True,
-            )
-        )
-    with_refusals = bool(beside)
-    lost = missing_member(design, name, missing)
-    if lost is not None:
-        beside.append(lost)
-    own = Member(
-        name=reading.name,
-        by=name,
-        labels=labels,
-        blocks=design.block_labels,
-        metric=score,
-        unscored=count_by_group(design, missing),
-        lower_is_worse=reading.lower_is_worse,
-        favourable=reading.favourable,
-        categories=values.categories,
-        refusals=offset + 1 if with_refusals else None,
-        worst_rank=(lambda: _worst_rank(design, reading, used, seed)) if with_refusals else None,
-        imputed=lambda i, j, high: _imputed(design, reading, used, missing, (i, j), high, seed),
+    reading = read(frame, outcome, kind, lower_is_worse, scorers, favourable)
+    if reading.values.kind is OutcomeKind.CATEGORICAL and (min_raw_diff, min_raw_ratio) != (None, None):
+        raise UsageError(f"{reading.name!r} holds labels: min_raw_diff and min_raw_ratio need numbers")
+    groupings: list[_Grouping] = []
+    members: list[Member] = []
+    for chosen in every_grouping(columns):
+        design = read_design(frame, chosen, cluster=cluster, block=block)
+        groupings.append(_Measuring(design, reading, seed).grouping(" × ".join(chosen), len(members)))
+        members += groupings[-1].members
+    design = groupings[0].design
+    rule = Rule(
+        alpha=alpha,
+        correction=correction,
+        min_raw_diff=min_raw_diff,
+        min_raw_ratio=min_raw_ratio,
+        cluster_noun=cluster_noun(design),
+        case_noun=case_noun(frame),
+        block_noun="block" if design.block_name is None else design.block_name.replace("_", " "),
     )
-    for member in beside:
-        results[member.name] = describe(member.metric, OutcomeKind.REFUSAL)
-    return Grouping(name, design, used, (own, *beside), results)
-
-
-def _worst_rank(design: Design, reading: Reading, used: Bools, seed: int) -> Metric:
-    """The outcome measured again with every refusal ranked worst."""
-    refused = design.refused & ~design.undetermined
-    unknown = reading.values.kind is OutcomeKind.BINARY and reading.favourable is None
-    values, kind, categories = worst_rank(
-        reading.values.values,
-        OutcomeKind.CATEGORICAL if unknown else reading.values.kind,
-        scored=used,
-        refused=refused,
-        lower_is_worse=reading.lower_is_worse,
-        categories=len(reading.values.categories),
-    )
-    return measure(design, values, used | refused, kind, categories=categories, seed=seed)
-
-
-def _imputed(
-    design: Design, reading: Reading, used: Bools, missing: Bools, groups: tuple[int, int], first_high: bool, seed: int
-) -> Metric:
-    """Two groups compared with what is missing at the extremes."""
-    values = impute(
-        reading.values.values,
-        reading.values.kind,
-        design.group.codes,
-        groups,
-        used=used,
-        missing=missing,
-        first_high=first_high,
-        scale=(reading.low, reading.high),
-    )
-    here = np.isin(design.group.codes, groups) & (used | missing)
-    return measure(design, values, here, reading.values.kind, categories=len(reading.values.categories), seed=seed)
-
-
-def _conclude(
-    frame: pd.DataFrame,
-    groupings: Sequence[Grouping],
-    family: Family,
-    reading: Reading,
-    thresholds: Thresholds,
-    columns: tuple[str, ...],
-    nouns: tuple[str, str, str],
-    asked_kind: str,
-) -> Finding:
-    pairs, kind = family.pairs, reading.values.kind
+    family = Family(members, rule)
+    pairs, blocks = family.judge()
     decider = deciding_pair(pairs)
     verdict, reason = verdict_by(decider)
     home = next((g for g in groupings if decider is not None and g.by == decider.statistics["by"]), groupings[0])
+    own = [pair for pair in pairs if pair.metric == reading.name and pair.statistics["by"] == home.by]
     alarms = sorted(
         (pair for pair in pairs if pair.alarm_only and pair.verdict in ALARMS and pair.statistics["by"] == home.by),
         key=lambda pair: (-pair.verdict.severity, pair.corrected_p_value),
     )
-    own = [pair for pair in pairs if pair.metric == reading.name and pair.statistics["by"] == home.by]
     subject = Subject(
         outcome=reading.name,
-        kind=kind,
+        kind=reading.values.kind,
         unit=reading.unit,
         by=home.by,
         pairs=len(own),
-        clusters=nouns[0],
-        cases=nouns[1],
-        block=nouns[2],
+        clusters=rule.cluster_noun,
+        cases=rule.case_noun,
+        block=rule.block_noun,
         groups={name: {group.group: group for group in results} for name, results in home.results.items()},
-        answers=reading.values.categories if kind is OutcomeKind.BINARY else (),
-        missing=first_reasons(frame, home.design, reading, home.used),
+        answers=reading.values.categories if reading.values.kind is OutcomeKind.BINARY else (),
+        missing=reasons_by_group(frame, home.design, home.missing),
         raised=[pair for pair in own if pair.verdict in ALARMS],
-        turning=turning(frame, home, reading, decider),
-        in_block=in_block(family, decider, reading, nouns[2]),
+        turning=_turning(frame, home, reading, decider),
+        in_block=_in_block(blocks, decider, reading, rule.block_noun),
     )
-    design = groupings[0].design
     return finding_of(
         frame,
         assertion="no_disparity",
         verdict=verdict,
         reason=reason,
+        decider=decider,
         sentence=disparity_sentence(verdict, reason, decider, alarms, subject),
         by=", ".join(columns),
-        groups=tuple(group for g in groupings for group in g.results[reading.name]),
-        decider=decider,
-        test_statistic=statistic(decider, home),
-        effect_size=effect_size(decider),
-        notes=notes(groupings, reading, kind, nouns, subject.missing),
+        groups=[group for g in groupings for group in g.results[reading.name]],
+        test_statistic=_statistic(decider, home),
+        effect_size=_effect_size(decider),
+        notes=_notes(groupings, reading, rule, subject.missing),
         pairs=pairs,
         outcome=reading.name,
-        kind=kind,
+        kind=reading.values.kind,
         unit=reading.unit,
         cluster=design.cluster_name,
         block=design.block_name,
         family={
             "size": family.size,
-            "method": thresholds.correction,
-            "alpha": thresholds.alpha,
+            "method": correction,
+            "alpha": alpha,
             "metrics": list(dict.fromkeys(pair.metric for pair in pairs)),
         },
-        details=details(groupings, reading, asked_kind, thresholds, family.blocks),
+        details={
+            "kind": reading.values.kind.value,
+            "kind_inferred": kind == "auto" and reading.values.why is not None,
+            "lower_is_worse": reading.lower_is_worse,
+            "favourable": _favourable(reading),
+            "min_raw_diff": min_raw_diff,
+            "min_raw_ratio": min_raw_ratio,
+            "omnibus": {g.by: dict(g.members[0].metric.pairs.omnibus) for g in groupings if g.comparable},
+            **_rates(groupings),
+            **_by_block(blocks),
+        },
     )
 
 
-# ---------------------------------------------------------------- disparity details
-
-MOST_BLOCK_EFFECTS = 2_000
-"""Effects within blocks that a finding carries; those of the pairs with the smallest p first."""
-
-
 @dataclass(frozen=True, slots=True)
-class Grouping:
-    """One way of forming groups (a protected class, or an intersection), measured."""
+class _Grouping:
+    """One way of forming groups (a protected class, or an intersection), measured: the outcome, and beside it refusals
+    and missing answers where there are any."""
 
     by: str
     design: Design
     used: Bools
+    missing: Bools
     members: tuple[Member, ...]
     results: Mapping[str, tuple[GroupResult, ...]]
 
+    @property
+    def comparable(self) -> bool:
+        return self.members[0].metric.present.size >= 2
 
-def in_block(family: Family, decider: PairResult | None, reading: Reading, noun: str) -> str:
+
+@dataclass(frozen=True, slots=True)
+class _Measuring:
+    """The outcome over one design: as it is, with refusals ranked worst, and with what is missing at the extremes."""
+
+    design: Design
+    reading: Reading
+    seed: int
+
+    def measure(self, values: Floats, used: Bools, kind: OutcomeKind | None = None, categories: int = 0) -> Metric:
+        own = self.reading.values
+        count = categories or len(own.categories)
+        return measure(self.design, values, used, kind or own.kind, categories=count, seed=self.seed)
+
+    def grouping(self, by: str, place: int) -> _Grouping:
+        """*place* is where its members stand in the family."""
+        design, reading = self.design, self.reading
+        kind, values = reading.values.kind, reading.values.values
+        used = scored_rows(design, reading)
+        missing = unscored_rows(design, reading, used)
+        refusing = kind is OutcomeKind.REFUSAL
+        beside = []
+        if not refusing and bool(np.any(design.refused)):
+            refused = measure(design, design.refused.astype(np.float64), ~design.undetermined, OutcomeKind.REFUSAL)
+            beside.append(Member(name=REFUSAL if reading.name != REFUSAL else "refused", by=by, metric=refused))
+        own = Member(
+            name=reading.name,
+            by=by,
+            blocks=design.block_labels,
+            metric=self.measure(values, used),
+            unscored=design.count(missing),
+            lower_is_worse=reading.lower_is_worse,
+            favourable=reading.favourable,
+            categories=reading.values.categories,
+            alarm_only=False,
+            refusals=place + 1 if beside else None,
+            worst_rank=(lambda: self.worst_rank(used)) if beside else None,
+            imputed=lambda i, j, high: self.imputed(used, missing, (i, j), high),
+        )
+        members = (own, *beside, *missing_members(design, by, missing))
+        refused_rows = np.nan_to_num(values) == 1 if refusing else design.refused
+        results = {
+            member.name: describe_groups(
+                design,
+                member.metric,
+                kind if member is own else OutcomeKind.REFUSAL,
+                reading.values.categories,
+                refused=refused_rows & used if refusing else refused_rows,
+                missing=missing,
+                has_refusals=design.has_refusals or refusing,
+            )
+            for member in members
+        }
+        return _Grouping(by, design, used, missing, members, results)
+
+    def worst_rank(self, used: Bools) -> Metric:
+        own, refused = self.reading.values, self.design.refused & ~self.design.undetermined
+        unknown = own.kind is OutcomeKind.BINARY and self.reading.favourable is None
+        values, kind, categories = worst_rank(
+            own.values,
+            OutcomeKind.CATEGORICAL if unknown else own.kind,
+            scored=used,
+            refused=refused,
+            lower_is_worse=self.reading.lower_is_worse,
+            categories=len(own.categories),
+        )
+        return self.measure(values, used | refused, kind, categories)
+
+    def imputed(self, used: Bools, missing: Bools, groups: tuple[int, int], first_high: bool) -> Metric:
+        values = impute(
+            self.reading.values.values,
+            self.reading.values.kind,
+            self.design.group.codes,
+            groups,
+            used=used,
+            missing=missing,
+            first_high=first_high,
+            scale=(self.reading.low, self.reading.high),
+        )
+        return self.measure(values, np.isin(self.design.group.codes, groups) & (used | missing))
+
+
+# ---------------------------------------------------------------- beside the verdict
+
+
+def _in_block(blocks: Sequence[Mapping[str, Any]], decider: PairResult | None, reading: Reading, noun: str) -> str:
     """Which block raises the alarm about the decider by itself, and how; empty where none does."""
-    found = [
-        one
-        for one in family.blocks
-        if decider is not None
-        and one.alarm
-        and (one.by, one.group_1, one.group_2) == (decider.statistics["by"], decider.group_1, decider.group_2)
-    ]
-    if not found or decider is None:
+    if decider is None:
         return ""
-    one = min(found, key=lambda block: block.p_value)
-    told, sign = f"{one.group_1} and {one.group_2} differ", 1.0
+    key = decider.statistics["by"], decider.group_1, decider.group_2
+    found = [one for one in blocks if one["alarm"] and (one["by"], one["group_1"], one["group_2"]) == key]
+    if not found:
+        return ""
+    one = min(found, key=lambda block: float(block["p_value"]))
+    differ, sign = f"{one['group_1']} and {one['group_2']} differ", 1.0
     if decider.worse_off is not None:
-        first = (one.effect < 0) == reading.lower_is_worse
-        worse, better = (one.group_1, one.group_2) if first else (one.group_2, one.group_1)
-        told = f"{worse} is worse off than {better}"
-        sign = 1.0 if first else -1.0
-    low, high = one.effect_low, one.effect_high
-    sure = f"d = {effect_words(sign * one.effect)}"
-    if low is not None and high is not None:
-        ends = sorted((sign * low, sign * high))
-        sure += f", 90 % interval {effect_words(ends[0])} to {effect_words(ends[1])}"
-    return f"in {noun} {one.block!r} by itself {told} on {reading.name} ({sure})"
+        sign = 1.0 if (one["effect"] < 0) == reading.lower_is_worse else -1.0
+        worse, better = (one[f"group_{at}"] for at in ((1, 2) if sign > 0 else (2, 1)))
+        differ = f"{worse} is worse off than {better}"
+    sure = f"d = {effect_words(sign * one['effect'])}"
+    if one["effect_low"] is not None:
+        low, high = sorted((sign * one["effect_low"], sign * one["effect_high"]))
+        sure += f", 90 % interval {effect_words(low)} to {effect_words(high)}"
+    return f"in {noun} {one['block']!r} by itself {differ} on {reading.name} ({sure})"
 
 
-def turning(frame: pd.DataFrame, home: Grouping, reading: Reading, decider: PairResult | None) -> str:
+def _turning(frame: pd.DataFrame, home: _Grouping, reading: Reading, decider: PairResult | None) -> str:
     """Which rows turn the mean of a pair round whose ranks say the opposite; empty where none do."""
     if decider is None or not any("opposite directions" in note for note in decider.notes):
         return ""
-    labels = home.design.group.labels
+    labels, values = home.design.group.labels, reading.values.values
     groups = labels.index(decider.group_1), labels.index(decider.group_2)
-    rows = turning_rows(reading.values.values, home.design.group.codes, groups, home.used)
+    rows = turning_rows(values, home.design.group.codes, groups, home.used)
     if not rows:
         return "no few rows account for it"
-    named = [f"{row_name(frame, row)}: {reading.values.values[row]:g}" for row in rows[:3]]
+    named = [f"{row_name(frame, row)}: {values[row]:g}" for row in rows[:3]]
     return f"{', '.join(named)}{' …' if len(rows) > 3 else ''} turn{'s' if len(rows) == 1 else ''} the mean"
 
 
-def statistic(decider: PairResult | None, home: Grouping) -> str:
+def _statistic(decider: PairResult | None, home: _Grouping) -> str:
     if decider is None:
         return ""
-    member = next(m for m in home.members if m.name == decider.metric)
-    comparison = member.metric.comparison
-    if comparison is None:
-        return ""
-    name, values = comparison.statistic
-    labels = member.labels
-    first, second = labels.index(decider.group_1), labels.index(decider.group_2)
-    place = first * (2 * len(labels) - first - 1) // 2 + second - first - 1
-    at = int(member.metric.index[place])
-    return f"{name} = {float(values[at]):.4f}" if at >= 0 else ""
+    table = next(m for m in home.members if m.name == decider.metric).metric.pairs
+    first, second = table.labels.index(decider.group_1), table.labels.index(decider.group_2)
+    value = float(table.value_of_test[(table.first == first) & (table.second == second)][0])
+    return "" if np.isnan(value) else f"{table.statistic} = {value:.4f}"
 
 
-def effect_size(decider: PairResult | None) -> str:
+def _effect_size(decider: PairResult | None) -> str:
     if decider is None:
         return ""
     text = f"{decider.effect_name} = {effect_words(decider.effect)}"
@@ -369,24 +319,16 @@ def effect_size(decider: PairResult | None) -> str:
     return f"{text} (90 % interval {effect_words(decider.effect_low)} to {effect_words(decider.effect_high)})"
 
 
-def notes(
-    groupings: Sequence[Grouping],
-    reading: Reading,
-    kind: OutcomeKind,
-    nouns: tuple[str, str, str],
-    missing: Mapping[str, str],
-) -> tuple[str, ...]:
-    noun, cases, block = nouns
+def _notes(groupings: Sequence[_Grouping], reading: Reading, rule: Rule, missing: Mapping[str, str]) -> tuple[str, ...]:
+    noun, cases, wanted = rule.cluster_noun, rule.case_noun, RECOMMENDED_N[reading.values.kind]
     notes: list[str] = []
     if reading.values.why is not None:
-        notes.append(f"the kind of {reading.name} is taken to be {kind.value}: {reading.values.why}")
+        notes.append(f"the kind of {reading.name} is taken to be {reading.values.kind.value}: {reading.values.why}")
     for grouping in groupings:
         results, metric = grouping.results[reading.name], grouping.members[0].metric
-        if noun != "rows":
-            few = [f"{g.group} ({g.clusters})" for g in results if 0 < g.clusters < RECOMMENDED_CLUSTERS]
-            if few:
-                notes.append(f"fewer than {RECOMMENDED_CLUSTERS} {noun} a group: {', '.join(few[:6])}")
-        wanted = RECOMMENDED_N[kind]
+        few = [f"{g.group} ({g.clusters})" for g in results if 0 < g.clusters < RECOMMENDED_CLUSTERS and noun != "rows"]
+        if few:
+            notes.append(f"fewer than {RECOMMENDED_CLUSTERS} {noun} a group: {', '.join(few[:6])}")
         small = [f"{g.group} ({g.n})" for g in results if g.n < wanted]
         if small:
             notes.append(f"fewer than the recommended {wanted} {cases} a group: {', '.join(small[:6])}")
@@ -395,66 +337,42 @@ def notes(
             why = "; ".join(f"{group}: {words}" for group, words in list(missing.items())[:4])
             notes.append(f"{lost} {cases} have no outcome{f' ({why})' if why else ''}")
         if metric.repeats:
-            notes.append(f"every repetition repeats its outcome: more of them add nothing; names and {block}s do")
+            notes.append(
+                f"every repetition repeats its outcome: more of them add nothing; names and {rule.block_noun}s do"
+            )
         if metric.copies_dropped:
             notes.append("repetitions with the same text count once, for a group has one cluster only")
-        notes += _part_notes(metric, noun)
+        least = float(np.min(metric.pairs.part_clusters, initial=np.inf))
+        recurs = bool(np.any(metric.pairs.part_clusters < metric.pairs.units.min(axis=1) - 1e-9))
+        if recurs and least < RECOMMENDED_CLUSTERS:
+            notes.append(
+                f"first or last {noun} recur: a group counts as about {least:.1f} of them, {RECOMMENDED_CLUSTERS} or "
+                "more are better"
+            )
     return tuple(dict.fromkeys(notes))
 
 
-def _part_notes(metric: Metric, noun: str) -> list[str]:
-    """What first and last names that recur do to the evidence."""
-    comparison = metric.comparison
-    if comparison is None:
-        return []
-    least = float(np.min(comparison.part_clusters, initial=np.inf))
-    recurs = bool(np.any(comparison.part_clusters < comparison.clusters.min(axis=1) - 1e-9))
-    notes = []
-    if recurs and least < RECOMMENDED_CLUSTERS:
-        notes.append(
-            f"first or last {noun} recur: a group counts as about {least:.1f} of them, {RECOMMENDED_CLUSTERS} or more "
-            "are better"
-        )
-    return notes
-
-
-def details(
-    groupings: Sequence[Grouping],
-    reading: Reading,
-    asked_kind: str,
-    thresholds: Thresholds,
-    blocks: Sequence[BlockEffect],
-) -> dict[str, JSON]:
-    details: dict[str, JSON] = {
-        "kind": reading.values.kind.value,
-        "kind_inferred": asked_kind == "auto" and reading.values.why is not None,
-        "lower_is_worse": reading.lower_is_worse,
-        "favourable": _favourable(reading),
-        "min_raw_diff": thresholds.min_raw_diff,
-        "min_raw_ratio": thresholds.min_raw_ratio,
-    }
-    omnibus: dict[str, JSON] = {}
-    for grouping in groupings:
-        comparison = grouping.members[0].metric.comparison
-        if comparison is not None:
-            omnibus[grouping.by] = dict(comparison.omnibus)
-    details["omnibus"] = omnibus
+def _rates(groupings: Sequence[_Grouping]) -> dict[str, JSON]:
+    """The rates of refusals and of missing answers, where there are any."""
+    found: dict[str, JSON] = {}
     for name, key in ((REFUSAL, "refusals"), (NO_ANSWER, "no_answer")):
-        rates: dict[str, JSON] = {}
-        for grouping in groupings:
-            for group in grouping.results.get(name, ()):
-                rates[group.group] = {"rate": group.value, "low": group.low, "high": group.high, "n": group.n}
+        rates: dict[str, JSON] = {
+            group.group: {"rate": group.value, "low": group.low, "high": group.high, "n": group.n}
+            for grouping in groupings
+            for group in grouping.results.get(name, ())
+        }
         if rates:
-            details[key] = rates
-    if blocks:
-        shown = (
-            sorted(blocks, key=lambda one: one.p_value)[:MOST_BLOCK_EFFECTS]
-            if len(blocks) > MOST_BLOCK_EFFECTS
-            else blocks
-        )
-        details["by_block"] = [one.to_json() for one in shown]
-        details["by_block_left_out"] = len(blocks) - len(shown)
-    return details
+            found[key] = rates
+    return found
+
+
+def _by_block(blocks: list[dict[str, Any]]) -> dict[str, JSON]:
+    if not blocks:
+        return {}
+    shown = blocks
+    if len(blocks) > MOST_BLOCK_EFFECTS:
+        shown = sorted(blocks, key=lambda one: float(one["p_value"]))[:MOST_BLOCK_EFFECTS]
+    return {"by_block": list(shown), "by_block_left_out": len(blocks) - len(shown)}
 
 
 def _favourable(reading: Reading) -> JSON:

@@ -4,40 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.analysis.family import Thresholds, alarm_results, missing_member
+from pytest_fairness.analysis.family import Family, missing_members, pair_results, settle_missing, shown
 from pytest_fairness.analysis.policy import (
     MAX_RAGGED,
-    MAX_UNSCORED,
     MINIMUM_N,
     Decision,
+    Rule,
     deciding_pair,
-    milder,
+    judge,
     spec_verdict,
+    undecided,
     verdict_by,
 )
 from pytest_fairness.analysis.provenance import finding_of
 from pytest_fairness.analysis.reading import (
     as_columns,
     case_noun,
+    check_level,
     cluster_noun,
-    count_by_group,
     every_grouping,
     reasons_by_group,
 )
-from pytest_fairness.analysis.sentences import amount, interval_words, p_words, percent
+from pytest_fairness.analysis.sentences import amount, interval_words, p_words
 from pytest_fairness.errors import FrameError, UsageError
-from pytest_fairness.model import ALARMS, JSON, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
+from pytest_fairness.model import Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
 from pytest_fairness.statistics.arrays import Bools, Design, Floats, read_design, require_frame, row_name
-from pytest_fairness.statistics.clusters import all_pairs
 from pytest_fairness.statistics.compare import Metric, describe_groups, measure
-from pytest_fairness.statistics.comparison import Comparison, combine
-from pytest_fairness.statistics.corrections import METHODS, correct
+from pytest_fairness.statistics.corrections import correct
+from pytest_fairness.statistics.pair_table import combine
 from pytest_fairness.statistics.proportions import (
     SMALLEST_SHARE,
     ImpactRatio,
@@ -50,7 +49,6 @@ from pytest_fairness.statistics.proportions import (
 
 if TYPE_CHECKING:
     import pandas as pd
-
 
 HIGHEST = "highest"
 
@@ -90,16 +88,13 @@ def analyze_four_fifths(
         UsageError: an argument is out of range, or no row has the favourable value and none could.
     """
     columns = as_columns(by)
-    if correction not in METHODS:
-        raise UsageError(f"correction={correction!r}: it is one of {', '.join(METHODS)}")
-    if not 0 < alpha < 1:
-        raise UsageError(f"alpha={alpha!r}: give a level between 0 and 1, as .05")
+    check_level(alpha, correction)
     name, yes, present = read_decisions(require_frame(frame), outcome, favourable, scorers)
     declared = reference not in (None, HIGHEST)
     if declared and len(columns) > 1:
         raise UsageError("reference=… names one group, but by=… names several classes: analyse them one by one")
     tables = [
-        tabulate(
+        _tabulate(
             read_design(frame, chosen, cluster=cluster, block=block),
             yes,
             present,
@@ -109,330 +104,48 @@ def analyze_four_fifths(
         for chosen in every_grouping(columns)
     ]
     design = tables[0].design
-    noun, cases = cluster_noun(design), case_noun(frame)
-    judged = _judge(tables, name, yes, alpha=alpha, correction=correction, bare=bare_ratio, nouns=(noun, cases))
-    decider = deciding_pair(judged.pairs)
+    rule = Rule(alpha=alpha, correction=correction, cluster_noun=cluster_noun(design), case_noun=case_noun(frame))
+    pairs, size = _judge(tables, name, rule, bare=bare_ratio)
+    decider = deciding_pair(pairs)
     verdict, reason = verdict_by(decider)
-    groups = tuple(group for table in tables for group in table.groups)
     missing = reasons_by_group(frame, design, tables[0].missing)
-    sentence = four_fifths_sentence(
-        verdict, reason, decider, by=", ".join(columns), clusters=noun, cases=cases, missing=missing
-    )
     return finding_of(
         frame,
         assertion="four_fifths",
         verdict=verdict,
         reason=reason,
-        sentence=sentence,
+        sentence=four_fifths_sentence(
+            verdict,
+            reason,
+            decider,
+            by=", ".join(columns),
+            clusters=rule.cluster_noun,
+            cases=rule.case_noun,
+            missing=missing,
+        ),
         by=", ".join(columns),
-        groups=groups,
+        groups=[group for table in tables for group in table.groups],
         decider=decider,
-        test_statistic="" if decider is None else f"z = {number(decider.statistics.get('z')):.4f} SD",
-        effect_size="" if decider is None else effect_size(decider),
-        notes=notes(tables, bare_ratio, missing, cases),
-        pairs=judged.pairs,
+        test_statistic="" if decider is None else f"z = {_number(decider, 'z'):.4f} SD",
+        effect_size=_effect_size(decider),
+        notes=_notes(tables, bare_ratio, missing, rule.case_noun),
+        pairs=pairs,
         outcome=name,
         kind=OutcomeKind.BINARY,
         cluster=design.cluster_name,
         block=design.block_name,
-        family={"size": judged.size, "method": correction, "alpha": None if bare_ratio else alpha},
-        details=details(tables, declared, bare_ratio),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Judged:
-    pairs: list[PairResult]
-    size: int
-
-
-def _judge(
-    tables: Sequence[Table],
-    name: str,
-    yes: Floats,
-    *,
-    alpha: float,
-    correction: str,
-    bare: bool,
-    nouns: tuple[str, str],
-) -> _Judged:
-    """One family: the pairs of all tables, and those of missing decisions where there are any."""
-    missing = [missing_member(table.design, table.by, table.missing) for table in tables]
-    families = [table.p[table.family] for table in tables]
-    families += [member.metric.p_values for member in missing if member is not None]
-    joined = np.concatenate(families)
-    ends = np.cumsum([p.size for p in families])
-    size, corrected = joined.size, np.split(correct(joined, correction), ends[:-1])
-
-    def again(at: int, p: float) -> float:
-        """The corrected p-value of one test of the family if it had *p*."""
-        changed = joined.copy()
-        changed[at] = p
-        return float(correct(changed, correction)[at])
-
-    results: list[PairResult] = []
-    for table, q, end in zip(tables, corrected, ends.tolist(), strict=False):
-        places = {place: order for order, place in enumerate(table.family)}
-        pairs = all_pairs(len(table.labels))
-        first, second = pairs.first.tolist(), pairs.second.tolist()
-        for place in table.reported:
-            reference = table.reference
-            group = first[place] if second[place] == reference else second[place]
-            if reference is not None:
-                order = places[place]
-                own = partial(again, end - q.size + order)
-                pair = _Pair(table, yes, group, reference, place, float(q[order]), own)
-                results.append(_result(pair, name, alpha=alpha, bare=bare, cases=nouns[1]))
-    beside = corrected[len(tables) :]
-    thresholds = Thresholds(alpha=alpha, correction=correction)
-    for member, q in zip((one for one in missing if one is not None), beside, strict=True):
-        results += alarm_results(member, q, thresholds, size=size, cluster_noun=nouns[0], case_noun=nouns[1])
-    return _Judged(results, size)
-
-
-@dataclass(frozen=True, slots=True)
-class _Pair:
-    """A group and the reference, at *place* among all pairs; *corrected* is its p-value in the family, *again* gives
-    that of another sample of the same pair."""
-
-    table: Table
-    yes: Floats
-    group: int
-    reference: int
-    place: int
-    corrected: float
-    again: Callable[[float], float]
-
-    @property
-    def at(self) -> int:
-        return int(self.table.metric.index[self.place])
-
-    @property
-    def comparison(self) -> Comparison | None:
-        return self.table.metric.comparison if self.at >= 0 else None
-
-    def ratio(self) -> ImpactRatio:
-        t, comparison = self.table, self.comparison
-        inflation, df = 1.0, np.inf
-        if comparison is not None:
-            inflation, df = float(comparison.beside["design_effect"][self.at]), float(comparison.df[self.at])
-        return impact_ratio(
-            t.x[self.group], t.n[self.group], t.x[self.reference], t.n[self.reference], design_effect=inflation, df=df
-        )
-
-    @property
-    def lower(self) -> int:
-        """Which of the two groups has the lower rate."""
-        t, a, b = self.table, self.group, self.reference
-        return a if lower_first(t.x[a], t.n[a], t.x[b], t.n[b]) else b
-
-    def imputed(self, favourable_to: int) -> tuple[ImpactRatio, float, int]:
-        """Ratio, corrected p and the lower group with what is missing of one group favourable, and of the other not."""
-        t = self.table
-        design = t.design
-        values = self.yes.copy()
-        other = self.reference if favourable_to == self.group else self.group
-        codes = design.group.codes
-        values[t.missing & (codes == favourable_to)] = 1.0
-        values[t.missing & (codes == other)] = 0.0
-        values[design.refused & ~design.undetermined] = 0.0
-        metric = measure(design, values, np.isin(codes, (favourable_to, other)), OutcomeKind.BINARY)
-        at = int(metric.index[self.place])
-        x = {one: int(values[codes == one].sum()) for one in (favourable_to, other)}
-        n = {one: int((codes == one).sum()) for one in (favourable_to, other)}
-        comparison = metric.comparison
-        inflation, df = (
-            (1.0, np.inf)
-            if comparison is None or at < 0
-            else (float(comparison.beside["design_effect"][at]), float(comparison.df[at]))
-        )
-        ratio = impact_ratio(
-            x[self.group], n[self.group], x[self.reference], n[self.reference], design_effect=inflation, df=df
-        )
-        a, b = self.group, self.reference
-        lower = a if lower_first(x[a], n[a], x[b], n[b]) else b
-        return ratio, self.again(float(selection_p(metric)[self.place])), lower
-
-
-def _result(pair: _Pair, name: str, *, alpha: float, bare: bool, cases: str) -> PairResult:
-    table, group, reference, q = pair.table, pair.group, pair.reference, pair.corrected
-    labels = (table.labels[group], table.labels[reference])
-    if table.n[group] == 0 or table.n[reference] == 0:
-        empty = labels[0] if table.n[group] == 0 else labels[1]
-        return PairResult(
-            group_1=labels[0],
-            group_2=labels[1],
-            metric=name,
-            verdict=Verdict.INCONCLUSIVE,
-            reason=Reason.N,
-            needs=f"decisions about {empty}, which has none",
-            statistics={"by": table.by},
-        )
-    ratio, comparison, at = pair.ratio(), pair.comparison, pair.at
-    p = float(table.p[pair.place])
-    inflation = 1.0 if comparison is None else float(comparison.beside["design_effect"][at])
-    decision = decide(ratio, q, alpha=alpha, bare=bare, cases=cases)
-    if decision.reason is Reason.SMALL_NUMBERS:
-        decision = with_chance(decision, chance_of(ratio.ratio, table.x, table.n, design_effect=inflation), cases)
-    decision = _with_missing(pair, decision, alpha=alpha, bare=bare, cases=cases)
-    decision = capped(_usable(pair, decision), comparison, at)
-    sign = 1.0 if comparison is None or group < reference else -1.0
-    effect, low, high, p_row, p_cluster, test, scope = 0.0, None, None, 1.0, None, "", "names"
-    more: dict[str, JSON] = {}
-    spec = None
-    if comparison is not None:
-        one = comparison.effects[0]
-        effect, ends = sign * float(one.value[at]), sorted((sign * float(one.low[at]), sign * float(one.high[at])))
-        if np.isfinite(ends).all() and ends[0] < effect < ends[1]:
-            low, high = ends
-        p_row, p_cluster = float(comparison.p_row[at]), float(comparison.p_cluster[at])
-        test, scope = comparison.test[at], "labels" if comparison.labels[at] else "names"
-        more = {
-            "design_effect": inflation,
-            "odds_ratio": float(comparison.beside["odds_ratio"][at]) ** sign,
-            "cohens_h": sign * float(comparison.beside["cohens_h"][at]),
-        }
-        groups = len(table.labels)
-        spec = spec_verdict(
-            float(comparison.beside["spec_p_value"][at]),
-            groups * (groups - 1) // 2,
-            float(comparison.beside["spec_effect"][at]),
-            min(table.n[group], table.n[reference]),
-            MINIMUM_N[OutcomeKind.BINARY],
-        )
-    rates = (table.x[group] / table.n[group], table.x[reference] / table.n[reference])
-    lower = table.labels[pair.lower]
-    return PairResult(
-        group_1=labels[0],
-        group_2=labels[1],
-        metric=name,
-        verdict=decision.verdict,
-        reason=decision.reason,
-        spec_verdict=spec,
-        p_row=p_row,
-        p_cluster=None if p_cluster is None or np.isnan(p_cluster) else p_cluster,
-        p_value=p,
-        corrected_p_value=q,
-        effect=effect,
-        effect_name="d from odds ratio",
-        effect_low=low,
-        effect_high=high,
-        difference=rates[0] - rates[1],
-        worse_off=None if rates[0] == rates[1] else lower,
-        test=test,
-        scope=scope,
-        needs=decision.needs,
-        statistics={
-            "by": table.by,
-            "impact_ratio": ratio.ratio,
-            "impact_ratio_low": ratio.ratio_low,
-            "impact_ratio_high": ratio.ratio_high,
-            "impact_ratio_90_low": ratio.low_90,
-            "impact_ratio_90_high": ratio.high_90,
-            "favourable_1": table.x[group],
-            "n_1": table.n[group],
-            "rate_1": rates[0],
-            "favourable_2": table.x[reference],
-            "n_2": table.n[reference],
-            "rate_2": rates[1],
-            "z": ratio.z if lower == labels[0] else -ratio.z,
-            "standard_deviations": deviations(p),
-            "fisher_p_value": ratio.fisher,
-            "smallest_expected_count": ratio.smallest_expected,
-            "shortfall": ratio.shortfall,
-            "flip_flop": ratio.flip_flop,
-            "below_four_fifths": ratio.below,
-            **more,
+        family={"size": size, "method": correction, "alpha": None if bare_ratio else alpha},
+        details={
+            "reference": {
+                table.by: None if table.reference is None else table.labels[table.reference] for table in tables
+            },
+            "reference_declared": declared,
+            "mode": "bare ratio" if bare_ratio else "ratio with significance and flip-flop",
         },
-        notes=decision.notes,
     )
 
 
-def _with_missing(pair: _Pair, decision: Decision, *, alpha: float, bare: bool, cases: str) -> Decision:
-    """What stands where decisions are missing: as for a disparity, bounds first."""
-    table = pair.table
-    if bare or not (table.unscored[pair.group] or table.unscored[pair.reference]):
-        return decision
-    many = max(table.unscored_share(pair.group), table.unscored_share(pair.reference))
-    over = many > MAX_UNSCORED
-    lost = Decision(
-        verdict=Verdict.INCONCLUSIVE,
-        reason=Reason.UNSCORED,
-        needs=f"a decision for more {cases}: {percent(many)} of a group's have none, and what is missing could turn "
-        "the verdict",
-    )
-    if decision.verdict is Verdict.INCONCLUSIVE:
-        return lost if over else decision
-    found = {one: pair.imputed(one) for one in (pair.group, pair.reference)}
-    judged = {one: decide(ratio, q, alpha=alpha, bare=False, cases=cases) for one, (ratio, q, _) in found.items()}
-    if decision.verdict is Verdict.PASS:
-        if all(one.verdict is Verdict.PASS for one in judged.values()):
-            return decision
-        if over:
-            return lost
-        count = table.unscored[pair.group] + table.unscored[pair.reference]
-        return Decision(
-            verdict=Verdict.INCONCLUSIVE,
-            reason=Reason.PRECISION,
-            needs=f"a decision for the {count} {cases} without one: at their worst they would turn the PASS",
-        )
-    if not over:
-        return decision
-    _, least_q, lower = found[pair.lower]
-    least = judged[pair.lower]
-    if least_q < alpha and lower == pair.lower and least.verdict in ALARMS:
-        return milder(decision, least)
-    return lost
-
-
-def _usable(pair: _Pair, decision: Decision) -> Decision:
-    """Decisions asked in other blocks, or a reference of next to nobody, decide before anything else."""
-    table, comparison = pair.table, pair.comparison
-    if comparison is not None and float(comparison.ragged[pair.at]) > MAX_RAGGED:
-        return Decision(
-            verdict=Verdict.INCONCLUSIVE,
-            reason=Reason.RAGGED,
-            needs="both groups in every block, or block=None if blocks mean nothing here",
-        )
-    if table.n[pair.reference] < SMALLEST_SHARE * sum(table.n) and decision.verdict is Verdict.PASS:
-        return replace(
-            decision,
-            verdict=Verdict.INCONCLUSIVE,
-            reason=Reason.N,
-            needs="a reference group of at least 2 % of the data",
-        )
-    return decision
-
-
-# ---------------------------------------------------------------- decision tables
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
-    """One grouping: who got the favourable decision, and the tests of every pair.
-
-    ``x`` of ``n`` decisions were favourable; who was refused got none and counts. ``unscored`` counts those without a
-    decision, ``missing`` marks their rows. ``p`` is the p-value of every pair of groups, ``family`` the pairs corrected
-    together and ``reported`` those with the reference, as places in the list of all pairs.
-    """
-
-    by: str
-    design: Design
-    metric: Metric
-    labels: tuple[str, ...]
-    x: list[int]
-    n: list[int]
-    p: Floats
-    unscored: list[int]
-    missing: Bools
-    reference: int | None
-    family: list[int]
-    reported: list[int]
-    groups: tuple[GroupResult, ...]
-
-    def unscored_share(self, group: int) -> float:
-        total = self.n[group] + self.unscored[group]
-        return self.unscored[group] / total if total else 0.0
+# ---------------------------------------------------------------- decisions
 
 
 def read_decisions(
@@ -481,65 +194,93 @@ def _require_yes_or_no(frame: pd.DataFrame, name: str, values: NDArray[np.object
             )
 
 
-def tabulate(design: Design, yes: Floats, present: Bools, *, by: str, reference: str | None) -> Table:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Decisions:
+    """One grouping: who got the favourable decision, and the tests of every pair.
+
+    ``x`` of ``n`` decisions were favourable; who was refused got none and counts. ``missing`` marks the rows without a
+    decision. ``p`` is the p-value of every pair of groups, ``family`` the pairs corrected together and ``reported``
+    those with the reference, as places in the table of pairs.
+    """
+
+    by: str
+    design: Design
+    metric: Metric
+    yes: Floats
+    x: list[int]
+    n: list[int]
+    p: Floats
+    missing: Bools
+    reference: int | None
+    family: list[int]
+    reported: list[int]
+    groups: tuple[GroupResult, ...]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self.design.group.labels
+
+    def imputed(self, groups: tuple[int, int], place: int, *, first_favourable: bool) -> tuple[ImpactRatio, float, int]:
+        """Ratio, p and the lower group with what is missing of one group favourable, and of the other not."""
+        codes, values = self.design.group.codes, self.yes.copy()
+        best, worst = groups if first_favourable else groups[::-1]
+        values[self.missing & (codes == best)] = 1.0
+        values[self.missing & (codes == worst)] = 0.0
+        here = [codes == group for group in groups]
+        metric = measure(self.design, values, here[0] | here[1], OutcomeKind.BINARY)
+        x1, x2 = (int(values[rows].sum()) for rows in here)
+        n1, n2 = (int(rows.sum()) for rows in here)
+        lower = groups[0] if lower_first(x1, n1, x2, n2) else groups[1]
+        return _ratio(metric, place, x1, n1, x2, n2), float(_selection_p(metric)[place]), lower
+
+
+def _tabulate(design: Design, yes: Floats, present: Bools, *, by: str, reference: str | None) -> _Decisions:
     """Count and test; a refused applicant is not selected. Raises FrameError for a *reference* that is no group."""
     labels = design.group.labels
     refused = design.refused & ~design.undetermined
     used = (present & ~design.undetermined) | refused
     yes = np.where(refused, 0.0, yes)
     metric = measure(design, yes, used, OutcomeKind.BINARY)
-    n = count_by_group(design, used).tolist()
-    x = count_by_group(design, used & (yes == 1)).tolist()
-    undetermined = count_by_group(design, design.undetermined)
-    unscored = count_by_group(design, ~used)
-    if reference is None:
-        at = reference_group(x, n)
-    elif reference in labels:
-        at = labels.index(reference)
-    else:
+    n, x = design.count(used).tolist(), design.count(used & (yes == 1)).tolist()
+    if reference is not None and reference not in labels:
         raise FrameError(f"reference={reference!r} is no group of {by!r}; it has {', '.join(map(repr, labels))}")
-    pairs = all_pairs(len(labels))
-    both = list(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True))
-    reported = [place for place, pair in enumerate(both) if at is not None and at in pair]
-    return Table(
+    at = reference_group(x, n) if reference is None else labels.index(reference)
+    table = metric.pairs
+    reported = [] if at is None else np.flatnonzero((table.first == at) | (table.second == at)).tolist()
+    groups = describe_groups(design, metric, OutcomeKind.BINARY, refused=refused, missing=~used, refused_count=True)
+    return _Decisions(
         by=by,
         design=design,
         metric=metric,
-        labels=labels,
+        yes=yes,
         x=x,
         n=n,
-        p=selection_p(metric),
-        unscored=unscored.tolist(),
+        p=_selection_p(metric),
         missing=~used,
         reference=at,
-        family=reported if reference is not None else list(range(len(both))),
+        family=reported if reference is not None else list(range(table.first.size)),
         reported=reported,
-        groups=describe_groups(
-            labels,
-            metric.layout,
-            metric.present,
-            OutcomeKind.BINARY,
-            refused=count_by_group(design, refused),
-            undetermined=undetermined,
-            unscored=unscored - undetermined,
-            has_refusals=design.has_refusals,
-            refused_count=True,
-        ),
+        groups=groups,
     )
 
 
-def selection_p(metric: Metric) -> Floats:
+def _selection_p(metric: Metric) -> Floats:
     """The p-value of every pair: of z, the difference in pooled standard deviations, where there is one block (Fisher's
     where few are expected), of Cochran–Mantel–Haenszel over several; and not below that of the clusters."""
-    comparison = metric.comparison
-    if comparison is None or metric.layout is None or metric.layout.blocks > 1:
-        return metric.p_values
-    exact = np.array([test.startswith("Fisher") for test in comparison.test], dtype=np.bool_)
-    row = np.where(exact | comparison.labels, comparison.p_row, comparison.beside["spec_p_value"])
-    return metric.column(combine(row, comparison.p_cluster), 1.0)
+    table = metric.pairs
+    if not table.beside or metric.layout is None or metric.layout.blocks > 1:
+        return table.p_value
+    exact = np.array([test.startswith("Fisher") for test in table.test], dtype=np.bool_)
+    row = np.where(exact | table.alone, table.p_row, table.beside["spec_p_value"])
+    return np.nan_to_num(combine(row, table.p_cluster), nan=1.0)
 
 
-# ---------------------------------------------------------------- four fifths rule
+def _ratio(metric: Metric, place: int, x1: int, n1: int, x2: int, n2: int) -> ImpactRatio:
+    inflation, df = float(metric.pairs.beside["design_effect"][place]), float(metric.pairs.df[place])
+    return impact_ratio(x1, n1, x2, n2, design_effect=inflation, df=df)
+
+
+# ---------------------------------------------------------------- the rule
 
 LEAST_RATIO = 2 / 3
 """A PASS needs the lower end of the ratio's 90 % interval to reach this: four fifths of four fifths is .64."""
@@ -584,20 +325,133 @@ def decide(ratio: ImpactRatio, q: float, *, alpha: float, bare: bool, cases: str
     )
 
 
-def with_chance(decision: Decision, chance: float, cases: str) -> Decision:
-    share = f"{100 * chance:.0f} %" if chance >= 0.005 else "under 1 %"
-    note = f"equal treatment brings a ratio this low in {share} of audits with as many {cases}"
-    return replace(decision, notes=(*decision.notes, note))
+def _judge(tables: Sequence[_Decisions], name: str, rule: Rule, *, bare: bool) -> tuple[list[PairResult], int]:
+    """One family: the pairs of all tables, and those of missing decisions where there are any; and its size."""
+    missing = [member for table in tables for member in missing_members(table.design, table.by, table.missing)]
+    families = [table.p[table.family] for table in tables] + [member.metric.pairs.p_value for member in missing]
+    joined, starts = np.concatenate(families), np.cumsum([0, *(p.size for p in families)])
+    rule = replace(rule, family_size=joined.size, minimum=MINIMUM_N[OutcomeKind.BINARY])
+    results: list[PairResult] = []
+    for table, start in zip(tables, starts.tolist(), strict=False):
+        for place in table.reported:
+            at = start + table.family.index(place)
+            results.append(_result(table, name, place, joined, at, rule, bare=bare))
+    beside = Family(missing, rule)
+    for member, q in zip(missing, np.split(correct(joined, rule.correction), starts[1:-1])[len(tables) :], strict=True):
+        of_missing = replace(beside.rule_of(member), family_size=joined.size)
+        judged = beside.table(member, member.metric, q)
+        results += pair_results(member, judged, judge(judged, of_missing), of_missing)
+    return results, joined.size
 
 
-def capped(decision: Decision, comparison: Comparison | None, at: int) -> Decision:
-    if decision.verdict is Verdict.FAIL and comparison is not None and comparison.labels[at]:
+def _result(table: _Decisions, name: str, place: int, family: Floats, at: int, rule: Rule, *, bare: bool) -> PairResult:
+    """A group beside the reference: *at* is the place of the pair in the *family* of p-values."""
+    pairs = table.metric.pairs
+    first, second, reference = int(pairs.first[place]), int(pairs.second[place]), table.reference or 0
+    group = first if second == reference else second
+    labels = table.labels[group], table.labels[reference]
+    (x1, n1), (x2, n2) = ((table.x[one], table.n[one]) for one in (group, reference))
+    if n1 == 0 or n2 == 0:
+        return PairResult(
+            group_1=labels[0],
+            group_2=labels[1],
+            metric=name,
+            verdict=Verdict.INCONCLUSIVE,
+            reason=Reason.N,
+            needs=f"decisions about {labels[0] if n1 == 0 else labels[1]}, which has none",
+            statistics={"by": table.by},
+        )
+    ratio, lower = _ratio(table.metric, place, x1, n1, x2, n2), group if lower_first(x1, n1, x2, n2) else reference
+
+    def corrected(p: float) -> float:
+        changed = family.copy()
+        changed[at] = p
+        return float(correct(changed, rule.correction)[at])
+
+    def imputed(first_favourable: bool) -> tuple[Decision, bool]:
+        again, p, low = table.imputed((group, reference), place, first_favourable=first_favourable)
+        q = corrected(p)
+        decision = decide(again, q, alpha=rule.alpha, bare=False, cases=rule.case_noun)
+        return decision, q < rule.alpha and low == lower
+
+    q = corrected(float(family[at]))
+    decision = decide(ratio, q, alpha=rule.alpha, bare=bare, cases=rule.case_noun)
+    if decision.reason is Reason.SMALL_NUMBERS:
+        inflation = float(pairs.beside["design_effect"][place])
+        chance = chance_of(ratio.ratio, table.x, table.n, design_effect=inflation)
+        share = f"{100 * chance:.0f} %" if chance >= 0.005 else "under 1 %"
+        note = f"equal treatment brings a ratio this low in {share} of audits with as many {rule.case_noun}"
+        decision = replace(decision, notes=(*decision.notes, note))
+    lost = table.design.count(table.missing)[[group, reference]]
+    if lost.any() and not bare:
+        total, least = lost + np.array([n1, n2]), lower == group
+        decision = settle_missing(decision, lost, total, rule.case_noun, imputed, least=least, noun="decision")
+    if pairs.ragged[place] > MAX_RAGGED:
+        needs = "both groups in every block, or block=None if blocks mean nothing here"
+        decision = undecided(Reason.RAGGED, needs)
+    elif n2 < SMALLEST_SHARE * sum(table.n) and decision.verdict is Verdict.PASS:
+        decision = undecided(Reason.N, "a reference group of at least 2 % of the data", *decision.notes)
+    if decision.verdict is Verdict.FAIL and pairs.alone[place]:
         note = "a group has a single name: the result is about that one, so FAIL is capped at FLAG"
-        return replace(decision, verdict=Verdict.FLAG, notes=(*decision.notes, note))
-    return decision
+        decision = replace(decision, verdict=Verdict.FLAG, notes=(*decision.notes, note))
+    sign, beside = (
+        1.0 if group < reference else -1.0,
+        {key: values[place].item() for key, values in pairs.beside.items()},
+    )
+    ends = np.sort(sign * np.array([pairs.low[place, 0], pairs.high[place, 0]]))
+    low, high = shown(sign * pairs.effect[place], ends[:1], ends[1:])
+    rates = x1 / n1, x2 / n2
+    return PairResult(
+        group_1=labels[0],
+        group_2=labels[1],
+        metric=name,
+        verdict=decision.verdict,
+        reason=decision.reason,
+        spec_verdict=spec_verdict(
+            beside["spec_p_value"], pairs.first.size, beside["spec_effect"], min(n1, n2), rule.minimum
+        ),
+        p_row=float(pairs.p_row[place]),
+        p_cluster=None if np.isnan(pairs.p_cluster[place]) else float(pairs.p_cluster[place]),
+        p_value=float(table.p[place]),
+        corrected_p_value=q,
+        effect=sign * float(pairs.effect[place, 0]),
+        effect_name=pairs.effect_names[0],
+        effect_low=low[0],
+        effect_high=high[0],
+        difference=rates[0] - rates[1],
+        worse_off=None if rates[0] == rates[1] else table.labels[lower],
+        test=pairs.test[place],
+        scope="labels" if pairs.alone[place] else "names",
+        needs=decision.needs,
+        statistics={
+            "by": table.by,
+            "impact_ratio": ratio.ratio,
+            "impact_ratio_low": ratio.ratio_low,
+            "impact_ratio_high": ratio.ratio_high,
+            "impact_ratio_90_low": ratio.low_90,
+            "impact_ratio_90_high": ratio.high_90,
+            "favourable_1": x1,
+            "n_1": n1,
+            "rate_1": rates[0],
+            "favourable_2": x2,
+            "n_2": n2,
+            "rate_2": rates[1],
+            "z": ratio.z if lower == group else -ratio.z,
+            "standard_deviations": deviations(float(table.p[place])),
+            "fisher_p_value": ratio.fisher,
+            "smallest_expected_count": ratio.smallest_expected,
+            "shortfall": ratio.shortfall,
+            "flip_flop": ratio.flip_flop,
+            "below_four_fifths": ratio.below,
+            "design_effect": beside["design_effect"],
+            "odds_ratio": beside["odds_ratio"] ** sign,
+            "cohens_h": sign * beside["cohens_h"],
+        },
+        notes=decision.notes,
+    )
 
 
-# ---------------------------------------------------------------- four fifths words
+# ---------------------------------------------------------------- words
 
 
 def four_fifths_sentence(
@@ -659,20 +513,19 @@ def four_fifths_sentence(
     return f"{text}{lack}{basis}."
 
 
-def effect_size(decider: PairResult) -> str:
-    if "impact_ratio" not in decider.statistics:
+def _effect_size(decider: PairResult | None) -> str:
+    if decider is None or "impact_ratio" not in decider.statistics:
         return ""
-    ratio, low, high = (
-        number(decider.statistics[name]) for name in ("impact_ratio", "impact_ratio_low", "impact_ratio_high")
-    )
+    ratio, low, high = (_number(decider, f"impact_ratio{end}") for end in ("", "_low", "_high"))
     return f"impact ratio = {ratio:.3f} (95 % interval {low:.3f} to {high:.3f})"
 
 
-def number(value: JSON) -> float:
+def _number(pair: PairResult, name: str) -> float:
+    value = pair.statistics.get(name)
     return float(value) if isinstance(value, (int, float)) else 0.0
 
 
-def notes(tables: Sequence[Table], bare: bool, missing: Mapping[str, str], cases: str) -> tuple[str, ...]:
+def _notes(tables: Sequence[_Decisions], bare: bool, missing: Mapping[str, str], cases: str) -> tuple[str, ...]:
     notes = []
     if bare:
         notes.append(
@@ -680,7 +533,7 @@ def notes(tables: Sequence[Table], bare: bool, missing: Mapping[str, str], cases
             "groups of 100 and a rate of one half, in about 40 % of fair audits)"
         )
     if missing:
-        lost = sum(tables[0].unscored)
+        lost = int(tables[0].missing.sum())
         why = "; ".join(f"{group}: {words}" for group, words in list(missing.items())[:4])
         notes.append(f"{lost} {cases} have no decision ({why})")
     for table in tables:
@@ -693,14 +546,3 @@ def notes(tables: Sequence[Table], bare: bool, missing: Mapping[str, str], cases
         if table.metric.copies_dropped:
             notes.append("repetitions with the same text count once in the tests, for a group has one cluster only")
     return tuple(dict.fromkeys(notes))
-
-
-def details(tables: Sequence[Table], declared: bool, bare: bool) -> dict[str, JSON]:
-    references: dict[str, JSON] = {
-        table.by: None if table.reference is None else table.labels[table.reference] for table in tables
-    }
-    return {
-        "reference": references,
-        "reference_declared": declared,
-        "mode": "bare ratio" if bare else "ratio with significance and flip-flop",
-    }

@@ -131,7 +131,7 @@ def passed(outcome: Outcome, design: Design, family: int, draws: int = DRAWS) ->
     drawn = _draw(outcome, design, 0.0, draws)
     if drawn is None or design.trials < MINIMUM_N[outcome.kind]:
         return 0.0
-    inside = np.logical_and.reduce([(e.low > -MARGIN) & (e.high < MARGIN) for e in drawn.effects])
+    inside = ((drawn.low > -MARGIN) & (drawn.high < MARGIN)).all(axis=1)
     if drawn.near is not None and drawn.constant is not None:
         saturated = design.labels or design.names >= RECOMMENDED_CLUSTERS
         inside = np.where(drawn.constant, saturated, inside | drawn.near)
@@ -155,7 +155,7 @@ def _draw(outcome: Outcome, design: Design, effect: float, draws: int) -> Drawn 
 
 
 def _alarms(outcome: Outcome, family: int, drawn: Drawn) -> Bools:
-    size = np.maximum.reduce([np.abs(effect.value) for effect in drawn.effects])
+    size = np.abs(drawn.effect).max(axis=1)
     return np.asarray((drawn.p_value * family < outcome.alpha) & (size >= TRIVIAL))
 
 

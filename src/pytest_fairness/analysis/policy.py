@@ -1,12 +1,14 @@
-"""The thresholds of the policy, what a decision is, and which pair an assertion is about. Standard library only.
+"""The policy: from effects, their intervals and a corrected p-value to PASS, FLAG, FAIL or INCONCLUSIVE.
 
-The policy itself, which judges all pairs of a table at once, is :mod:`pytest_fairness.analysis.policy`.
+Written once, for a whole table of pairs. A verdict is never read off a p-value alone: absence of significance is not
+evidence of fairness, so PASS needs the 90 % interval of every effect inside the margin (two one-sided tests at 5 %;
+Schuirmann 1987). See ``docs/verdicts.md``.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import NormalDist
@@ -16,8 +18,8 @@ import numpy as np
 from pytest_fairness.analysis.false_alarms import ALPHA
 from pytest_fairness.analysis.sentences import percent
 from pytest_fairness.model import ALARMS, OutcomeKind, PairResult, Reason, Verdict
-from pytest_fairness.statistics.arrays import Bools, Floats, Ints
-from pytest_fairness.statistics.comparison import Estimate
+from pytest_fairness.statistics.arrays import Bools
+from pytest_fairness.statistics.pair_table import PairTable
 
 MINIMUM_N: Mapping[OutcomeKind, int] = {
     OutcomeKind.NUMERIC: 30,
@@ -132,183 +134,117 @@ def worst_spec(verdicts: Iterable[Verdict | None]) -> Verdict | None:
     return None if None in known or not known else Verdict.PASS
 
 
-# ---------------------------------------------------------------- policy
-
-_PASS, _FLAG, _FAIL = (Decision(verdict=verdict) for verdict in (Verdict.PASS, Verdict.FLAG, Verdict.FAIL))
+# ---------------------------------------------------------------- a table of pairs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PairTable:
-    """What the policy reads about P pairs of groups: columns of length P, ``trials`` and ``clusters`` P × 2.
+class Rule:
+    """What a table is judged by: the level and its correction over *family_size* tests, what the caller declared too
+    small to matter, the minimum of trials a group, and what clusters, cases and blocks are called."""
 
-    ``first`` and ``second`` are places in ``labels``. ``effects`` are on the d scale with their 90 % intervals;
-    ``p_value`` and ``corrected`` stand before and after correction over ``family_size`` tests. ``ragged`` is the share
-    of rows lost. ``trivial``: the difference in the outcome's own unit is below what the caller declared, and
-    ``inside`` that its whole 90 % interval is. ``near``: the intervals of a difference of rates and of their ratio lie
-    inside ±5 points and .8 to 1.25, and ``close`` that the estimates do. ``constant``: neither group varies at all.
-    ``single``: a group has one cluster, so that the result is about labels; ``one_part``: all names of a group share a
-    first or last name. ``own_rows``: every row stands for itself.
-    """
-
-    labels: tuple[str, ...]
-    first: Ints
-    second: Ints
-    effects: tuple[Estimate, ...]
-    p_value: Floats
-    corrected: Floats
-    trials: Floats
-    clusters: Floats
-    ragged: Floats
-    trivial: Bools
-    inside: Bools
-    near: Bools
-    close: Bools
-    constant: Bools
-    single: Bools
-    one_part: Bools
-    own_rows: bool
-    minimum: int
     alpha: float = ALPHA
-    margin: float = MARGIN
+    correction: str = "bonferroni"
+    min_raw_diff: float | None = None
+    min_raw_ratio: float | None = None
+    minimum: int = 30
     family_size: int = 1
     cluster_noun: str = "names"
     case_noun: str = "trials"
-
-    @property
-    def size(self) -> Floats:
-        """The larger of the effects of each pair, without its sign."""
-        return np.asarray(np.maximum.reduce([np.abs(np.nan_to_num(effect.value)) for effect in self.effects]))
-
-    @property
-    def significant(self) -> Bools:
-        return np.asarray((self.corrected < self.alpha) & ~self.trivial)
-
-    @property
-    def turned(self) -> Bools:
-        """Pairs in which one effect says that the one group is higher, and the other effect the other."""
-        if len(self.effects) < 2:
-            return np.zeros(self.p_value.size, dtype=np.bool_)
-        one, other = (np.sign(np.nan_to_num(effect.value)) for effect in self.effects)
-        return np.asarray(one * other < 0)
-
-    @property
-    def equivalent(self) -> Bools:
-        """Pairs whose intervals all lie inside the margin."""
-        found = np.ones(self.p_value.size, dtype=np.bool_)
-        for effect in self.effects:
-            found &= (effect.low > -self.margin) & (effect.high < self.margin)
-        return found
+    block_noun: str = "block"
 
 
-def judge(table: PairTable) -> list[Decision]:
-    """The decision on every pair. Most are settled by columns; those that need words are looked at one by one."""
-    size, significant = table.size, table.significant
-    plain = (table.ragged <= MAX_RAGGED) & (table.trials.min(axis=1) >= max(table.minimum, 2)) & ~table.constant
-    alarm = plain & significant & (size >= TRIVIAL)
-    worded = table.turned | table.close | table.single | table.one_part
-    fail = alarm & (size > table.margin) & ~worded
-    flag = alarm & (size <= table.margin) & ~table.turned
-    passed = plain & ~alarm & table.equivalent
-    settled = np.select([passed, flag, fail], [0, 1, 2], -1).tolist()
-    known = (_PASS, _FLAG, _FAIL)
-    return [known[code] if code >= 0 else _judge_one(table, at) for at, code in enumerate(settled)]
+def significant(table: PairTable, rule: Rule) -> Bools:
+    """Pairs that differ by more than chance, and by no less than the caller declared."""
+    return np.asarray((table.corrected < rule.alpha) & ~table.trivial)
 
 
-def _judge_one(table: PairTable, at: int) -> Decision:
-    if table.ragged[at] > MAX_RAGGED:
-        return Decision(
-            verdict=Verdict.INCONCLUSIVE,
-            reason=Reason.RAGGED,
-            needs=f"every group in every block: {percent(table.ragged[at])} of the rows are in blocks that lack "
-            "a group",
-        )
-    significant, size = bool(table.significant[at]), float(table.size[at])
-    if table.trials[at].min() < max(table.minimum, 2):
-        return _too_few(table, at, significant=significant and size >= TRIVIAL)
-    if table.constant[at]:
-        return _constant(table, at, significant=significant)
-    if significant and size >= TRIVIAL:
-        return _alarm(table, at)
-    if table.equivalent[at]:
-        return _PASS
-    if table.near[at]:
-        return Decision(
-            verdict=Verdict.PASS,
-            notes=("the rates differ by less than 5 points, and their ratio is between .8 and 1.25 (90 % intervals)",),
-        )
-    if table.inside[at]:
-        return Decision(
-            verdict=Verdict.PASS, notes=("the whole 90 % interval of the difference is below the one declared",)
-        )
-    return Decision(verdict=Verdict.INCONCLUSIVE, reason=Reason.PRECISION, needs=needed_size(table, at))
+def judge(table: PairTable, rule: Rule) -> list[Decision]:
+    """The decision on every pair: the first row of the policy that fits it."""
+    size, beyond = table.size, significant(table, rule)
+    alarm = beyond & (size >= TRIVIAL)
+    signs = np.sign(np.nan_to_num(table.effect))
+    least = table.trials.min(axis=1)
+    few = least < max(rule.minimum, 2)
+    evidence = np.where(table.single, least, table.clusters.min(axis=1))
+    same = table.constant & (size == 0)
+    rows: tuple[tuple[Bools, Decision | Callable[[int], Decision]], ...] = (
+        (table.ragged > MAX_RAGGED, lambda at: undecided(Reason.RAGGED, _RAGGED.format(percent(table.ragged[at])))),
+        (few & alarm & (least >= 2), lambda at: _few(table, at, rule, verdict=Verdict.FLAG)),
+        (few, lambda at: _few(table, at, rule)),
+        (same & (not table.own_rows) & (evidence < RECOMMENDED_CLUSTERS), lambda at: _too_few_alike(table, at, rule)),
+        (same, lambda at: _saturated(table, at, rule)),
+        (
+            table.constant & (table.clusters.min(axis=1) < 2),
+            undecided(Reason.N, f"at least 2 {rule.cluster_noun} a group", _APART),
+        ),
+        (table.constant & beyond, Decision(verdict=Verdict.FAIL, notes=(_APART,))),
+        (table.constant & table.trivial, Decision(verdict=Verdict.PASS, notes=(_APART, _DECLARED))),
+        (table.constant, lambda at: undecided(Reason.PRECISION, needed_size(table, at, rule), _APART)),
+        (alarm & (signs.min(axis=1) * signs.max(axis=1) < 0), _TURNED),
+        (alarm & (size <= MARGIN), Decision(verdict=Verdict.FLAG)),
+        (alarm & table.close, _CLOSE),
+        (alarm & (table.single | table.one_part), lambda at: _capped(table, at, rule)),
+        (alarm, Decision(verdict=Verdict.FAIL)),
+        (np.all((table.low > -MARGIN) & (table.high < MARGIN), axis=1), Decision(verdict=Verdict.PASS)),
+        (table.near, _NEAR),
+        (table.inside, _INSIDE),
+        (np.ones(size.size, dtype=np.bool_), lambda at: undecided(Reason.PRECISION, needed_size(table, at, rule))),
+    )
+    first = np.argmax(np.stack([fits for fits, _ in rows]), axis=0).tolist()
+    found = [rows[at][1] for at in first]
+    return [one if isinstance(one, Decision) else one(at) for at, one in enumerate(found)]
 
 
-def _alarm(table: PairTable, at: int) -> Decision:
-    """A significant difference that is no trifle: FAIL above the margin, unless something holds it back."""
-    if table.turned[at]:
-        return Decision(
-            verdict=Verdict.FLAG,
-            notes=("the means and the ranks differ in opposite directions: a few extreme values turn the mean",),
-        )
-    if table.size[at] <= table.margin:
-        return _FLAG
-    if table.close[at]:
-        return Decision(
-            verdict=Verdict.FLAG,
-            notes=("beyond chance, but under 5 points and with a ratio of .8 or more, so FAIL is FLAG",),
-        )
-    if table.single[at] or table.one_part[at]:
-        noun = table.cluster_noun
-        alone = (
-            f"one of the groups has a single one of its {noun}"
-            if table.single[at]
-            else f"all {noun} of a group share a first or a last name"
-        )
-        return Decision(
-            verdict=Verdict.FLAG,
-            needs=f"at least 2 {noun} a group, better 20" if table.single[at] else f"{noun} that share no part",
-            notes=(f"{alone}: the result is about that one, not about the group, so FAIL is capped at FLAG",),
-        )
-    return _FAIL
+_RAGGED = "every group in every block: {} of the rows are in blocks that lack a group"
+_APART = "each group always has the same outcome, and the two differ"
+_DECLARED = "by less than the difference declared"
+_TURNED = Decision(
+    verdict=Verdict.FLAG,
+    notes=("the means and the ranks differ in opposite directions: a few extreme values turn the mean",),
+)
+_CLOSE = Decision(
+    verdict=Verdict.FLAG,
+    notes=("beyond chance, but under 5 points and with a ratio of .8 or more, so FAIL is FLAG",),
+)
+_NEAR = Decision(
+    verdict=Verdict.PASS,
+    notes=("the rates differ by less than 5 points, and their ratio is between .8 and 1.25 (90 % intervals)",),
+)
+_INSIDE = Decision(verdict=Verdict.PASS, notes=("the whole 90 % interval of the difference is below the one declared",))
 
 
-def _too_few(table: PairTable, at: int, *, significant: bool) -> Decision:
+def undecided(reason: Reason, needs: str | None, *notes: str) -> Decision:
+    """INCONCLUSIVE for a *reason*, and what it would take."""
+    return Decision(verdict=Verdict.INCONCLUSIVE, reason=reason, needs=needs, notes=notes)
+
+
+def _few(table: PairTable, at: int, rule: Rule, *, verdict: Verdict = Verdict.INCONCLUSIVE) -> Decision:
     n = table.trials[at]
     small = int(np.argmin(n))
-    group = table.labels[int((table.first, table.second)[small][at])]
-    fewest = max(table.minimum, 2)
-    needs = f"at least {fewest} {table.case_noun} a group ({group} has {n[small]:.0f})"
-    if significant and n[small] >= 2:
-        return Decision(
-            verdict=Verdict.FLAG,
-            needs=needs,
-            notes=(f"significant, but {group} has {n[small]:.0f} of at least {fewest} {table.case_noun}",),
-        )
-    return Decision(verdict=Verdict.INCONCLUSIVE, reason=Reason.N, needs=needs)
+    group, fewest = table.labels[int((table.first, table.second)[small][at])], max(rule.minimum, 2)
+    needs = f"at least {fewest} {rule.case_noun} a group ({group} has {n[small]:.0f})"
+    if verdict is Verdict.INCONCLUSIVE:
+        return undecided(Reason.N, needs)
+    note = f"significant, but {group} has {n[small]:.0f} of at least {fewest} {rule.case_noun}"
+    return Decision(verdict=verdict, needs=needs, notes=(note,))
 
 
-def _constant(table: PairTable, at: int, *, significant: bool) -> Decision:
-    clusters = table.trials[at] if table.single[at] else table.clusters[at]
-    fewest, noun = float(clusters.min()), "replies that differ" if table.single[at] else table.cluster_noun
-    if table.size[at] == 0:
-        if not table.own_rows and fewest < RECOMMENDED_CLUSTERS:
-            return Decision(
-                verdict=Verdict.INCONCLUSIVE,
-                reason=Reason.PRECISION,
-                needs=f"at least {RECOMMENDED_CLUSTERS} {noun} a group (now {fewest:.0f})",
-                notes=("every outcome is the same, which so few cannot make more of",),
-            )
-        return Decision(verdict=Verdict.PASS, notes=(saturated(fewest, table.case_noun if table.own_rows else noun),))
-    note = ("each group always has the same outcome, and the two differ",)
-    if table.clusters[at].min() < 2:
-        return Decision(
-            verdict=Verdict.INCONCLUSIVE, reason=Reason.N, needs=f"at least 2 {table.cluster_noun} a group", notes=note
-        )
-    if significant:
-        return Decision(verdict=Verdict.FAIL, notes=note)
-    if table.trivial[at]:
-        return Decision(verdict=Verdict.PASS, notes=(*note, "by less than the difference declared"))
-    return Decision(verdict=Verdict.INCONCLUSIVE, reason=Reason.PRECISION, needs=needed_size(table, at), notes=note)
+def _evidence(table: PairTable, at: int, rule: Rule) -> tuple[float, str]:
+    """How many independent replies stand behind a constant, and what they are called."""
+    if table.single[at]:
+        return float(table.trials[at].min()), "replies that differ"
+    return float(table.clusters[at].min()), rule.cluster_noun
+
+
+def _too_few_alike(table: PairTable, at: int, rule: Rule) -> Decision:
+    fewest, noun = _evidence(table, at, rule)
+    needs = f"at least {RECOMMENDED_CLUSTERS} {noun} a group (now {fewest:.0f})"
+    return undecided(Reason.PRECISION, needs, "every outcome is the same, which so few cannot make more of")
+
+
+def _saturated(table: PairTable, at: int, rule: Rule) -> Decision:
+    fewest, noun = _evidence(table, at, rule)
+    return Decision(verdict=Verdict.PASS, notes=(saturated(fewest, rule.case_noun if table.own_rows else noun),))
 
 
 def saturated(clusters: float, noun: str) -> str:
@@ -322,7 +258,17 @@ def saturated(clusters: float, noun: str) -> str:
     )
 
 
-def needed_size(table: PairTable, at: int) -> str | None:
+def _capped(table: PairTable, at: int, rule: Rule) -> Decision:
+    """A group of one name, or of names with one part: the result is about that one, not about the group."""
+    noun = rule.cluster_noun
+    about, needs = f"all {noun} of a group share a first or a last name", f"{noun} that share no part"
+    if table.single[at]:
+        about, needs = f"one of the groups has a single one of its {noun}", f"at least 2 {noun} a group, better 20"
+    note = f"{about}: the result is about that one, not about the group, so FAIL is capped at FLAG"
+    return Decision(verdict=Verdict.FLAG, needs=needs, notes=(note,))
+
+
+def needed_size(table: PairTable, at: int, rule: Rule) -> str | None:
     """The clusters (or cases, where rows are the unit) a group that would decide, if the estimate stays.
 
     The half-width of the interval and the standard error both shrink with 1/√K. The nearer of two ways out
@@ -330,13 +276,15 @@ def needed_size(table: PairTable, at: int) -> str | None:
     """
     rows = bool(table.single[at]) or table.own_rows
     now = int((table.trials if rows else table.clusters)[at].min())
-    noun = table.case_noun if rows else table.cluster_noun
-    passing = [_to_pass(effect, at, table.margin) for effect in table.effects]
-    ways = [] if None in passing else [now * max(way for way in passing if way is not None)]
+    noun = rule.case_noun if rows else rule.cluster_noun
+    low, high, room = table.low[at], table.high[at], MARGIN - np.abs(table.effect[at])
+    ways = []
+    if np.isfinite([low, high]).all() and bool(np.all(room > 0)):
+        ways.append(now * float(np.max(((high - low) / 2 / room) ** 2)))
     p, size = float(table.p_value[at]), float(table.size[at])
     if 0 < p < 1 and size >= TRIVIAL and not table.trivial[at]:
         normal = NormalDist()
-        wanted = normal.inv_cdf(1 - table.alpha / (2 * max(table.family_size, 1)))
+        wanted = normal.inv_cdf(1 - rule.alpha / (2 * max(rule.family_size, 1)))
         seen = normal.inv_cdf(1 - max(p, 1e-15) / 2)
         if seen > 0:
             ways.append(now * (wanted / seen) ** 2)
@@ -345,10 +293,3 @@ def needed_size(table: PairTable, at: int) -> str | None:
         return None
     needed = max(math.ceil(min(finite)), now + 1)
     return f"about {needed:,} {noun} a group if the difference stays as it is (now {now:,})"
-
-
-def _to_pass(effect: Estimate, at: int, margin: float) -> float | None:
-    """By what factor the sample has to grow for the interval to fit; None where it never does."""
-    low, high, room = float(effect.low[at]), float(effect.high[at]), margin - abs(float(effect.value[at]))
-    half = high - low if math.isfinite(low) and math.isfinite(high) else math.inf
-    return (half / 2 / room) ** 2 if math.isfinite(half) and room > 0 else None

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pytest_fairness.analysis.family import settle_missing
 from pytest_fairness.analysis.policy import (
     MAX_UNSCORED,
     MINIMUM_N,
     Decision,
-    PairTable,
+    Rule,
     assertion_verdict,
     deciding_pair,
-    milder,
     spec_verdict,
+    undecided,
 )
 from pytest_fairness.analysis.policy import judge as judge_table
 from pytest_fairness.analysis.provenance import finding_of
@@ -47,9 +48,9 @@ from pytest_fairness.statistics.choices import (
     read_slates,
 )
 from pytest_fairness.statistics.clusters import all_pairs, t_quantile
-from pytest_fairness.statistics.comparison import Estimate
 from pytest_fairness.statistics.corrections import METHODS, correct
 from pytest_fairness.statistics.effects import LOGIT_TO_D
+from pytest_fairness.statistics.pair_table import PairTable
 from pytest_fairness.statistics.win_rates import (
     ChiSquare,
     Interval,
@@ -191,14 +192,15 @@ def cluster_noun(cluster: str | None) -> str:
 class Compared:
     """Two groups (``a`` is the first label) and how often one was preferred; what the policy needs beside it.
 
-    ``unscored`` is the share of their trials from which no choice could be read; ``imputed`` compares them again with
-    all of those won by A (True) or by B.
+    Of their ``answered`` trials no choice could be read from ``unscored``; ``imputed`` compares them again with all of
+    those won by A (True) or by B.
     """
 
     a: str
     b: str
     preference: Preference
-    unscored: float
+    answered: int
+    unscored: int
     test: str
     beside: Mapping[str, JSON]
     imputed: Callable[[bool], Preference] | None = None
@@ -222,7 +224,8 @@ def compare_all(choices: Choices) -> list[Compared]:
                 a=choices.labels[a],
                 b=choices.labels[b],
                 preference=preference,
-                unscored=beside["unscored"] / answered if answered else 0.0,
+                answered=answered,
+                unscored=beside["unscored"],
                 test=test if preference.p_cluster is None else f"{test}, and t on clusters",
                 beside=beside,
                 imputed=partial(_imputed, choices, a, b) if beside["unscored"] else None,
@@ -259,37 +262,36 @@ class _Family:
 
     def decide(self, preferences: Sequence[Preference]) -> tuple[list[Decision], list[float]]:
         """What the policy makes of *preferences*, one a pair, and their corrected p-values."""
-        count = len(preferences)
-        no = np.zeros(count, dtype=np.bool_)
+        at = 2 * np.arange(len(preferences))
         p_value = np.array([one.p_value for one in preferences])
         corrected = correct(p_value, self.correction)
-        effects = [_column("d from win rate", [one.effect for one in preferences])]
+        effects = {"d from win rate": [one.effect for one in preferences]}
         if any(one.within is not None for one in preferences):
-            effects.append(_column("d within order", [one.within or one.effect for one in preferences]))
+            effects["d within order"] = [one.within or one.effect for one in preferences]
+        low, value, high = np.array(list(effects.values()), dtype=np.float64).transpose(2, 1, 0)
         table = PairTable(
             labels=tuple(label for pair in self.compared for label in (pair.a, pair.b)),
-            first=2 * np.arange(count),
-            second=2 * np.arange(count) + 1,
-            effects=tuple(effects),
+            first=at,
+            second=at + 1,
+            effect_names=tuple(effects),
+            effect=value,
+            low=low,
+            high=high,
             p_value=p_value,
             corrected=corrected,
             trials=np.array([[one.n, one.n] for one in preferences], dtype=np.float64),
             clusters=np.array([one.clusters for one in preferences], dtype=np.float64),
             ragged=np.array([one.lost for one in preferences]),
-            trivial=no,
-            inside=no,
-            near=no,
-            close=no,
-            constant=no,
-            single=np.array([one.one_cluster for one in preferences], dtype=np.bool_),
-            one_part=no,
+            alone=np.array([one.one_cluster for one in preferences], dtype=np.bool_),
             own_rows=self.noun == "rows",
-            minimum=MINIMUM_N[OutcomeKind.BINARY],
+        )
+        rule = Rule(
             alpha=self.alpha,
-            family_size=count,
+            minimum=MINIMUM_N[OutcomeKind.BINARY],
+            family_size=len(preferences),
             cluster_noun=self.noun,
         )
-        return judge_table(table), corrected.tolist()
+        return judge_table(table, rule), corrected.tolist()
 
     def settled(self, at: int, decision: Decision, corrected: float) -> Decision:
         """*decision* after what the ratio of the win rates and what is unread have to say."""
@@ -310,44 +312,28 @@ class _Family:
         return Decision(verdict=Verdict.FLAG, notes=("the ratio of the two win rates is below .8, beyond chance",))
 
     def _with_unread(self, at: int, decision: Decision) -> Decision:
-        """Bounds first, UNSCORED where they leave it open: as for a disparity."""
         pair = self.compared[at]
-        if not pair.unscored:
-            return decision
-        over = pair.unscored > MAX_UNSCORED
-        lost = Decision(
-            verdict=Verdict.INCONCLUSIVE,
-            reason=Reason.UNSCORED,
-            needs=f"a choice for more trials: {percent(pair.unscored)} have none that could be read, and what is "
-            "missing could turn the verdict",
-        )
-        if decision.verdict is Verdict.INCONCLUSIVE or pair.imputed is None:
-            return lost if over else decision
-        if decision.verdict is Verdict.PASS:
-            if all(self._with_winner(at, won)[0].verdict is Verdict.PASS for won in (True, False)):
-                return decision
-            needs = "a choice for the trials without one: at their worst they would turn the PASS"
-            return lost if over else Decision(verdict=Verdict.INCONCLUSIVE, reason=Reason.PRECISION, needs=needs)
-        if not over:
+        if not pair.unscored or (pair.imputed is None and pair.unscored <= MAX_UNSCORED * pair.answered):
             return decision
         ahead = pair.preference.rate > 0.5
-        least, rate, significant = self._with_winner(at, not ahead)
-        if significant and (rate > 0.5) == ahead and least.verdict in ALARMS:
-            return milder(decision, least)
-        return lost
+
+        def imputed(won: bool) -> tuple[Decision, bool]:
+            found, rate, significant = self._with_winner(at, won)
+            return found, significant and (rate > 0.5) == ahead
+
+        lost, total = np.array([pair.unscored]), np.array([pair.answered])
+        least = None if pair.imputed is None else not ahead
+        return settle_missing(decision, lost, total, "trials", imputed, least=least, noun="choice")
 
     def _with_winner(self, at: int, won: bool) -> tuple[Decision, float, bool]:
         """The decision, the win rate and its significance if what is unread was all won by A (*won*), or by B."""
         preferences = [pair.preference for pair in self.compared]
         imputed = self.compared[at].imputed
-        found = preferences[at] = preferences[at] if imputed is None else imputed(won)
+        if imputed is None:
+            return undecided(Reason.UNSCORED, None), 0.5, False
+        found = preferences[at] = imputed(won)
         decisions, corrected = self.decide(preferences)
         return self._by_ratio(decisions[at], found, corrected[at]), found.rate, corrected[at] < self.alpha
-
-
-def _column(name: str, intervals: Sequence[Interval]) -> Estimate:
-    low, value, high = np.array(intervals, dtype=np.float64).T
-    return Estimate(name=name, value=value, low=low, high=high)
 
 
 def _result(pair: Compared, decision: Decision, corrected: float, *, alpha: float, family: int) -> PairResult:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.analysis.explanations import explain
 from pytest_fairness.analysis.policy import worst_spec
 from pytest_fairness.context import current_test
-from pytest_fairness.model import JSON, Finding, GroupResult, OutcomeKind, PairResult, Reason, Status, Verdict
+from pytest_fairness.model import Finding, GroupResult, PairResult, Reason, Status, Verdict
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,54 +90,26 @@ def _any(frame: pd.DataFrame, column: str) -> bool:
     return bool((values.to_numpy(dtype=object)[~values.isna().to_numpy()] == True).any())  # noqa: E712
 
 
-# ---------------------------------------------------------------- assembling
-
-
 def finding_of(
     frame: pd.DataFrame,
     *,
-    assertion: str,
-    verdict: Verdict,
-    reason: Reason | None,
     decider: PairResult | None,
-    sentence: str,
     by: str,
     pairs: Sequence[PairResult],
-    groups: tuple[GroupResult, ...],
-    test_statistic: str,
-    effect_size: str,
-    outcome: str,
-    kind: OutcomeKind,
-    cluster: str | None,
-    block: str | None,
-    family: Mapping[str, JSON],
-    details: Mapping[str, JSON],
-    notes: tuple[str, ...] = (),
-    unit: str = "",
+    groups: Sequence[GroupResult],
+    **fields: Any,
 ) -> Finding:
-    """The stamped finding about *frame*. Its p-values are those of *decider*, the pair that the sentence is about."""
+    """The stamped finding about *frame*. Its p-values are those of *decider*, the pair that the sentence is about; the
+    other *fields* are those of :class:`Finding`."""
     finding = Finding(
-        assertion=assertion,
-        verdict=verdict,
-        reason=reason,
+        **fields,
         spec_verdict=worst_spec(pair.spec_verdict for pair in pairs),
-        sentence=sentence,
         protected_class=by,
         n_per_group={group.group: group.n for group in groups},
-        group_results=groups,
-        test_statistic=test_statistic,
+        group_results=tuple(groups),
         p_value=None if decider is None else decider.p_value,
         corrected_p_value=None if decider is None else decider.corrected_p_value,
-        effect_size=effect_size,
-        refusal_rates={g.group: g.refusal_rate for g in groups if g.refusal_rate is not None},
-        notes=notes,
+        refusal_rates={group.group: group.refusal_rate for group in groups if group.refusal_rate is not None},
         pairs=tuple(pairs),
-        outcome=outcome,
-        kind=kind,
-        unit=unit,
-        cluster=cluster,
-        block=block,
-        family=family,
-        details=details,
     )
     return stamp(finding, frame)

@@ -12,7 +12,8 @@ import numpy as np
 
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import OutcomeKind, Status
-from pytest_fairness.statistics.arrays import Bools, Design, Ints, Values, read_outcome, require_frame
+from pytest_fairness.statistics.arrays import Bools, Design, Values, read_outcome, require_frame
+from pytest_fairness.statistics.corrections import METHODS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,17 +89,20 @@ def as_columns(by: str | Sequence[str]) -> tuple[str, ...]:
     return columns
 
 
+def check_level(alpha: float, correction: str, *, below: float = 1) -> None:
+    """Raise UsageError for a level or a correction that there is not."""
+    if not 0 < alpha < below:
+        raise UsageError(f"alpha={alpha!r}: give a level between 0 and {f'{below:g}'.lstrip('0')}, as .05")
+    if correction not in METHODS:
+        raise UsageError(f"correction={correction!r}: it is one of {', '.join(METHODS)}")
+
+
 def scored_rows(design: Design, reading: Reading) -> Bools:
     """Rows whose outcome counts: present, determined, and not refused (unless refusing is the outcome)."""
     used = reading.values.present & ~design.undetermined
     if reading.values.kind is not OutcomeKind.REFUSAL:
         used &= ~design.refused
     return used
-
-
-def count_by_group(design: Design, rows: Bools) -> Ints:
-    """How many of *rows* each group has."""
-    return np.bincount(design.group.codes[rows], minlength=len(design.group.labels)).astype(np.intp)
 
 
 def unscored_rows(design: Design, reading: Reading, used: Bools) -> Bools:
@@ -140,11 +144,6 @@ _ENDED = {
     Status.UNKNOWN.value: "never answered",
     Status.NOT_RUN.value: "not run",
 }
-
-
-def first_reasons(frame: pd.DataFrame, design: Design, reading: Reading, used: Bools) -> dict[str, str]:
-    """See :func:`reasons_by_group`, for the rows without an outcome."""
-    return reasons_by_group(frame, design, unscored_rows(design, reading, used))
 
 
 def reasons_by_group(frame: pd.DataFrame, design: Design, missing: Bools) -> dict[str, str]:

@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> CommandResult:
     from pytest_fairness.runs.reader import RunReader
 
     merged = merge(arguments.runs, arguments.into)
-    trials = len(RunReader.open(merged).trials)
+    trials = len(RunReader.open(merged))
     count = len(arguments.runs)
     return CommandResult(
         f"merged {count} shard{'s' * (count != 1)}, {trials:,} trials: {merged}\n"

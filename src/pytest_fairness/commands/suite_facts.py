@@ -80,12 +80,12 @@ def _tests(
     fairness: FairnessSession, items: list[pytest.Item], chosen: Mapping[collection.Selection, tuple[int, ...]]
 ) -> Iterator[dict[str, JSON]]:
     """One entry a test, tier and temperature; of per-cell items, the cells that are selected."""
-    asked: set[str] = set()
+    counted: set[str] = set()
     for key, members in collection.asking_items(items, fairness.grids).items():
         function, tier, temperature = key
         planned, cells = fairness.grids[function], chosen.get(key)
         yield {
-            **_facts(members, planned, tier, temperature, cells, asked),
+            **_facts(members, planned, tier, temperature, cells, counted),
             "reply_tokens": usual_reply(members[0], planned, fairness.context.scorers),
             "again": cells is None and looks_again(fairness.settings, planned),
         }
@@ -97,9 +97,9 @@ def _facts(
     tier: int,
     temperature: float | None,
     cells: tuple[int, ...] | None,
-    asked: set[str],
+    counted: set[str],
 ) -> dict[str, JSON]:
-    """*asked* holds the trials of the tests before, by what they send: a run asks each once."""
+    """*counted* holds the trials of the tests before, by what they send: a run asks each once."""
     from pytest_fairness.runs.keys import content_key
 
     entries = planned.entries(tier, (lambda _text: True, ""), cells)
@@ -111,10 +111,10 @@ def _facts(
         script = None if entry.script is None else entry.script.identity()
         for repetition in range(entry.first, entry.first + planned.grid.repetitions):
             sent = content_key({"system": system, "own": id(entry.system)}, parameters, entry.cell, repetition, script)
-            if sent in asked:
+            if sent in counted:
                 again += 1
                 continue
-            asked.add(sent)
+            counted.add(sent)
             fewest, most = fewest + low, most + high
     name = f"{first.parent.nodeid}::{collection.name_of(first)}" if first.parent else first.nodeid
     return {

@@ -55,8 +55,7 @@ class Parity:
         """What deserves a second look, a sentence each; empty where nothing does."""
         notes = []
         if self.gap > _LENGTH_GAP:
-            longest = max(self.rows, key=lambda row: row.characters)
-            shortest = min(self.rows, key=lambda row: row.characters)
+            shortest, *_, longest = sorted(self.rows, key=lambda row: row.characters)
             notes.append(
                 f"unequal length: the texts of {longest.label} have {longest.characters:.0f} characters on average, "
                 f"those of {shortest.label} {shortest.characters:.0f}"
@@ -76,32 +75,34 @@ def group_parity(cells: Iterable[Cell], by: str) -> Parity:
             texts[group].append(text)
     if not texts:
         raise UsageError(f"by={by!r}: no cell has this protected class")
-    seen: dict[tuple[str, ...], str] = {}
-    for group, found in texts.items():
-        key = tuple(sorted(set(found)))
-        if key in seen:
-            raise UsageError(
-                f"{by}: the texts of {seen[key]!r} and {group!r} are the same, so the swap changes nothing; check the "
-                "slots of the template"
-            )
-        seen[key] = group
+    if pair := _alike(texts):
+        raise UsageError(
+            f"{by}: the texts of {pair[0]!r} and {pair[1]!r} are the same, so the swap changes nothing; check the "
+            "slots of the template"
+        )
     return _parity(by, texts)
 
 
 def arm_parity(cells: Iterable[Cell]) -> Parity:
     """The texts of each arm. Raises UsageError where two arms ask the same with the same system prompt."""
     texts: dict[str, list[str]] = defaultdict(list)
-    asked: dict[str, list[tuple[str | None, tuple[str, ...]]]] = defaultdict(list)
+    prompts: dict[str, list[object]] = defaultdict(list)
     for cell in cells:
         texts[cell.arm or "single"].append("\n".join(cell.turns))
-        asked[cell.arm or "single"].append((cell.system, cell.turns))
-    seen: dict[frozenset[tuple[str | None, tuple[str, ...]]], str] = {}
-    for arm, found in asked.items():
-        key = frozenset(found)
-        if key in seen:
-            raise UsageError(f"the arms {seen[key]!r} and {arm!r} ask the same: there is nothing to compare")
-        seen[key] = arm
+        prompts[cell.arm or "single"].append((cell.system, cell.turns))
+    if pair := _alike(prompts):
+        raise UsageError(f"the arms {pair[0]!r} and {pair[1]!r} ask the same: there is nothing to compare")
     return _parity("arm", texts)
+
+
+def _alike(texts: Mapping[str, Sequence[object]]) -> tuple[str, str] | None:
+    """Two labels that have the same texts, if any do."""
+    seen: dict[frozenset[object], str] = {}
+    for label, found in texts.items():
+        other = seen.setdefault(frozenset(found), label)
+        if other != label:
+            return other, label
+    return None
 
 
 def _texts(cell: Cell, by: str) -> Iterator[tuple[str, str]]:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeVar
 
-from pytest_fairness.documents import MAX_BYTES, Document, open_document
+from pytest_fairness.documents import Document, open_document, read_text
 from pytest_fairness.errors import UsageError, did_you_mean
 
 T = TypeVar("T")
@@ -28,6 +28,13 @@ def shipped_folder() -> Path:
         if (folder / _MARK).is_file():
             return folder
     raise UsageError(f"the shipped personas are missing (looked in {package} and {checkout}); reinstall the package")
+
+
+def project_folder(root: Path) -> Path | None:
+    """The own ``personas/`` folder of the project in *root*, if it has one: it extends what ships."""
+    folder = root / "personas"
+    # In a checkout of this package the two are one and the same.
+    return folder if folder.is_dir() and folder.resolve() != shipped_folder() else None
 
 
 def layers(relative: str, folder: Path | None = None) -> tuple[Path, ...]:
@@ -64,7 +71,7 @@ def rows(path: Path, needed: frozenset[str], known: frozenset[str]) -> Iterator[
     Raises UsageError for a file that cannot be read, is too large or not UTF-8, for a missing, unknown or
     repeated column, and for a row with too many or too few cells.
     """
-    reader = csv.reader(io.StringIO(_text(path), newline=""), strict=True)
+    reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
     try:
         header = [cell.strip() for cell in next(reader, [])]
         missing, unknown = sorted(needed - set(header)), sorted(set(header) - known)
@@ -89,16 +96,3 @@ def rows(path: Path, needed: frozenset[str], known: frozenset[str]) -> Iterator[
             yield Document(str(path), dict(filled), {(): line})
     except csv.Error as error:
         raise UsageError(f"{path}:{reader.line_num}: not valid CSV: {error}") from error
-
-
-def _text(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-        if len(data) > MAX_BYTES:
-            raise UsageError(f"{path}: larger than {MAX_BYTES:,} bytes")
-        return data.decode("utf-8-sig")
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read ({error.strerror or error})") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: not UTF-8; save the file as UTF-8") from error

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from pytest_fairness.design.slugs import is_slug, slug
+from pytest_fairness.documents import read_text
 from pytest_fairness.errors import UsageError
 
 _SLOT = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -115,16 +116,7 @@ def _line(text: str, position: int) -> int:
 
 def read_template(path: Path, id: str | None = None) -> Template:  # noqa: A002 - the field's name
     """The template in the UTF-8 file *path*, newlines kept; its id is *id* or the slug of the file's stem."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(4 * MAX_CHARACTERS + 1)
-    except OSError as error:
-        raise UsageError(f"template {path}: cannot be read ({error.strerror or error})") from error
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        raise UsageError(f"template {path}, line {line}: not UTF-8; save the file as UTF-8") from error
+    text = read_text(path, max_bytes=4 * MAX_CHARACTERS, encoding="utf-8")
     return Template(id or slug(path.stem), text)
 
 
@@ -137,10 +129,10 @@ def templates(
     with one id, for two with one text, and for whatever a single template is refused for.
     """
     if isinstance(source, Mapping):
-        made = tuple(_named(id_, item) for id_, item in source.items())
+        made = tuple(_template(item, id_, id_, f"template {id_!r}") for id_, item in source.items())
     else:
         items = [source] if isinstance(source, (str, Path, Template)) else list(source)
-        made = tuple(_numbered(number, item) for number, item in enumerate(items, start=1))
+        made = tuple(_template(item, f"t{n}", None, f"template number {n}") for n, item in enumerate(items, start=1))
     if not made:
         raise UsageError("template: the list is empty; give at least one prompt text")
     ids: set[str] = set()
@@ -158,19 +150,11 @@ def templates(
     return made
 
 
-def _numbered(number: int, item: object) -> Template:
-    if isinstance(item, Template):
+def _template(item: object, of_text: str, of_path: str | None, where: str) -> Template:
+    if isinstance(item, Path):
+        return read_template(item, of_path)
+    if isinstance(item, str):
+        return Template(of_text, item)
+    if isinstance(item, Template) and of_path is None:
         return item
-    if isinstance(item, Path):
-        return read_template(item)
-    if isinstance(item, str):
-        return Template(f"t{number}", item)
-    raise UsageError(f"template number {number} is {type(item).__name__}; give a text, a Path or a Template")
-
-
-def _named(id_: str, item: object) -> Template:
-    if isinstance(item, Path):
-        return read_template(item, id_)
-    if isinstance(item, str):
-        return Template(id_, item)
-    raise UsageError(f"template {id_!r} is {type(item).__name__}; give a text or a Path")
+    raise UsageError(f"{where} is {type(item).__name__}; give a text, a Path or a Template")

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from msgspec.structs import force_setattr
 
+from pytest_fairness.endpoints.batch_api import AnthropicBatches
 from pytest_fairness.endpoints.chat import (
     ChatEndpoint,
     Unreadable,
@@ -55,6 +56,7 @@ class AnthropicEndpoint(ChatEndpoint):
     """A Claude model."""
 
     hint = "is base_url right, and the name of the model?"
+    batch_api = AnthropicBatches
 
     def __init__(self, config: ProviderConfig, *, concurrency: int = CONCURRENCY) -> None:
         super().__init__(config, concurrency=concurrency)

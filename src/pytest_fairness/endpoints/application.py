@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import quote, urlencode
 
 from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
-from msgspec.structs import force_setattr
+from msgspec.structs import asdict, force_setattr
 
+from pytest_fairness.documents import Misplaced
 from pytest_fairness.endpoints.chat import Unreadable, judge, read_json, text_or_none
 from pytest_fairness.endpoints.config import (
     ALLOWED,
     LOOKS_LIKE_KEY,
     VARIABLE,
-    Misplaced,
     RemoteConfig,
     check_url,
     merged_parameters,
@@ -70,16 +70,6 @@ class RequestTemplate:
             raise Misplaced(
                 'nothing of the prompt would be sent: put "{prompt}" or "{messages}" where it belongs', "request"
             )
-
-    @property
-    def parameters(self) -> frozenset[str]:
-        """The parameters that have a slot."""
-        return self.slots - _OWN
-
-    @property
-    def takes_system(self) -> bool:
-        """Whether a system prompt can be sent."""
-        return bool(self.slots & {"system", "messages"})
 
     def fill(self, values: Mapping[str, JSON]) -> Any:
         """The data with *values* in their slots. An entry that is a slot without a value is left out; inside a text it
@@ -280,6 +270,12 @@ class FromEnvironment(Struct, frozen=True, forbid_unknown_fields=True):
     env: str
     prefix: str = ""
 
+    def __post_init__(self) -> None:
+        if not VARIABLE.fullmatch(self.env) or LOOKS_LIKE_KEY.fullmatch(self.env):
+            raise Misplaced("env must be the name of an environment variable, not the value itself", "env")
+        if not _sendable(self.prefix, 40):
+            raise Misplaced('prefix must be a short text such as "Bearer "', "prefix")
+
 
 class Places(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where in the body of a response the text of the reply stands, and what else is read there."""
@@ -290,6 +286,15 @@ class Places(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     input_tokens: str | None = None
     output_tokens: str | None = None
     cost: str | None = None
+
+    def __post_init__(self) -> None:
+        for name, path in self.paths.items():
+            _check_path(path, name)
+
+    @property
+    def paths(self) -> dict[str, str]:
+        """Those that are given."""
+        return {name: path for name, path in asdict(self).items() if path is not None}
 
 
 class Refusal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -305,40 +310,43 @@ class Refusal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     equals: Scalar | tuple[Scalar, ...] = ()
     contains: str | tuple[str, ...] = ()
 
-    def check(self, *place: str | int) -> None:
-        """Raise :class:`Misplaced` where the rule makes no sense."""
-        if self.equals != () and (self.path is None or self.contains):
-            raise Misplaced("equals goes with path, and without contains", *place, "equals")
-        if not (self.status or self.contains) and self.path is None:
-            raise Misplaced("a rule needs status, path or contains", *place)
-        for code in _listed(self.status):
+    def __post_init__(self) -> None:
+        for key in ("status", "equals", "contains"):
+            given = getattr(self, key)
+            force_setattr(self, key, given if isinstance(given, tuple) else (given,))
+        if self.equals and (self.path is None or self.contains):
+            raise Misplaced("equals goes with path, and without contains", "equals")
+        if not (self.status or self.contains or self.path):
+            raise Misplaced("a rule needs status, path or contains")
+        for code in self._all("status"):
             if code in _NO_ANSWER or not (200 <= code < 300 or 400 <= code < 500):
                 why = f"{code!r} cannot be a refusal: it is no 2xx or 4xx, or says that nothing was asked"
-                raise Misplaced(why, *place, "status")
-        if not all(word.strip() for word in _listed(self.contains)):
-            raise Misplaced("contains is a text, or a list of texts", *place, "contains")
+                raise Misplaced(why, "status")
+        if not all(word.strip() for word in self._all("contains")):
+            raise Misplaced("contains is a text, or a list of texts", "contains")
         if self.path is not None:
-            _check_path(self.path, *place, "path")
+            _check_path(self.path, "path")
+
+    def _all(self, key: str) -> tuple[Any, ...]:
+        values: tuple[Any, ...] = getattr(self, key)
+        return values
 
     def holds(self, status: int, data: Any, text: str | None) -> bool:
         """Whether a response with this status, this JSON *data* (None: no JSON) and this reply refuses."""
-        statuses, words, values = _listed(self.status), _listed(self.contains), _listed(self.equals)
-        if status not in statuses if statuses else not 200 <= status < 300:
+        if status not in self._all("status") if self.status else not 200 <= status < 300:
             return False
         found = [] if self.path is None else _path(self.path).all(data)
-        if words:
-            texts = [text] if self.path is None else found
-            return any(isinstance(one, str) and word.casefold() in one.casefold() for one in texts for word in words)
-        if self.path is None:
-            return True
-        if values:
-            return any(_same(one, value) for one in found for value in values)
-        return any(all(not _same(one, nothing) for nothing in _NOTHING) for one in found)
+        if self.contains:
+            texts = [one.casefold() for one in ([text] if self.path is None else found) if isinstance(one, str)]
+            return any(word.casefold() in one for one in texts for word in self._all("contains"))
+        if self.equals:
+            return any(_same(one, value) for one in found for value in self._all("equals"))
+        return self.path is None or any(all(not _same(one, nothing) for nothing in _NOTHING) for one in found)
 
     def __str__(self) -> str:
-        parts = [f"status {', '.join(map(str, _listed(self.status)))}"] if _listed(self.status) else []
+        parts = [f"status {', '.join(map(str, self._all('status')))}"] if self.status else []
         parts += [] if self.path is None else [self.path]
-        return "; ".join([*parts, *(f"contains {word!r}" for word in _listed(self.contains))])
+        return "; ".join([*parts, *(f"contains {word!r}" for word in self._all("contains"))])
 
 
 class ApplicationConfig(RemoteConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -350,33 +358,28 @@ class ApplicationConfig(RemoteConfig, frozen=True, kw_only=True, forbid_unknown_
     supports_system_prompt: bool | UnsetType = UNSET  # type: ignore[assignment]  # asked for, or as the request has it
     method: Literal["POST", "PUT", "GET"] = "POST"
     headers: Annotated[dict[str, str | int | float | FromEnvironment], Meta(max_length=_MOST)] = {}  # noqa: RUF012 - copied
-    refusal: Refusal | Annotated[tuple[Refusal, ...], Meta(min_length=1, max_length=_MOST)] | None = None
+    refusal: Refusal | Annotated[tuple[Refusal, ...], Meta(min_length=1, max_length=_MOST)] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_url(self.url, "url", "; with method: GET the request is the query")
         template = self.template
-        self._check_request(template)
-        if self.supports_system_prompt is True and not template.takes_system:
-            raise Misplaced(
-                'the request has no place for a system prompt: put "{system}" or "{messages}" into it',
-                "supports_system_prompt",
-            )
+        takes_system = bool(template.slots & {"system", "messages"})
+        if self.supports_system_prompt is True and not takes_system:
+            why = 'the request has no place for a system prompt: put "{system}" or "{messages}" into it'
+            raise Misplaced(why, "supports_system_prompt")
+        force_setattr(self, "supports_system_prompt", takes_system and self.supports_system_prompt is not False)
         for name in self.default_parameters:
-            if name not in template.parameters:
+            if name not in template.slots:
                 why = f'the request has no place for {name}: put "{{{name}}}" into it'
                 raise Misplaced(why, "default_parameters", name)
-        for name, path in _paths(self.reply).items():
-            _check_path(path, *("reply", name) if isinstance(self.reply, Places) else ("reply",))
-        for number, rule in enumerate(self.rules):
-            rule.check("refusal", *(() if isinstance(self.refusal, Refusal) else (number,)))
+        self._check_request()
+        if isinstance(self.reply, str):
+            _check_path(self.reply, "reply")
         for name, value in self.headers.items():
             self._check_header(name, value)
         if self.api_key_env and any(name.lower() == "authorization" for name in self.headers):
             raise Misplaced("api_key_env is the Authorization header, which stands in headers too", "api_key_env")
-        force_setattr(
-            self, "supports_system_prompt", template.takes_system and self.supports_system_prompt is not False
-        )
 
     @property
     def template(self) -> RequestTemplate:
@@ -384,55 +387,43 @@ class ApplicationConfig(RemoteConfig, frozen=True, kw_only=True, forbid_unknown_
         return RequestTemplate(self.request)
 
     @property
+    def paths(self) -> dict[str, str]:
+        """What is read of a response, and where."""
+        return self.reply.paths if isinstance(self.reply, Places) else {"text": self.reply}
+
+    @property
     def rules(self) -> tuple[Refusal, ...]:
         """The rules by which the application says no."""
-        refusal = self.refusal
-        return () if refusal is None else (refusal,) if isinstance(refusal, Refusal) else refusal
+        return (self.refusal,) if isinstance(self.refusal, Refusal) else self.refusal
 
-    def _check_request(self, template: RequestTemplate) -> None:
-        if not isinstance(template.data, dict) and (self.method == "GET" or template.data != "{messages}"):
+    def _check_request(self) -> None:
+        get = self.method == "GET"
+        if not isinstance(self.request, dict) and (get or self.request != "{messages}"):
             raise Misplaced('request must be a mapping, or "{messages}"', "request")
-        for key, value in template.data.items() if self.method == "GET" else ():  # type: ignore[union-attr]
+        for key, value in self.request.items() if get else ():
             if isinstance(value, (dict, list)) or value is None or value == "{messages}":
                 why = "with method GET the request is a query: texts, numbers, true and false"
                 raise Misplaced(why, "request", key)
 
     def _check_header(self, name: str, value: str | float | FromEnvironment) -> None:
-        place, lowered = ("headers", name), name.lower()
+        lowered, why = name.lower(), ""
+        plain = "" if isinstance(value, FromEnvironment) else str(value)
         if not _HEADER.fullmatch(name) or lowered in _FRAMING or lowered.startswith("proxy-"):
-            raise Misplaced(f"{name!r} is no header that can be set here", *place)
-        if sum(known.lower() == lowered for known in self.headers) > 1:
-            raise Misplaced(f"the header {name} stands here twice", *place)
-        if isinstance(value, FromEnvironment):
-            if not VARIABLE.fullmatch(value.env) or LOOKS_LIKE_KEY.fullmatch(value.env):
-                raise Misplaced("env must be the name of an environment variable, not the value itself", *place)
-            if not _sendable(value.prefix, 40):
-                raise Misplaced('prefix must be a short text such as "Bearer "', *place)
-            return
-        if not _sendable(str(value), 1000):
-            raise Misplaced(f"the header {name} must be a text on one line, or {{env: VARIABLE}}", *place)
-        # The value is not repeated: it may be the key.
-        if _SECRET.search(name) or LOOKS_LIKE_KEY.search(str(value)):
-            raise Misplaced(
-                f"{name} looks like a key, which must not stand in a file: name the variable that holds it, with "
-                '{env: MY_TOKEN, prefix: "Bearer "}',
-                *place,
-            )
-
-
-def _listed(value: Any) -> tuple[Any, ...]:
-    return value if isinstance(value, tuple) else (value,)
+            why = f"{name!r} is no header that can be set here"
+        elif sum(known.lower() == lowered for known in self.headers) > 1:
+            why = f"the header {name} stands here twice"
+        elif not _sendable(plain, 1000):
+            why = f"the header {name} must be a text on one line, or {{env: VARIABLE}}"
+        elif plain and (_SECRET.search(name) or LOOKS_LIKE_KEY.search(plain)):
+            # The value is not repeated: it may be the key.
+            why = f"{name} looks like a key, which must not stand in a file: name the variable that holds it, with "
+            why += '{env: MY_TOKEN, prefix: "Bearer "}'
+        if why:
+            raise Misplaced(why, "headers", name)
 
 
 def _sendable(text: str, longest: int) -> bool:
     return text.isascii() and (text.isprintable() or not text) and len(text) <= longest
-
-
-def _paths(reply: str | Places) -> dict[str, str]:
-    if isinstance(reply, str):
-        return {"text": reply}
-    given = {name: getattr(reply, name) for name in reply.__struct_fields__}
-    return {name: path for name, path in given.items() if path is not None}
 
 
 _path = cache(JSONPath)
@@ -461,7 +452,7 @@ class ApplicationEndpoint:
 
     def __init__(self, config: ApplicationConfig, *, concurrency: int = CONCURRENCY) -> None:
         self._config, self._template = config, config.template
-        self._paths = {name: _path(text) for name, text in _paths(config.reply).items()}
+        self._paths = {name: _path(text) for name, text in config.paths.items()}
         self.name, self.type = config.name, config.type
         self.supports_system_prompt = config.supports_system_prompt is True
         self.supports_conversation = "messages" in self._template.slots
@@ -517,9 +508,9 @@ class ApplicationEndpoint:
         parameters = merged_parameters(self, request.parameters)
         system = [message.content for message in request.messages if message.role == "system"]
         lost = ""
-        if homeless := sorted(parameters.keys() - self._template.parameters):
+        if homeless := sorted(parameters.keys() - self._template.slots):
             lost = f'the parameter {homeless[0]}: put "{{{homeless[0]}}}" where it belongs'
-        elif system and not self._template.takes_system:
+        elif system and not self._template.slots & {"system", "messages"}:
             lost = 'a system prompt: put "{system}" or "{messages}" where it belongs'
         elif len(request.messages) - len(system) > 1 and not self.supports_conversation:
             lost = 'the turns before the last: put "{messages}" where the conversation belongs'

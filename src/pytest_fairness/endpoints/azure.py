@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 from urllib.parse import quote
 
-from pytest_fairness.endpoints.config import Misplaced, ProviderConfig
+from pytest_fairness.documents import Misplaced
+from pytest_fairness.endpoints.batch_api import AzureBatches
+from pytest_fairness.endpoints.config import ProviderConfig
 from pytest_fairness.endpoints.http import CONCURRENCY
 from pytest_fairness.endpoints.openai import OpenAIEndpoint
 from pytest_fairness.model import JSON
@@ -36,18 +38,19 @@ class AzureEndpoint(OpenAIEndpoint):
     """The deployment called ``model`` of the resource at ``base_url``."""
 
     hint = "is base_url right, and the name of the deployment?"
+    batch_api = AzureBatches
 
     def __init__(self, config: AzureConfig, *, concurrency: int = CONCURRENCY) -> None:
         super().__init__(config, concurrency=concurrency)
-        self._version = config.api_version
+        self.api_version = config.api_version
 
     @property
     def url(self) -> str:
         deployment = quote(self.model, safe="")
-        return f"{self.base_url}/openai/deployments/{deployment}/chat/completions?api-version={self._version}"
+        return f"{self.base_url}/openai/deployments/{deployment}/chat/completions?api-version={self.api_version}"
 
     def authorisation(self, key: str) -> dict[str, str]:
         return {"api-key": key}
 
     def identity(self) -> dict[str, JSON]:
-        return {**super().identity(), "api_version": self._version}
+        return {**super().identity(), "api_version": self.api_version}

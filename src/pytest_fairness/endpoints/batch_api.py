@@ -14,8 +14,8 @@ import hashlib
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, ClassVar, Protocol
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from urllib.parse import quote, urlencode
 
 import msgspec
 
@@ -25,14 +25,17 @@ from pytest_fairness.endpoints.http import (
     evidence_of,
     failure_line,
     message_of,
-    plain_headers,
     policy_refusal,
     token_count,
 )
-from pytest_fairness.endpoints.protocol import AttemptError, Endpoint, Evidence, Price, Reply, Request, Wire
-from pytest_fairness.endpoints.redaction import read_key, redact_values, safe_url
+from pytest_fairness.endpoints.protocol import AttemptError, Endpoint, Evidence, Price, Reply, Wire
+from pytest_fairness.endpoints.redaction import redact_values, safe_url
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Status
+
+if TYPE_CHECKING:
+    from pytest_fairness.endpoints.azure import AzureEndpoint
+    from pytest_fairness.endpoints.chat import ChatEndpoint
 
 #: Bytes of requests in one batch; providers take 100 MB and more.
 MAX_BYTES = 90_000_000
@@ -115,44 +118,19 @@ class NotSettledError(Exception):
     """Whether a batch was made cannot be known yet: one that may be it is still in progress."""
 
 
-class BatchedEndpoint(Protocol):
-    """An endpoint that can make a request's body, and read that of an answer, without sending anything."""
-
-    name: str
-    price: Price | None
-    batches: BatchApi | None
-
-    async def body(self, request: Request) -> bytes: ...
-
-    def read(self, body: bytes) -> Reply: ...
-
-
 class BatchApi:
-    """A provider's batch API at *base_url*, for one endpoint. Failures are AttemptErrors, with their evidence.
+    """The batch API of *endpoint*'s provider. Failures are AttemptErrors, with their evidence.
 
     Every method is one exchange or a few that may be repeated freely, but for :meth:`submit`, which is paid for.
     """
 
-    key_header: ClassVar[tuple[str, str]]
-    headers: ClassVar[Mapping[str, str]] = {}
-    #: Under *base_url*, where batches are made and listed; the key by which a page of the list begins.
+    #: Under the endpoint's address, where batches are made and listed; the key by which a page of the list begins.
     path: ClassVar[str]
     page_key: ClassVar[str]
 
-    def __init__(
-        self,
-        endpoint: BatchedEndpoint,
-        *,
-        base_url: str,
-        options: BatchOptions,
-        api_key_env: str | None = None,
-        query: str = "",
-    ) -> None:
-        self.options = options
+    def __init__(self, endpoint: ChatEndpoint, options: BatchOptions) -> None:
         self.endpoint = endpoint
-        self._base_url = base_url.rstrip("/")
-        self._api_key_env = api_key_env
-        self._query = query
+        self.options = options
         self._sender = Sender(concurrency=4, max_response_bytes=_MAX_ANSWER)
 
     def line(self, custom_id: str, body: bytes) -> bytes:
@@ -209,22 +187,17 @@ class BatchApi:
     def _path(self, batch: str) -> str:
         return f"{self.path}/{quote(batch, safe='')}"
 
-    def _url(self, path: str, query: str = "") -> str:
-        query = "&".join(part for part in (self._query, query) if part)
-        return f"{self._base_url}{path}{'?' if query else ''}{query}"
+    def _url(self, path: str, **query: str | int) -> str:
+        return f"{self.endpoint.base_url}{path}" + (f"?{urlencode(query)}" if query else "")
 
     async def _exchange(
         self, method: str, url: str, body: bytes = b"", content_type: str = "application/json"
     ) -> Exchange:
         """One exchange that succeeded. Raises AttemptError for any other."""
-        name = self.endpoint.name
-        headers = {**plain_headers(), **self.headers, "Content-Type": content_type}
-        if (key := read_key(self._api_key_env, name)) is not None:
-            header, value = self.key_header
-            headers[header] = value.format(key)
+        headers = {**self.endpoint.headers(), "Content-Type": content_type}
         exchange = Exchange(url, headers, body)
         await self._sender.send(exchange, method=method)
-        failed = exchange.failure(name)
+        failed = exchange.failure(self.endpoint.name)
         if failed is not None:  # a content policy, or a body that was not kept whole: no answer of a model's here
             raise self._error(str(failed.error), Evidence.REJECTED, failed.wire)
         return exchange
@@ -243,8 +216,8 @@ class BatchApi:
         """The provider's batches, the newest first, back to *since*."""
         after = ""
         while True:
-            query = f"limit={PAGE}" + (f"&{self.page_key}={quote(after, safe='')}" if after else "")
-            answer = await self._call("GET", self._url(self.path, query))
+            page: dict[str, str | int] = {"limit": PAGE, **({self.page_key: after} if after else {})}
+            answer = await self._call("GET", self._url(self.path, **page))
             listed = answer.data.get("data")
             if not isinstance(listed, list):
                 raise self._error("the list of batches holds no data", Evidence.NO_RESPONSE, answer.wire)
@@ -293,7 +266,6 @@ class BatchApi:
 class OpenAIBatches(BatchApi):
     """A file of requests, a batch made of it, two files of results."""
 
-    key_header = ("Authorization", "Bearer {}")
     path = "/batches"
     page_key = "after"
     #: What each line is sent to.
@@ -378,10 +350,13 @@ class OpenAIBatches(BatchApi):
 
 
 class AzureBatches(OpenAIBatches):
-    """*base_url* is the resource's; the deployment must be one for batches."""
+    """The deployment must be one for batches."""
 
-    key_header = ("api-key", "{}")
+    endpoint: AzureEndpoint
     target = "/chat/completions"
+
+    def _url(self, path: str, **query: str | int) -> str:
+        return super()._url(f"/openai{path}", **{"api-version": self.endpoint.api_version}, **query)
 
 
 class AnthropicBatches(BatchApi):
@@ -390,8 +365,6 @@ class AnthropicBatches(BatchApi):
     A batch bears no mark of ours, so one whose name was lost is recognised by the identifiers of its requests.
     """
 
-    key_header = ("x-api-key", "{}")
-    headers: ClassVar[Mapping[str, str]] = {"anthropic-version": "2023-06-01"}
     path = "/v1/messages/batches"
     page_key = "after_id"
     #: The HTTP status of each error as a response of its own (https://docs.anthropic.com/en/api/errors).

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 from pytest_fairness.endpoints.batch_api import BatchApi, refuse_one_by_one
 from pytest_fairness.endpoints.config import ModelConfig, merged_parameters
@@ -35,6 +35,8 @@ class ChatEndpoint:
     announces_leaving = True
     #: What to look at where the server knows no such address.
     hint = ""
+    #: The provider's batch API, if it has one.
+    batch_api: ClassVar[type[BatchApi] | None] = None
 
     def __init__(self, config: ModelConfig, *, concurrency: int = CONCURRENCY) -> None:
         self.name, self.type, self.model = config.name, config.type, config.model
@@ -64,6 +66,11 @@ class ChatEndpoint:
         """The header that carries *key*."""
         return {"Authorization": f"Bearer {key}"}
 
+    def headers(self) -> dict[str, str]:
+        """Of a request. Raises AttemptError where the key is not to be had."""
+        key = read_key(self._key_variable, self.name)
+        return {**self._headers, **({} if key is None else self.authorisation(key))}
+
     def read(self, body: bytes) -> Reply:
         """What the *body* of a success says."""
         try:
@@ -85,9 +92,7 @@ class ChatEndpoint:
 
     async def ask(self, request: Request) -> Reply:
         refuse_one_by_one(self)
-        key = read_key(self._key_variable, self.name)
-        headers = {**self._headers, **({} if key is None else self.authorisation(key))}
-        exchange = Exchange(self.url, headers, await self.body(request), hint=self.hint, leaving=request.leaving)
+        exchange = Exchange(self.url, self.headers(), await self.body(request), hint=self.hint, leaving=request.leaving)
         await self._sender.send(exchange)
         return exchange.failure(self.name) or replace(self.read(exchange.received.data), wire=exchange.wire())
 

@@ -26,6 +26,7 @@ from urllib.parse import urlsplit
 from msgspec import Meta, Struct
 from msgspec.structs import force_setattr
 
+from pytest_fairness.documents import Misplaced
 from pytest_fairness.endpoints.batch_api import BatchOptions
 from pytest_fairness.endpoints.prices import price_table
 from pytest_fairness.endpoints.protocol import AttemptError, Endpoint, Evidence, Limits, Price
@@ -37,14 +38,6 @@ VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 LOOKS_LIKE_KEY = re.compile(r"(?:sk|pk|gsk|xai|hf|AIza|AKIA|ghp)[-_]?[A-Za-z0-9_\-]{12,}|[A-Za-z0-9_\-]{40,}")
 _PRICE_KEYS = ("input_per_million", "output_per_million", "per_call")
 _LONGEST = 500
-
-
-class Misplaced(UsageError):
-    """Something is wrong at ``place`` of an entry, counted from its root."""
-
-    def __init__(self, why: str, *place: str | int) -> None:
-        super().__init__(why)
-        self.place = place
 
 
 class EndpointConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -243,15 +236,15 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "http": _OPENAI | _SERVERS,
     "callable": frozenset(),
 }
-# name → (lowest, highest)
-_RANGES: Mapping[str, tuple[float, float]] = {
-    "temperature": (0.0, 2.0),
-    "top_p": (0.0, 1.0),
-    "min_p": (0.0, 1.0),
-    "presence_penalty": (-2.0, 2.0),
-    "frequency_penalty": (-2.0, 2.0),
+_NUMBER, _WHOLE = (int, float), (int,)
+# name → lowest, highest, and the types of its values
+_RANGES: Mapping[str, tuple[float, float, tuple[type, ...]]] = {
+    "temperature": (0, 2, _NUMBER),
+    **dict.fromkeys(("top_p", "min_p"), (0, 1, _NUMBER)),
+    **dict.fromkeys(("presence_penalty", "frequency_penalty"), (-2, 2, _NUMBER)),
+    **dict.fromkeys(("max_tokens", "max_completion_tokens", "top_k", "num_ctx", "num_predict"), (1, math.inf, _WHOLE)),
+    "seed": (-math.inf, math.inf, _WHOLE),
 }
-_COUNTS = ("max_tokens", "max_completion_tokens", "top_k", "num_ctx", "num_predict")
 
 
 def check_parameters(endpoint_type: str, parameters: Mapping[str, JSON], where: str) -> None:
@@ -261,19 +254,13 @@ def check_parameters(endpoint_type: str, parameters: Mapping[str, JSON], where: 
     """
     allowed = ALLOWED.get(endpoint_type)
     for name, value in parameters.items() if allowed is not None else ():
-        wrong = None if name in (allowed or ()) else unknown("parameter", name, allowed or ())
-        number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-        whole = isinstance(value, int) and not isinstance(value, bool)
-        if name in _RANGES:
-            low, high = _RANGES[name]
-            if not number or not low <= value <= high:  # type: ignore[operator]  # a number
-                wrong = wrong or f"{name} must be a number from {low:g} to {high:g}, not {value!r}"
-        elif name in _COUNTS and (not whole or value < 1):  # type: ignore[operator]  # a whole number
-            wrong = wrong or f"{name} must be a whole number, 1 or more, not {value!r}"
-        elif name == "seed" and not whole:
-            wrong = wrong or f"seed must be a whole number, not {value!r}"
-        if wrong:
-            raise UsageError(f"{where}: {wrong}")
+        if name not in (allowed or ()):
+            raise UsageError(f"{where}: {unknown('parameter', name, allowed or ())}")
+        low, high, kind = _RANGES.get(name, (0.0, 0.0, None))
+        if kind is not None and (type(value) not in kind or not low <= value <= high):  # type: ignore[operator]  # a number
+            what = "a number" if float in kind else "a whole number"
+            between = f" from {low:g} to {high:g}" if math.isfinite(high) else ", 1 or more" if low == 1 else ""
+            raise UsageError(f"{where}: {name} must be {what}{between}, not {value!r}")
 
 
 def merged_parameters(endpoint: Endpoint, given: Mapping[str, JSON]) -> dict[str, JSON]:

@@ -19,7 +19,6 @@ import textwrap
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
@@ -37,9 +36,6 @@ _IMPORT_PATH = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
-# ---------------------------------------------------------------- a simulated model within the function
-
-
 @dataclass(slots=True)
 class Ambient:
     """The request that an application is answering; ``simulated`` once a simulated model has a part in the answer.
@@ -54,26 +50,8 @@ class Ambient:
     count: int = 0
 
 
-_ambient: ContextVar[Ambient | None] = ContextVar("pytest_fairness_ambient", default=None)
-
-
-def ambient() -> Ambient | None:
-    """What is being answered here, if an application is answering anything."""
-    return _ambient.get()
-
-
-@contextmanager
-def answering(request: Request) -> Iterator[Ambient]:
-    """Let everything called in the block, in threads that copy its context too, know of *request*."""
-    here = Ambient(request)
-    token = _ambient.set(here)
-    try:
-        yield here
-    finally:
-        _ambient.reset(token)
-
-
-# ---------------------------------------------------------------- asking a function
+#: What is being answered here, also in threads that copy the context; None where no application is asked.
+AMBIENT: ContextVar[Ambient | None] = ContextVar("pytest_fairness_ambient", default=None)
 
 
 class FunctionEndpoint:
@@ -106,21 +84,20 @@ class FunctionEndpoint:
         if self._whole:
             # Fresh dictionaries each time: what the function does to them is its own affair.
             argument = [{"role": message.role, "content": message.content} for message in request.messages]
+        here = Ambient(request)
+        token = AMBIENT.set(here)
         try:
-            with answering(request) as here:
-                answer = await self._call(argument)
+            answer = await self._call(argument)
         except (asyncio.CancelledError, KeyboardInterrupt):
             raise
         except BaseException as error:  # noqa: BLE001 - sys.exit() in the application must not end the run
             message = redact(f"{self.name} raised {type(error).__name__}: {error}")
             return Reply(text=None, status=Status.ERROR, error=message)
+        finally:
+            AMBIENT.reset(token)
         if not isinstance(answer, str):
-            kind = type(answer).__name__
-            return Reply(
-                text=None,
-                status=Status.MALFORMED,
-                error=f"{self.name} returned {kind}, not a str: return the text of the reply",
-            )
+            why = f"{self.name} returned {type(answer).__name__}, not a str: return the text of the reply"
+            return Reply(text=None, status=Status.MALFORMED, error=why)
         if not answer.strip():
             return Reply(text=None, status=Status.EMPTY, error=f"{self.name} returned an empty text")
         return Reply(text=answer, simulated=here.simulated)

@@ -15,7 +15,7 @@ import math
 import re
 import time
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from types import SimpleNamespace
@@ -231,8 +231,8 @@ class Exchange:
     body: bytes
     query: str = ""
     hint: str = ""
-    #: Called before the first byte leaves; what it raises keeps the request from leaving.
-    leaving: Callable[[], None] | None = None
+    #: Awaited before the first byte leaves; what it raises keeps the request from leaving.
+    leaving: Callable[[], Awaitable[None]] | None = None
     #: Whether there was a connection for it, so that bytes may have left.
     sent: bool = False
     refused: Exception | None = None
@@ -243,14 +243,14 @@ class Exchange:
     received: BoundedBody = field(default_factory=lambda: BoundedBody(None))
     error: str | None = None
 
-    def leave(self) -> None:
+    async def leave(self) -> None:
         """There is a connection, and the request is about to leave on it. ``refused`` says why it may not."""
         if self.sent:
             self.refused = ConnectionAbortedError("a second request of one attempt")
             return
         try:
             if self.leaving is not None:
-                self.leaving()
+                await self.leaving()
             self.sent = True
         except Exception as error:  # noqa: BLE001 - raised where the connection is closed because of it
             self.refused = error
@@ -424,7 +424,7 @@ def _departures() -> aiohttp.TraceConfig:
             raise ConnectionAbortedError("a second request of one attempt")
 
     async def leave(_session: aiohttp.ClientSession, context: SimpleNamespace, _parameters: object) -> None:
-        context.trace_request_ctx.leave()
+        await context.trace_request_ctx.leave()
 
     async def check(_session: aiohttp.ClientSession, context: SimpleNamespace, _parameters: object) -> None:
         if context.trace_request_ctx.refused is not None:

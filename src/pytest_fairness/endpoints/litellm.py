@@ -21,8 +21,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from pytest_fairness.documents import Misplaced
 from pytest_fairness.endpoints.chat import Unreadable, plain_messages
-from pytest_fairness.endpoints.config import Misplaced, ModelConfig, merged_parameters
+from pytest_fairness.endpoints.config import ModelConfig, merged_parameters
 from pytest_fairness.endpoints.http import (
     encode_json,
     evidence_of,

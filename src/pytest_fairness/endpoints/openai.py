@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from pytest_fairness.endpoints.batch_api import OpenAIBatches
 from pytest_fairness.endpoints.chat import (
     ChatEndpoint,
     Unreadable,
@@ -32,6 +33,8 @@ class OpenAIConfig(ProviderConfig, frozen=True, kw_only=True, forbid_unknown_fie
 
 class OpenAIEndpoint(ChatEndpoint):
     """A model that is asked with chat completions."""
+
+    batch_api = OpenAIBatches
 
     @property
     def url(self) -> str:

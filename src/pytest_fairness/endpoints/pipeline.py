@@ -13,7 +13,8 @@ from typing import Annotated, Any, Self
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from pytest_fairness.endpoints.config import EndpointConfig, Misplaced
+from pytest_fairness.documents import Misplaced
+from pytest_fairness.endpoints.config import EndpointConfig
 from pytest_fairness.endpoints.protocol import AttemptError, Endpoint, Evidence, Price, Reply, Request
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON, PROMPT, TEXT, Ask
@@ -33,6 +34,14 @@ class PipelineStep(Struct, frozen=True, forbid_unknown_fields=True):
     prompt: str = _AS_IT_IS
     system: str | None = None
 
+    def __post_init__(self) -> None:
+        slots = _SLOT.findall(self.prompt)
+        odd = next((slot for slot in slots if slot not in (TEXT, PROMPT)), None)
+        if odd is not None or not slots:
+            what = f"nothing fills the slot {{{odd}}}" if slots else "the prompt has no slot"
+            why = f"there are {{{TEXT}}}, for the text of the step before, and {{{PROMPT}}}, for what the test asks"
+            raise Misplaced(f"{what}: {why}", "prompt")
+
     def filled(self, *, text: str, prompt: str) -> str:
         """The prompt with both in their slots, in one pass: what is put in is never read for slots."""
         values = {TEXT: text, PROMPT: prompt}
@@ -51,10 +60,6 @@ class PipelineConfig(EndpointConfig, frozen=True, kw_only=True, forbid_unknown_f
 
     steps: Annotated[tuple[PipelineStep, ...], Meta(min_length=1, max_length=32)]
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _check_prompts(self.steps)
-
 
 class PipelineEndpoint:
     """*steps* in their order; the first is given the prompt, and the reply to the last is the trial's.
@@ -72,7 +77,6 @@ class PipelineEndpoint:
         self.default_parameters: Mapping[str, JSON] = {}
         if not self.steps:
             raise UsageError(f"endpoint {name!r}: a pipeline needs at least one step")
-        _check_prompts(self.steps)
         for number, step in enumerate(self.steps, start=1):
             where, system = f"endpoint {name!r}, step {number}", step.endpoint
             if isinstance(system, PipelineEndpoint):
@@ -148,15 +152,3 @@ def _step(given: Any, number: int) -> PipelineStep:
     if isinstance(given, (str, Endpoint)) or callable(given):
         return PipelineStep(given)
     raise UsageError(f"step {number} of the pipeline is {given!r}: give a function, an endpoint, its name, or Ask(...)")
-
-
-def _check_prompts(steps: Sequence[PipelineStep]) -> None:
-    """Raise :class:`Misplaced` for a prompt that no step can send."""
-    for number, step in enumerate(steps):
-        slots = _SLOT.findall(step.prompt)
-        odd = next((slot for slot in slots if slot not in (TEXT, PROMPT)), None)
-        why = f"there are {{{TEXT}}}, for the text of the step before, and {{{PROMPT}}}, for what the test asks"
-        if odd is not None:
-            raise Misplaced(f"step {number + 1}: nothing fills the slot {{{odd}}}: {why}", "steps", number, "prompt")
-        if not slots:
-            raise Misplaced(f"step {number + 1}: the prompt has no slot: {why}", "steps", number, "prompt")

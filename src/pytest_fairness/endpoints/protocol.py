@@ -9,7 +9,7 @@ spent.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
@@ -32,7 +32,7 @@ class Request:
     repetition: int = 0
     key: str = ""
     signals: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    leaving: Callable[[], None] | None = field(default=None, compare=False, repr=False)
+    leaving: Callable[[], Awaitable[None]] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,30 +149,32 @@ class Limits:
         return self.requests_per_minute is not None or self.tokens_per_minute is not None
 
 
+# ---------------------------------------------------------------- attributes that an endpoint may have or not
+
+
 def limits_of(endpoint: object) -> Limits:
-    """The ``limits`` of *endpoint*, an attribute that it may have or not."""
+    """How fast *endpoint* may be asked: ``limits``."""
     limits = getattr(endpoint, "limits", None)
     return limits if isinstance(limits, Limits) else Limits()
 
 
 def takes_conversations(endpoint: object) -> bool:
-    """Whether *endpoint* can be sent the turns before the last: ``supports_conversation``, an attribute that it may
-    have or not.
-    """
+    """Whether *endpoint* can be sent the turns before the last: ``supports_conversation``."""
     return bool(getattr(endpoint, "supports_conversation", True))
 
 
 def announces_leaving(endpoint: object) -> bool:
-    """Whether *endpoint* calls ``Request.leaving`` when it has a connection, before the first byte of the request
-    leaves: ``announces_leaving``, an attribute that it may have or not. What the call raises keeps it from leaving.
+    """Whether *endpoint* awaits ``Request.leaving``, before the first byte of the request: ``announces_leaving``.
+
+    What the call raises keeps the request from leaving.
     """
     return bool(getattr(endpoint, "announces_leaving", False))
 
 
 def preparation_of(endpoint: object) -> Callable[[], Coroutine[Any, Any, None]] | None:
-    """By which *endpoint* imports and sets up what takes time: ``prepare``, a coroutine method that it may have or not.
+    """The method ``prepare``, which is awaited once before the first question, while no attempt's time counts.
 
-    It is called before the first question, and no attempt's time counts meanwhile. It raises AttemptError.
+    It raises AttemptError.
     """
     method: Callable[[], Coroutine[Any, Any, None]] | None = getattr(endpoint, "prepare", None)
     return method

@@ -18,9 +18,9 @@ from pytest_fairness import documents
 from pytest_fairness.endpoints.anthropic import AnthropicConfig, AnthropicEndpoint
 from pytest_fairness.endpoints.application import ApplicationConfig, ApplicationEndpoint
 from pytest_fairness.endpoints.azure import AzureConfig, AzureEndpoint
-from pytest_fairness.endpoints.batch_api import AnthropicBatches, AzureBatches, BatchApi, BatchOptions, OpenAIBatches
+from pytest_fairness.endpoints.batch_api import BatchOptions
 from pytest_fairness.endpoints.chat import ChatEndpoint
-from pytest_fairness.endpoints.config import EndpointConfig, Misplaced, ModelConfig, ProviderConfig, ThirdPartyConfig
+from pytest_fairness.endpoints.config import EndpointConfig, ModelConfig, ProviderConfig, ThirdPartyConfig
 from pytest_fairness.endpoints.function import callable_endpoint
 from pytest_fairness.endpoints.http import CONCURRENCY
 from pytest_fairness.endpoints.litellm import LiteLLMConfig, LiteLLMEndpoint
@@ -52,20 +52,12 @@ def _chat(kind: Callable[..., ChatEndpoint]) -> Factory:
         if isinstance(config, ProviderConfig) and config.via == "litellm":
             return LiteLLMEndpoint(config)
         endpoint = kind(config, concurrency=config.concurrency or CONCURRENCY)
-        if isinstance(config, ProviderConfig) and isinstance(config.batch, BatchOptions):
-            endpoint.batches = _batches(endpoint, config, config.batch)
+        if isinstance(config, ProviderConfig) and isinstance(config.batch, BatchOptions) and endpoint.batch_api:
+            endpoint.batches = endpoint.batch_api(endpoint, config.batch)
             endpoint.price = config.batch.price(endpoint.price)
         return endpoint
 
     return make
-
-
-def _batches(endpoint: ChatEndpoint, config: ProviderConfig, options: BatchOptions) -> BatchApi:
-    base_url, query, api = config.address, "", OpenAIBatches
-    if isinstance(config, AzureConfig):
-        base_url, query, api = f"{base_url}/openai", f"api-version={config.api_version}", AzureBatches
-    kind: type[BatchApi] = AnthropicBatches if isinstance(config, AnthropicConfig) else api
-    return kind(endpoint, base_url=base_url, options=options, api_key_env=config.key_variable, query=query)
 
 
 def _application(config: ApplicationConfig) -> Endpoint:
@@ -135,10 +127,7 @@ def _entry(document: documents.Document, types: frozenset[str], *place: str | in
         if key in entry:
             why = f"{key}: a key must not stand in a file; name its variable with api_key_env"
             raise document.wrong(why, *place, key)
-    try:
-        return document.convert(struct, *place)
-    except Misplaced as error:
-        raise document.wrong(str(error), *place, *error.place) from None
+    return document.convert(struct, *place)
 
 
 def _linked(

@@ -6,7 +6,7 @@ import asyncio
 import re
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 
 from pytest_fairness.endpoints.prices import price_table
 from pytest_fairness.endpoints.protocol import (
@@ -87,7 +87,7 @@ class Tariff:
         bare = next((known for known in table.prices.get(self._provider, {}) if same_model(known, name)), "")
         return table.find(self._provider, name) or table.find(self._provider, bare)
 
-    def cost(self, ending: Ending, reserved: int) -> tuple[int | None, bool]:
+    def cost(self, ending: Attempt, reserved: int) -> tuple[int | None, bool]:
         """What an attempt costs, in nano-dollars (None: unknown), and whether its usage can be believed."""
         price = self.price
         if ending.free or ending.evidence in FREE or self.free:
@@ -110,27 +110,6 @@ def _per_call(amount: float) -> int:
     return worst_case(Price(input_per_million=0.0, output_per_million=0.0, per_call=amount), (), {})
 
 
-@dataclass(slots=True, kw_only=True)
-class Ending:
-    """How an attempt ended: what its record says, the wire, and the pause (seconds) that the server wishes for.
-
-    ``free``: it is not billed, whatever the evidence.
-    """
-
-    status: Status | None = None
-    text: str | None = None
-    finish_reason: str | None = None
-    model: str | None = None
-    usage: Usage | None = None
-    evidence: Evidence | None = None
-    error: str | None = None
-    flags: tuple[str, ...] = ()
-    wire: Wire | None = None
-    retry_after: float | None = None
-    cost: float | None = None
-    free: bool = False
-
-
 def failed(
     evidence: Evidence,
     error: str,
@@ -139,10 +118,10 @@ def failed(
     retry_after: float | None = None,
     flags: tuple[str, ...] = (),
     free: bool = False,
-) -> Ending:
+) -> Attempt:
     """The end of an attempt without an answer."""
     sensible = isinstance(retry_after, (int, float)) and 0 <= retry_after < float("inf")
-    return Ending(
+    return Attempt(
         evidence=evidence,
         error=error[:_LONGEST_ERROR],
         wire=wire,
@@ -152,24 +131,24 @@ def failed(
     )
 
 
-def replied(reply: Reply) -> Ending:
+def replied(reply: Reply) -> Attempt:
     """The end of an attempt with a complete answer, of whatever kind."""
     status, text, error = reply.status, reply.text, reply.error
     if status is Status.ANSWERED and not isinstance(text, str):
         status, text, error = Status.MALFORMED, None, f"the reply is {type(text).__name__}, not text"
-    flags = (
-        *((SIMULATED,) if reply.simulated else ()),
-        *((USAGE_ABSURD,) if absurd(reply.usage) else ()),
+    flags = {
+        SIMULATED: reply.simulated,
+        USAGE_ABSURD: absurd(reply.usage),
         # An error that came as a success; one without a wire is what an application raised.
-        *((PROVIDER_ERROR,) if status is Status.ERROR and reply.wire is not None else ()),
-    )
-    return Ending(
+        PROVIDER_ERROR: status is Status.ERROR and reply.wire is not None,
+    }
+    return Attempt(
         status=status,
         text=text,
         finish_reason=reply.finish_reason,
         model=reply.model,
         usage=_loggable(reply.usage),
-        flags=flags,
+        flags=tuple(flag for flag, holds in flags.items() if holds),
         error=error,
         wire=reply.wire,
         cost=reply.cost,
@@ -225,7 +204,7 @@ class Asker:
             signals=conversation.planned.cell.signals,
         )
 
-    async def attempt(self, conversation: Conversation, reserved: int, until: float | None) -> Ending:
+    async def attempt(self, conversation: Conversation, reserved: int, until: float | None) -> Attempt:
         """Ask for the next turn, once; *reserved* is set aside for it, *until* is the end of the run (monotonic).
 
         Returns when the attempt is logged, also when it is cancelled. Raises StoreError, with the reservation
@@ -236,10 +215,11 @@ class Asker:
         started = time.monotonic()
         unlogged: StoreError | None = None
 
-        def leaving() -> None:
+        async def leaving() -> None:
             nonlocal unlogged
             try:
                 self.announce(conversation, number, reserved)
+                await self._store.written()
             except StoreError as error:
                 unlogged = error  # the endpoint may make something else of it
                 raise
@@ -247,12 +227,14 @@ class Asker:
         if announces_leaving(self.endpoint):
             request = replace(request, leaving=leaving)
         elif not self.endpoint.simulated:  # nothing is paid for there, and asking again gives the same
-            leaving()
+            await leaving()
         limit = self._timeout if until is None else min(self._timeout, max(0.0, until - started))
         ending = await self._ask(request, limit)
         if unlogged is not None:
             raise unlogged
         self.conclude(conversation, number, ending, reserved, time.monotonic() - started)
+        if not self.endpoint.simulated:
+            await self._store.written()
         return ending
 
     def announce(self, conversation: Conversation, number: int, reserved: int) -> None:
@@ -267,28 +249,21 @@ class Asker:
             raise
 
     def conclude(
-        self, conversation: Conversation, number: int, ending: Ending, reserved: int, seconds: float | None
+        self, conversation: Conversation, number: int, ending: Attempt, reserved: int, seconds: float | None
     ) -> None:
         """Log how attempt *number* ended, settle what was reserved for it, and let the conversation know."""
-        if self.tariff.answered_by(ending.model):
-            ending.flags = (*ending.flags, MODEL_DIFFERS)
+        differs = self.tariff.answered_by(ending.model)
         cost, credible = self.tariff.cost(ending, reserved)
-        doubts = (*(() if credible else (USAGE_INVALID,)), *((UNPRICED,) if cost is None else ()))
-        attempt = Attempt(
+        flags = {MODEL_DIFFERS: differs, USAGE_INVALID: not credible, UNPRICED: cost is None}
+        attempt = replace(
+            ending,
             turn=conversation.turn,
             number=number,
-            status=ending.status,
-            text=ending.text,
-            finish_reason=ending.finish_reason,
-            model=ending.model,
-            usage=ending.usage,
             cost=None if cost is None else dollars(cost),
             seconds=seconds,
-            evidence=ending.evidence,
-            error=ending.error,
-            flags=(*self._flags, *ending.flags, *doubts),
+            flags=(*self._flags, *ending.flags, *(flag for flag, holds in flags.items() if holds)),
         )
-        record = attempt_record(conversation.key, attempt, ending.wire, ending.retry_after, time.monotonic())
+        record = attempt_record(conversation.key, attempt, time.monotonic())
         if self._step is not None:
             record["endpoint"] = {"name": self.endpoint.name, "identity": self._step}
         self._store.append(record)
@@ -299,7 +274,7 @@ class Asker:
         if self._budget is not None and (reserved or cost):
             self._budget.settle(reserved, cost)
 
-    async def _ask(self, request: Request, limit: float) -> Ending:
+    async def _ask(self, request: Request, limit: float) -> Attempt:
         deadline = asyncio.timeout(limit)
         try:
             async with deadline:
@@ -322,7 +297,7 @@ def ran_out(deadline: asyncio.Timeout) -> bool:
     return deadline.expired() and not (task is not None and task.cancelling())
 
 
-def _cut_off(error: BaseException, when: str, flag: str) -> Ending:
+def _cut_off(error: BaseException, when: str, flag: str) -> Attempt:
     """What there was of an attempt that was given up: bytes that had come are kept, and were paid for."""
     evidence, wire = (error.evidence, error.wire) if isinstance(error, CutOff) else (Evidence.NO_RESPONSE, None)
     texts = {

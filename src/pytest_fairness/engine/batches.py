@@ -12,24 +12,26 @@ import asyncio
 import time
 import uuid
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Any, TypeVar
 
 from pytest_fairness.endpoints.batch_api import MAX_BYTES, BatchApi, BatchResult, BatchState, NotSettledError
 from pytest_fairness.endpoints.http import make_wire
-from pytest_fairness.endpoints.protocol import AttemptError, Evidence, limits_of
+from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Wire, limits_of
 from pytest_fairness.endpoints.redaction import redact_values
-from pytest_fairness.engine.attempt import Ending, failed, ran_out, replied
+from pytest_fairness.engine.attempt import failed, ran_out, replied
 from pytest_fairness.engine.conversation import REPEATABLE, Conversation, Waiting
 from pytest_fairness.engine.queue import LOST, Queue, hopeless
 from pytest_fairness.errors import BudgetError, EndpointError
 from pytest_fairness.model import Status
-from pytest_fairness.runs.records import utc_now, wire_record
+from pytest_fairness.runs.records import Attempt, utc_now, wire_record
 
 T = TypeVar("T")
+#: Conversations with the bodies of their next requests, and what is reserved for each (nano-dollars).
 Lot = list[tuple[Conversation, bytes, int]]
 
+_LAST = ("collected", "void", "lost")
 BATCHED = "batched"
 #: Looks at a batch in vain, one after the other, before the session stops waiting.
 PATIENCE = 20
@@ -63,24 +65,20 @@ class Submission:
 
     def apply(self, record: Mapping[str, Any]) -> None:
         """Take in a further record of the same tag."""
-        match record["event"]:
-            case "uploaded":
-                self.file = record["file"]
-            case "submitted":
-                self.batch, self.submitted, self.cancel = record["batch"], record["unix"], record["cancel"]
-                self.status = record["status"]
-            case "status" | "ended":
-                self.status = record["status"]
-            case "collected" | "void" | "lost":
-                self.over = True
+        for fact in {"file", "batch", "status", "cancel"} & record.keys():
+            setattr(self, fact, record[fact])
+        if record["event"] == "submitted":
+            self.submitted = record["unix"]
+        self.over = self.over or record["event"] in _LAST
 
 
-def batch_record(tag: str, event: str, **facts: Any) -> dict[str, Any]:
-    """The record of one step of the batch *tag*: intent, uploaded, submitted, status, ended, stray; at its end
-    collected, void (never made) or lost.
+def batch_record(tag: str, event: str, *, wire: Wire | None = None, **facts: Any) -> dict[str, Any]:
+    """The record of one step of the batch *tag*: intent, uploaded, submitted, status, ended, stray, or one of the
+    last: collected, void (never made), lost.
     """
+    evidence = {} if wire is None else {"wire": wire_record(wire)}
     now = {"time": utc_now(), "unix": time.time(), "monotonic": time.monotonic()}
-    return {"type": "batch", "tag": tag, "event": event, **facts, **now}
+    return {"type": "batch", "tag": tag, "event": event, **facts, **evidence, **now}
 
 
 def submissions(records: Iterable[Mapping[str, Any]]) -> dict[str, Submission]:
@@ -101,7 +99,7 @@ def still_open(records: Iterable[Mapping[str, Any]]) -> list[str]:
     """A sentence for each batch that goes on at its provider though nobody waits for it any more."""
     return [
         f"batch {_printable(one.batch)} of {one.endpoint!r} ({one.requests} requests) goes on at the provider and will "
-        f"be billed; --fairness-resume collects it; to cancel it: {_printable(one.cancel)}"
+        f"be billed; --fairness-resume last collects it; to cancel it: {_printable(one.cancel)}"
         for one in submissions(records).values()
         if one.batch is not None and not one.over
     ]
@@ -159,7 +157,7 @@ class BatchQueue(Queue):
 
     # ------------------------------------------------------------ what becomes of a trial
 
-    def _conclude(self, conversation: Conversation, ending: Ending, *, blame: bool = True) -> None:
+    def _conclude(self, conversation: Conversation, ending: Attempt, *, blame: bool = True) -> None:
         """Log how a request ended, and go on with its trial. *blame*: a failure counts against the trial."""
         reserved = 0 if conversation.waiting is None else conversation.waiting.reserved
         self._asker.conclude(conversation, conversation.attempts, ending, reserved, None)
@@ -210,38 +208,39 @@ class BatchQueue(Queue):
                 self._budget.leave(conversation.waiting.reserved)
                 self.why[conversation.key] = (
                     f"batch {submission.batch or submission.tag} is in progress at the provider, and {because}: "
-                    "continue with --fairness-resume"
+                    "continue with --fairness-resume last"
                 )
 
     # ------------------------------------------------------------ resuming
 
     async def _take_over(self) -> None:
         """Find the batches that earlier processes sent, or may have sent."""
-        resumed, self._ready = list(self._ready), type(self._ready)()
+        resumed = list(self._ready)
+        self._ready.clear()
+        left = self._budget.adopt(sum(one.waiting.reserved for one in resumed if one.waiting is not None))
         known = submissions(self._store.batch_records()) if any(one.waiting for one in resumed) else {}
         found: dict[str, Submission] = {}
         for conversation in resumed:
             waiting = conversation.waiting
             if waiting is not None and waiting.tag in known:
                 found[waiting.tag] = known[waiting.tag]
-                waiting.reserved = self._budget.adopt(waiting.reserved)
+                waiting.reserved = min(waiting.reserved, left)
+                left -= waiting.reserved
                 known[waiting.tag].members[waiting.custom_id] = conversation
             elif conversation.was_lost:  # no log without its intent: the logs are not all there
                 self._lose(conversation)
             else:
                 self._go_on(conversation)
-        for submission in found.values():
-            self._flying.append(submission)
-        for submission in found.values():
-            if submission.batch is None:
-                try:
-                    state = await self._search(submission)
-                    if state is not None:
-                        self._made(submission, state)
-                    elif not self._over():
-                        raise UnmadeError("it is not in the provider's list of batches")
-                except UnmadeError as error:
-                    self._unmade(submission, error)
+        self._flying += found.values()
+        for submission in (one for one in found.values() if one.batch is None):
+            try:
+                state = await self._search(submission)
+                if state is not None:
+                    self._made(submission, state)
+                elif not self._over():
+                    raise UnmadeError("it is not in the provider's list of batches")
+            except UnmadeError as error:
+                self._unmade(submission, error)
 
     async def _search(self, submission: Submission) -> BatchState | None:
         """The batch that may have been made, None if it was not: twice not listed, one look at a batch apart.
@@ -267,7 +266,7 @@ class BatchQueue(Queue):
                 if error.evidence is Evidence.AUTH or failures >= 2 * self._policy.max_attempts:
                     raise EndpointError(
                         f"{error}; whether a batch of {submission.requests} requests was made cannot be known yet: "
-                        "continue with --fairness-resume when the provider can be reached"
+                        "continue with --fairness-resume last when the provider can be reached"
                     ) from error
             else:
                 looks += 1
@@ -317,7 +316,7 @@ class BatchQueue(Queue):
                 chosen = lot[: max(fits, 1)]
                 amount = totals[len(chosen) - 1]
                 try:
-                    if amount == 0 or self._budget.reserve(amount):
+                    if amount == 0 or await self._budget.reserve(amount):
                         self._ready.extendleft(conversation for conversation, _, _ in reversed(lot[len(chosen) :]))
                         return chosen
                 except BudgetError:
@@ -424,7 +423,7 @@ class BatchQueue(Queue):
             batch=state.id,
             status=state.status,
             cancel=self._api.how_to_cancel(state.id),
-            **({} if state.wire is None else {"wire": wire_record(state.wire)}),
+            wire=state.wire,
         )
         self._store.flush()
 
@@ -473,8 +472,7 @@ class BatchQueue(Queue):
             if time.time() - (submission.submitted or time.time()) > hours * 3600:
                 self._leave(submission, f"it was awaited for {hours:g} hours")
             return
-        wire = {} if state.wire is None else {"wire": wire_record(state.wire)}
-        self._note(submission, "ended", status=state.status, **wire)
+        self._note(submission, "ended", status=state.status, wire=state.wire)
         if state.failed is not None:
             self._not_begun(submission, state)
             return
@@ -509,7 +507,7 @@ class BatchQueue(Queue):
             hint = " (--fairness-retry-unknown gives it up and asks again)" if gone else ""
             raise EndpointError(
                 f"{error}; batch {submission.batch} is not lost: mend the key or the address, and continue with "
-                f"--fairness-resume{hint}"
+                f"--fairness-resume last{hint}"
             )
 
     def _not_begun(self, submission: Submission, state: BatchState) -> None:
@@ -543,7 +541,7 @@ class BatchQueue(Queue):
             self._progress.note(f"{len(self._flying)} batches in progress {done}/{total}")
 
 
-def ending_of(results: Sequence[BatchResult], *, request: str, url: str, status: str) -> Ending:
+def ending_of(results: Sequence[BatchResult], *, request: str, url: str, status: str) -> Attempt:
     """How the attempt with the line *request* ended, by its *results*; *status* is that of the whole batch."""
     wire = make_wire(
         url=url,
@@ -556,7 +554,7 @@ def ending_of(results: Sequence[BatchResult], *, request: str, url: str, status:
         text = f"the batch ended ({status}) and its results say nothing of this request: perhaps paid for"
         return failed(Evidence.NO_RESPONSE, text, wire=wire, flags=(BATCHED, "result_missing"))
     if len(results) > 1:
-        return Ending(
+        return Attempt(
             status=Status.MALFORMED,
             error=f"the provider gave {len(results)} different results for this request, and none is the right one",
             flags=(BATCHED, "result_repeated"),
@@ -571,5 +569,4 @@ def ending_of(results: Sequence[BatchResult], *, request: str, url: str, status:
     else:
         ending = failed(Evidence.NO_RESPONSE, "the result holds nothing")
     flags = (BATCHED,) if result.flag is None else (BATCHED, result.flag)
-    ending.wire, ending.flags, ending.free = wire, (*ending.flags, *flags), result.free
-    return ending
+    return replace(ending, wire=wire, flags=(*ending.flags, *flags), free=result.free)

@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import replace
@@ -170,23 +170,23 @@ class Engine:
         with self._mutex:
             keys = [self.key_of(one) for one in planned]
             self.store.changed()
-            found: dict[str, Trial] = {}
-            cells: dict[str, str] = {}
+            found: dict[str, tuple[Trial, str]] = {}
             missing: dict[str, PlannedTrial] = {}
             for key, one, record in zip(keys, planned, self.store.records(keys), strict=True):
                 if key not in found and key not in missing:
                     if record is None or self._policy.retry.wants(record):
                         missing[key] = one
                     else:
-                        found[key], cells[key] = trial_of(record), sys.intern(record["cell"]["id"])
+                        found[key] = _recorded(record)
             if missing:
                 of = hashlib.sha256("".join(sorted(set(keys))).encode()).hexdigest()[:16]
-                found |= self._ask(missing, cells, of)
-            self._log_uses(keys, planned, cells)
+                found |= self._ask(missing, of)
+            self._log_uses(keys, planned, found)
             self.store.flush()
-            return [found[key] for key in keys]
+            return [found[key][0] for key in keys]
 
-    def _ask(self, missing: dict[str, PlannedTrial], cells: dict[str, str], of: str) -> dict[str, Trial]:
+    def _ask(self, missing: dict[str, PlannedTrial], of: str) -> dict[str, tuple[Trial, str]]:
+        """The trials of *missing*, each with the identifier of the cell that its record has."""
         if self._stopped is not None:
             raise EndpointError(str(self._stopped))
         lanes = self._lanes_of(missing.values())
@@ -198,18 +198,16 @@ class Engine:
         for lane in (self._lanes.own, *lanes):
             self._introduce(lane.endpoint)
         queue = self._wait_for(missing, of)
-        found = dict(queue.finished)
-        cells |= {key: one.cell.id for key, one in missing.items()}
+        found = {key: (trial, missing[key].cell.id) for key, trial in queue.finished.items()}
         others = [key for key in missing if key not in found]
         for key, record in zip(others, self.store.records(others), strict=True):
             if record is not None:
-                found[key], cells[key] = trial_of(record), sys.intern(record["cell"]["id"])
+                found[key] = _recorded(record)
                 continue
             # What the deadline left is not logged, so that another session may ask it.
             left = Conversation(key, missing[key], missing[key].sent_parameters(self.endpoint))
-            left.status = Status.NOT_RUN
             left.error = queue.why.get(key, "the run's deadline passed before it was asked")
-            found[key] = left.to_trial(self._source)
+            found[key] = left.to_trial(self._source), missing[key].cell.id
         return found
 
     def _lanes_of(self, planned: Iterable[PlannedTrial]) -> list[Lane]:
@@ -230,7 +228,7 @@ class Engine:
 
     def _wait_for(self, missing: dict[str, PlannedTrial], of: str) -> Queue:
         loop = self._loop = self._loop or EventLoop()
-        queue = self._queue = loop.submit(self._make_queue(missing, of)).result()
+        queue = self._queue = self._make_queue(missing, of)
         future: Future[None] | None = None
         try:
             with ended_as_by_ctrl_c():
@@ -248,7 +246,7 @@ class Engine:
             raise
         return queue
 
-    async def _make_queue(self, missing: dict[str, PlannedTrial], of: str) -> Queue:
+    def _make_queue(self, missing: dict[str, PlannedTrial], of: str) -> Queue:
         keys = list(missing)
         strata = [(one.cell.arm, *sorted(one.cell.groups.items())) for one in missing.values()]
 
@@ -359,11 +357,13 @@ class Engine:
         self.store.flush()
         self._introduced.add(digest)
 
-    def _log_uses(self, keys: Sequence[str], planned: Sequence[PlannedTrial], cells: dict[str, str]) -> None:
+    def _log_uses(
+        self, keys: Sequence[str], planned: Sequence[PlannedTrial], found: dict[str, tuple[Trial, str]]
+    ) -> None:
         """Log which further cells share a trial, so that the table of every cell can be rebuilt from the log."""
         for key, one in zip(keys, planned, strict=True):
             use = (key, one.cell.id)
-            if one.cell.id != cells[key] and use not in self._used:
+            if one.cell.id != found[key][1] and use not in self._used:
                 self.store.append({"type": "use", "key": key, "cell": cell_record(one.cell)})
                 self._used.add(use)
 
@@ -404,6 +404,10 @@ class Engine:
 
     def __exit__(self, *_: Any) -> None:
         self.close()
+
+
+def _recorded(record: Mapping[str, Any]) -> tuple[Trial, str]:
+    return trial_of(record), sys.intern(record["cell"]["id"])
 
 
 # ------------------------------------------------------------ ways in which a process is made to end

@@ -7,11 +7,12 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Literal, Protocol, TextIO
 
+from pytest_fairness.errors import StoreError
 from pytest_fairness.model import Status, Trial
 from pytest_fairness.runs.shared_progress import Standing, together
+from pytest_fairness.runs.store import RunStore
 
 Mode = Literal["auto", "terminal", "log", "off"]
 _EVERY = {"terminal": 0.1, "log": 15.0}
@@ -108,17 +109,20 @@ def _printable(text: str) -> str:
 
 
 class Watching:
-    """Shows on *progress* how far the workers of the run in *state* are, until it is stopped."""
+    """Shows on *progress* how far the workers of the run of *store* are, until it is stopped."""
 
-    def __init__(self, state: Path, progress: Progress, *, every: float = 0.5) -> None:
-        self._state, self._progress, self._every = state, progress, every
+    def __init__(self, store: RunStore, progress: Progress, *, every: float = 0.5) -> None:
+        self._store, self._progress, self._every = store, progress, every
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="pytest-fairness-progress", daemon=True)
         self._thread.start()
 
     def _watch(self) -> None:
         while not self._ended.wait(self._every):
-            standing = together(self._state)
+            try:
+                standing = together(self._store)
+            except StoreError:  # the end of the session says why
+                return
             if standing.done < standing.planned:
                 self._progress.show(standing)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pytest_fairness.endpoints.protocol import Evidence, limits_of
-from pytest_fairness.engine.attempt import CANCELLED, USAGE_ABSURD, Ending
+from pytest_fairness.engine.attempt import CANCELLED, USAGE_ABSURD
 from pytest_fairness.engine.conversation import Conversation
 from pytest_fairness.engine.pace import Lane, Lanes
 from pytest_fairness.engine.progress import ProgressSink
@@ -20,12 +20,16 @@ from pytest_fairness.model import Trial
 from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.keys import content_key
 from pytest_fairness.runs.money import Budget
+from pytest_fairness.runs.records import Attempt
 from pytest_fairness.runs.store import Claimed, Retry, RunStore
 
 LOST = (
     "the request was sent by a process that ended before it could log the answer: perhaps paid for, "
     "so not sent again; --fairness-retry-unknown asks again"
 )
+#: Seconds: the pause after a first failure for which the server asks for none, doubled at each further one; and the
+#: longest that a server may ask for with Retry-After.
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
 #: So many attempts in a row without a connection, and one trial's last among them, end the asking.
 UNREACHED = 12
 
@@ -82,19 +86,13 @@ class Deal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """How an engine asks. Times in seconds; ``until`` is on the monotonic clock.
-
-    ``longest_pause`` caps what a server may ask for with Retry-After, ``first_pause`` doubles at each failure
-    for which it asked for nothing.
-    """
+    """How an engine asks. Times in seconds; ``until`` is on the monotonic clock."""
 
     concurrency: int
     max_attempts: int
     retry: Retry
     attempt_timeout: float
     until: float | None = None
-    longest_pause: float = 60.0
-    first_pause: float = 0.5
 
 
 class Queue:
@@ -297,7 +295,7 @@ class Queue:
                 raise asyncio.CancelledError
         self._end(conversation)
 
-    async def _attempt(self, conversation: Conversation, lane: Lane) -> Ending | None:
+    async def _attempt(self, conversation: Conversation, lane: Lane) -> Attempt | None:
         """One attempt, when there is room, time and money for it; None where nothing is to be sent any more."""
         if not await self._prepared(lane):
             return None
@@ -345,7 +343,7 @@ class Queue:
             return 0
         tokens = limiter.estimate(conversation.messages, lane.asker.parameters(conversation))
         async with self._turns[id(lane)]:  # one worker watches the schedule; the others wait behind it
-            while not self._stopped.is_set() and (wait := limiter.take(tokens)) > 0:
+            while not self._stopped.is_set() and (wait := await limiter.take(tokens)) > 0:
                 if not self._left(wait):
                     self._late = True
                     return None
@@ -353,37 +351,48 @@ class Queue:
         return None if self._stopped.is_set() else tokens
 
     async def _reserve(self, conversation: Conversation, lane: Lane) -> int | None:
-        """Set the next attempt's worst case aside, waiting for calls in flight where it does not fit beside them.
-
-        None if nothing is to be sent any more. Raises BudgetError where it cannot fit.
-        """
+        """Set the next attempt's worst case aside: how much; None if nothing is to be sent any more."""
         amount = lane.asker.reservation(conversation)
-        if amount:
-            async with self._reserving:  # one worker asks the account; the others wait behind it
-                since: float | None = None
-                while not self._stopped.is_set() and not self._budget.reserve(amount):
-                    since = since if since and not self._budget.reserved else time.monotonic()
-                    if time.monotonic() - since > self._policy.attempt_timeout:
-                        raise self._budget.blocked(amount)  # held by processes that never settle
-                    await self._sleep(0.02)
-        return None if self._stopped.is_set() else amount
+        if amount and not await self._await_room(amount):
+            return None
+        if self._stopped.is_set():
+            lane.asker.settle(amount, 0)
+            return None
+        return amount
 
-    async def _after_failure(self, conversation: Conversation, lane: Lane, ending: Ending) -> None:
+    async def _await_room(self, amount: int) -> bool:
+        """Reserve *amount*, waiting for calls in flight where it does not fit beside them; False if all is stopped
+        first. Raises BudgetError where it cannot fit.
+        """
+        if await self._budget.reserve(amount):
+            return True
+        async with self._reserving:  # one worker asks the account again; the others wait behind it
+            since: float | None = None
+            while not self._stopped.is_set():
+                if await self._budget.reserve(amount):
+                    return True
+                since = since if since and not self._budget.reserved else time.monotonic()
+                if time.monotonic() - since > self._policy.attempt_timeout:
+                    raise self._budget.blocked(amount)  # held by processes that never settle
+                await self._sleep(0.02)
+        return False
+
+    async def _after_failure(self, conversation: Conversation, lane: Lane, ending: Attempt) -> None:
         """After an attempt that may be repeated: pause before the next, or give up."""
         error, failures, policy = ending.error or "", conversation.failures, self._policy
-        pause = policy.first_pause * 2 ** (failures - 1) if ending.retry_after is None else ending.retry_after
+        pause = FIRST_PAUSE * 2 ** (failures - 1) if ending.retry_after is None else ending.retry_after
         if failures >= policy.max_attempts and lane.unreached >= UNREACHED:
             # This trial has waited as long as any would; the others would wait for the same.
             raise EndpointError(
                 f"{error}; {lane.unreached} attempts in a row got no connection, so nothing more is sent to this "
-                "endpoint. What was asked before is kept: when it can be reached, continue with --fairness-resume "
+                "endpoint. What was asked before is kept: when it can be reached, continue with --fairness-resume last "
                 "--fairness-retry-errors"
             )
         if failures >= policy.max_attempts:
             conversation.give_up(f"{error} (after {failures} attempts)" if failures > 1 else error)
-        elif pause > policy.longest_pause:
+        elif pause > LONGEST_PAUSE:
             conversation.give_up(
-                f"{error} (asks for a pause of {pause:.0f} s; the longest allowed is {policy.longest_pause:.0f} s)"
+                f"{error} (asks for a pause of {pause:.0f} s; the longest allowed is {LONGEST_PAUSE:.0f} s)"
             )
         elif not self._left(pause):
             conversation.give_up(f"{error} (the next attempt would come after the run's deadline)")
@@ -394,7 +403,7 @@ class Queue:
             await self._sleep(pause)
 
 
-def hopeless(lane: Lane, ending: Ending) -> EndpointError | None:
+def hopeless(lane: Lane, ending: Attempt) -> EndpointError | None:
     """Why nothing more is sent to an endpoint where an attempt ended so; None where there is no reason."""
     if ending.evidence is Evidence.AUTH:
         return EndpointError(

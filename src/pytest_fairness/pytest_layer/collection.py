@@ -123,11 +123,13 @@ def _plan_pairs(marker: pytest.Mark, folder: Path, root: Path) -> Planned:
 
 
 def _arguments(marker: pytest.Mark, folder: Path, root: Path) -> dict[str, Any]:
+    from pytest_fairness.design.sources import project_folder
+
     if marker.args:
         example = "groups" if marker.name == GRID else "candidates"
         raise UsageError(f"{marker.name} takes keyword arguments only, for example template=..., {example}=...")
     arguments = {key: _located(value, folder, root) for key, value in marker.kwargs.items()}
-    arguments.setdefault("personas_folder", own_personas(root))
+    arguments.setdefault("personas_folder", project_folder(root))
     return arguments
 
 
@@ -158,15 +160,6 @@ def _temperatures(arguments: dict[str, Any]) -> tuple[float | None, ...]:
     if len(set(found)) != len(found):
         raise UsageError("temperatures: one stands twice; keep one")
     return tuple(found)
-
-
-def own_personas(root: Path) -> Path | None:
-    """The project's own ``personas/`` folder, if it has one: it extends what ships."""
-    from pytest_fairness.design.sources import shipped_folder
-
-    folder = root / "personas"
-    # In a checkout of this package the two are one and the same.
-    return folder if folder.is_dir() and folder.resolve() != shipped_folder() else None
 
 
 def _located(value: Any, folder: Path, root: Path) -> Any:

@@ -13,6 +13,7 @@ from pytest_fairness.pytest_layer.guest import GRID, has_design, session_of
 if TYPE_CHECKING:
     import pandas as pd
 
+    from pytest_fairness.context import RunContext
     from pytest_fairness.design.names import NameBanks
     from pytest_fairness.design.personas import PersonaMatrix
     from pytest_fairness.pytest_layer.trials import Asking
@@ -51,18 +52,24 @@ def endpoint(pytestconfig: pytest.Config) -> Any:
 def persona_matrix(pytestconfig: pytest.Config) -> PersonaMatrix:
     """The matrix of 100 synthetic personas, or the project's own from its ``personas/`` folder."""
     from pytest_fairness.design.personas import PersonaMatrix
-    from pytest_fairness.pytest_layer.collection import own_personas
+    from pytest_fairness.design.sources import project_folder
 
-    return PersonaMatrix.load(own_personas(pytestconfig.rootpath))
+    return PersonaMatrix.load(project_folder(pytestconfig.rootpath))
 
 
 @pytest.fixture(scope="session")
 def name_banks(pytestconfig: pytest.Config) -> NameBanks:
     """Names for each group, with source, year and strength of signal."""
     from pytest_fairness.design.names import NameBanks
-    from pytest_fairness.pytest_layer.collection import own_personas
+    from pytest_fairness.design.sources import project_folder
 
-    return NameBanks.load(own_personas(pytestconfig.rootpath))
+    return NameBanks.load(project_folder(pytestconfig.rootpath))
+
+
+@pytest.fixture(scope="session")
+def fairness_run(pytestconfig: pytest.Config) -> RunContext:
+    """The run of this session, for suites that leave files of their own in its folder."""
+    return session_of(pytestconfig).context
 
 
 @pytest.fixture

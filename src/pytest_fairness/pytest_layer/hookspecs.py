@@ -42,7 +42,7 @@ def pytest_fairness_endpoint_types() -> Mapping[str, Any]:  # type: ignore[empty
             type, simulated, supports_system_prompt = "echo", False, True
             price = Price(input_per_million=0, output_per_million=0)     # None: unknown
 
-            def __init__(self, config):                                  # an EndpointConfig
+            def __init__(self, config):                                  # a ThirdPartyConfig
                 self.name, self.default_parameters = config.name, config.default_parameters
 
             def identity(self):                                          # what changes the answers, and no secret
@@ -59,3 +59,8 @@ def pytest_fairness_endpoint_types() -> Mapping[str, Any]:  # type: ignore[empty
 
     A type of a project wins over a built-in one of the same name.
     """
+
+
+@pytest.hookspec
+def pytest_fairness_max_cost(config: pytest.Config) -> float | None:
+    """US dollars that a suite caps its run at; None for no cap. ``--fairness-max-cost`` wins, lower or higher."""

@@ -79,16 +79,14 @@ class FairnessSession:
     def _resolve(self, system: Any) -> Endpoint:
         return self.systems.resolve(system)
 
-    def declare_cap(self, dollars: float | None) -> None:
-        """Cap the run at *dollars* while it is collected, unless the session has a cap of its own, which wins."""
-        if self.settings.max_cost is None and dollars is not None:
-            self.settings = dataclasses.replace(self.settings, max_cost=dollars)
-
     def plan(self, items: Sequence[pytest.Item]) -> None:
         """Note which fairness tests this session is going to run, and begin the run."""
         planned = [item.nodeid for item in items if guest.is_fairness_item(item)]
         if not planned or self.config.option.collectonly:
             return
+        caps = [cap for cap in self.config.hook.pytest_fairness_max_cost(config=self.config) if cap is not None]
+        if self.settings.max_cost is None and caps:
+            self.settings = dataclasses.replace(self.settings, max_cost=min(caps))
         self._selected = collection.selected_cells(items)
         self._complete = reporting.is_whole(self.config)
         if self.settings.shard:
@@ -146,7 +144,7 @@ class FairnessSession:
 
     def _open_store(self, writer: str | None) -> RunStore:
         """The run's folder, written as *writer*: this process, or a worker that does not see the disk it is on."""
-        from pytest_fairness.runs.remote.store import RemoteStore
+        from pytest_fairness.runs.remote import RemoteStore
         from pytest_fairness.runs.store import open_run
 
         context = self.context
@@ -203,7 +201,7 @@ class FairnessSession:
 
             progress = reporting.progress(self.config, self.settings.progress)
             if isinstance(progress, Progress) and self._begun is not None:
-                self._watching = Watching(self._begun / "state", progress)
+                self._watching = Watching(self.context.store, progress)
                 reporting.announce(self.config, self.context.store.manifest().get("announced", ()))
 
     def end_workers(self) -> None:

@@ -20,8 +20,7 @@ from pytest_fairness.pytest_layer.guest import session_of
 
 if TYPE_CHECKING:
     from pytest_fairness.context import RunContext, Settings
-    from pytest_fairness.runs.remote.line import Line
-    from pytest_fairness.runs.remote.service import Service
+    from pytest_fairness.runs.remote import Line, Service
     from pytest_fairness.runs.store import RunStore
 
 CHANNEL = "fairness_channel"
@@ -80,7 +79,7 @@ class Reception:
         channel.setcallback(received, endmarker=None)
 
     def _serve(self, channel: Any, node: Any) -> Service:
-        from pytest_fairness.runs.remote.service import Service
+        from pytest_fairness.runs.remote import Service
 
         worker = node.workerinput["workerid"]
         service = Service(
@@ -148,11 +147,11 @@ class Bearings(NamedTuple):
 
 def bearings(channel: Any, settings: Settings, started: float, here: Path) -> Bearings:
     """Ask the controller at the other end of *channel*; *here* is the worker's copy of the project."""
-    from pytest_fairness.runs.remote.line import Line
+    from pytest_fairness.runs.remote import Hello, Line
 
     line = Line(channel)
     try:
-        hello = line.ask("hello", version=importlib.metadata.version("pytest-fairness"))
+        hello = line.ask(Hello(version=importlib.metadata.version("pytest-fairness")))
     except FairnessError as error:
         return Bearings(settings, started, barred=str(error))
     # Its clock may not be ours: what is left of the session's time must be the same for all.

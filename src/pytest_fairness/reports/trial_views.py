@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from pytest_fairness.model import Status
+from pytest_fairness.runs.reader import trial_lines
 
-PATTERN = "trials*.jsonl"
 #: Finish reasons that say no more than that the model had come to its end.
 _WHOLE = ("", "stop", "end_turn", "stop_sequence", "eos", "eos_token", "complete")
 _SIDE = re.compile(r"group_\d+")
@@ -60,19 +60,16 @@ class TrialView:
 
 
 def each_trial(run_dir: Path) -> Iterator[TrialView]:
-    """Every trial of the run's logs. Lines of other types, torn or foreign ones are passed over.
+    """Every trial of the run. Records of other types, torn or foreign ones are passed over.
 
-    Judging and verifying a log is the store's business; a report shows what can be shown.
+    Judging and verifying a run is the store's business; a report shows what can be shown.
     """
-    for path in sorted(run_dir.glob(PATTERN)):
-        with path.open("rb") as file:
-            for line in file:
-                # Most lines are requests and attempts: not worth parsing.
-                if b'"trial"' in line and (view := _view(line)) is not None:
-                    yield view
+    for line in trial_lines(run_dir):
+        if (view := _view(line)) is not None:
+            yield view
 
 
-def _view(line: bytes) -> TrialView | None:
+def _view(line: bytes | str) -> TrialView | None:
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):

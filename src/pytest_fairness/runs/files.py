@@ -18,6 +18,28 @@ _NONBLOCK = getattr(os, "O_NONBLOCK", 0)
 _BINARY = getattr(os, "O_BINARY", 0)
 _CLOEXEC = getattr(os, "O_CLOEXEC", 0)
 
+_NETWORK = frozenset(
+    [
+        "nfs",
+        "nfs3",
+        "nfs4",
+        "cifs",
+        "smb3",
+        "smbfs",
+        "sshfs",
+        "afs",
+        "lustre",
+        "gpfs",
+        "beegfs",
+        "ceph",
+        "glusterfs",
+        "ocfs2",
+        "orangefs",
+        "pvfs2",
+        "davfs",
+    ]
+)
+
 #: fdatasync writes the bytes and the length, all that a log needs, without the time stamps.
 sync = getattr(os, "fdatasync", os.fsync)
 
@@ -32,9 +54,45 @@ def open_regular(path: Path, flags: int) -> int:
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
         os.close(descriptor)
-        what = "has a second name (hard link)" if stat.S_ISREG(status.st_mode) else "is not a plain file"
-        raise StoreError(f"{path} {what}: remove it, or choose another folder with fairness_run_dir in the ini file")
+        raise StoreError(_unfit(path, status))
     return descriptor
+
+
+def check_regular(path: Path) -> None:
+    """Raise StoreError unless *path* is a plain file of one name; without opening it."""
+    status = path.lstat()
+    if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
+        raise StoreError(_unfit(path, status))
+
+
+def is_still(path: Path, status: os.stat_result) -> bool:
+    """Whether *path* is the file that it was when it had *status*."""
+    try:
+        return os.path.samestat(path.lstat(), status)
+    except OSError:
+        return False
+
+
+def network_file_system(path: Path) -> str | None:
+    """The kind of network file system that *path* is on, as far as the system tells; None for a local one."""
+    if str(path.absolute()).startswith("\\\\"):
+        return "UNC path"
+    try:
+        mounts = Path("/proc/self/mountinfo").read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return None
+    kinds = {line.split()[4]: line.partition(" - ")[2].split()[0] for line in mounts}
+    place = path.resolve()
+    mount = next((str(parent) for parent in (place, *place.parents) if str(parent) in kinds), "/")
+    kind = kinds.get(mount, "")
+    return kind if kind.removeprefix("fuse.") in _NETWORK else None
+
+
+def _unfit(path: Path, status: os.stat_result) -> str:
+    if stat.S_ISLNK(status.st_mode):
+        return f"{path} is a symbolic link, which a run's folder may not hold: remove it"
+    what = "has a second name (hard link)" if stat.S_ISREG(status.st_mode) else "is not a plain file"
+    return f"{path} {what}: remove it, or choose another folder with fairness_run_dir in the ini file"
 
 
 def _why(path: Path, error: OSError) -> str:
@@ -61,21 +119,6 @@ def write_all(descriptor: int, data: bytes, path: Path) -> None:
             f"{path}: only {written} of {len(data)} bytes could be written: the disk or a quota is full; "
             "free some space and run again: what was written before stands"
         )
-
-
-def read_at(descriptor: int, size: int, offset: int) -> bytes:
-    """Up to *size* bytes from *offset* of an open file."""
-    if hasattr(os, "pread"):
-        return os.pread(descriptor, size, offset)
-    os.lseek(descriptor, offset, os.SEEK_SET)  # appending does not depend on the position
-    return os.read(descriptor, size)
-
-
-def replace_text(descriptor: int, text: str) -> None:
-    """Make *text* (ASCII) the whole content of an open file."""
-    os.ftruncate(descriptor, 0)
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    os.write(descriptor, text.encode("ascii", "backslashreplace"))
 
 
 def flush(descriptor: int, path: Path) -> None:
@@ -112,8 +155,6 @@ def flush_directory(path: Path) -> None:
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Replace *path* by *data*: a reader sees the old file or the new one, whole, even after a crash."""
-    if path.is_symlink():
-        raise StoreError(f"{path} is a symbolic link, which a run's folder may not hold: remove it")
     # The random part keeps two processes apart; the suffix keeps a leftover from being read as a log.
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}.tmp")
     descriptor = open_regular(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
@@ -123,11 +164,19 @@ def write_atomically(path: Path, data: bytes) -> None:
             flush(descriptor, temporary)
         finally:
             os.close(descriptor)
+        replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def replace(temporary: Path, path: Path) -> None:
+    """Put *temporary*, whole and flushed, in the place of *path*, which may be no link."""
+    if path.is_symlink():
+        raise StoreError(f"{path} is a symbolic link, which a run's folder may not hold: remove it")
+    try:
         temporary.replace(path)
     except OSError as error:
         raise StoreError(_why(path, error)) from error
-    finally:
-        temporary.unlink(missing_ok=True)
     flush_directory(path.parent)
 
 

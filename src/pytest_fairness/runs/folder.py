@@ -3,15 +3,17 @@ session."""
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import hashlib
+import os
 import re
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 
 from pytest_fairness.errors import StoreError, UsageError
 from pytest_fairness.runs import files
-from pytest_fairness.runs.locks import FileLock
 
 _RUN_ID = re.compile(r"\d{4}-\d{2}-\d{2}-\d{3,}")
 _BOOKKEEPING = ".sessions"
@@ -23,31 +25,40 @@ def reserve_run(root: Path, token: str, *, today: datetime.date | None = None, a
     go on, or the next free number of the day.
 
     Whoever gives the same token gets the same folder, also from another process and on another day. Raises
-    StoreError where the folder cannot be made, is a link, or lies on a file system without locks.
+    StoreError where the folder cannot be made or is a link.
     """
     files.make_directory(root)
     _keep_out_of_git(root)
-    sessions = root / _BOOKKEEPING
-    files.make_directory(sessions)
-    lock = FileLock(sessions / "lock")
+    files.make_directory(root / _BOOKKEEPING)
+    entry = _entry(root, token)
     try:
-        with lock.held():
-            entry = _entry(root, token)
-            if entry.exists():
-                return _reserved(root, entry)
-            if adopt is None:
-                day = (today or datetime.datetime.now().astimezone().date()).isoformat()
-                adopt = f"{day}-{_next_number(root, day):03d}"
-                (root / adopt).mkdir(mode=0o700)
-            files.write_atomically(entry, adopt.encode("ascii", "replace"))
+        if entry.exists():
             return _reserved(root, entry)
+        made = None if adopt is not None else _make_next(root, today or datetime.datetime.now().astimezone().date())
+        draft = entry.with_suffix(f".{uuid.uuid4().hex[:12]}")
+        files.write_atomically(draft, (adopt or str(made)).encode("ascii", "replace"))
+        try:
+            os.link(draft, entry)  # of several processes, one alone
+        except FileExistsError:
+            if made is not None:
+                (root / made).rmdir()
+        finally:
+            draft.unlink()
+        return _reserved(root, entry)
     except OSError as error:
         raise StoreError(
             f"{root}: no folder for the run can be made ({error.strerror}): make it writable, "
             "or choose another with fairness_run_dir in the ini file"
         ) from error
-    finally:
-        lock.close()
+
+
+def _make_next(root: Path, day: datetime.date) -> str:
+    """Make the next free folder of the *day*; its name."""
+    while True:
+        name = f"{day.isoformat()}-{_next_number(root, day.isoformat()):03d}"
+        with contextlib.suppress(FileExistsError):  # another session has just made it
+            (root / name).mkdir(mode=0o700)
+            return name
 
 
 def find_run(root: Path, token: str) -> Path | None:

@@ -1,4 +1,4 @@
-"""One log record as one line: ASCII JSON, chained to the line before by a hash, closed by a hash of its own.
+"""One record as one line: ASCII JSON, chained to the line before by a hash, closed by a hash of its own.
 
     {"type":…, …,"prev":"<hash of the line before>","hash":"<SHA-256 of this line up to here, plus }>"}
 
@@ -14,32 +14,31 @@ from typing import Any
 
 FIRST = "0" * 64
 _SEPARATOR = b',"hash":"'
-_TAIL = len(_SEPARATOR) + 64 + len(b'"}\n')
+_TAIL = len(_SEPARATOR) + 64 + len(b'"}')
 _PREV = len(b',"prev":"') + 64 + len(b'"')
-_encode = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":"), check_circular=False).encode
+
+#: A record as ASCII JSON. Raises ValueError for NaN, TypeError for what is not JSON.
+encode_record = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":"), check_circular=False).encode
 
 
 class BadLineError(ValueError):
     """A line is not a record, was changed, or does not follow the line before; the message says which."""
 
 
-def encode_line(record: dict[str, Any], previous: str) -> tuple[bytes, str]:
-    """The line for *record* after the line with hash *previous*, and its own hash.
-
-    Raises ValueError for NaN, TypeError for what is not JSON: both before anything is written.
-    """
-    body = f'{_encode(record)[:-1]},"prev":"{previous}"}}'.encode("ascii")
-    digest = hashlib.sha256(body).hexdigest()
-    return b"".join((body[:-1], _SEPARATOR, digest.encode("ascii"), b'"}\n')), digest
+def encode_line(body: str, previous: str) -> tuple[str, str]:
+    """The line for the record *body* after the line with hash *previous*, without line end; and its own hash."""
+    chained = f'{body[:-1]},"prev":"{previous}"'
+    digest = hashlib.sha256(f"{chained}}}".encode("ascii")).hexdigest()
+    return f'{chained},"hash":"{digest}"}}', digest
 
 
 def check_line(line: bytes, previous: str) -> str:
-    """The hash of *line*, a whole line with its newline, after checking it. Raises BadLineError."""
+    """The hash of *line*, without line end, after checking it. Raises BadLineError."""
     body, tail = line[:-_TAIL], line[-_TAIL:]
-    if not line.startswith(b'{"type":"') or not tail.startswith(_SEPARATOR) or not line.endswith(b'"}\n'):
+    if not line.startswith(b'{"type":"') or not tail.startswith(_SEPARATOR) or not line.endswith(b'"}'):
         raise BadLineError("this is not a record of this log")
     digest = hashlib.sha256(body + b"}").hexdigest()
-    if tail[len(_SEPARATOR) : -3] != digest.encode("ascii"):
+    if tail[len(_SEPARATOR) : -2] != digest.encode("ascii"):
         raise BadLineError("the record was changed: its hash does not fit")
     if body[-_PREV:] != f',"prev":"{previous}"'.encode("ascii"):
         raise BadLineError("a record is missing, was added or moved: it does not follow the one before")
@@ -47,12 +46,12 @@ def check_line(line: bytes, previous: str) -> str:
 
 
 def previous_of(line: bytes) -> str:
-    """The hash that *line*, whole and with its newline, claims to follow; empty where it is no record."""
+    """The hash that *line* claims to follow; empty where it is no record."""
     claimed = line[:-_TAIL][-_PREV:][len(b',"prev":"') : -1]
     return claimed.decode("ascii") if claimed.isalnum() else ""
 
 
-def decode_line(line: bytes) -> dict[str, Any]:
+def decode_line(line: bytes | str) -> dict[str, Any]:
     """The record of a line that was checked. Raises BadLineError where it is not a JSON object."""
     try:
         record = json.loads(line)
@@ -63,10 +62,13 @@ def decode_line(line: bytes) -> dict[str, Any]:
     return record
 
 
-def kind_and_key(line: bytes) -> tuple[str, str]:
-    """The type of a checked line, and its content key (empty where it has none), without parsing the rest."""
-    end = line.index(b'"', 9)
-    kind = line[9:end].decode("ascii")
-    if line.startswith(b',"key":"', end + 1):
-        return kind, line[end + 9 : end + 73].decode("ascii")
-    return kind, ""
+def columns_of(line: str) -> tuple[str, str | None, str | None]:
+    """The type of a record, its content key and a trial's status, by which it is found; without parsing the rest."""
+    end = line.index('"', 9)
+    kind = line[9:end]
+    if not line.startswith(',"key":"', end + 1):
+        return kind, None, None
+    key, at = line[end + 9 : end + 73], end + 74
+    if kind != "trial" or not line.startswith(',"status":"', at):
+        return kind, key, None
+    return kind, key, line[at + 11 : line.index('"', at + 11)]

@@ -1,4 +1,4 @@
-"""Merging: the logs of all shards of a run in one folder, byte for byte, to be judged by replaying them.
+"""Merging: the records of all shards of a run in one, byte for byte, to be judged by replaying them.
 
 Shards that were not asked alike are refused: each difference is named. See ``docs/decisions/0033-shards.md``.
 """
@@ -6,7 +6,6 @@ Shards that were not asked alike are refused: each difference is named. See ``do
 from __future__ import annotations
 
 import datetime
-import os
 import shutil
 import uuid
 from collections.abc import Mapping, Sequence
@@ -14,12 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from pytest_fairness.errors import StoreError, UsageError
-from pytest_fairness.runs import files
+from pytest_fairness.errors import UsageError
+from pytest_fairness.runs.database import NAME, connect
 from pytest_fairness.runs.designs import Design, closest_changes
+from pytest_fairness.runs.export import export_records
 from pytest_fairness.runs.folder import reserve_run
+from pytest_fairness.runs.lines import columns_of
 from pytest_fairness.runs.manifest import read_manifest, write_manifest
-from pytest_fairness.runs.reader import RunReader
+from pytest_fairness.runs.reader import RunReader, charge
 
 #: Settings in which shards of one run cannot differ.
 _ALIKE = ("endpoint", "tier", "seed")
@@ -90,14 +91,14 @@ def _check_complete(shards: Sequence[_Shard]) -> None:
 
 def _check_alike(first: _Shard, other: _Shard) -> None:
     mine, its = first.manifest.get("settings", {}), other.manifest.get("settings", {})
-    told = [
+    differ = [
         f"{field} {mine.get(field)!r} and {its.get(field)!r}" for field in _ALIKE if mine.get(field) != its.get(field)
     ]
     versions = [shard.manifest.get("versions", {}).get("pytest-fairness") for shard in (first, other)]
     if versions[0] != versions[1]:
-        told.append(f"pytest-fairness {versions[0]} and {versions[1]}")
-    if told:
-        raise UsageError(f"{first} and {other} cannot be merged: {'; '.join(told)}")
+        differ.append(f"pytest-fairness {versions[0]} and {versions[1]}")
+    if differ:
+        raise UsageError(f"{first} and {other} cannot be merged: {'; '.join(differ)}")
     _check_designs(first, other)
     _check_designs(other, first)
 
@@ -105,9 +106,9 @@ def _check_alike(first: _Shard, other: _Shard) -> None:
 def _check_designs(one: _Shard, other: _Shard) -> None:
     designs = other.reader.designs()
     for design in one.reader.designs():
-        told = closest_changes(designs, design) or _unknown(design, designs)
-        if told:
-            raise UsageError(f"{one} and {other} asked {design.test} differently: {'; '.join(told)}")
+        differ = closest_changes(designs, design) or _unknown(design, designs)
+        if differ:
+            raise UsageError(f"{one} and {other} asked {design.test} differently: {'; '.join(differ)}")
 
 
 def _unknown(design: Design, others: Sequence[Design]) -> list[str]:
@@ -115,17 +116,29 @@ def _unknown(design: Design, others: Sequence[Design]) -> list[str]:
 
 
 def _fill(run: Path, shards: Sequence[_Shard]) -> None:
-    logs: dict[str, Any] = {}
+    connection = connect(run / NAME)
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        for shard in shards:
+            for name in shard.reader.logs:
+                writer = f"s{shard.part}{name.removeprefix('trials').removesuffix('.jsonl')}"
+                connection.executemany(
+                    "INSERT INTO records (writer, number, type, key, status, record) VALUES (?, ?, ?, ?, ?, ?)",
+                    (
+                        (writer, number, *columns_of(line), line)
+                        for number, line in enumerate(shard.reader.lines(name), 1)
+                    ),
+                )
+        charge(connection)
+        connection.execute("COMMIT")
+        logs = export_records(connection, run)
+    finally:
+        connection.close()
     merged = []
     endpoints: list[Any] = []
     for shard in shards:
-        heads = {}
-        for name, head in shard.reader.logs.items():
-            writer = name.removeprefix("trials").removesuffix(".jsonl")
-            copied = run / f"trials-s{shard.part}{writer}.jsonl"
-            size = _copy(shard.directory / name, copied)
-            heads[name] = logs[copied.name] = {"records": head.records, "head": head.head, "bytes": size}
         about = {key: shard.manifest.get(key) for key in ("id", "shard", "command", "started", "finished")}
+        heads = {name: {"records": head.records, "head": head.head} for name, head in shard.reader.logs.items()}
         merged.append({**about, "logs": heads, "notes": list(shard.reader.notes)})
         endpoints += [entry for entry in shard.manifest.get("endpoints", ()) if entry not in endpoints]
     first = shards[0].manifest
@@ -142,20 +155,3 @@ def _fill(run: Path, shards: Sequence[_Shard]) -> None:
             "logs": logs,
         },
     )
-
-
-def _copy(source: Path, target: Path) -> int:
-    reading = files.open_regular(source, os.O_RDONLY)
-    with os.fdopen(reading, "rb") as stream:
-        writing = files.open_regular(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
-        try:
-            size = 0
-            while block := stream.read(1 << 20):
-                files.write_all(writing, block, target)
-                size += len(block)
-            files.flush(writing, target)
-        except OSError as error:
-            raise StoreError(f"{source} cannot be read ({error.strerror})") from error
-        finally:
-            os.close(writing)
-    return size

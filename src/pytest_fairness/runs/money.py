@@ -1,23 +1,24 @@
 """The cost cap: every call is reserved at its worst case before it leaves, and settled by what it used.
 
-The account is a small file that all processes of the run share, so that the cap holds for them together. A
-process that dies leaves its reservations standing: what was sent and never accounted for counts as spent in
-full. Amounts are whole nano-dollars, rounded up, so that sums are exact.
+The account is in the run's database, so that the cap holds for all its processes together. A process that dies leaves
+its reservations standing: what was sent and never accounted for counts as spent in full. Amounts are whole
+nano-dollars, rounded up, so that sums are exact.
 """
 
 from __future__ import annotations
 
+import asyncio
 import math
-import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_fairness.endpoints.protocol import Price
 from pytest_fairness.errors import BudgetError, StoreError
 from pytest_fairness.model import JSON, Message, Usage
-from pytest_fairness.runs.files import read_at, write_all
-from pytest_fairness.runs.locks import FileLock
+from pytest_fairness.runs.database import Amount, Database, Operation
+
+if TYPE_CHECKING:
+    from pytest_fairness.runs.store import RunStore
 
 #: More tokens than this in one call is no measurement: the longest contexts on offer hold a few million.
 ABSURD_TOKENS = 50_000_000
@@ -26,7 +27,6 @@ UNLIMITED_OUTPUT = 16_384
 #: A message's role and separators, in tokens, at the most.
 _PER_MESSAGE = 16
 _LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "max_tokens_to_sample", "num_predict")
-_WIDTH = 64
 _NANO = 1_000_000_000
 
 
@@ -93,62 +93,111 @@ def unpriced(endpoint: str, cap: float) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Account:
-    """What the processes of a run have spent, and what they have reserved for calls under way, in
-    nano-dollars."""
+class Account(NamedTuple):
+    """What the processes of a run have spent, and what they have reserved for calls under way, in nano-dollars."""
 
     settled: int = 0
     reserved: int = 0
 
 
+class ReadAccount(Operation):
+    """The account as it stands."""
+
+    writes = False
+
+    def run(self, database: Database) -> Account:
+        return Account(*database.connection.execute("SELECT settled, reserved FROM account").fetchone())
+
+
+class Reserve(Operation):
+    """Set *amount* aside; False if it does not fit now but may once calls under way have settled. Raises BudgetError if
+    it cannot fit any more.
+    """
+
+    amount: Amount
+    cap: Amount | None
+
+    def run(self, database: Database) -> bool:
+        account = ReadAccount().run(database)
+        if self.cap is not None and sum(account) + self.amount > self.cap:
+            if account.settled + self.amount > self.cap:
+                raise exhausted(account, self.amount, self.cap)
+            return False
+        database.connection.execute("UPDATE account SET reserved = reserved + ?", (self.amount,))
+        return True
+
+
+class Settle(Operation):
+    """Put *cost* in the place of *reserved*."""
+
+    reserved: Amount
+    cost: Amount
+
+    def run(self, database: Database) -> None:
+        if self.reserved > ReadAccount().run(database).reserved:
+            raise StoreError("more is settled than was reserved: the account of this run cannot be trusted")
+        database.connection.execute(
+            "UPDATE account SET settled = settled + ?, reserved = reserved - ?", (self.cost, self.reserved)
+        )
+
+
+def exhausted(account: Account, amount: int, cap: int) -> BudgetError:
+    """The error for an *amount* that does not fit under *cap*."""
+    held = f" and ${dollars(account.reserved):.4f} is held for calls without an account" if account.reserved else ""
+    return BudgetError(
+        f"the cost cap of ${dollars(cap):.2f} leaves no room: "
+        f"${dollars(account.settled):.4f} is spent{held}, the next call may cost ${dollars(amount):.4f}; "
+        "raise --fairness-max-cost, or lower max_tokens (it bounds the worst case). "
+        "What was paid for is kept in the run's folder"
+    )
+
+
 class Budget:
-    """The run's account in the file *path*, under *cap* US dollars (None: no cap, the account is kept all the
-    same).
+    """The run's account under *cap* US dollars (None: no cap, the account is kept all the same).
 
     ``reserved`` is what this process has reserved now.
     """
 
-    def __init__(self, path: Path, cap: float | None) -> None:
+    def __init__(self, store: RunStore, cap: float | None) -> None:
         if cap is not None and not 0 <= cap < math.inf:
             raise BudgetError(f"a cost cap is a number of US dollars, 0 or more, not {cap!r}: mend --fairness-max-cost")
         self.cap = None if cap is None else math.floor(cap * _NANO + 1e-6)
         self.reserved = 0
-        self._lock = FileLock(path)
+        self._store = store
 
     def check_price(self, endpoint: str, price: Price | None) -> None:
         """Raise BudgetError where a cap is set and nobody knows what a call costs."""
         if self.cap is not None and price is None:
             raise BudgetError(unpriced(endpoint, dollars(self.cap)))
 
-    def reserve(self, amount: int) -> bool:
-        """Set *amount* aside; False if it does not fit now but may once calls under way have settled.
+    async def reserve(self, amount: int) -> bool:
+        """Set *amount* aside, as :class:`Reserve` does."""
+        operation = Reserve(amount=amount, cap=self.cap)
+        if self.cap is None:
+            self._store.submit(operation)  # there is nothing that it could fail to fit
+        else:
+            reserved = self._store.done(operation)
+            try:
+                if not await asyncio.shield(reserved):
+                    return False
+            except asyncio.CancelledError:  # nothing is sent for it, however the account answers
+                reserved.add_done_callback(lambda done: self._give_back(done, amount))
+                raise
+        self.reserved += amount
+        return True
 
-        Raises BudgetError if it cannot fit any more.
-        """
-        with self._lock.held():
-            account = self._read()
-            if self.cap is not None and account.settled + account.reserved + amount > self.cap:
-                if account.settled + amount > self.cap:
-                    raise self._exhausted(account, amount)
-                return False
-            self._write(Account(account.settled, account.reserved + amount))
-            self.reserved += amount
-            return True
+    def _give_back(self, reserved: asyncio.Future[Any], amount: int) -> None:
+        if not reserved.cancelled() and reserved.exception() is None and reserved.result():
+            self._store.submit(Settle(reserved=amount, cost=0))
 
     def settle(self, reserved: int, cost: int) -> None:
         """Put *cost* in the place of *reserved*."""
-        with self._lock.held():
-            account = self._read()
-            self._write(Account(account.settled + cost, account.reserved - reserved))
-            self.reserved -= reserved
+        self._store.submit(Settle(reserved=reserved, cost=cost))
+        self.reserved -= reserved
 
     def room(self) -> int | None:
         """What can be reserved now, None where there is no cap."""
-        if self.cap is None:
-            return None
-        account = self.account()
-        return max(0, self.cap - account.settled - account.reserved)
+        return None if self.cap is None else max(0, self.cap - sum(self.account()))
 
     def leave(self, amount: int) -> None:
         """Let *amount* stand reserved, for whoever goes on from here to :meth:`adopt`."""
@@ -162,36 +211,11 @@ class Budget:
 
     def account(self) -> Account:
         """The account as it stands, of all processes."""
-        with self._lock.held():
-            return self._read()
+        return Account(*self._store.ask(ReadAccount()))
 
     def blocked(self, amount: int) -> BudgetError:
         """The error for an *amount* that reservations of processes which do not settle keep from fitting."""
-        return self._exhausted(self.account(), amount)
-
-    def _exhausted(self, account: Account, amount: int) -> BudgetError:
-        held = f" and ${dollars(account.reserved):.4f} is held for calls without an account" if account.reserved else ""
-        return BudgetError(
-            f"the cost cap of ${dollars(self.cap or 0):.2f} leaves no room: "
-            f"${dollars(account.settled):.4f} is spent{held}, the next call may cost ${dollars(amount):.4f}; "
-            "raise --fairness-max-cost, or lower max_tokens (it bounds the worst case). "
-            "What was paid for is kept in the run's folder"
-        )
-
-    def _read(self) -> Account:
-        text = read_at(self._lock.descriptor, _WIDTH, 0)
-        if not text:
-            return Account()
-        parts = text.split()
-        if len(text) != _WIDTH or len(parts) != 2 or not all(part.isdigit() for part in parts):
-            raise StoreError(f"{self._lock.path} is damaged, so the cost cap cannot be kept: start a new run")
-        return Account(int(parts[0]), int(parts[1]))
-
-    def _write(self, account: Account) -> None:
-        # Overwritten in place, at one width, in one call: no crash and no full disk leaves an empty account.
-        text = f"{account.settled:>31} {account.reserved:>31}\n"
-        os.lseek(self._lock.descriptor, 0, os.SEEK_SET)
-        write_all(self._lock.descriptor, text.encode("ascii"), self._lock.path)
+        return exhausted(self.account(), amount, self.cap or 0)
 
     def close(self) -> None:
-        self._lock.close()
+        """Nothing is held open."""

@@ -26,12 +26,13 @@ class Attempt:
     """One numbered attempt at one turn, as it ended: with a reply (``status``) or without (``evidence``).
 
     ``turn`` counts from 0, ``number`` from 1 over the whole trial. ``cost`` is in US dollars, ``seconds`` is
-    monotonic time. ``flags`` tells what was odd: ``usage_invalid``, ``unpriced``, ``deadline``, ``cancelled``,
-    ``writer_died``.
+    monotonic time. ``flags`` says what was odd: ``usage_invalid``, ``unpriced``, ``deadline``, ``cancelled``,
+    ``writer_died``. ``retry_after`` is the pause (seconds) that the server wishes for. ``free``: it is not billed,
+    whatever the evidence.
     """
 
-    turn: int
-    number: int
+    turn: int = 0
+    number: int = 0
     status: Status | None = None
     text: str | None = None
     finish_reason: str | None = None
@@ -42,6 +43,9 @@ class Attempt:
     evidence: Evidence | None = None
     error: str | None = None
     flags: tuple[str, ...] = ()
+    retry_after: float | None = None
+    wire: Wire | None = None
+    free: bool = False
 
 
 def sent_record(key: str, turn: int, number: int, order: int, monotonic: float) -> dict[str, Any]:
@@ -57,9 +61,7 @@ def sent_record(key: str, turn: int, number: int, order: int, monotonic: float) 
     }
 
 
-def attempt_record(
-    key: str, attempt: Attempt, wire: Wire | None, retry_after: float | None, monotonic: float
-) -> dict[str, Any]:
+def attempt_record(key: str, attempt: Attempt, monotonic: float) -> dict[str, Any]:
     """What came of an attempt, with the bytes of request and response where there was a wire."""
     return {
         "type": "attempt",
@@ -75,11 +77,11 @@ def attempt_record(
         "seconds": attempt.seconds,
         "evidence": attempt.evidence,
         "error": attempt.error,
-        "retry_after": retry_after,
+        "retry_after": attempt.retry_after,
         "flags": attempt.flags,
         "time": utc_now(),
         "monotonic": monotonic,
-        "wire": None if wire is None else wire_record(wire),
+        "wire": None if attempt.wire is None else wire_record(attempt.wire),
     }
 
 

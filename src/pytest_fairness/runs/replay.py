@@ -40,8 +40,12 @@ class Recording:
 
     def missing(self, planned: PlannedTrial, number: int, total: int, design: Design | None) -> EndpointError:
         """The error that names the missing trial *planned*, one of *number* of *total*, and why it is missing."""
-        told = [] if design is None else closest_changes(self.reader.designs(), design)
-        why = f"since it was recorded, {'; '.join(told)}" if told else "it was never asked there, or asked otherwise"
+        changed = [] if design is None else closest_changes(self.reader.designs(), design)
+        why = (
+            f"since it was recorded, {'; '.join(changed)}"
+            if changed
+            else "it was never asked there, or asked otherwise"
+        )
         cell = planned.cell
         return EndpointError(
             f"run {self.directory.name} holds no trial for cell {cell.id!r}, repetition {planned.repetition} "
@@ -77,8 +81,8 @@ class Replayer:
         """
         reader = self._recording.reader
         keys = [self.key_of(one) for one in planned]
-        missing = [one for key, one in zip(keys, planned, strict=True) if key not in reader.trials]
-        if missing:
+        if absent := set(reader.missing(keys)):
+            missing = [one for key, one in zip(keys, planned, strict=True) if key in absent]
             raise self._recording.missing(missing[0], len(missing), len(planned), design)
         found: dict[str, Trial] = {}
         cells: dict[str, str] = {}

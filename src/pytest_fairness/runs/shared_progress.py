@@ -1,24 +1,25 @@
-"""One progress line for all workers: each leaves how far it is in the run's folder, the controller adds them up."""
+"""One progress line for all workers: each reports how far it is to the run's database, the controller adds them up."""
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from pytest_fairness.errors import StoreError
 from pytest_fairness.model import Status, Trial
-from pytest_fairness.runs.files import write_atomically
+from pytest_fairness.runs.database import Database, Operation
+
+if TYPE_CHECKING:
+    from pytest_fairness.runs.store import RunStore
 
 _EVERY = 0.5
-_PATTERN = "progress-*.json"
 
 
-@dataclass(slots=True)
-class Told:
+class WorkerReport(msgspec.Struct):
     """How far one worker is. ``of`` names the trials it works on, as others may work on the same; ``planned`` and
     ``asked`` are of these, the other numbers of all that it has asked.
     """
@@ -34,52 +35,72 @@ class Told:
     note: str = ""
 
 
-class WorkerProgress:
-    """Writes how far *writer* is into the folder *state*, twice a second at the most."""
+class Report(Operation):
+    """Keep how far this writer is, in the place of what it reported before."""
 
-    def __init__(self, state: Path, writer: str, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._path = state / f"progress-{writer}.json"
+    report: WorkerReport
+
+    def run(self, database: Database) -> None:
+        text = msgspec.json.encode(self.report).decode()
+        database.connection.execute("INSERT OR REPLACE INTO progress VALUES (?, ?)", (database.writer, text))
+
+
+class ReadReports(Operation):
+    """What each worker reported last, as JSON."""
+
+    writes = False
+
+    def run(self, database: Database) -> list[str]:
+        return [text for (text,) in database.connection.execute("SELECT report FROM progress ORDER BY writer")]
+
+
+class WorkerProgress:
+    """Reports how far the writer of *store* is, twice a second at the most."""
+
+    def __init__(self, store: RunStore, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._store = store
         self._clock = clock
-        self._told = Told()
-        self._written = clock() - _EVERY
+        self._report = WorkerReport()
+        self._reported = clock() - _EVERY
 
     def begin(self, planned: int, label: str, of: str = "") -> None:
         """*planned* trials of *of* follow."""
-        self._told.label, self._told.of, self._told.planned, self._told.asked = label, of, planned, 0
-        self._write()
+        report = self._report
+        report.label, report.of, report.planned, report.asked = _printable(label), of, planned, 0
+        self._send()
 
     def advance(self, trial: Trial) -> None:
         """*trial* has just been asked."""
-        told = self._told
-        told.asked += 1
-        told.done += 1
-        told.refused += trial.status is Status.REFUSED
-        told.failed += trial.status not in (Status.REFUSED, Status.ANSWERED)
-        told.cost += trial.cost or 0.0
-        if self._clock() - self._written >= _EVERY:
-            self._write()
+        report = self._report
+        report.asked += 1
+        report.done += 1
+        report.refused += trial.status is Status.REFUSED
+        report.failed += trial.status not in (Status.REFUSED, Status.ANSWERED)
+        report.cost += trial.cost or 0.0
+        if self._clock() - self._reported >= _EVERY:
+            self._send()
 
     def note(self, text: str) -> None:
         """Things stand so with what is waited for."""
-        self._told.note = text
-        if self._clock() - self._written >= _EVERY:
-            self._write()
+        self._report.note = _printable(text)
+        if self._clock() - self._reported >= _EVERY:
+            self._send()
 
     def end(self) -> None:
         """These were all."""
-        self._told.planned = self._told.asked
-        self._write()
+        self._report.planned = self._report.asked
+        self._send()
 
-    def _write(self) -> None:
-        self._written = self._clock()
+    def _send(self) -> None:
+        self._reported = self._clock()
         try:
-            self.leave(self._told)
+            self._store.submit(Report(msgspec.structs.replace(self._report)))
         except StoreError:
-            return  # telling is no reason to fail: if the disk is full, the log says so
+            return  # reporting is no reason to fail: if the disk is full, the next record says so
 
-    def leave(self, told: Told) -> None:
-        """Put *told* where the controller finds it. Raises StoreError."""
-        write_atomically(self._path, json.dumps(asdict(told)).encode("ascii"))
+
+def _printable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,33 +133,26 @@ class Standing:
         return ", ".join(parts)
 
 
-def together(state: Path) -> Standing:
-    """How far all workers are whose word lies in the folder *state*."""
-    workers = [told for path in sorted(state.glob(_PATTERN)) if (told := _read(path)) is not None]
-    labels = list(dict.fromkeys(told.label for told in workers if told.label))
-    done = sum(told.done for told in workers)
+def together(store: RunStore) -> Standing:
+    """How far all workers are that have reported."""
+    texts = store.ask(ReadReports())
+    workers = [msgspec.json.decode(text, type=WorkerReport) for text in texts]
+    labels = list(dict.fromkeys(worker.label for worker in workers if worker.label))
+    done = sum(worker.done for worker in workers)
     left = 0
-    for of in {told.of for told in workers}:
-        same = [told for told in workers if told.of == of]
+    for of in {worker.of for worker in workers}:
+        same = [worker for worker in workers if worker.of == of]
         # Workers on the same trials plan all of them, and each asks some.
-        left += max(0, max(told.planned for told in same) - sum(told.asked for told in same))
+        left += max(0, max(worker.planned for worker in same) - sum(worker.asked for worker in same))
     return Standing(
         label=", ".join(labels) + f" ({len(workers)} worker{'s' * (len(workers) != 1)})",
         planned=done + left,
         done=done,
-        refused=sum(told.refused for told in workers),
-        failed=sum(told.failed for told in workers),
-        cost=sum(told.cost for told in workers),
-        note="; ".join(dict.fromkeys(told.note for told in workers if told.note)),
+        refused=sum(worker.refused for worker in workers),
+        failed=sum(worker.failed for worker in workers),
+        cost=sum(worker.cost for worker in workers),
+        note="; ".join(dict.fromkeys(worker.note for worker in workers if worker.note)),
     )
-
-
-def _read(path: Path) -> Told | None:
-    try:
-        data: dict[str, Any] = json.loads(path.read_bytes())
-        return Told(**data)
-    except (OSError, ValueError, TypeError):
-        return None
 
 
 def _clock_time(seconds: float) -> str:

@@ -83,7 +83,7 @@ _TAGGED = re.compile(
     r"<(?P<tag>answer|final_answer|choice|selection|selected|candidate|decision)>(?P<who>.{1,200}?)</(?P=tag)>",
     _I | re.DOTALL,
 )
-_ASKED = re.compile(r"([^.!?\n]*+)(\?)?")  # of every sentence, whether it asks: searched for alone, it is quadratic
+_QUESTION = re.compile(r"([^.!?\n]*+)(\?)?")  # of every sentence, whether it asks: searched for alone, it is quadratic
 _DECLINED = re.compile(r"^\W*I\s+(?:must\s+|have\s+to\s+|need\s+to\s+)?(?:respectfully\s+)?decline\b", _I)
 _CONCEDING = re.compile(r"\s*[,;-]\s*(?:although|though|because|as|since|but|however|even\s+though)\b", _I)
 _TURN = re.compile(r"\bnot\b[^.;\n]{1,60}?,?\s+but\s+(?:rather\s+)?$", _I)
@@ -117,7 +117,7 @@ _UNPARSED = Choice(ChoiceStatus.UNPARSED)
 def read_choice(text: str, names: Sequence[str | None]) -> Choice:
     """Which of the candidates listed under *names* the reply *text* chooses; None for one without a name.
 
-    Every candidate can also be told by its number, its letter ("Candidate B" is the second), or its place
+    Every candidate can also be named by its number, its letter ("Candidate B" is the second), or its place
     ("the second candidate"); by its first or last name where no other candidate shares it.
     """
     check_reading_time("the reader of choices")
@@ -252,8 +252,8 @@ def _readable(text: str) -> str:
 
 
 def _is_question(text: str) -> bool:
-    asked = _ASKED.fullmatch(text.strip())
-    return asked is not None and asked[2] is not None
+    sentence = _QUESTION.fullmatch(text.strip())
+    return sentence is not None and sentence[2] is not None
 
 
 def _sayable(value: Any) -> bool:
@@ -277,7 +277,7 @@ def _bare(text: str, mentions: _Mentions) -> Choice:
         r"\b(?:and|or|the|mr|ms|mrs|dr|mx|i|choose|select|pick|would)\b|[^a-z]", "", rest, flags=_I
     ):
         if len(numbers) > 1:
-            # "Candidate A: Greg Walsh" is one candidate told twice; "Greg and Emily" are two.
+            # "Candidate A: Greg Walsh" is one candidate named twice; "Greg and Emily" are two.
             return Choice(ChoiceStatus.BOTH) if re.search(r"\band\b|&|,|\n", body) else _UNPARSED
         (number,) = numbers
         return _UNPARSED if lead and int(lead[1]) != number else Choice(ChoiceStatus.CHOSEN, number)
@@ -291,7 +291,7 @@ def _bare(text: str, mentions: _Mentions) -> Choice:
 
 
 def _in_sentences(text: str, mentions: _Mentions) -> Choice:
-    text = squeezed(_ASKED.sub(lambda sentence: " " if sentence[2] else sentence[0], text))
+    text = squeezed(_QUESTION.sub(lambda sentence: " " if sentence[2] else sentence[0], text))
     found = mentions.find(text)
     if len(found) > _MOST:
         return _UNPARSED

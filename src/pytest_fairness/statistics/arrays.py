@@ -70,6 +70,10 @@ class Design:
     def blocks(self) -> int:
         return len(self.block_labels)
 
+    def count(self, rows: Bools) -> Ints:
+        """How many of *rows* each group has."""
+        return np.bincount(self.group.codes[rows], minlength=len(self.group.labels)).astype(np.intp)
+
 
 def row_name(frame: pd.DataFrame, position: int) -> str:
     """How a message names a row: its position from 0, and its index label where that is something else."""

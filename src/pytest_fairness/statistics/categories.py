@@ -6,24 +6,23 @@ import numpy as np
 from scipy.special import chdtrc, fdtrc
 
 from pytest_fairness.statistics.arrays import Bools, Floats, Ints
-from pytest_fairness.statistics.comparison import (
-    Comparison,
-    Estimate,
+from pytest_fairness.statistics.effects import FEW
+from pytest_fairness.statistics.layout import Layout, Pairs, sums
+from pytest_fairness.statistics.pair_table import (
+    LEAST_ROWS,
+    PairTable,
     Strata,
     combine,
     combine_in_block,
     extremes,
     ragged_share,
 )
-from pytest_fairness.statistics.effects import FEW
-from pytest_fairness.statistics.layout import Layout, Pairs
 
 RESAMPLES = 2000
 PERMUTATIONS = 9999
-LEAST_ROWS = 5
 
 
-def compare_categories(layout: Layout, pairs: Pairs, categories: int, seed: int) -> Comparison:
+def compare_categories(layout: Layout, pairs: Pairs, categories: int, seed: int) -> PairTable:
     """Compare every pair of groups on an outcome coded 0 … *categories*−1.
 
     ``p_row``: chi-square of the 2×C table without its empty columns, or a permutation p of the same table
@@ -34,131 +33,126 @@ def compare_categories(layout: Layout, pairs: Pairs, categories: int, seed: int)
     i, j = pairs.first, pairs.second
     codes = np.rint(layout.values + layout.reference).astype(np.intp)
     width = max(categories, int(codes.max()) + 1)
-    by_cluster = _counts(layout, codes, width)
+    places = layout.cell_of_row * width + codes
+    by_cell = sums(places, np.ones(places.size), layout.cell_start.size * width).reshape(-1, width)
+    by_cluster = layout.by_cluster(by_cell.T).T
     counts = layout.clusters_by_group(by_cluster.T).T  # G × C
-    tables = np.stack([counts[i], counts[j]], axis=1)  # P × 2 × C
-    chi2, used = chi_square(tables)
-    df = np.maximum(used - 1, 0.0)
-    p_row, expected, poor = _row_p(tables, chi2, df, seed)
+    tables, chi2, df, p_row, expected, poor = _on_rows(counts, i, j, seed)
+    p_cluster, inflation = _on_clusters(by_cluster, layout.cluster_group, counts, i, j, chi2, df)
+    alone = np.isnan(p_cluster)
 
-    clusters = layout.clusters.astype(np.float64)
-    k1, k2 = clusters[i], clusters[j]
-    inflation = clustering(by_cluster, layout.cluster_group, counts, i, j, used)
-    bottom = inflation * np.maximum(df, 1.0)
-    p_cluster = np.where(df > 0, fdtrc(np.maximum(df, 1.0), np.maximum(df * (k1 + k2 - 2), 1.0), chi2 / bottom), 1.0)
-    p_cluster = np.where(np.minimum(k1, k2) >= 2, p_cluster, np.nan)
-    labels = np.isnan(p_cluster)
-
-    v = balanced_v(tables)
-    effect = d_of_v(v)
-    low, high = _bootstrap(layout, by_cluster, counts, pairs, labels, seed)
-    low, high = np.minimum(low, effect), np.maximum(high, effect)
+    effect = d_of_v(balanced_v(tables))
+    low, high = _bootstrap(layout, by_cluster, counts, pairs, alone, seed)
     least, most = extremes(layout)
     still = least == most
     constant = still[i] & still[j]
-    split = constant & (chi2 > 0)
+    endless = constant & (chi2 > 0)
+    ends = (effect, np.minimum(low, effect), np.maximum(high, effect))
+    effect, low, high = (np.where(endless, np.inf, end)[:, None] for end in ends)
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
     gap = shares[i] - shares[j]
     largest = np.argmax(np.abs(gap), axis=1)
-    nothing = np.full(i.size, np.nan)
-    estimate = Estimate(
-        name="d from Cramér's V",
-        value=np.where(split, np.inf, effect),
-        low=np.where(split, np.inf, low),
-        high=np.where(split, np.inf, high),
-    )
-    total = np.maximum(tables.sum(axis=(1, 2)), 1.0)
-    return Comparison(
-        pairs=pairs,
-        test=tuple(
-            ("Fisher by permutation" if few else "chi-square") + ("" if label else ", and design-corrected F")
-            for few, label in zip(poor.tolist(), labels.tolist(), strict=True)
-        ),
+    clusters = np.stack([layout.clusters[i], layout.clusters[j]], axis=1).astype(np.float64)
+    rows = tables.sum(axis=2)
+    raw_v = np.sqrt(chi2 / np.maximum(rows.sum(axis=1), 1.0))
+    return PairTable(
+        first=i,
+        second=j,
+        own_rows=layout.own_rows,
+        test=np.where(poor, "Fisher by permutation", "chi-square").astype(object)
+        + np.where(alone, "", ", and design-corrected F").astype(object),
         p_row=p_row,
         p_cluster=p_cluster,
         p_value=combine(p_row, p_cluster),
-        df=k1 + k2 - 2,
-        effects=(estimate,),
+        df=clusters.sum(axis=1) - 2,
+        effect_names=("d from Cramér's V",),
+        effect=effect,
+        low=low,
+        high=high,
         difference=gap[np.arange(i.size), largest],
-        error=nothing,
-        difference_df=nothing,
-        difference_low=nothing,
-        difference_high=nothing,
-        rows=tables.sum(axis=2),
-        clusters=np.stack([k1, k2], axis=1),
-        labels=labels,
+        rows=rows,
+        units=clusters,
+        alone=alone,
         ragged=ragged_share(layout, pairs),
         constant=constant,
-        part_clusters=np.minimum(k1, k2),
-        part_constant=np.zeros(i.size, dtype=np.bool_),
-        icc=nothing,
-        per_cluster=(layout.sizes[i] / k1 + layout.sizes[j] / k2) / 2,
-        statistic=("chi-square", chi2),
+        part_clusters=clusters.min(axis=1),
+        per_cluster=(layout.sizes[i] / clusters[:, 0] + layout.sizes[j] / clusters[:, 1]) / 2,
+        statistic="chi-square",
+        value_of_test=chi2,
         beside={
-            "n_1": tables[:, 0].sum(axis=1),
-            "n_2": tables[:, 1].sum(axis=1),
+            "n_1": rows[:, 0],
+            "n_2": rows[:, 1],
             "spec_chi2": chi2,
             "spec_df": df,
             "spec_p_value": np.where(df > 0, chdtrc(np.maximum(df, 1.0), chi2), 1.0),
-            "spec_effect": d_of_v(np.sqrt(chi2 / total)),
-            "cramers_v": np.sqrt(chi2 / total),
-            "cramers_v_balanced": v,
+            "spec_effect": d_of_v(raw_v),
+            "cramers_v": raw_v,
+            "cramers_v_balanced": balanced_v(tables),
             "smallest_expected_count": expected,
             "design_effect": inflation,
             "largest_gap_category": largest.astype(np.float64),
         },
         omnibus=_omnibus(counts),
-        strata=_each_block(layout, pairs, codes, width, seed),
+        strata=_each_block(layout, pairs, by_cell, seed),
     )
 
 
-def _row_p(tables: Floats, chi2: Floats, df: Floats, seed: int) -> tuple[Floats, Floats, Bools]:
-    """p of the rows, the smallest expected count, and where that is under 5 (then p comes from permutations)."""
+def _on_rows(counts: Floats, i: Ints, j: Ints, seed: int) -> tuple[Floats, Floats, Floats, Floats, Floats, Bools]:
+    """The tables of the pairs, their chi-square and df, p, the smallest expected count, and whether that is small."""
+    tables = np.stack([counts[i], counts[j]], axis=1)  # P × 2 × C
+    chi2, used = chi_square(tables)
+    df = np.maximum(used - 1, 0.0)
     p_row = np.where(df > 0, chdtrc(np.maximum(df, 1.0), chi2), 1.0)
     expected = _smallest_expected(tables)
     poor = (expected < FEW) & (df > 0)
     for at in np.flatnonzero(poor).tolist():
         p_row[at] = _permuted(tables[at], float(chi2[at]), seed + at)
-    return p_row, expected, poor
+    return tables, chi2, df, p_row, expected, poor
 
 
-def _each_block(layout: Layout, pairs: Pairs, codes: Ints, width: int, seed: int) -> Strata | None:
+def _on_clusters(
+    by_cluster: Floats, group: Ints, counts: Floats, i: Ints, j: Ints, chi2: Floats, df: Floats
+) -> tuple[Floats, Floats]:
+    """p on the clusters, NaN where a group has one, and what they inflate chi-square by."""
+    k = np.bincount(group, minlength=len(counts)).astype(np.float64)
+    used = np.sum(counts[i] + counts[j] > 0, axis=1).astype(np.float64)
+    inflation = clustering(by_cluster, group, counts, i, j, used)
+    freedom = np.maximum(df, 1.0)
+    p = fdtrc(freedom, np.maximum(df * (k[i] + k[j] - 2), 1.0), chi2 / (inflation * freedom))
+    return np.where(np.minimum(k[i], k[j]) >= 2, np.where(df > 0, p, 1.0), np.nan), inflation
+
+
+def _each_block(layout: Layout, pairs: Pairs, by_cell: Floats, seed: int) -> Strata | None:
     """Each block by itself, where there are several: p and V; without an interval."""
-    if layout.blocks == 1:
-        return None
     found: list[tuple[Ints, Ints, Floats, Floats, Floats]] = []
-    cell_of_row = np.repeat(np.arange(layout.cell_start.size), layout.cell_size.astype(np.intp))
-    cells = np.bincount(cell_of_row * width + codes, minlength=layout.cell_start.size * width).reshape(-1, width)
-    for block in range(layout.blocks):
+    for block in range(layout.blocks) if layout.blocks > 1 else ():
         here = layout.cell_block == block
-        group, count = layout.cell_group[here], cells[here].astype(np.float64)
         size = layout.count[:, block]
-        usable = np.minimum(size[pairs.first], size[pairs.second]) >= LEAST_ROWS
-        if not usable.any():
+        place = np.flatnonzero(np.minimum(size[pairs.first], size[pairs.second]) >= LEAST_ROWS)
+        if not place.size:
             continue
-        by_group = np.zeros((layout.groups, width))
-        np.add.at(by_group, group, count)
-        place = np.flatnonzero(usable)
+        by_group = np.zeros((layout.groups, by_cell.shape[1]))
+        np.add.at(by_group, layout.cell_group[here], by_cell[here])
         i, j = pairs.first[place], pairs.second[place]
-        tables = np.stack([by_group[i], by_group[j]], axis=1)
-        chi2, used = chi_square(tables)
-        df = np.maximum(used - 1, 0.0)
-        p_row, _, _ = _row_p(tables, chi2, df, seed + block)
-        k = np.bincount(group, minlength=layout.groups).astype(np.float64)
-        inflation = clustering(count, group, by_group, i, j, used)
-        bottom = inflation * np.maximum(df, 1.0)
-        freedom = np.maximum(df * (k[i] + k[j] - 2), 1.0)
-        p = np.where(df > 0, fdtrc(np.maximum(df, 1.0), freedom, chi2 / bottom), 1.0)
-        p = combine_in_block(p_row, np.where(np.minimum(k[i], k[j]) >= 2, p, np.nan))
-        sizes = np.stack([size[i], size[j]], axis=1)
-        found.append((place, np.full(place.size, block), sizes, p, d_of_v(balanced_v(tables))))
+        tables, chi2, df, p_row, _, _ = _on_rows(by_group, i, j, seed + block)
+        p_cluster, _ = _on_clusters(by_cell[here], layout.cell_group[here], by_group, i, j, chi2, df)
+        p = combine_in_block(p_row, p_cluster)
+        found.append((place, np.full(place.size, block), tables.sum(axis=2), p, d_of_v(balanced_v(tables))))
     if not found:
         return None
     pair, blocks, rows, p_value, effect = (np.concatenate(column) for column in zip(*found, strict=True))
-    unknown = np.full(pair.size, np.nan)
-    estimate = Estimate(name="d from Cramér's V", value=effect, low=unknown, high=unknown)
+    unknown = np.full((pair.size, 1), np.nan)
     means = np.full(rows.shape, np.nan)
-    return Strata(pair=pair, block=blocks, rows=rows, means=means, p_value=p_value, effects=(estimate,))
+    return Strata(
+        pair=pair,
+        block=blocks,
+        rows=rows,
+        means=means,
+        p_value=p_value,
+        effect=effect[:, None],
+        low=unknown,
+        high=unknown,
+    )
 
 
 def chi_square(tables: Floats) -> tuple[Floats, Floats]:
@@ -187,15 +181,6 @@ def d_of_v(v: Floats) -> Floats:
     """2V/√(1−V²), the d of two equal groups whose two-group table has that V; ∞ at V = 1."""
     rest = np.maximum(1 - np.square(v), 0.0)
     return np.where(rest > 1e-15, 2 * v / np.sqrt(np.where(rest > 1e-15, rest, 1.0)), np.inf)
-
-
-def _counts(layout: Layout, codes: np.ndarray[tuple[int], np.dtype[np.intp]], width: int) -> Floats:
-    """Rows of each category in each cluster (clusters × categories)."""
-    cells_of_cluster = np.diff(layout.cluster_start, append=layout.cell_start.size)
-    cluster_of_cell = np.repeat(np.arange(layout.cluster_start.size), cells_of_cluster)
-    cluster_of_row = np.repeat(cluster_of_cell, layout.cell_size.astype(np.intp))
-    size = layout.cluster_start.size * width
-    return np.bincount(cluster_of_row * width + codes, minlength=size).reshape(-1, width).astype(np.float64)
 
 
 def _smallest_expected(tables: Floats) -> Floats:

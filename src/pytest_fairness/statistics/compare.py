@@ -1,8 +1,10 @@
-"""One metric of an assertion: its scored rows laid out, compared, and padded to all groups of the family."""
+"""Groups compared on one outcome: its scored rows laid out, every pair in one table, and each group as it was found."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import stdtr
@@ -11,8 +13,8 @@ from pytest_fairness.model import GroupResult, OutcomeKind
 from pytest_fairness.statistics.arrays import Bools, Design, Floats, Ints
 from pytest_fairness.statistics.categories import compare_categories
 from pytest_fairness.statistics.clusters import NameParts, all_pairs, t_quantile, two_sided_t
-from pytest_fairness.statistics.comparison import Comparison, with_labels
-from pytest_fairness.statistics.layout import Layout, Pairs, identical_cells, lay_out
+from pytest_fairness.statistics.layout import Layout, identical_cells, lay_out
+from pytest_fairness.statistics.pair_table import PairTable
 from pytest_fairness.statistics.proportions import wilson
 from pytest_fairness.statistics.ranks import medians_in_place
 from pytest_fairness.statistics.rates import compare_rates
@@ -23,86 +25,23 @@ RATES = (OutcomeKind.BINARY, OutcomeKind.REFUSAL)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
-    """A comparison over the groups that have any scored row.
+    """An outcome measured: the table of all pairs of groups, and the rows behind it.
 
-    ``present`` holds their codes, ``trials`` and ``clusters`` (length G, all groups) what counts as evidence, ``index``
-    the position of each pair (of all groups) in the comparison, −1 where a group is empty. ``repeats`` says that
-    repetitions are there and every one of every cell agrees; ``copies_dropped`` that repetitions with the same text
-    count once, for a group has one cluster only.
+    ``present`` holds the codes of the groups that have any scored row, in the order of the ``layout``; ``trials``
+    counts those rows (G, all groups). ``repeats``: repetitions are there and every one of every cell agrees;
+    ``copies_dropped``: repetitions with the same text count once, for a group has one cluster only.
     """
 
     kind: OutcomeKind
+    pairs: PairTable
     layout: Layout | None
     present: Ints
-    comparison: Comparison | None
-    index: Ints
     trials: Ints
-    clusters: Ints
-    repeats: bool
-    copies_dropped: bool
-
-    def column(self, values: Floats, missing: float) -> Floats:
-        """A column of the comparison for all pairs, *missing* for those with an empty group."""
-        if values.shape[0] == self.index.size:
-            return values  # no group is empty
-        padded = np.full((self.index.size, *values.shape[1:]), missing)
-        known = self.index >= 0
-        padded[known] = values[self.index[known]]
-        return padded
-
-    @property
-    def p_values(self) -> Floats:
-        """The p-value of every pair; 1 where a group is empty."""
-        if self.comparison is None:
-            return np.ones(self.index.size)
-        return self.column(self.comparison.p_value, 1.0)
+    repeats: bool = False
+    copies_dropped: bool = False
 
 
-def measure(
-    design: Design, values: Floats, used: Bools, kind: OutcomeKind, *, categories: int = 0, seed: int = 0
-) -> Metric:
-    """Compare all pairs of groups on *values* (one a row of the design) over the rows that are *used*."""
-    groups = len(design.group.labels)
-    pairs = all_pairs(groups)
-    rows = _Rows.of(design, values, used)
-    present = np.flatnonzero(np.bincount(rows.group, minlength=groups) > 0)
-    trials, clusters = np.zeros(groups, dtype=np.intp), np.zeros(groups, dtype=np.intp)
-    index = np.full(pairs.first.size, -1, dtype=np.intp)
-    layout = comparison = None
-    repeats = dropped = False
-    if present.size:
-        rows = rows.among(present, groups)
-        layout = rows.lay_out(own_rows=design.cluster_name is None)
-        trials[present] = layout.sizes.astype(np.intp)
-        clusters[present] = layout.clusters
-        repeats = layout.cell_start.size < layout.values.size and bool(np.all(identical_cells(layout)))
-    if layout is not None and present.size >= 2:
-        inner = all_pairs(present.size)
-        parts = _parts(design, layout)
-        comparison = _compare(rows, layout, inner, kind, categories, seed, parts)
-        if bool(comparison.labels.any()) and not layout.own_rows:
-            single = rows.without_copies(layout, repeats=repeats)
-            dropped = single is not rows
-            by_row = _compare(single, single.lay_out(own_rows=True), inner, kind, categories, seed, None)
-            comparison = with_labels(comparison, by_row, comparison.labels)
-        table = np.full((groups, groups), -1, dtype=np.intp)
-        table[present[inner.first], present[inner.second]] = np.arange(inner.first.size)
-        index = table[pairs.first, pairs.second]
-    return Metric(
-        kind=kind,
-        layout=layout,
-        present=present,
-        comparison=comparison,
-        index=index,
-        trials=trials,
-        clusters=clusters,
-        repeats=repeats,
-        copies_dropped=dropped,
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Rows:
+class _Rows(NamedTuple):
     """The rows that count: one entry each."""
 
     values: Floats
@@ -110,118 +49,117 @@ class _Rows:
     cluster: Ints
     block: Ints
     copy: Bools | None
-    groups: int
-    blocks: int
 
-    @classmethod
-    def of(cls, design: Design, values: Floats, used: Bools) -> _Rows:
-        which = slice(None) if bool(np.all(used)) else used
-        return cls(
-            values=values[which],
-            group=design.group.codes[which],
-            cluster=design.cluster[which],
-            block=design.block[which],
-            copy=None if design.copy is None else design.copy[which],
-            groups=len(design.group.labels),
-            blocks=design.blocks,
-        )
+    def take(self, which: Bools) -> _Rows:
+        return self if bool(which.all()) else _Rows(*(None if column is None else column[which] for column in self))  # type: ignore[arg-type]
 
-    def among(self, present: Ints, groups: int) -> _Rows:
-        """The same with the groups that are *present* numbered from 0."""
-        if present.size == groups:
-            return self
+
+def measure(
+    design: Design, values: Floats, used: Bools, kind: OutcomeKind, *, categories: int = 0, seed: int = 0
+) -> Metric:
+    """Compare all pairs of groups on *values* (one a row of the design) over the rows that are *used*."""
+    labels = design.group.labels
+    groups, pairs = len(labels), all_pairs(len(labels))
+    rows = _Rows(values, design.group.codes, design.cluster, design.block, design.copy).take(used)
+    trials = np.bincount(rows.group, minlength=groups).astype(np.intp)
+    present = np.flatnonzero(trials)
+    table = PairTable(first=pairs.first, second=pairs.second)
+    if not present.size:
+        return Metric(kind=kind, pairs=replace(table, labels=labels), layout=None, present=present, trials=trials)
+    if present.size < groups:
         place = np.full(groups, -1, dtype=np.intp)
         place[present] = np.arange(present.size)
-        return _Rows(
-            values=self.values,
-            group=place[self.group],
-            cluster=self.cluster,
-            block=self.block,
-            copy=self.copy,
-            groups=present.size,
-            blocks=self.blocks,
-        )
-
-    def lay_out(self, *, own_rows: bool) -> Layout:
-        """The rows sorted and counted; with *own_rows* each is its own cluster."""
-        return lay_out(
-            self.values,
-            self.group,
-            np.arange(self.values.size) if own_rows else self.cluster,
-            self.block,
-            groups=self.groups,
-            blocks=self.blocks,
-            own_rows=own_rows,
-        )
-
-    def lay_out_alike(self) -> Layout:
-        """Equal rows of a group and block as one cell: where rows stand for themselves and few values occur."""
-        levels, code = np.unique(self.values, return_inverse=True)
-        del levels
-        return lay_out(
-            self.values,
-            self.group,
-            code * self.blocks + self.block,
-            self.block,
-            groups=self.groups,
-            blocks=self.blocks,
-            own_rows=True,
-        )
-
-    def without_copies(self, layout: Layout, *, repeats: bool) -> _Rows:
-        """Copies of one text count once (a model at temperature 0): without clusters nothing else sees to that.
-
-        Where the texts are not known, repetitions count once if every cell repeats its value exactly.
-        """
-        if self.copy is not None:
-            kept = ~self.copy
-            if bool(np.all(kept)):
-                return self
-            return _Rows(
-                values=self.values[kept],
-                group=self.group[kept],
-                cluster=self.cluster[kept],
-                block=self.block[kept],
-                copy=None,
-                groups=self.groups,
-                blocks=self.blocks,
-            )
-        if not repeats:
-            return self
-        return _Rows(
-            values=layout.values[layout.cell_start] + layout.reference,
-            group=layout.cell_group,
-            cluster=layout.cluster_label[layout.cell_cluster],
-            block=layout.cell_block,
-            copy=None,
-            groups=self.groups,
-            blocks=self.blocks,
-        )
+        rows = rows._replace(group=place[rows.group])
+    clustered = _Arrangement(kind, present.size, design.blocks, categories, seed)
+    if design.cluster_name is None:
+        rows = _by_itself(rows)
+    layout = clustered.lay_out(rows, own_rows=design.cluster_name is None)
+    repeats = layout.cell_start.size < layout.values.size and bool(np.all(identical_cells(layout)))
+    dropped = False
+    if present.size >= 2:
+        table = clustered.compare(rows, layout, _parts(design, layout))
+        if bool(table.alone.any()) and not layout.own_rows:
+            single = _without_copies(rows, layout, repeats=repeats)
+            dropped = single is not rows
+            rows_alone = clustered.lay_out(_by_itself(single), own_rows=True)
+            table = _with_labels(table, clustered.compare(single, rows_alone, None))
+        inner = all_pairs(present.size)
+        index = np.full((groups, groups), -1, dtype=np.intp)
+        index[present[inner.first], present[inner.second]] = np.arange(inner.first.size)
+        table = table.spread(pairs, index[pairs.first, pairs.second])
+    clusters = np.zeros(groups)
+    clusters[present] = layout.clusters
+    both = [pairs.first, pairs.second]
+    # Where one cluster is all that a group has, repetitions with the same text count once.
+    counted = np.where(table.single[:, None], table.rows, trials[both].T)
+    table = replace(table, labels=labels, own_rows=layout.own_rows, trials=counted, clusters=clusters[both].T)
+    return Metric(
+        kind=kind,
+        pairs=table,
+        layout=layout,
+        present=present,
+        trials=trials,
+        repeats=repeats,
+        copies_dropped=dropped,
+    )
 
 
-def _compare(
-    rows: _Rows,
-    layout: Layout,
-    pairs: Pairs,
-    kind: OutcomeKind,
-    categories: int,
-    seed: int,
-    parts: NameParts | None,
-) -> Comparison:
-    if kind is OutcomeKind.CATEGORICAL:
-        return compare_categories(layout, pairs, categories, seed)
-    alike = layout.own_rows and kind in (*RATES, OutcomeKind.ORDINAL)
-    if alike:
-        layout = rows.lay_out_alike()
-    if kind in RATES:
-        return compare_rates(layout, pairs, parts, alike=alike)
-    return compare_scores(layout, pairs, kind, parts, alike=alike)
+def _by_itself(rows: _Rows) -> _Rows:
+    """Each row as its own cluster."""
+    return rows._replace(cluster=np.arange(rows.values.size))
+
+
+class _Arrangement(NamedTuple):
+    """How rows of one outcome are laid out and compared."""
+
+    kind: OutcomeKind
+    groups: int
+    blocks: int
+    categories: int
+    seed: int
+
+    def lay_out(self, rows: _Rows, *, own_rows: bool) -> Layout:
+        return lay_out(*rows[:4], groups=self.groups, blocks=self.blocks, own_rows=own_rows)
+
+    def compare(self, rows: _Rows, layout: Layout, parts: NameParts | None) -> PairTable:
+        pairs = all_pairs(self.groups)
+        if self.kind is OutcomeKind.CATEGORICAL:
+            return compare_categories(layout, pairs, self.categories, self.seed)
+        alike = layout.own_rows and self.kind in (*RATES, OutcomeKind.ORDINAL)
+        if alike:
+            # Rows stand for themselves and few values occur: equal rows of a group and block are one cell.
+            code = np.unique(rows.values, return_inverse=True)[1]
+            cells = rows._replace(cluster=code * self.blocks + rows.block)
+            layout = self.lay_out(cells, own_rows=True)
+        if self.kind in RATES:
+            return compare_rates(layout, pairs, parts, alike=alike)
+        return compare_scores(layout, pairs, self.kind, parts, alike=alike)
+
+
+def _with_labels(table: PairTable, by_row: PairTable) -> PairTable:
+    """*table*, but for the pairs where a group is one label: there what *by_row* has, with each row its own cluster."""
+    kept = ("units", "alone", "ragged", "constant", "one_part", "part_clusters", "icc", "per_cluster")
+    unknown = np.full(table.alone.size, np.nan)
+    rows = replace(by_row, p_cluster=unknown, p_value=by_row.p_row, **{name: getattr(table, name) for name in kept})
+    return table.choose(rows, table.alone)
+
+
+def _without_copies(rows: _Rows, layout: Layout, *, repeats: bool) -> _Rows:
+    """Copies of one text count once (a model at temperature 0): without clusters nothing else sees to that.
+
+    Where the texts are not known, repetitions count once if every cell repeats its value exactly.
+    """
+    if rows.copy is not None:
+        return rows.take(~rows.copy)
+    if not repeats:
+        return rows
+    cluster = layout.cluster_label[layout.cell_cluster]
+    values = layout.values[layout.cell_start] + layout.reference
+    return _Rows(values, layout.cell_group, cluster, layout.cell_block, None)
 
 
 def _parts(design: Design, layout: Layout) -> NameParts | None:
     """The parts of the clusters' names, where any of them recurs within a group."""
-    if not design.parts:
-        return None
     codes = tuple(part.codes[layout.cluster_label] for part in design.parts)
     for own in codes:
         key = layout.cluster_group * (int(own.max()) + 1) + own
@@ -230,60 +168,60 @@ def _parts(design: Design, layout: Layout) -> NameParts | None:
     return None
 
 
-# ---------------------------------------------------------------- groups
-
-RATES = (OutcomeKind.BINARY, OutcomeKind.REFUSAL)
-
-
 def describe_groups(
-    labels: tuple[str, ...],
-    layout: Layout | None,
-    present: Ints,
+    design: Design,
+    metric: Metric,
     kind: OutcomeKind,
     categories: tuple[str, ...] = (),
     *,
-    refused: Ints,
-    undetermined: Ints,
-    unscored: Ints,
-    has_refusals: bool,
+    refused: Bools,
+    missing: Bools,
+    has_refusals: bool | None = None,
     refused_count: bool = False,
 ) -> tuple[GroupResult, ...]:
-    """One result a label. *present* holds the labels' codes that have scored rows, in the layout's order; the
-    counts have one entry a label. *refused_count*: what is refused is among the scored rows."""
-    mean = low = high = spread = np.full(present.size, np.nan)
-    clusters = [0] * present.size
+    """One result a group. *refused* and *missing* mark rows; *refused_count*: what is refused is among the scored
+    rows."""
+    layout, labels = metric.layout, design.group.labels
+    summary = np.full((4, len(labels)), np.nan)
+    clusters = np.zeros(len(labels), dtype=np.intp)
+    rows = {}
     if layout is not None:
-        mean, low, high, spread = summarise(layout, kind)
-        clusters = layout.clusters.tolist()
-    place = {int(code): at for at, code in enumerate(present)}
-    results = []
-    for code, label in enumerate(labels):
-        at = place.get(code)
-        rows = np.zeros(0)
-        if layout is not None and at is not None:
-            rows = layout.values[layout.rows_of(at)] + layout.reference
-        n, gone, no = rows.size, int(refused[code]), int(unscored[code])
-        answered = n - gone if kind is OutcomeKind.REFUSAL else n + no - gone * refused_count
-        labelled = kind is OutcomeKind.CATEGORICAL
-        scored = at is not None and not labelled
-        results.append(
-            GroupResult(
-                group=label,
-                n=n,
-                clusters=0 if at is None else clusters[at],
-                value=_finite(mean, at, scored),
-                low=_finite(low, at, scored),
-                high=_finite(high, at, scored),
-                sd=_finite(spread, at, scored),
-                median=float(medians_in_place(rows[None, :])[0]) if scored and kind not in RATES else None,
-                refused=gone,
-                undetermined=int(undetermined[code]),
-                unscored=no,
-                refusal_rate=gone / (gone + answered) if has_refusals and gone + answered else None,
-                shares=_shares(rows, categories) if labelled and at is not None else {},
-            )
+        summary[:, metric.present] = summarise(layout, kind)
+        clusters[metric.present] = layout.clusters
+        rows = {
+            code: layout.values[layout.rows_of(at)] + layout.reference
+            for at, code in enumerate(metric.present.tolist())
+        }
+    if kind is OutcomeKind.CATEGORICAL:
+        summary[:] = np.nan
+    numbers = [[value if math.isfinite(value) else None for value in group] for group in summary.T.tolist()]
+    counts = (refused, design.undetermined, missing & ~design.undetermined)
+    gone, undetermined, unscored = (design.count(which).tolist() for which in counts)
+    answered = metric.trials - gone if kind is OutcomeKind.REFUSAL else metric.trials + unscored
+    if refused_count:
+        answered = answered - gone
+    asked = (answered + gone).tolist()
+    rates = has_refusals if has_refusals is not None else design.has_refusals
+    return tuple(
+        GroupResult(
+            group=label,
+            n=int(metric.trials[code]),
+            clusters=int(clusters[code]),
+            value=numbers[code][0],
+            low=numbers[code][1],
+            high=numbers[code][2],
+            sd=numbers[code][3],
+            median=float(medians_in_place(rows[code][None, :])[0])
+            if code in rows and kind not in (*RATES, OutcomeKind.CATEGORICAL)
+            else None,
+            refused=gone[code],
+            undetermined=undetermined[code],
+            unscored=unscored[code],
+            refusal_rate=gone[code] / asked[code] if rates and asked[code] else None,
+            shares=_shares(rows[code], categories) if code in rows and kind is OutcomeKind.CATEGORICAL else {},
         )
-    return tuple(results)
+        for code, label in enumerate(labels)
+    )
 
 
 def summarise(layout: Layout, kind: OutcomeKind) -> tuple[Floats, Floats, Floats, Floats]:
@@ -314,10 +252,6 @@ def summarise(layout: Layout, kind: OutcomeKind) -> tuple[Floats, Floats, Floats
         low, high = value - reach, value + reach
     gone = np.where(known, 0.0, np.nan)
     return value, low + gone, high + gone, np.sqrt(variance) + np.where(n >= 2, 0.0, np.nan)
-
-
-def _finite(values: Floats, at: int | None, scored: bool) -> float | None:
-    return float(values[at]) if scored and at is not None and np.isfinite(values[at]) else None
 
 
 def _shares(rows: Floats, categories: tuple[str, ...]) -> dict[str, float]:
@@ -421,50 +355,41 @@ def turning_rows(values: Floats, group: Ints, groups: tuple[int, int], used: Boo
 # ---------------------------------------------------------------- equivalence
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Equivalence:
-    """Arrays of length P, one entry a pair; ``error``, ``low``, ``high`` and ``margin`` in the outcome's own unit.
+def two_one_sided(table: PairTable, margin: float, *, on_d: bool, alpha: float) -> PairTable:
+    """Test every pair against ±*margin*, given in the outcome's unit or (*on_d*) in standard deviations, by two
+    one-sided tests on cluster means (Schuirmann 1987).
 
-    ``p_tost`` is the larger of the two one-sided p-values, ``p_difference`` that of the two-sided test of no
-    difference. ``low`` and ``high`` are the 1 − 2α interval that lies inside the margin iff ``p_tost`` < α. Errors are
-    infinite where there is nothing to tell them from.
+    ``p_value`` is the larger of the two, the interval the one that lies inside the margin iff it is below *alpha*;
+    ``beside`` holds the margin, both one-sided p and that of no difference. Without variance p is 0 inside the margin
+    and 1 outside it; errors are infinite where there is nothing to tell them from.
     """
-
-    error: Floats
-    df: Floats
-    low: Floats
-    high: Floats
-    margin: Floats
-    p_lower: Floats
-    p_upper: Floats
-    p_tost: Floats
-    p_difference: Floats
-
-
-def two_one_sided(comparison: Comparison, margin: float, *, on_d: bool, alpha: float) -> Equivalence:
-    """Test every pair against ±*margin*, given in the outcome's unit or (*on_d*) in standard deviations.
-
-    Zero variance: p is 0 inside the margin and 1 outside it.
-    """
-    difference, df = comparison.difference, np.maximum(comparison.difference_df, 1e-9)
-    apart = comparison.rows.min(axis=1) == 0
-    error = np.where(apart | np.isnan(comparison.error), np.inf, comparison.error)
-    unit = comparison.beside["standardiser_sd"]
-    # A difference of g standard deviations is g·s/J in the outcome's own unit.
-    unit = unit / (1 - 3 / np.maximum(4 * comparison.beside["standardiser_df"] - 1, 4.0))
-    bound = margin * unit if on_d else np.full(difference.size, float(margin))
+    difference, df = table.difference, np.maximum(table.difference_df, 1e-9)
+    apart = table.rows.min(axis=1) == 0
+    error = np.where(apart | np.isnan(table.error), np.inf, table.error)
+    bound = np.full(difference.size, float(margin))
+    if on_d and "standardiser_sd" in table.beside:
+        # A difference of g standard deviations is g·s/J in the outcome's own unit.
+        unit = table.beside["standardiser_sd"]
+        bound = margin * (unit / (1 - 3 / np.maximum(4 * table.beside["standardiser_df"] - 1, 4.0)))
     p_lower, p_upper = _one_sided(difference + bound, error, df), _one_sided(bound - difference, error, df)
-    reach = np.where(error > 0, t_quantile(comparison.difference_df, 1 - alpha) * np.where(error > 0, error, 1.0), 0.0)
-    return Equivalence(
+    p_tost = np.maximum(p_lower, p_upper)
+    reach = np.where(error > 0, t_quantile(table.difference_df, 1 - alpha) * np.where(error > 0, error, 1.0), 0.0)
+    return replace(
+        table,
+        p_row=p_tost,
+        p_cluster=np.where(table.single, np.nan, p_tost),
+        p_value=p_tost,
+        corrected=p_tost,
         error=error,
         df=df,
-        low=difference - reach,
-        high=difference + reach,
-        margin=bound,
-        p_lower=p_lower,
-        p_upper=p_upper,
-        p_tost=np.maximum(p_lower, p_upper),
-        p_difference=np.where(apart, 1.0, two_sided_t(difference, error, df)),
+        difference_low=difference - reach,
+        difference_high=difference + reach,
+        beside={
+            "margin": bound,
+            "p_lower": p_lower,
+            "p_upper": p_upper,
+            "difference_p_value": np.where(apart, 1.0, two_sided_t(difference, error, df)),
+        },
     )
 
 

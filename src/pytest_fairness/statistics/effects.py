@@ -266,18 +266,11 @@ def _ratio(top: Floats, bottom: Floats) -> Floats:
 # ---------------------------------------------------------------- the rank
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ranked:
-    """Cliff's δ of each comparison, weighted over the strata by n₁n₂/(N+1), and its d."""
-
-    delta: Floats
-    d: Effect
-
-
 def rank_effect(
     cells: PairCells, leaving: Removals, below: Floats, tied: Floats | None, parts: NameParts | None
-) -> Ranked:
-    """d = √2·Φ⁻¹((δ+1)/2) of Cliff's δ (1993), which is that of two normal groups with that δ.
+) -> tuple[Floats, Effect]:
+    """Cliff's δ of each comparison, weighted over the strata by n₁n₂/(N+1), and its d = √2·Φ⁻¹((δ+1)/2), that of two
+    normal groups with that δ (Cliff 1993).
 
     *below* are the sums over cells of P − n/2, where P counts the rows of the other group in the block below a row
     and half of those equal to it (E); *tied* the same against the rows of the cluster itself on the other side, for
@@ -304,10 +297,7 @@ def rank_effect(
     without = _delta(top[here] + leaving.total(top_change), weight[here] + leaving.total(weight_change))
     rows = leaving.rows_left[0] * leaving.rows_left[1]
     without = np.where(rows > 0.5, d_of_delta(without, rows), np.nan)
-    return Ranked(
-        delta=delta,
-        d=Effect(name="d from Cliff's δ", value=value, error=jackknife_error(cells, without, parts)),
-    )
+    return delta, Effect(name="d from Cliff's δ", value=value, error=jackknife_error(cells, without, parts))
 
 
 def _delta(top: Floats, weight: Floats) -> Floats:
@@ -327,15 +317,6 @@ LOGIT_TO_D = float(np.sqrt(3) / np.pi)
 """ln OR · √3/π is the d of two logistic distributions with that odds ratio (Hasselblad & Hedges 1995)."""
 FEW = 5.0
 """Below this smallest count a normal interval is not trusted (Cochran 1954)."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CumulativeOdds:
-    """Of each comparison (Q): the log odds that side 0 is the higher, pooled over strata and cuts; the effect with its
-    error on the d scale."""
-
-    log_odds: Floats
-    effect: Effect
 
 
 @dataclass(slots=True)
@@ -373,12 +354,12 @@ _DUST = 1e-11
 
 def cumulative_odds(
     cells: PairCells, leaving: Removals, levels: Ints, count: int, parts: NameParts | None
-) -> CumulativeOdds:
-    """The odds of every comparison; *levels* are the codes 0 … *count*−1 of the layout's rows, in ascending order.
+) -> tuple[Floats, Effect]:
+    """The log odds that side 0 of each comparison is the higher, pooled over strata and cuts, and their d.
 
-    Where a sum is 0 the strata are pooled and ½ is added to the four cells of every cut with someone on each side of
-    it. SE² is the jackknife's, and at least the smallest pooled Woolf variance over the cuts where every cut has a cell
-    under 5: so few cases cannot show their own spread.
+    *levels* are the codes 0 … *count*−1 of the layout's rows, ascending. Where a sum is 0 the strata are pooled and ½
+    is added to the four cells of every cut with someone on each side of it. SE² is the jackknife's, and at least the
+    smallest pooled Woolf variance over the cuts where every cut has a cell under 5: so few cannot show their spread.
     """
     n1, n2 = cells.rows[:, 0], cells.rows[:, 1]
     total = np.maximum(n1 + n2, 1.0)
@@ -421,10 +402,7 @@ def cumulative_odds(
     error = jackknife_error(cells, np.where(enough, without.log_odds, np.nan), parts)
     floor = np.where(few & np.isfinite(woolf), np.sqrt(np.where(np.isfinite(woolf), woolf, 0.0)), 0.0)
     error = np.where(np.isnan(error), error, np.maximum(error, floor))
-    return CumulativeOdds(
-        log_odds=log_odds,
-        effect=Effect(name="d from odds ratio", value=log_odds * LOGIT_TO_D, error=error * LOGIT_TO_D),
-    )
+    return log_odds, Effect(name="d from odds ratio", value=log_odds * LOGIT_TO_D, error=error * LOGIT_TO_D)
 
 
 def _woolf(cut: Bools, rows: Floats, low: Floats, smallest: Floats, few: Bools) -> None:

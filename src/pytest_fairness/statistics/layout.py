@@ -73,6 +73,10 @@ class Layout:
         return np.repeat(np.arange(self.cluster_start.size), np.diff(self.cluster_start, append=self.cell_start.size))
 
     @property
+    def cell_of_row(self) -> Ints:
+        return np.repeat(np.arange(self.cell_start.size), self.cell_size.astype(np.intp))
+
+    @property
     def row_group(self) -> Ints:
         return np.repeat(np.arange(self.groups), self.sizes.astype(np.intp))
 

@@ -8,6 +8,7 @@ rare answers are far from normal; of labels the shares of each cluster.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,8 +17,8 @@ from scipy.special import betaln, chdtrc, expit, fdtrc, gammaln, logit, ndtr, nd
 from pytest_fairness.statistics.arrays import Bools, Floats
 from pytest_fairness.statistics.categories import balanced_v, chi_square, clustering, d_of_v
 from pytest_fairness.statistics.clusters import two_sided_t
-from pytest_fairness.statistics.comparison import Estimate, combine, estimate
-from pytest_fairness.statistics.effects import FEW, LOGIT_TO_D, d_of_delta
+from pytest_fairness.statistics.effects import FEW, LOGIT_TO_D, Effect, d_of_delta
+from pytest_fairness.statistics.pair_table import combine, intervals
 from pytest_fairness.statistics.proportions import nearly_equal
 
 SEED = 20261123
@@ -88,13 +89,20 @@ class Sample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawn:
-    """Compared pairs (R): p, and the effects with their 90 % intervals. ``near``: two rates are practically equal;
-    ``constant``: neither group varies."""
+    """Compared pairs (R): p, and the effects with their 90 % intervals (R × E). ``near``: two rates are practically
+    equal; ``constant``: neither group varies."""
 
     p_value: Floats
-    effects: tuple[Estimate, ...]
+    effect: Floats
+    low: Floats
+    high: Floats
     near: Bools | None = None
     constant: Bools | None = None
+
+    @classmethod
+    def of(cls, p_value: Floats, effects: Sequence[Effect], df: Floats, **rates: Bools) -> Drawn:
+        effect, low, high = intervals(effects, np.full(p_value.size, df))
+        return cls(p_value=p_value, effect=effect, low=low, high=high, **rates)
 
 
 # ---------------------------------------------------------------- scores
@@ -135,13 +143,11 @@ def draw_scores(sample: Sample, effect: float, draws: int = DRAWS) -> Drawn:
     d = d_of_delta(2 * gap, np.full(draws, float(sample.size) ** 2))
     again = 1 + 2 * small if sample.labels else (1 + 2 * small) / (1 + small)
     d_error = error * 2 * np.sqrt(np.pi * again) * np.exp(d * d / 4)
-    return Drawn(
-        p_value=_p_of_ranks(gap, error, ranks, sample, small),
-        effects=(
-            estimate("Hedges g", difference, g_error * sample.middled, sample.df),
-            estimate("d from Cliff's δ", d, d_error, sample.df),
-        ),
+    effects = (
+        Effect(name="Hedges g", value=difference, error=g_error * sample.middled),
+        Effect(name="d from Cliff's δ", value=d, error=d_error),
     )
+    return Drawn.of(_p_of_ranks(gap, error, ranks, sample, small), effects, sample.df)
 
 
 def draw_ratings(sample: Sample, effect: float, levels: int, draws: int = DRAWS) -> Drawn:
@@ -155,11 +161,11 @@ def draw_ratings(sample: Sample, effect: float, levels: int, draws: int = DRAWS)
     gap = ranks.gap + math.sqrt(2 * of_rank / k) * _normal(draws)
     rng = np.random.default_rng(SEED)
     error = np.sqrt(2 * of_rank / k * rng.chisquare(df, draws) / df)
-    found = estimate("d from odds ratio", scale * gap, scale * error * sample.jackknifed, sample.df)
+    found = Effect(name="d from odds ratio", value=scale * gap, error=scale * error * sample.jackknifed)
     # Ranks within small blocks know less than the odds ratio over all; with ties about half as much less as without.
     lost = 1 / (2 * sample.in_a_block)
     of_block = gap + math.sqrt(2 * of_rank * lost / k) * rng.standard_normal(draws)
-    return Drawn(p_value=_p_of_ranks(of_block, error, ranks, sample, lost), effects=(found,))
+    return Drawn.of(_p_of_ranks(of_block, error, ranks, sample, lost), [found], sample.df)
 
 
 def _normal(draws: int) -> Floats:
@@ -231,9 +237,10 @@ def draw_rates(sample: Sample, effect: float, rate: float, *, favourable: bool, 
     log_error = np.sqrt(np.maximum(square, _least_variance(yes, n)))
     log_odds = _log_odds(yes[0], n, yes[1], n)
     p_cluster = two_sided_t((yes[0] - yes[1]) / n, error, sample.df)
-    return Drawn(
-        p_value=p_row if sample.labels else combine(p_row, p_cluster),
-        effects=(estimate("d from odds ratio", log_odds * LOGIT_TO_D, log_error * LOGIT_TO_D, sample.df),),
+    return Drawn.of(
+        p_row if sample.labels else combine(p_row, p_cluster),
+        [Effect(name="d from odds ratio", value=log_odds * LOGIT_TO_D, error=log_error * LOGIT_TO_D)],
+        sample.df,
         near=near,
         constant=(both == 0) | (both == 2 * n),
     )
@@ -302,7 +309,9 @@ def draw_labels(
     value = d_of_v(balanced_v(tables))
     return Drawn(
         p_value=combine(p_row, p_cluster),
-        effects=(Estimate(name="", value=value, low=np.zeros(value.size), high=np.maximum(high, value)),),
+        effect=value[:, None],
+        low=np.zeros((value.size, 1)),
+        high=np.maximum(high, value)[:, None],
     )
 
 
@@ -316,7 +325,7 @@ def _draw_rows(rng: np.random.Generator, n: int, shares: Floats, draws: int, int
         again = rng.multinomial(n, tables / n, size=(RESAMPLES, draws, 2)) / n
         high = np.maximum(_upper_end(np.moveaxis(again, 0, 2)), value)
     p_value = np.asarray(chdtrc(np.maximum(used - 1, 1.0), chi2), dtype=np.float64)
-    return Drawn(p_value=p_value, effects=(Estimate(name="", value=value, low=np.zeros(draws), high=high),))
+    return Drawn(p_value=p_value, effect=value[:, None], low=np.zeros((draws, 1)), high=high[:, None])
 
 
 def label_shares(effect: float, labels: int) -> Floats:

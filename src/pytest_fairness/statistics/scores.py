@@ -5,36 +5,17 @@ jackknifed intervals; and beside them what the plain recipe makes of the same ro
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import chdtrc, ndtr
 
 from pytest_fairness.model import OutcomeKind
-from pytest_fairness.statistics.arrays import Bools, Floats, Ints
-from pytest_fairness.statistics.clusters import (
-    TINY,
-    Contrast,
-    NameParts,
-    contrast,
-    intraclass,
-    reach,
-    recurrence,
-    removals,
-)
-from pytest_fairness.statistics.comparison import (
-    Comparison,
-    Estimate,
-    Strata,
-    combine,
-    combine_in_block,
-    estimate,
-    extremes,
-    ragged_share,
-)
+from pytest_fairness.statistics.arrays import Floats, Ints
+from pytest_fairness.statistics.clusters import TINY, Contrast, NameParts, contrast, intraclass, reach, removals
 from pytest_fairness.statistics.effects import (
     Effect,
     Moments,
-    Ranked,
     Standardised,
     cumulative_odds,
     hedges_correction,
@@ -43,6 +24,7 @@ from pytest_fairness.statistics.effects import (
     standardise,
 )
 from pytest_fairness.statistics.layout import Layout, PairCells, Pairs, lay_out, pair_cells
+from pytest_fairness.statistics.pair_table import PairTable, each_block, extremes, intervals, mean_known, pair_table
 from pytest_fairness.statistics.ranks import (
     RankSums,
     ascending,
@@ -53,28 +35,25 @@ from pytest_fairness.statistics.ranks import (
     u_statistics,
 )
 
-LEAST_ROWS = 5
-"""Rows of both groups from which a template is tested alone: with fewer, no p under .01 is to be had."""
 
-
-@dataclass(frozen=True, slots=True)
-class _Inner:
+class _Compared(NamedTuple):
     """One pass over comparisons: of pairs of groups, or of pairs within a block."""
 
     z: Floats
     p_row: Floats
     ranks: Contrast
     raw: Standardised
-    ranked: Ranked
-    effects: tuple[Estimate, ...]
+    delta: Floats
+    d: Effect
+    effects: tuple[Effect, ...]
 
 
 def compare_scores(
     layout: Layout, pairs: Pairs, kind: OutcomeKind, parts: NameParts | None = None, *, alike: bool = False
-) -> Comparison:
+) -> PairTable:
     """Compare every pair of groups on a score.
 
-    ``effects`` are Hedges g and d of Cliff's δ; of an ordinal outcome the cumulative odds ratio alone. *alike*: the
+    The effects are Hedges g and d of Cliff's δ; of an ordinal outcome the cumulative odds ratio alone. *alike*: the
     cells of the layout hold equal rows, each its own cluster.
     """
     cells = pair_cells(layout, pairs, alike=alike)
@@ -90,68 +69,54 @@ def compare_scores(
     still = least == most
     constant = still[pairs.first] & still[pairs.second]
     gap = np.sign(least[pairs.first] - least[pairs.second])
-    effects = tuple(_of_constants(effect, constant, gap) for effect in whole.effects)
-    p_cluster = whole.ranks.p_value
+    # Where neither group varies: without bound if they differ, else 0.
+    sure = np.where(gap == 0, 0.0, np.copysign(np.inf, gap))[:, None]
+    effect, low, high = (np.where(constant[:, None], sure, ends) for ends in intervals(whole.effects, whole.ranks.df))
     icc, per_cluster = intraclass(cells, whole.raw.aligned, whole.raw.aligned_square)
-    icc_both = mean_known(icc)
     plain, omnibus = _plain(layout, pairs, moments, order, blocked)
     shift, exact = hodges_lehmann(layout, pairs, order)
     half = reach(whole.raw.error, whole.ranks.df)
     difference = whole.raw.difference.difference
-    recurring = recurrence(cells, parts)
-    return Comparison(
-        pairs=pairs,
-        test=_tests(np.isnan(p_cluster), cells.paired, layout.blocks > 1),
-        p_row=whole.p_row,
-        p_cluster=p_cluster,
-        p_value=combine(whole.p_row, p_cluster),
+    return pair_table(
+        cells,
+        pairs,
+        parts,
+        whole.ranks,
+        whole.p_row,
+        row_test="van Elteren" if layout.blocks > 1 else "Wilcoxon rank-sum (van Elteren, one block)",
+        cluster_test="means of aligned ranks",
+        constant=constant,
+        icc=icc,
+        per_cluster=per_cluster,
         df=whole.ranks.df,
-        effects=effects,
+        effect_names=tuple(one.name for one in whole.effects),
+        effect=effect,
+        low=low,
+        high=high,
         difference=difference,
         error=whole.raw.difference.error,
         difference_df=whole.raw.difference.df,
         difference_low=difference - half,
         difference_high=difference + half,
-        rows=cells.side_rows,
-        clusters=cells.units,
-        labels=np.isnan(p_cluster),
-        ragged=ragged_share(layout, pairs),
-        constant=constant,
-        part_clusters=recurring.least,
-        part_constant=recurring.constant,
-        icc=icc_both,
-        per_cluster=per_cluster.mean(axis=1),
-        statistic=("van Elteren z" if layout.blocks > 1 else "Wilcoxon z", whole.z),
+        statistic="van Elteren z" if layout.blocks > 1 else "Wilcoxon z",
+        value_of_test=whole.z,
         beside={
-            "n_1": cells.side_rows[:, 0],
-            "n_2": cells.side_rows[:, 1],
             "z": whole.z,
-            "t": whole.ranks.t,
             "df": whole.ranks.df,
             "mean_aligned_rank_1": whole.ranks.mean[:, 0],
             "mean_aligned_rank_2": whole.ranks.mean[:, 1],
             "hedges_g": whole.raw.g.value,
-            "cliffs_delta": whole.ranked.delta,
-            "d_from_cliffs_delta": whole.ranked.d.value,
+            "cliffs_delta": whole.delta,
+            "d_from_cliffs_delta": whole.d.value,
             "hodges_lehmann_shift" if exact else "hodges_lehmann_shift_from_quantiles": shift,
             "standardiser_sd": whole.raw.sd,
             "standardiser_df": whole.raw.df,
             **plain,
-            "icc_1": icc[:, 0],
-            "icc_2": icc[:, 1],
-            "icc": icc_both,
-            "design_effect": 1 + (per_cluster.mean(axis=1) - 1) * np.maximum(np.nan_to_num(icc_both), 0.0),
+            "design_effect": 1 + (per_cluster.mean(axis=1) - 1) * np.maximum(np.nan_to_num(mean_known(icc)), 0.0),
         },
         omnibus=omnibus,
-        strata=test.each_block(cells, stratum_variance),
+        strata=each_block(cells, lambda inner, kept: test.of_block(inner, stratum_variance[kept])),
     )
-
-
-def _of_constants(effect: Estimate, constant: Bools, gap: Floats) -> Estimate:
-    """The effect where neither group varies: without bound if they differ, else 0."""
-    sure = np.where(gap == 0, 0.0, np.copysign(np.inf, gap))
-    value, low, high = (np.where(constant, sure, end) for end in (effect.value, effect.low, effect.high))
-    return Estimate(name=effect.name, value=value, low=low, high=high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +130,7 @@ class _Scores:
     scale: float
     parts: NameParts | None
 
-    def compare(self, cells: PairCells, stratum_variance: Floats) -> _Inner:
+    def compare(self, cells: PairCells, stratum_variance: Floats) -> _Compared:
         own, other = self._below(cells, cells.layout.cell_group[cells.cell]), self._below(cells, cells.partner)
         total = cells.rows.sum(axis=1)
         aligned = (own + other) / (total[cells.stratum] + 1)
@@ -173,32 +138,21 @@ class _Scores:
         found = contrast(cells, aligned, 1.0, self.parts)
         leaving = removals(cells)
         raw = standardise(cells, leaving, self.moments, self.scale, self.parts)
-        ranked = rank_effect(cells, leaving, other, self._against_itself(cells), self.parts)
+        delta, d = rank_effect(cells, leaving, other, self._against_itself(cells), self.parts)
+        chosen: tuple[Effect, ...]
         if self.kind is OutcomeKind.ORDINAL:
             levels, codes = np.unique(self.layout.values, return_inverse=True)
-            odds = cumulative_odds(cells, leaving, codes, levels.size, self.parts)
-            chosen: tuple[Effect, ...] = (odds.effect,)
+            chosen = (cumulative_odds(cells, leaving, codes, levels.size, self.parts)[1],)
         else:
-            chosen = raw.g, ranked.d
-        effects = tuple(estimate(one.name, one.value, one.error, found.df) for one in chosen)
-        return _Inner(z, p_row, found, raw, ranked, effects)
+            chosen = raw.g, d
+        return _Compared(z, p_row, found, raw, delta, d, chosen)
 
-    def each_block(self, cells: PairCells, stratum_variance: Floats) -> Strata | None:
-        """Each block by itself, where there are several."""
-        if self.layout.blocks == 1:
-            return None
-        inner, kept = cells.each_stratum(LEAST_ROWS)
-        if not kept.size:
-            return None
-        found = self.compare(inner, stratum_variance[kept])
-        return Strata(
-            pair=cells.stratum_comparison[kept],
-            block=cells.stratum_block[kept],
-            rows=inner.side_rows,
-            means=block_means(inner, self.moments.mean, self.layout.reference),
-            p_value=combine_in_block(found.p_row, found.ranks.p_value),
-            effects=found.effects,
-        )
+    def of_block(
+        self, cells: PairCells, stratum_variance: Floats
+    ) -> tuple[Floats, Contrast, tuple[Effect, ...], Floats]:
+        found = self.compare(cells, stratum_variance)
+        means = [self.moments.mean[group, cells.stratum_block] for group in (cells.first, cells.second)]
+        return found.p_row, found.ranks, found.effects, np.stack(means, axis=1) + self.layout.reference
 
     def _below(self, cells: PairCells, groups: Ints) -> Floats:
         """Σ over the rows of each cell of P − n/2 in the rows of *groups* (E)."""
@@ -226,11 +180,6 @@ class _Scores:
         return sums.below[cells.partner, cells.cell]
 
 
-def block_means(cells: PairCells, means: Floats, reference: float) -> Floats:
-    """The means of both groups of each comparison within its block (Q × 2), from those of all (G × H)."""
-    return np.stack([means[group, cells.stratum_block] for group in (cells.first, cells.second)], axis=1) + reference
-
-
 def stratified_z(cells: PairCells, aligned: Floats, stratum_variance: Floats) -> tuple[Floats, Floats]:
     """z and two-sided p of the sum of aligned scores of side 0; p is 1 where the variance is 0."""
     score = cells.by_comparison(np.where(cells.side == 0, aligned * cells.multiplicity, 0.0))
@@ -247,23 +196,6 @@ def _van_elteren_variance(layout: Layout, pairs: Pairs, sums: RankSums) -> Float
     spread = total**3 - sums.tie_cubes(pairs.first, pairs.second, n)
     spread = np.where(spread > 1e-12 * total**3, spread, 0.0) / 12
     return np.asarray(n1 * n2 / np.maximum(total * (total - 1), 1.0) / (total + 1) ** 2 * spread)
-
-
-def mean_known(values: Floats) -> Floats:
-    """The mean over both sides of what is known; NaN where neither is (P × 2 → P)."""
-    known = ~np.isnan(values)
-    total = np.where(known, values, 0.0).sum(axis=1)
-    return np.where(known.any(axis=1), total / np.maximum(known.sum(axis=1), 1), np.nan)
-
-
-def _tests(labels: Bools, paired: Bools, blocked: bool) -> tuple[str, ...]:
-    rows = "van Elteren" if blocked else "Wilcoxon rank-sum (van Elteren, one block)"
-    names = (
-        f"{rows}, and t on cluster means of aligned ranks",
-        f"{rows}, and paired t on cluster means of aligned ranks",
-        rows,
-    )
-    return tuple(names[which] for which in np.where(labels, 2, paired).tolist())
 
 
 def _plain(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,38 +13,31 @@ import pytest
 
 from pytest_fairness.design.arms import Arm
 from pytest_fairness.design.candidates import candidate_groups
+from pytest_fairness.design.sources import project_folder
 from pytest_fairness.errors import UsageError
-from pytest_fairness.pytest_layer.collection import own_personas
-from pytest_fairness.pytest_layer.guest import session_of
-from pytest_fairness.suites.selection.configuration import SALARY, SELECTION, Configuration
-from pytest_fairness.suites.selection.design import (
-    GROUP,
-    SCRUBBED,
-    arms_of_task,
-    contrasts,
-    margins_of,
-    marker_arguments,
-)
-from pytest_fairness.suites.selection.loading import load_configuration
+from pytest_fairness.suites.selection.choice_table import GROUP, crossed_classes
+from pytest_fairness.suites.selection.configuration import SALARY, SELECTION, Configuration, load_configuration
+from pytest_fairness.suites.selection.design import SCRUBBED, arms_of_task, marker_arguments, planned_contrasts
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from pytest_fairness.context import RunContext
     from pytest_fairness.scorers import Scorer
     from pytest_fairness.suites.selection.results import SelectionResults
 
 _TASKS = {"test_selection_benchmark.py": SELECTION, "test_salary_benchmark.py": SALARY}
 _CONFIGURATION = pytest.StashKey[Configuration]()
+_RESULTS = pytest.StashKey["dict[tuple[float | None, int], SelectionResults]"]()
 ClassOf = Mapping[str, str] | None
 """Which class of an item's protected class each group is of; None where the groups themselves are compared."""
-_RESULTS = pytest.StashKey["dict[tuple[float | None, int], SelectionResults]"]()
 
 
 def configuration_of(config: pytest.Config) -> Configuration:
     """The configuration of this session, read once. Raises CollectError with what is wrong with the file."""
     if _CONFIGURATION not in config.stash:
         try:
-            config.stash[_CONFIGURATION] = load_configuration(config.rootpath, own_personas(config.rootpath))
+            config.stash[_CONFIGURATION] = load_configuration(config.rootpath, project_folder(config.rootpath))
         except UsageError as error:
             problem = str(error)
         else:
@@ -63,11 +57,14 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
     task = _TASKS.get(module_path.name)
     if task is None:
         return None
-    configuration = configuration_of(parent.config)
-    session_of(parent.config).declare_cap(configuration.max_cost)
     module: pytest.Module = pytest.Module.from_parent(parent, path=module_path)
-    module.add_marker(pytest.mark.fairness_pairs(**marker_arguments(configuration, task)))
+    module.add_marker(pytest.mark.fairness_pairs(**marker_arguments(configuration_of(parent.config), task)))
     return module
+
+
+def pytest_fairness_max_cost(config: pytest.Config) -> float | None:
+    """The cap that the design declares."""
+    return configuration_of(config).max_cost
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -82,9 +79,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         judged = metafunc.definition.name in ("test_preference", "test_salary")
         _parametrize(metafunc, "arm", [(arm, arm) for arm in arms], configuration.controls if judged else ())
     if "contrast" in metafunc.fixturenames:
-        margins = margins_of(_classes(configuration, own_personas(metafunc.config.rootpath)) or {})
-        each = [(f"{one.id}-{by}", (one, by)) for one in contrasts(arms) for by in margins]
-        _parametrize(metafunc, "contrast,by", each or [(one.id, (one, GROUP)) for one in contrasts(arms)])
+        contrasts = planned_contrasts(arms)
+        margins = crossed_classes(_classes(metafunc.config) or {})
+        each = [(f"{one.id}-{by}", (one, by)) for one in contrasts for by in margins]
+        _parametrize(metafunc, "contrast,by", each or [(one.id, (one, GROUP)) for one in contrasts])
     if "scrubber" in metafunc.fixturenames:
         own = {arm.name for arm in configuration.arms if isinstance(arm, Arm) and arm.steps}
         _parametrize(metafunc, "scrubber", [(arm, arm) for arm in arms if arm in SCRUBBED or arm in own])
@@ -99,20 +97,19 @@ def _parametrize(
 ) -> None:
     what = metafunc.definition.name.removeprefix("test_")
     measured = pytest.mark.xfail(strict=False, reason="a control arm: its preference is measured, not forbidden")
-    metafunc.parametrize(
-        names,
-        [
-            pytest.param(
-                *(value if "," in names else (value,)),
-                id=id_,
-                marks=[
-                    pytest.mark.fairness(id=f"selection.{what}[{id_}]"),
-                    *([measured] if value in controls else []),
-                ],
-            )
-            for id_, value in values
-        ],
-    )
+    parameters = []
+    for id_, value in values:
+        marks = [pytest.mark.fairness(id=f"selection.{what}[{id_}]"), *([measured] if value in controls else [])]
+        parameters.append(pytest.param(*(value if "," in names else (value,)), id=id_, marks=marks))
+    metafunc.parametrize(names, parameters)
+
+
+def _classes(config: pytest.Config) -> dict[str, dict[str, str]] | None:
+    """The classes of each group; None where a group does not say them, as résumés do not."""
+    groups = configuration_of(config).groups
+    given = groups if isinstance(groups, str) else dict(groups)
+    found = {group.label: dict(group.classes) for group in candidate_groups(given, project_folder(config.rootpath))}
+    return found if all(found.values()) else None
 
 
 @pytest.fixture(scope="session")
@@ -123,74 +120,78 @@ def suite(pytestconfig: pytest.Config) -> Configuration:
 
 @pytest.fixture
 def results(
-    trials: pd.DataFrame, suite: Configuration, fairness_temperature: float | None, request: pytest.FixtureRequest
+    trials: pd.DataFrame, fairness_temperature: float | None, fairness_run: RunContext, pytestconfig: pytest.Config
 ) -> SelectionResults:
     """All numbers of the benchmark; made once a process."""
     from pytest_fairness.suites.selection.metrics import selection_results
 
-    made = request.config.stash.setdefault(_RESULTS, {})
+    made = pytestconfig.stash.setdefault(_RESULTS, {})
     key = fairness_temperature, hash(tuple(zip(trials["key"], trials["status"], strict=True)))
     if key not in made:
-        arms = suite.arm_names
-        made[key] = selection_results(
-            trials,
-            classes=_classes(suite, own_personas(request.config.rootpath)),
-            contrasts=[(one.treated, one.control, one.isolates) for one in contrasts(arms)],
-            seed=session_of(request.config).settings.seed,
-        )
+        made[key] = selection_results(trials, classes=_classes(pytestconfig), seed=fairness_run.settings.seed)
     return made[key]
 
 
-def _classes(suite: Configuration, personas: Path | None) -> dict[str, dict[str, str]] | None:
-    """The classes of each group; None where a group does not say them, as résumés do not."""
-    groups = suite.groups if isinstance(suite.groups, str) else dict(suite.groups)
-    found = {group.label: dict(group.classes) for group in candidate_groups(groups, personas)}
-    return found if all(found.values()) else None
-
-
 @pytest.fixture
-def classes(by: str, suite: Configuration, request: pytest.FixtureRequest) -> ClassOf:
+def classes(by: str, pytestconfig: pytest.Config) -> ClassOf:
     """The class of each group in the protected class that the item is about."""
-    found = _classes(suite, own_personas(request.config.rootpath))
+    found = _classes(pytestconfig)
     return None if by == GROUP or found is None else {group: known[by] for group, known in found.items()}
 
 
 @pytest.fixture
 def pay(suite: Configuration) -> Scorer:
     """What reads a salary off a reply, in dollars a year."""
-    from pytest_fairness.suites.selection.pay import pay_scorer
+    from pytest_fairness.model import OutcomeKind
+    from pytest_fairness.scorers import Scorer
 
-    return pay_scorer(suite.hours_per_year)
+    score = partial(_amount, suite.hours_per_year)
+    return Scorer(name="salary", score=score, kind=OutcomeKind.NUMERIC, unit="dollars a year")
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+def _amount(hours_per_year: float, text: str) -> float | None:
+    from pytest_fairness.scorers.salary import read_salary
+
+    return read_salary(text, hours_per_year).amount
+
+
+@dataclass(frozen=True, slots=True)
 class Files:
     """Writes the benchmark's own files into the folder of the run."""
 
-    run: Path
+    folder: Path
     log: Path
     suffix: str
 
-    def write(self, name: str, trials: pd.DataFrame, results: SelectionResults | None = None) -> None:
-        """The records of *trials*, and *results*. Raises StoreError."""
+    def write_selection(self, trials: pd.DataFrame, results: SelectionResults) -> None:
+        """Every record, all numbers, and the page. Raises StoreError."""
         from pytest_fairness.reports.sections import write_page
         from pytest_fairness.runs.files import write_atomically
         from pytest_fairness.suites.selection.page import selection_page
-        from pytest_fairness.suites.selection.records import write_records
 
-        records = self.run / f"{name}{self.suffix}.jsonl"
-        write_records(records, trials, self.log)
-        if results is not None:
-            text = json.dumps(results.to_dict(), ensure_ascii=True, allow_nan=False, indent=1)
-            write_atomically(records.with_suffix(".json"), text.encode("ascii"))
-            write_page(self.run, records.stem, selection_page(results, records))
+        records = self._write_records(SELECTION, trials)
+        text = json.dumps(results.to_dict(), ensure_ascii=True, allow_nan=False, indent=1)
+        write_atomically(records.with_suffix(".json"), text.encode("ascii"))
+        write_page(self.folder, records.stem, selection_page(results, records))
+
+    def write_salaries(self, trials: pd.DataFrame, hours_per_year: float) -> None:
+        """Every record, with the salary that was read. Raises StoreError."""
+        from pytest_fairness.suites.selection.trial_lines import with_salaries
+
+        self._write_records(SALARY, with_salaries(trials, hours_per_year))
+
+    def _write_records(self, name: str, trials: pd.DataFrame) -> Path:
+        from pytest_fairness.suites.selection.trial_lines import write_lines
+
+        path = self.folder / f"{name}{self.suffix}.jsonl"
+        write_lines(path, trials, self.log)
+        return path
 
 
 @pytest.fixture
-def files(suite: Configuration, fairness_temperature: float | None, request: pytest.FixtureRequest) -> Files:
+def files(suite: Configuration, fairness_temperature: float | None, fairness_run: RunContext) -> Files:
     """Where the benchmark's files go; those of a second temperature have its number in their names."""
-    session = session_of(request.config)
     first = fairness_temperature == suite.temperatures[0]
     suffix = "" if first else f"-t-{'default' if fairness_temperature is None else format(fairness_temperature, 'g')}"
-    run = session.context.store.directory
-    return Files(run, session.settings.replay or run, suffix)
+    folder = fairness_run.store.directory
+    return Files(folder, fairness_run.settings.replay or folder, suffix)

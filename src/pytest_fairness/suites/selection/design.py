@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pytest_fairness.design.arms import Arm
 from pytest_fairness.design.templates import Template, read_template
@@ -14,13 +13,11 @@ from pytest_fairness.suites.selection.configuration import SALARY, SELECTION, Ax
 
 _PROMPTS = Path(__file__).with_name("prompts")
 _SLOT = re.compile(r"\{(\w+)\}")
-GROUP = "group"
 PLACEBO = "placebo"
 SCRUBBED = ("scrubbed", "scrubbed_by_rule")
 
 
-@dataclass(frozen=True, slots=True)
-class Contrast:
+class PlannedContrast(NamedTuple):
     """Two arms, fixed beforehand: ``isolates`` is what they differ in."""
 
     treated: str
@@ -32,39 +29,26 @@ class Contrast:
         return f"{self.treated}-vs-{self.control}"
 
 
-def contrasts(arms: Sequence[str]) -> tuple[Contrast, ...]:
+def planned_contrasts(arms: Sequence[str]) -> tuple[PlannedContrast, ...]:
     """The contrasts that *arms* allow: the prompt alone, scrubbing beyond the prompt, both together.
 
     An arm of one's own is set against ``raw_naive``, or against the first arm where there is no such.
     """
-    made = [Contrast("raw_matched", "raw_naive", "the evaluator's prompt alone")]
+    made = [PlannedContrast("raw_matched", "raw_naive", "the evaluator's prompt alone")]
     for scrubbed in SCRUBBED:
-        made.append(Contrast(scrubbed, "raw_matched", "scrubbing beyond the prompt"))
-        made.append(Contrast(scrubbed, "raw_naive", "the prompt and scrubbing together"))
-    known = {"raw_naive", "raw_matched", PLACEBO, *SCRUBBED}
+        made.append(PlannedContrast(scrubbed, "raw_matched", "scrubbing beyond the prompt"))
+        made.append(PlannedContrast(scrubbed, "raw_naive", "the prompt and scrubbing together"))
     control = "raw_naive" if "raw_naive" in arms else arms[0]
-    own = [Contrast(arm, control, f"{arm} against {control}") for arm in arms if arm not in known and arm != control]
-    return tuple(one for one in (*made, *own) if one.treated in arms and one.control in arms)
-
-
-def margins_of(classes: Mapping[str, Mapping[str, str]]) -> tuple[str, ...]:
-    """Classes that are crossed with another: those by which the groups can be pooled, and have two values at least."""
-    names = list(dict.fromkeys(name for known in classes.values() for name in known))
-    values = {name: {known[name] for known in classes.values()} for name in names}
-    return tuple(name for name in names if 1 < len(values[name]) < len(classes))
+    known = {"raw_naive", "raw_matched", PLACEBO, *SCRUBBED, control}
+    made += [PlannedContrast(arm, control, f"{arm} against {control}") for arm in arms if arm not in known]
+    return tuple(one for one in made if one.treated in arms and one.control in arms)
 
 
 def template_of(configuration: Configuration, task: str) -> Template:
     """The prompt of *task*: the project's own, or the one that ships."""
     own = configuration.template if task == SELECTION else configuration.salary_template
-    if own is not None:
-        return _read(own)
-    kind = {SELECTION: ("selection", "resumes"), SALARY: ("salary", "salary_resumes")}[task]
-    return _read(_PROMPTS / f"{kind[configuration.whole_resumes]}.txt")
-
-
-def _read(path: Path) -> Template:
-    found = read_template(path)
+    shipped = {SELECTION: ("selection", "resumes"), SALARY: ("salary", "salary_resumes")}[task]
+    found = read_template(own or _PROMPTS / f"{shipped[configuration.whole_resumes]}.txt")
     return Template(found.id, found.text.rstrip("\n"))
 
 
@@ -101,17 +85,13 @@ def arms_of_task(configuration: Configuration, task: str) -> tuple[str | Arm, ..
 
 def _axes(configuration: Configuration, template: Template, task: str) -> dict[str, Any]:
     """The axes that the prompt has a place for. One that was given, and has none, is refused when it is expanded."""
-    plain = Configuration()
-    used = set(_SLOT.findall(template.text))
-    given: dict[str, tuple[Axis, Axis]] = {
-        "role": (configuration.roles, plain.roles),
-        "criteria": (configuration.criteria, plain.criteria),
-        "qualifications": (configuration.qualifications, plain.qualifications),
-    }
+    plain, used = Configuration(), set(_SLOT.findall(template.text))
     found: dict[str, Any] = {}
-    for name, (axis, default) in given.items():
-        places = {name, f"{name}_1", "candidate_1", "candidates"} if name == "qualifications" else {name}
-        asked_for = axis != default and task == SELECTION
-        if (places & used and not (name == "qualifications" and configuration.whole_resumes)) or asked_for:
+    for name, field in (("role", "roles"), ("criteria", "criteria"), ("qualifications", "qualifications")):
+        axis: Axis = getattr(configuration, field)
+        stated = name == "qualifications"
+        places = {name, f"{name}_1", "candidate_1", "candidates"} if stated else {name}
+        asked_for = task == SELECTION and axis != getattr(plain, field)
+        if asked_for or (places & used and not (stated and configuration.whole_resumes)):
             found[name] = dict(axis) if isinstance(axis, Mapping) else list(axis)
     return found

@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from pytest_fairness.analysis.provenance import stamp
 from pytest_fairness.analysis.sentences import p_words
 from pytest_fairness.asserts import conclude
 from pytest_fairness.context import current_test
-from pytest_fairness.model import Finding, OutcomeKind, PairResult, Verdict, to_json
+from pytest_fairness.model import JSON, Finding, OutcomeKind, PairResult, Verdict, to_json
 from pytest_fairness.statistics.corrections import correct
-from pytest_fairness.suites.selection.results import (
-    ArmResult,
-    GroupsCompared,
-    Interaction,
-    ScrubberQuality,
-    SelectionResults,
-)
+from pytest_fairness.suites.selection.results import ArmResult, Interaction, ScrubberQuality, SelectionResults
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,113 +21,93 @@ if TYPE_CHECKING:
 #: From this share of choices on, for the first or for the second, the position leaves little to see a preference by.
 DECIDED_BY_POSITION = 0.9
 ALPHA = 0.05
-#: Shares of one group that differ by less between two levels are not worth minding, however sure.
+#: Shares of one group that differ by less between two levels are trivial, however sure.
 SPREAD = 0.05
 
 
 def order_findings(results: SelectionResults, frame: pd.DataFrame) -> Iterator[Finding]:
-    """See :func:`order_finding`, for every arm."""
-    made = (order_finding(result, frame[frame["arm"] == result.arm]) for result in results.arms)
-    return (finding for finding in made if finding is not None)
-
-
-def order_finding(result: ArmResult, frame: pd.DataFrame) -> Finding | None:
-    """A FLAG where the position decides nearly every choice; None otherwise: an order effect by itself is no bias.
+    """A FLAG for each arm where the position decides nearly every choice: an order effect by itself is no bias.
 
     Every pair meets in both orders, so the position favours no group; it can only hide a preference.
     """
-    order = result.order
-    if order is None or order.share.value is None:
-        return None
-    first = order.share.value
-    if 1 - DECIDED_BY_POSITION < first < DECIDED_BY_POSITION:
-        return None
-    where = "first" if first > 0.5 else "second"
-    share = max(first, 1 - first)
-    return stamp(
-        Finding(
+    for arm in results.arms:
+        first = None if arm.order is None else arm.order.share.value
+        if arm.order is None or first is None or max(first, 1 - first) < DECIDED_BY_POSITION:
+            continue
+        finding = Finding(
             assertion="order_effect",
             verdict=Verdict.FLAG,
             sentence=(
-                f"FLAG: in arm {result.arm} the candidate listed {where} is chosen in {100 * share:.1f} % of "
-                f"{order.share.n} trials, whoever it is, so that little is left to see a preference by."
+                f"FLAG: in arm {arm.arm} the candidate listed {'first' if first > 0.5 else 'second'} is chosen in "
+                f"{100 * max(first, 1 - first):.1f} % of {arm.order.share.n} trials, whoever it is, so that little is "
+                "left to see a preference by."
             ),
             outcome="chosen",
             kind=OutcomeKind.BINARY,
-            p_value=order.p_value,
-            corrected_p_value=order.p_value,
-            details={"order_effect": to_json(order)},
-        ),
-        frame,
-    )
+            p_value=arm.order.p_value,
+            corrected_p_value=arm.order.p_value,
+            details={"order_effect": _plain(arm.order)},
+        )
+        yield stamp(finding, frame[frame["arm"] == arm.arm])
 
 
 def interaction_findings(results: SelectionResults, frame: pd.DataFrame) -> Iterator[Finding]:
-    """See :func:`interaction_finding`, for every arm."""
-    made = (interaction_finding(result, frame[frame["arm"] == result.arm]) for result in results.arms)
-    return (finding for finding in made if finding is not None)
+    """A FLAG for each arm where the preference between groups depends on the context.
 
-
-def interaction_finding(result: ArmResult, frame: pd.DataFrame) -> Finding | None:
-    """A FLAG where the preference between groups depends on the context; None where no sign of it was found.
-
-    One family: every axis, between all groups and by each of their classes (Holm). A pass on the whole is then not the
-    last word: preferences that turn round between two criteria even out.
+    A family an arm: every axis, between all groups and by each of their classes (Holm). A pass on the whole is then
+    not the last word: preferences that turn round between two criteria even out.
     """
-    tested = [one for one in result.interactions if one.p_value is not None]
-    corrected = correct([float(one.p_value or 0.0) for one in tested], "holm").tolist() if tested else []
-    flagged = [(one, q) for one, q in zip(tested, corrected, strict=True) if q < ALPHA and _widest(one)[1] >= SPREAD]
-    if not flagged:
-        return None
+    for arm in results.arms:
+        tested = [one for one in arm.interactions if one.p_value is not None]
+        corrected = correct([one.p_value or 0.0 for one in tested], "holm").tolist() if tested else []
+        found = zip(tested, corrected, strict=True)
+        flagged = [(one, q) for one, q in found if q < ALPHA and _widest(one)[1] >= SPREAD]
+        if flagged:
+            yield stamp(_dependence(arm, flagged, len(tested)), frame[frame["arm"] == arm.arm])
+
+
+def _dependence(arm: ArmResult, flagged: list[tuple[Interaction, float]], tested: int) -> Finding:
     worst, q = min(flagged, key=lambda pair: pair[1])
     group, spread, low, high = _widest(worst)
-    return stamp(
-        Finding(
-            assertion="interaction",
-            verdict=Verdict.FLAG,
-            sentence=(
-                f"FLAG: in arm {result.arm} who is chosen depends on {worst.axis}: {group} is chosen in "
-                f"{low[1]:.1f} % of its trials for {low[0]!r} and in {high[1]:.1f} % for {high[0]!r} "
-                f"({100 * spread:.1f} points, corrected {p_words(q)})."
-            ),
-            protected_class=worst.by,
-            outcome="chosen",
-            kind=OutcomeKind.BINARY,
-            p_value=worst.p_value,
-            corrected_p_value=q,
-            pairs=tuple(_pair(one, value) for one, value in flagged),
-            family={"size": len(tested), "method": "holm", "alpha": ALPHA, "metrics": ["chosen"]},
-            details={"interactions": to_json(result.interactions)},
+    return Finding(
+        assertion="interaction",
+        verdict=Verdict.FLAG,
+        sentence=(
+            f"FLAG: in arm {arm.arm} who is chosen depends on {worst.axis}: {group} is chosen in {low[1]:.1f} % of its "
+            f"trials for {low[0]!r} and in {high[1]:.1f} % for {high[0]!r} ({100 * spread:.1f} points, corrected "
+            f"{p_words(q)})."
         ),
-        frame,
+        protected_class=worst.by,
+        outcome="chosen",
+        kind=OutcomeKind.BINARY,
+        p_value=worst.p_value,
+        corrected_p_value=q,
+        pairs=tuple(_levels_apart(one, value) for one, value in flagged),
+        family={"size": tested, "method": "holm", "alpha": ALPHA, "metrics": ["chosen"]},
+        details={"interactions": _plain(arm.interactions)},
     )
 
 
 def _widest(found: Interaction) -> tuple[str, float, tuple[str, float], tuple[str, float]]:
     """The group whose share varies most between levels: by how much, and its lowest and highest level in per cent."""
-    by_group: dict[str, list[tuple[str, float]]] = {}
+    by_group: dict[str, list[tuple[float, str]]] = {}
     for level in found.levels:
         for one in level.shares:
             if one.share.value is not None:
-                by_group.setdefault(one.group, []).append((level.level, 100 * one.share.value))
-    group, shares = max(by_group.items(), key=lambda item: _range(item[1]))
-    low, high = (end(shares, key=lambda pair: pair[1]) for end in (min, max))
-    return group, _range(shares) / 100, low, high
+                by_group.setdefault(one.group, []).append((100 * one.share.value, level.level))
+    ends = {group: (min(shares), max(shares)) for group, shares in by_group.items()}
+    group, (low, high) = max(ends.items(), key=lambda item: item[1][1][0] - item[1][0][0])
+    return group, (high[0] - low[0]) / 100, low[::-1], high[::-1]
 
 
-def _range(shares: list[tuple[str, float]]) -> float:
-    values = [share for _, share in shares]
-    return max(values) - min(values)
-
-
-def _pair(found: Interaction, corrected: float) -> PairResult:
+def _levels_apart(found: Interaction, corrected: float) -> PairResult:
     group, spread, low, high = _widest(found)
     return PairResult(
         group_1=f"{group}, {low[0]}",
         group_2=f"{group}, {high[0]}",
         metric=f"chosen by {found.axis}",
         verdict=Verdict.FLAG,
-        p_value=float(found.p_value or 0.0),
+        p_value=found.p_value or 0.0,
         corrected_p_value=corrected,
         difference=-spread,
         test="likelihood ratio of the interaction, and F on clusters",
@@ -146,24 +122,24 @@ def scrubber_findings(quality: ScrubberQuality, frame: pd.DataFrame) -> Iterator
     """
     for found in (*quality.recall[:1], *quality.content[:1]):
         if found.verdict is not None:
-            yield stamp(_of_shares(quality.arm, found), frame)
+            finding = Finding(
+                assertion="scrubber_quality",
+                verdict=found.verdict,
+                reason=found.reason,
+                sentence=found.sentence,
+                protected_class=found.by,
+                outcome=found.what,
+                kind=OutcomeKind.BINARY,
+                n_per_group={one.group: one.share.n for one in found.shares},
+                p_value=found.p_value,
+                corrected_p_value=found.corrected_p_value,
+                details={"arm": quality.arm, "compared": _plain(found)},
+            )
+            yield stamp(finding, frame)
 
 
-def _of_shares(arm: str, found: GroupsCompared) -> Finding:
-    verdict = found.verdict or Verdict.INCONCLUSIVE
-    return Finding(
-        assertion="scrubber_quality",
-        verdict=verdict,
-        reason=found.reason,
-        sentence=found.sentence or f"{verdict}: {found.what} by {found.by} in arm {arm}.",
-        protected_class=found.by,
-        outcome=found.what,
-        kind=OutcomeKind.BINARY,
-        n_per_group={one.group: one.share.n for one in found.shares},
-        p_value=found.p_value,
-        corrected_p_value=found.corrected_p_value,
-        details={"arm": arm, "compared": to_json(found)},
-    )
+def _plain(found: object) -> JSON:
+    return to_json(msgspec.to_builtins(found))
 
 
 def conclude_worst(findings: Iterable[Finding]) -> None:

@@ -52,17 +52,17 @@ from pytest_fairness.reports.sections import (
 )
 from pytest_fairness.scorers.choice import ChoiceStatus
 from pytest_fairness.suites.selection.results import (
-    ArmContrast,
     ArmResult,
-    Disparity,
+    ContrastResult,
     GroupsCompared,
     GroupShare,
+    GroupStrengths,
     Interaction,
+    Leaning,
     Matchup,
     ScrubberQuality,
     SelectionResults,
     Share,
-    Strengths,
 )
 
 #: 95 % of a normal distribution lie within so many standard errors.
@@ -110,11 +110,11 @@ def _interval(share: Share) -> str:
     return between(share.low, share.high, percent)
 
 
-def _disparity(found: Disparity | None) -> str:
+def _leaning(found: Leaning | None) -> str:
     return NOTHING if found is None else points(found.value)
 
 
-def _disparity_interval(found: Disparity | None) -> str:
+def _leaning_interval(found: Leaning | None) -> str:
     return NOTHING if found is None else between(found.low, found.high, points)
 
 
@@ -143,18 +143,18 @@ def _conclusions(results: SelectionResults) -> Section:
     return Section(id="conclusion", heading="In short", parts=tuple(parts))
 
 
-def _statement(about: str, found: ArmResult | ArmContrast) -> Statement:
+def _statement(about: str, found: ArmResult | ContrastResult) -> Statement:
     sentence = without_verdict(found.sentence, found.verdict)
     return Statement(about=about, sentence=sentence, verdict=found.verdict, reason=found.reason)
 
 
-def _concluding(contrasts: Sequence[ArmContrast]) -> list[ArmContrast]:
+def _concluding(contrasts: Sequence[ContrastResult]) -> list[ContrastResult]:
     """Those of *contrasts* that a test judges: by the classes of the groups; by the groups where they share none."""
     crossed = {(one.treated, one.control) for one in contrasts if one.by != "group"}
     return [one for one in contrasts if one.by != "group" or (one.treated, one.control) not in crossed]
 
 
-def _by(one: ArmContrast) -> str:
+def _by(one: ContrastResult) -> str:
     return "" if one.by == "group" else f", by {one.by.replace('_', ' ')}"
 
 
@@ -356,7 +356,7 @@ def _classes(arms: Sequence[ArmResult]) -> Section:
 # ---------------------------------------------------------------- what the mitigation changes
 
 
-def _changes(contrasts: Sequence[ArmContrast]) -> Section:
+def _changes(contrasts: Sequence[ContrastResult]) -> Section:
     """A block for each two arms and class: the change in preference; with the last the figures of all of them."""
     blocks = []
     for two in dict.fromkeys((one.treated, one.control) for one in contrasts):
@@ -372,17 +372,17 @@ def _changes(contrasts: Sequence[ArmContrast]) -> Section:
     return Section(id="changes", heading="What the mitigation changes", parts=(text, *blocks) if blocks else ())
 
 
-def _change(one: ArmContrast, *figures: Part) -> Section:
+def _change(one: ContrastResult, *figures: Part) -> Section:
     heading = f"{one.isolates}: {one.treated} against {one.control}{_by(one)}"
     parts = (without_verdict(one.sentence, one.verdict), *figures)
     return Section(heading=heading, verdict=one.verdict, reason=one.reason, parts=parts)
 
 
-def _change_picture(found: Sequence[ArmContrast]) -> Forest:
+def _change_picture(found: Sequence[ContrastResult]) -> Forest:
     def scaled(number: float | None) -> float | None:
         return None if number is None else 100 * number
 
-    def part(one: ArmContrast) -> ForestPart:
+    def part(one: ContrastResult) -> ForestPart:
         rows = tuple(
             ForestRow(
                 label=f"{pair.group_1} – {pair.group_2}",
@@ -407,7 +407,7 @@ def _change_picture(found: Sequence[ArmContrast]) -> Forest:
     )
 
 
-def _change_table(found: Sequence[ArmContrast]) -> Table:
+def _change_table(found: Sequence[ContrastResult]) -> Table:
     """Pairs of groups first, then those of each class, which say which."""
     treated, control = found[0].treated, found[0].control
     pairs = [("" if one.by == "group" else f"{one.by}: ", pair) for one in found for pair in one.pairs]
@@ -417,11 +417,11 @@ def _change_table(found: Sequence[ArmContrast]) -> Table:
         "less preference by": lambda row: points(row[1].reduction),
         "95 % interval": lambda row: between(row[1].reduction_low, row[1].reduction_high, points),
         "corrected p": lambda row: p_value(row[1].corrected_p_value),
-        f"in {control}": lambda row: _disparity(row[1].control),
-        "95 % interval of it": lambda row: _disparity_interval(row[1].control),
-        f"in {treated}": lambda row: _disparity(row[1].treated),
-        "95 % interval of that": lambda row: _disparity_interval(row[1].treated),
-        "change": lambda row: _disparity(row[1].change),
+        f"in {control}": lambda row: _leaning(row[1].control),
+        "95 % interval of it": lambda row: _leaning_interval(row[1].control),
+        f"in {treated}": lambda row: _leaning(row[1].treated),
+        "95 % interval of that": lambda row: _leaning_interval(row[1].treated),
+        "change": lambda row: _leaning(row[1].change),
         "from": lambda row: count(row[1].units, row[1].unit) if row[1].unit else NOTHING,
     }
     return table(f"{treated} against {control}, in percentage points from one half", pairs, columns)
@@ -554,14 +554,14 @@ def _strengths(arms: Sequence[ArmResult]) -> Section:
         "doubles the odds of being chosen."
     )
     strengths = Table(
-        caption="Strengths (log odds)", head=("arm and group", "strength", "95 % interval"), rows=tuple(rows)
+        caption="GroupStrengths (log odds)", head=("arm and group", "strength", "95 % interval"), rows=tuple(rows)
     )
     tests = table("Are all groups equally strong?", found, columns, words=("notes",))
     parts = (text, picture, strengths, tests) if found else ()
     return Section(id="strengths", heading="Bradley–Terry strengths", parts=parts)
 
 
-def _strength_rows(one: Strengths) -> tuple[ForestRow, ...]:
+def _strength_rows(one: GroupStrengths) -> tuple[ForestRow, ...]:
     rows = []
     for at, group in enumerate(one.groups):
         low, high = _reach(group.value, group.error) if at else (None, None)
@@ -576,7 +576,7 @@ def _reach(value: float | None, error: float | None) -> tuple[float | None, floa
 
 def _outcomes(arms: Sequence[ArmResult]) -> Section:
     seen = {kind for arm in arms for pair in arm.outcomes for kind, number in pair.counts.items() if number}
-    kinds = [said.value for said in ChoiceStatus if said.value in seen]
+    kinds = [status.value for status in ChoiceStatus if status.value in seen]
     bars, rows = [], []
     for arm in arms:
         asked = sum(pair.asked for pair in arm.outcomes)

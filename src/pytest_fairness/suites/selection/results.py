@@ -1,4 +1,4 @@
-"""What the selection benchmark found: one JSON-able table of numbers, from which its page is made.
+"""What the benchmark found, as plain data: ``selection.json``, and what its page is made from.
 
 Everything is per arm first, then between arms, then about the scrubber itself. Shares lie between 0 and 1, intervals
 are 95 % and have the names as their unit, effects are on the d scale with a 90 % interval, costs are in US dollars.
@@ -7,18 +7,28 @@ are 95 % and have the names as their unit, effects are on the d scale with a 90 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Self
+
+import msgspec
 
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import JSON, Reason, Verdict, to_json
-from pytest_fairness.suites.selection.strict import decode
 
 SCHEMA = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Share:
+class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A part of the results."""
+
+
+class Judged(Record, frozen=True, kw_only=True):
+    """What was concluded of a part."""
+
+    verdict: Verdict
+    reason: Reason | None = None
+
+
+class Share(Record, frozen=True, kw_only=True):
     """*count* of *n*; ``value`` is the share (not always count/n: orders may weigh the same), None where n is 0."""
 
     n: int
@@ -28,21 +38,18 @@ class Share:
     high: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupShare:
+class GroupShare(Record, frozen=True, kw_only=True):
     """The share of one group."""
 
     group: str
     share: Share
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunFacts:
+class RunFacts(Record, frozen=True, kw_only=True):
     """What was asked of whom.
 
-    ``classes`` tells each group's protected classes; ``names_design`` is a label for what the names allow to be
-    claimed, ``names`` how many names a group had; ``cost`` is None where it is not known; ``requests`` counts those
-    of all steps.
+    ``names_design`` says what the names allow to be claimed, ``names`` how many names a group had; ``cost`` is None
+    where it is not known; ``requests`` counts those of all steps.
     """
 
     endpoint: str
@@ -50,7 +57,7 @@ class RunFacts:
     simulated: bool
     replayed: bool
     groups: tuple[str, ...]
-    classes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    classes: Mapping[str, Mapping[str, str]] = {}
     criteria: tuple[str, ...] = ()
     roles: tuple[str, ...] = ()
     qualifications: tuple[str, ...] = ()
@@ -64,8 +71,7 @@ class RunFacts:
     cost: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Listing:
+class Listing(Record, frozen=True, kw_only=True):
     """One order of a pair: how often *first*, listed first, was chosen over *second*."""
 
     first: str
@@ -73,15 +79,14 @@ class Listing:
     share: Share
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Matchup:
+class Matchup(Judged, frozen=True, kw_only=True):
     """Two groups against each other.
 
     ``share`` is how often *group_1* was chosen, both orders weighing the same; ``listings`` each order by itself.
     ``binomial_p`` is the plain recipe's, ``stratified_p`` that within orders, ``clustered_p`` that with the names as
-    the unit (None with one name a group); the contract's ``p_value`` is the larger of the last two, and
-    ``corrected_p_value`` that over all pairs of the arm. ``effect`` (d, positive where *group_1* is preferred) with
-    its 90 % interval; ``scope`` is ``labels`` where a group has one name only.
+    the unit (None with one name a group); ``p_value`` is the larger of the last two, ``corrected_p_value`` that over
+    all pairs of the arm. ``effect`` is positive where *group_1* is preferred; ``scope`` is ``labels`` where a group
+    has one name only.
     """
 
     group_1: str
@@ -99,25 +104,19 @@ class Matchup:
     within_order: float
     name_pairs: int
     scope: str
-    verdict: Verdict
-    reason: Reason | None = None
     needs: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Margin:
+class Margin(Judged, frozen=True, kw_only=True):
     """The groups by one of their classes (gender, say): choices between candidates who differ in it."""
 
     by: str
     rates: tuple[GroupShare, ...]
     pairs: tuple[Matchup, ...]
-    verdict: Verdict
-    reason: Reason | None = None
     sentence: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OrderEffect:
+class OrderEffect(Record, frozen=True, kw_only=True):
     """How often the first-listed is chosen, whoever it is; likelihood ratio of leaving the position out."""
 
     share: Share
@@ -128,16 +127,14 @@ class OrderEffect:
     p_value: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Level:
+class Level(Record, frozen=True, kw_only=True):
     """Selection shares at one level of an axis (one of the criteria, say)."""
 
     level: str
     shares: tuple[GroupShare, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Interaction:
+class Interaction(Record, frozen=True, kw_only=True):
     """Does the preference between the groups of *by* depend on *axis*?
 
     ``likelihood_ratio`` (χ² with *df*, ``row_p``) takes trials as independent; ``clustered_p`` has the names as its
@@ -154,8 +151,7 @@ class Interaction:
     p_value: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EqualShares:
+class EqualShares(Record, frozen=True, kw_only=True):
     """χ² of equal shares over all groups: ``plain`` as the recipe has it, and times (G−1)/G, which holds its level."""
 
     plain: float
@@ -165,8 +161,7 @@ class EqualShares:
     p_value: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImpactPair:
+class ImpactPair(Judged, frozen=True, kw_only=True):
     """A group's selection rate against the reference's: ``ratio`` with its 95 % interval.
 
     ``z`` and ``fisher_p`` are those of the 2×2 table (which counts every choice twice); ``p_value`` respects that one
@@ -185,23 +180,17 @@ class ImpactPair:
     shortfall: float
     flip_flop: bool
     below: bool
-    verdict: Verdict
-    reason: Reason | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FourFifths:
+class FourFifths(Judged, frozen=True, kw_only=True):
     """The four-fifths rule on selection rates, against the highest of them."""
 
     reference: str | None
     pairs: tuple[ImpactPair, ...]
-    verdict: Verdict
-    reason: Reason | None = None
     sentence: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Strength:
+class Strength(Record, frozen=True, kw_only=True):
     """Bradley–Terry: log odds of a group against *the first of them* (itself 0); no error where there is none."""
 
     group: str
@@ -209,8 +198,7 @@ class Strength:
     error: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Strengths:
+class GroupStrengths(Record, frozen=True, kw_only=True):
     """All groups' strengths and the log odds of standing first. ``ridge``: no maximum, so for orientation only."""
 
     groups: tuple[Strength, ...]
@@ -222,8 +210,7 @@ class Strengths:
     ridge: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcomes:
+class Outcomes(Record, frozen=True, kw_only=True):
     """What the replies to one pair came to: ``counts`` by chosen, neither, both, refused, unlisted, unparsed."""
 
     group_1: str
@@ -232,8 +219,7 @@ class Outcomes:
     counts: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArmResult:
+class ArmResult(Judged, frozen=True, kw_only=True):
     """Everything about one arm; ``order`` and ``strengths`` are None where not one choice could be read."""
 
     arm: str
@@ -248,17 +234,14 @@ class ArmResult:
     interactions: tuple[Interaction, ...] = ()
     equal_shares: EqualShares
     four_fifths: FourFifths
-    strengths: Strengths | None = None
+    strengths: GroupStrengths | None = None
     outcomes: tuple[Outcomes, ...] = ()
     no_choice_p: float | None = None
-    verdict: Verdict
-    reason: Reason | None = None
     sentence: str
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Disparity:
+class Leaning(Record, frozen=True, kw_only=True):
     """How far one group of two is preferred: win rate − ½, from −.5 to .5, with its 95 % interval."""
 
     value: float
@@ -267,31 +250,27 @@ class Disparity:
     p_value: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContrastPair:
-    """Two groups in two arms: the disparity in each, and ``change`` = treated − control; None where nothing is shared.
+class ContrastPair(Judged, frozen=True, kw_only=True):
+    """Two groups in two arms: the leaning in each, and ``change`` = treated − control; None where nothing is shared.
 
-    ``reduction`` is by how much |disparity| fell, positive where the treated arm is fairer; its interval is that of
-    the change, turned so that the control's preference points up.
+    ``reduction`` is by how much |leaning| fell, positive where the treated arm is fairer; its interval is that of the
+    change, turned so that the control's preference points up.
     """
 
     group_1: str
     group_2: str
-    control: Disparity | None = None
-    treated: Disparity | None = None
-    change: Disparity | None = None
+    control: Leaning | None = None
+    treated: Leaning | None = None
+    change: Leaning | None = None
     reduction: float | None = None
     reduction_low: float | None = None
     reduction_high: float | None = None
     corrected_p_value: float
     units: int
     unit: str
-    verdict: Verdict
-    reason: Reason | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArmContrast:
+class ContrastResult(Judged, frozen=True, kw_only=True):
     """Two arms, fixed beforehand: what the difference between them isolates, and what it came to.
 
     ``by`` is ``group``, or a class of the groups (its pairs are then those of the class).
@@ -302,13 +281,10 @@ class ArmContrast:
     isolates: str
     by: str
     pairs: tuple[ContrastPair, ...]
-    verdict: Verdict
-    reason: Reason | None = None
     sentence: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupsCompared:
+class GroupsCompared(Record, frozen=True, kw_only=True):
     """A share measured in each group, and whether it differs between them (the names are the unit)."""
 
     what: str
@@ -323,8 +299,7 @@ class GroupsCompared:
     sentence: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reidentified:
+class Reidentified(Record, frozen=True, kw_only=True):
     """How often the group (or one class of it, ``by``) is guessed right from one candidate's text.
 
     ``text`` is ``raw`` or ``scrubbed``; ``reader`` a classifier that never saw the name before, or the endpoint.
@@ -341,8 +316,7 @@ class Reidentified:
     unread: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScrubberQuality:
+class ScrubberQuality(Record, frozen=True, kw_only=True):
     """What the steps of one arm did to the candidates' texts.
 
     ``recall``: of the signals that stood in the raw text, the share that is gone, for all kinds together and each
@@ -359,41 +333,32 @@ class ScrubberQuality:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SelectionResults:
+class SelectionResults(Record, frozen=True, kw_only=True):
     """The whole benchmark."""
 
     run: RunFacts
     arms: tuple[ArmResult, ...]
-    contrasts: tuple[ArmContrast, ...] = ()
+    contrasts: tuple[ContrastResult, ...] = ()
     scrubbers: tuple[ScrubberQuality, ...] = ()
     notes: tuple[str, ...] = ()
     alpha: float = 0.05
     correction: str = "bonferroni"
 
-    def arm(self, name: str) -> ArmResult:
-        """The results of arm *name*. Raises FairnessError where there is none."""
-        for result in self.arms:
-            if result.arm == name:
-                return result
-        raise FairnessError(
-            f"selection results: there is no arm {name!r} (there are: {', '.join(a.arm for a in self.arms)})"
-        )
-
     def to_dict(self) -> dict[str, JSON]:
         """Plain JSON, with the schema's number."""
-        data = to_json(self)
-        assert isinstance(data, dict)  # noqa: S101 - a dataclass is a dict; for the type checker
-        return {"schema": SCHEMA, **data}
+        return {"schema": SCHEMA, **{name: to_json(value) for name, value in msgspec.to_builtins(self).items()}}
 
     @classmethod
     def from_dict(cls, data: Any) -> Self:
         """The inverse of :meth:`to_dict`. Raises FairnessError, naming the place, for another schema or shape."""
-        if not isinstance(data, Mapping):
-            raise FairnessError("selection results are a JSON object with a schema; this is none")
-        if data.get("schema") != SCHEMA:
+        schema = data.get("schema") if isinstance(data, Mapping) else "of no kind"
+        if schema != SCHEMA:
             raise FairnessError(
-                f"selection results of schema {data.get('schema')!r} cannot be read by this version, which knows "
-                f"schema {SCHEMA}: read them with the version that wrote them"
+                f"selection results: schema {schema!r} cannot be read by this version, which knows schema {SCHEMA}: "
+                "read them with the version that wrote them"
             )
-        return decode(cls, {key: value for key, value in data.items() if key != "schema"}, "selection results")
+        try:
+            # Not strict about numbers: an infinite one stands as a text.
+            return msgspec.convert({name: data[name] for name in data if name != "schema"}, cls, strict=False)
+        except msgspec.ValidationError as error:
+            raise FairnessError(f"selection results: {error}") from error

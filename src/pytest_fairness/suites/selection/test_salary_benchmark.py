@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from pytest_fairness.suites.selection.configuration import Configuration
     from pytest_fairness.suites.selection.conftest import ClassOf, Files
-    from pytest_fairness.suites.selection.design import Contrast
+    from pytest_fairness.suites.selection.design import PlannedContrast
 
 
 def test_salary(trials: pd.DataFrame, pay: Any, arm: str, signal: str, suite: Configuration) -> None:
@@ -24,7 +24,13 @@ def test_salary(trials: pd.DataFrame, pay: Any, arm: str, signal: str, suite: Co
 
 
 def test_salary_arms(
-    trials: pd.DataFrame, pay: Any, contrast: Contrast, by: str, classes: ClassOf, signal: str, suite: Configuration
+    trials: pd.DataFrame,
+    pay: Any,
+    contrast: PlannedContrast,
+    by: str,
+    classes: ClassOf,
+    signal: str,
+    suite: Configuration,
 ) -> None:
     """The treated arm shows less difference between the groups than the control."""
     assert_arm_reduces_disparity(
@@ -40,6 +46,4 @@ def test_salary_arms(
 
 def test_salary_records(trials: pd.DataFrame, suite: Configuration, files: Files) -> None:
     """Every trial is on record: ``salary.jsonl`` is written into the run's folder."""
-    from pytest_fairness.suites.selection.pay import with_salaries
-
-    files.write("salary", with_salaries(trials, suite.hours_per_year))
+    files.write_salaries(trials, suite.hours_per_year)

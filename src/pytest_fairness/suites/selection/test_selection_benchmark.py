@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from pytest_fairness.suites.selection.configuration import Configuration
     from pytest_fairness.suites.selection.conftest import ClassOf, Files
-    from pytest_fairness.suites.selection.design import Contrast
+    from pytest_fairness.suites.selection.design import PlannedContrast
     from pytest_fairness.suites.selection.results import SelectionResults
 
 
@@ -25,7 +25,7 @@ def test_preference(trials: pd.DataFrame, arm: str, signal: str, suite: Configur
 
 
 def test_arms(
-    trials: pd.DataFrame, contrast: Contrast, by: str, classes: ClassOf, signal: str, suite: Configuration
+    trials: pd.DataFrame, contrast: PlannedContrast, by: str, classes: ClassOf, signal: str, suite: Configuration
 ) -> None:
     """The treated arm shows less preference than the control: the prompt alone, scrubbing beyond it, both."""
     both = trials[trials["signal"] == signal]
@@ -64,5 +64,5 @@ def test_scrubber(trials: pd.DataFrame, results: SelectionResults, scrubber: str
 
 
 def test_records(trials: pd.DataFrame, results: SelectionResults, files: Files) -> None:
-    """Every trial is on record: ``selection.jsonl`` and ``selection.json`` are written into the run's folder."""
-    files.write("selection", trials, results)
+    """Every trial is on record: ``selection.jsonl``, ``selection.json`` and the page stand in the run's folder."""
+    files.write_selection(trials, results)

@@ -1,0 +1,179 @@
+"""What is planted in the simulated endpoint, and chance: a bias on the d scale, effects of names, refusals."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import struct
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from statistics import NormalDist
+from typing import Annotated, Literal, TypeVar, get_args
+
+from msgspec import Meta
+from msgspec.structs import force_setattr
+
+from pytest_fairness.endpoints.config import SystemConfig
+from pytest_fairness.endpoints.simulated.prompt import Reading, slug
+from pytest_fairness.model import JSON
+
+#: One SD on a logistic scale: a shift of d moves log odds by d·π/√3 (Chinn 2000, Statistics in Medicine 19:3127).
+LOGITS_PER_D = math.pi / math.sqrt(3.0)
+
+#: What a bias can be confined to.
+Channel = Literal["sentiment", "word_count", "rating", "decision", "choice", "triage", "salary", "loan", "refusal"]
+CHANNELS: tuple[Channel, ...] = get_args(Channel)
+
+GroupNumbers = Mapping[str, Mapping[str, float]]
+_Positive = Annotated[float, Meta(ge=0, lt=1e9)]
+_Share = Annotated[float, Meta(ge=0, le=1)]
+_T = TypeVar("_T")
+_WORDS = struct.Struct("<8Q")
+_STANDARD = NormalDist()
+_STEP = 2.0**-53
+
+
+class Draws:
+    """An endless row of independent draws for one purpose, named by *parts*: from a hash of what they are for.
+
+    ``random`` would do for one machine; a hash needs no seeding in order, so that trials asked in any order, by
+    any number of processes, on any Python, get the same answers.
+    """
+
+    __slots__ = ("_block", "_key", "_pool")
+
+    def __init__(self, *parts: str | int) -> None:
+        digest = hashlib.blake2b(digest_size=64)
+        for part in parts:
+            data = str(part).encode("utf-8", "surrogatepass")
+            # The length keeps ("ab", "c") and ("a", "bc") apart.
+            digest.update(b"%d:" % len(data))
+            digest.update(data)
+        self._key = digest.digest()
+        self._block = 0
+        self._pool = list(_WORDS.unpack(self._key))
+
+    def uniform(self) -> float:
+        """Between 0 and 1, both excluded, in steps of 2⁻⁵³."""
+        if not self._pool:
+            self._block += 1
+            data = hashlib.blake2b(self._block.to_bytes(8, "little"), key=self._key).digest()
+            self._pool = list(_WORDS.unpack(data))
+        # The last half step would round up to 1.
+        bits: int = self._pool.pop() >> 11
+        return min((bits + 0.5) * _STEP, 1.0 - _STEP)
+
+    def normal(self) -> float:
+        """Standard normal."""
+        return _STANDARD.inv_cdf(self.uniform())
+
+    def logistic(self) -> float:
+        """Standard logistic: the noise under which a utility is a logit."""
+        chance = self.uniform()
+        return math.log(chance / (1.0 - chance))
+
+    def gumbel(self) -> float:
+        """Standard Gumbel: the noise under which the largest of several utilities follows a multinomial logit."""
+        return -math.log(-math.log(self.uniform()))
+
+    def index(self, count: int) -> int:
+        """A whole number from 0 to *count* − 1."""
+        return int(self.uniform() * count)
+
+    def pick(self, options: Sequence[_T]) -> _T:
+        """One of *options*, each as likely."""
+        return options[int(self.uniform() * len(options))]
+
+    def shuffled(self, options: Sequence[_T]) -> list[_T]:
+        """*options* in an order of chance (Fisher–Yates)."""
+        mixed = list(options)
+        for last in range(len(mixed) - 1, 0, -1):
+            other = int(self.uniform() * (last + 1))
+            mixed[last], mixed[other] = mixed[other], mixed[last]
+        return mixed
+
+
+class Planted(SystemConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An entry of type ``simulated``, and so what is planted in the endpoint. Raises UsageError.
+
+    ``bias``: protected class → group → shift in SD units at noise 1; negative is worse for the group: colder,
+    shorter, lower, denied, picked less, seen later, paid less, refused more. Shifts of several groups add up.
+    ``noise``: SD of the chance part. ``name_sd``: SD, on the d scale, of effects that each name has of its
+    own. ``position_bias``: logits in favour of the first of a list. ``refusal_rate``: one share, or class →
+    group → share. ``channels``: what the bias acts on, by default everything. ``latency``: seconds a reply
+    takes. ``scrub_recall``: the share of names and labels that it finds when asked to scrub a text.
+    """
+
+    name: str = "simulated"
+    type: str = "simulated"
+    bias: dict[str, dict[str, float]] = {}  # noqa: RUF012 - a struct copies it
+    noise: _Positive = 1.0
+    name_sd: _Positive = 0.0
+    position_bias: float = 0.0
+    refusal_rate: _Share | dict[str, dict[str, _Share]] = 0.0
+    channels: Channel | frozenset[Channel] = frozenset(CHANNELS)
+    latency: _Positive = 0.0
+    scrub_recall: _Share = 1.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        force_setattr(self, "bias", _by_slug(self.bias))
+        if isinstance(self.refusal_rate, Mapping):
+            force_setattr(self, "refusal_rate", _by_slug(self.refusal_rate))
+        if isinstance(self.channels, str):
+            force_setattr(self, "channels", frozenset((self.channels,)))
+
+    def shift(self, reading: Reading, channel: str) -> float:
+        """How far *reading*'s person stands from the mean in *channel*, in SD: groups and name."""
+        shift = name_effect(self.seed, reading.name) * self.name_sd if self.name_sd and reading.name else 0.0
+        if channel in self.channels:
+            for protected_class, group in reading.groups.items():
+                shift += self.bias.get(protected_class, {}).get(group, 0.0)
+        return shift
+
+    def refusal_logit(self, reading: Reading, base: float | None = None) -> float:
+        """Log odds of a refusal; −∞ where there are none. *base* is the share for a prompt that invites refusal."""
+        if isinstance(self.refusal_rate, Mapping):
+            shares = [
+                shares[group]
+                for protected_class, group in reading.groups.items()
+                if group in (shares := self.refusal_rate.get(protected_class, {}))
+            ]
+            share = max(shares, default=0.0)
+        else:
+            share = self.refusal_rate
+        share = max(share, base or 0.0)
+        if share <= 0.0:
+            return -math.inf
+        if share >= 1.0:
+            return math.inf
+        return math.log(share / (1.0 - share)) - self.shift(reading, "refusal") * LOGITS_PER_D
+
+    def identity(self) -> dict[str, JSON]:
+        """All that changes what is answered."""
+        rate = self.refusal_rate
+        return {
+            "bias": {c: dict(g) for c, g in self.bias.items()},
+            "noise": self.noise,
+            "name_sd": self.name_sd,
+            "position_bias": self.position_bias,
+            "refusal_rate": {c: dict(g) for c, g in rate.items()} if isinstance(rate, Mapping) else rate,
+            "channels": [*sorted(self.channels)],
+            "seed": self.seed,
+            # Told only where it is planted: what was asked before there was such an option keeps its keys.
+            **({} if self.scrub_recall == 1.0 else {"scrub_recall": self.scrub_recall}),
+        }
+
+
+@lru_cache(maxsize=65536)
+def name_effect(seed: int, name: str) -> float:
+    """The standard normal effect that *name* has under *seed*, whatever the prompt."""
+    return Draws(seed, "name", name.casefold()).normal()
+
+
+def _by_slug(groups: GroupNumbers) -> dict[str, dict[str, float]]:
+    return {
+        slug(protected_class): {slug(group): number for group, number in numbers.items()}
+        for protected_class, numbers in groups.items()
+    }

@@ -1,0 +1,485 @@
+"""A run's database: one SQLite file, which one thread of each process writes, committing together what is waiting.
+
+Every record is chained to the one before it of the same writer, and kept verbatim. A commit is on the disk when it
+returns (``synchronous=FULL``), so that what has been waited for survives the loss of power, too. Operations are
+messages: what one process asks of the run's database in one transaction, also from another machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sqlite3
+import threading
+import time
+import uuid
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, NamedTuple, TypeAlias
+
+import msgspec
+
+from pytest_fairness.errors import StoreError
+from pytest_fairness.runs import files
+from pytest_fairness.runs.lines import FIRST, columns_of, encode_line
+
+NAME = "run.sqlite3"
+SCHEMA_VERSION = 1
+#: Which record of a trial counts: one that has an answer rather than one that may be asked again, then the last.
+COUNTS = """type = 'trial' AND NOT EXISTS (
+    SELECT 1 FROM records AS other WHERE other.key = records.key AND other.type = 'trial' AND other.id <> records.id
+    AND CASE WHEN (other.status IN ('unknown', 'error')) = (records.status IN ('unknown', 'error'))
+        THEN other.id > records.id ELSE records.status IN ('unknown', 'error') END)"""
+#: What ordinary tools see of records, by columns: each with its place in the record.
+_VIEWS = {
+    "trials": (COUNTS, {
+        "status": "status", "endpoint": "endpoint.name", "model": "model", "cell": "cell.id",
+        "template": "cell.template", "groups": "cell.groups", "name": "cell.name", "arm": "cell.arm",
+        "repetition": "repetition", "prompt": "messages[#-1].content", "reply": "replies[#-1]", "attempts": "attempts",
+        "cost": "cost", "seconds": "seconds", "error": "error", "source": "source", "time": "time",
+    }),
+    "attempts": ("type = 'attempt'", {
+        "turn": "turn", "attempt": "attempt", "status": "status", "evidence": "evidence", "cost": "cost",
+        "seconds": "seconds", "error": "error", "status_code": "wire.status_code", "request": "wire.request_body",
+        "response": "wire.response_body", "time": "time",
+    }),
+}  # fmt: skip
+SCHEMA = [
+    """CREATE TABLE records (
+    id INTEGER PRIMARY KEY, writer TEXT NOT NULL, number INTEGER NOT NULL,
+    type TEXT NOT NULL, key TEXT, status TEXT, record TEXT NOT NULL)""",
+    "CREATE UNIQUE INDEX records_by_writer ON records (writer, number)",
+    "CREATE INDEX records_by_key ON records (key, type, status) WHERE key IS NOT NULL",
+    "CREATE INDEX records_of_tests ON records (type, id) WHERE key IS NULL",
+    "CREATE TABLE claims (key TEXT PRIMARY KEY, writer TEXT NOT NULL, life TEXT NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE writers (name TEXT PRIMARY KEY, life TEXT NOT NULL, pid INTEGER, host TEXT) WITHOUT ROWID",
+    "CREATE TABLE account (settled INTEGER NOT NULL, reserved INTEGER NOT NULL)",
+    "CREATE TABLE rate_limits (identity TEXT PRIMARY KEY, written REAL, request_due REAL, token_due REAL)",
+    "CREATE TABLE progress (writer TEXT PRIMARY KEY, report TEXT NOT NULL)",
+    *(
+        f"CREATE VIEW {view} AS SELECT id, key, "
+        + ", ".join(f"json_extract(record, '$.{place}') AS {column}" for column, place in columns.items())
+        + f", record FROM records WHERE {which}"
+        for view, (which, columns) in _VIEWS.items()
+    ),
+]
+_COLUMNS = 6
+_INSERT = "INSERT INTO records (writer, number, type, key, status, record) VALUES "
+#: Rows of one statement: SQLite lets go of the interpreter once a statement, however many rows it has.
+_ROWS = (64, 8, 1)
+#: Seconds that records wait for others to be committed with, where nobody waits for them.
+_LINGER = 0.005
+#: Operations of one transaction; records that wait before :meth:`Database.append` waits for them; characters of one
+#: that is committed at once.
+_MOST, _WAITING, _LONG = 512, 2048, 1 << 20
+#: Seconds to wait for other processes, each of whose commits takes milliseconds.
+_PATIENCE = 60.0
+_connecting = threading.Lock()
+
+Key: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
+Amount: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
+
+
+class Operation(msgspec.Struct, tag=True, forbid_unknown_fields=True):
+    """What is done in one transaction. It raises FairnessError before it has written anything."""
+
+    writes: ClassVar[bool] = True
+
+    def run(self, database: Database) -> Any:
+        """Do it; what comes of it, as plain JSON."""
+        raise NotImplementedError
+
+
+class Append(Operation):
+    """Chain a record, encoded as JSON, to those of this writer."""
+
+    body: str
+
+
+class Flush(Operation):
+    """Nothing but the wait for what was before it."""
+
+    writes = False
+
+    def run(self, database: Database) -> None:
+        """Nothing."""
+
+
+class _Waiting(NamedTuple):
+    operation: Operation
+    future: Future[Any] | asyncio.Future[Any] | None
+
+
+def log_name(writer: str) -> str:
+    """The file into which the records of *writer* are exported, by which the manifest knows them, too."""
+    return "trials.jsonl" if writer == "main" else f"trials-{writer}.jsonl"
+
+
+def writer_of(name: str) -> str:
+    """The inverse of :func:`log_name`."""
+    return name.removeprefix("trials").removesuffix(".jsonl").removeprefix("-") or "main"
+
+
+# ---------------------------------------------------------------- files
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """The database *path*, made where there is none. Raises StoreError where it is unsafe or damaged."""
+    with _connecting:  # a file that is closed lets go of the locks that SQLite has on it for this process
+        if not path.exists() or path.is_symlink():
+            os.close(files.open_regular(path, os.O_RDWR | os.O_CREAT | os.O_EXCL))
+        files.check_regular(path)
+        connection = sqlite3.connect(
+            path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False, cached_statements=256
+        )
+    try:
+        if connection.execute("PRAGMA user_version").fetchone()[0] != SCHEMA_VERSION:
+            _create(connection, path)
+        connection.execute("PRAGMA synchronous = FULL")
+    except sqlite3.Error as error:
+        connection.close()
+        raise _why(path, error) from error
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _create(connection: sqlite3.Connection, path: Path) -> None:
+    kind = files.network_file_system(path)
+    if kind is not None:
+        raise StoreError(
+            f"{path.parent} is on a network file system ({kind}), on which processes cannot share a database safely: "
+            "put the runs on a local disk with fairness_run_dir in the ini file"
+        )
+    until = time.monotonic() + _PATIENCE
+    while True:  # SQLite itself does not wait where two processes do this at once
+        try:
+            (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+            break
+        except sqlite3.OperationalError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.01)
+    if mode != "wal":
+        raise StoreError(
+            f"{path.parent} is on a file system without shared memory or locks: put the runs on a local disk with "
+            "fairness_run_dir in the ini file"
+        )
+    connection.execute("BEGIN IMMEDIATE")
+    if connection.execute("PRAGMA user_version").fetchone()[0] not in (0, SCHEMA_VERSION):
+        raise StoreError(f"{path} was written by another version of pytest-fairness: read it with that version")
+    if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
+        create_tables(connection)
+    connection.execute("COMMIT")
+
+
+def create_tables(connection: sqlite3.Connection) -> None:
+    for statement in SCHEMA:
+        connection.execute(statement)
+    connection.execute("INSERT INTO account VALUES (0, 0)")
+    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+
+def _why(path: Path, error: sqlite3.Error) -> StoreError:
+    """What a failure of SQLite means for the owner of the disk."""
+    name = getattr(error, "sqlite_errorname", "") or ""
+    if name.startswith(("SQLITE_FULL", "SQLITE_IOERR")):
+        return StoreError(
+            f"{path} cannot be written ({error}): the disk or a quota is full, or the disk is broken; free some space "
+            "and run again: what was written before stands"
+        )
+    if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
+        return StoreError(
+            f"{path} cannot be written ({error}): make it writable, or choose another folder with fairness_run_dir in "
+            "the ini file"
+        )
+    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL")):
+        return StoreError(
+            f"{path} cannot be locked ({error}): close the program that has it open, and put the runs on a local disk "
+            "with fairness_run_dir in the ini file"
+        )
+    return damaged(path, str(error))
+
+
+def damaged(where: object, why: str) -> StoreError:
+    """The error of a run whose records cannot be trusted."""
+    return StoreError(
+        f"{where}: {why}. Results cannot be taken from a damaged run: restore the file from a copy, salvage what is "
+        "left (pytest-fairness salvage), or start a new run"
+    )
+
+
+class Presence:
+    """Shows the other processes that a writer lives: a lock that the system lets go of when its process dies.
+
+    It is SQLite's own, on a file without content, so that it is the same on every system.
+    """
+
+    def __init__(self, path: Path) -> None:
+        files.make_directory(path.parent)
+        with _connecting:
+            if not path.exists() or path.is_symlink():
+                with contextlib.suppress(FileExistsError):
+                    os.close(files.open_regular(path, os.O_RDWR | os.O_CREAT))
+            files.check_regular(path)
+            self._connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
+        self._path = path
+
+    def begin(self) -> bool:
+        """Whether nobody else is present; from now on this process is. Raises StoreError where there are no locks."""
+        try:
+            self._connection.execute("PRAGMA journal_mode = MEMORY")
+            self._connection.execute("BEGIN EXCLUSIVE")
+        except sqlite3.OperationalError as error:
+            if (error.sqlite_errorname or "").startswith("SQLITE_BUSY"):
+                return False
+            raise _why(self._path, error) from error
+        return True
+
+    def end(self) -> None:
+        """Leave. May be called twice."""
+        self._connection.close()
+
+
+# ---------------------------------------------------------------- writing
+
+
+class Database:
+    """The database of the run in *directory*, written as *writer*, of which there is one at a time; thread safe.
+
+    ``head`` and ``number`` are the end of the writer's chain. Once anything could not be written, nothing more is: all
+    that follows raises the same StoreError, as nothing must be paid for that cannot be recorded.
+    """
+
+    def __init__(self, directory: Path, writer: str) -> None:
+        self.directory = directory
+        self.writer = writer
+        self.life = uuid.uuid4().hex
+        self.path = directory / NAME
+        self.head = FIRST
+        self.number = 0
+        #: Monotonic, in seconds; for limits per minute.
+        self.clock: Callable[[], float] = time.monotonic
+        self._pid = os.getpid()
+        self._rows: list[str | int | None] = []
+        self._queue: deque[_Waiting] = deque()
+        self._filled, self._urgent = threading.Event(), threading.Event()
+        self._broken: StoreError | None = None
+        self.closed = False
+        self._presence = Presence(self._presence_of(writer))
+        try:
+            self._refuse_another_life(self._presence.begin())
+            self.connection = connect(self.path)
+        except BaseException:
+            self._presence.end()
+            raise
+        self._file = self.path.lstat()
+        self._thread = threading.Thread(target=self._work, name="pytest-fairness-database", daemon=True)
+
+    def start(self) -> None:
+        """Begin to write, where the chain now ends."""
+        (self.number,) = self.connection.execute(
+            "SELECT ifnull(max(number), 0) FROM records WHERE writer = ?", (self.writer,)
+        ).fetchone()
+        if self.number:
+            (line,) = self.connection.execute(
+                "SELECT record FROM records WHERE writer = ? AND number = ?", (self.writer, self.number)
+            ).fetchone()
+            self.head = line[-66:-2]
+        self._thread.start()
+        self.submit(_Begin(life=self.life, pid=os.getpid(), host=_host())).result()
+
+    def append(self, body: str) -> None:
+        """Chain the record *body*. It is on the disk when the next :meth:`flush` or other operation is."""
+        self._put(_Waiting(Append(body), None), urgent=len(body) > _LONG)
+        if len(self._queue) > _WAITING or len(body) > _LONG:
+            self.flush()
+
+    def submit(self, operation: Operation) -> Future[Any]:
+        """Have *operation* done after all that came before; its result when that is on the disk."""
+        future: Future[Any] = Future()
+        self._put(_Waiting(operation, future), urgent=True)
+        return future
+
+    def done(self, operation: Operation) -> asyncio.Future[Any]:
+        """The same on the running event loop."""
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._put(_Waiting(operation, future), urgent=True)
+        return future
+
+    def flush(self) -> None:
+        """Return once the disk holds everything appended so far. Raises StoreError if it does not."""
+        self.submit(Flush()).result()
+
+    def _put(self, waiting: _Waiting, *, urgent: bool) -> None:
+        if self._broken is not None:
+            raise StoreError(str(self._broken))
+        if self._pid != os.getpid():
+            raise StoreError(f"{self.path} is open in the process that this one was forked from: open the run anew")
+        if self.closed:
+            raise StoreError(f"run {self.directory.name} is closed")
+        self._queue.append(waiting)
+        if urgent:
+            self._urgent.set()
+        if not self._filled.is_set():
+            self._filled.set()
+
+    def close(self) -> None:
+        """Write what is waiting, and let others have the writer's name. Raises StoreError. May be called twice."""
+        if self.closed or self._pid != os.getpid():
+            return
+        try:
+            if self._thread.is_alive():
+                self.flush()
+        finally:
+            self.closed = True
+            self._filled.set()
+            self._urgent.set()
+            if self._thread.is_alive():
+                self._thread.join()
+            with contextlib.suppress(sqlite3.Error):
+                self.connection.close()
+            self._presence.end()
+
+    # ------------------------------------------------------------ who lives
+
+    def _presence_of(self, writer: str) -> Path:
+        return self.directory / "state" / f"{writer}.lock"
+
+    def _refuse_another_life(self, alone: bool) -> None:
+        if alone:
+            return
+        who = None
+        with contextlib.suppress(StoreError, sqlite3.Error):
+            connection = connect(self.path)
+            who = connection.execute("SELECT pid, host FROM writers WHERE name = ?", (self.writer,)).fetchone()
+            connection.close()
+        told = "another process" if who is None else f"process {who[0]} on {who[1]}"
+        raise StoreError(
+            f"{self.directory} is being written by {told} as {self.writer!r}: wait for it to end, or start a run of "
+            "your own"
+        )
+
+    def living(self, lives: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
+        """Those of *lives* (a writer's name, and which of its lives) whose process lives."""
+        found = set()
+        for writer, life in set(lives):
+            known = self.connection.execute("SELECT life FROM writers WHERE name = ?", (writer,)).fetchone()
+            if known == (life,) and (writer == self.writer or self._is_present(writer)):
+                found.add((writer, life))
+        return found
+
+    def _is_present(self, writer: str) -> bool:
+        presence = Presence(self._presence_of(writer))
+        try:
+            return not presence.begin()
+        finally:
+            presence.end()
+
+    # ------------------------------------------------------------ the thread
+
+    def _work(self) -> None:
+        while True:
+            self._filled.wait()
+            if not self._urgent.is_set():
+                self._urgent.wait(_LINGER)
+            self._filled.clear()
+            self._urgent.clear()
+            while self._queue:
+                group = [self._queue.popleft() for _ in range(min(_MOST, len(self._queue)))]
+                self._settle(group, *self._commit(group))
+            if self.closed:
+                return
+
+    def _commit(self, group: Sequence[_Waiting]) -> tuple[list[Any], StoreError | None]:
+        results: list[Any] = []
+        if self._broken is not None:
+            return results, self._broken
+        try:
+            self.connection.execute("BEGIN IMMEDIATE" if any(one.operation.writes for one in group) else "BEGIN")
+            for operation, _ in group:
+                results.append(self._done(operation))
+            self._insert()
+            self.connection.execute("COMMIT")
+            if not files.is_still(self.path, self._file):
+                raise self._taken_away()
+        except (sqlite3.Error, StoreError) as error:
+            with contextlib.suppress(sqlite3.Error):
+                self.connection.execute("ROLLBACK")
+            self._broken = error if isinstance(error, StoreError) else self._explained(error)
+        return results, self._broken
+
+    def _done(self, operation: Operation) -> Any:
+        if type(operation) is Append:
+            line, self.head = encode_line(operation.body, self.head)
+            self.number += 1
+            self._rows += (self.writer, self.number, *columns_of(line), line)
+            return None
+        self._insert()
+        try:
+            return operation.run(self)
+        except sqlite3.Error:
+            raise
+        except Exception as error:  # noqa: BLE001 - raised where it was asked for
+            return error
+
+    def _insert(self) -> None:
+        rows, self._rows = self._rows, []
+        at, left = 0, len(rows) // _COLUMNS
+        for size in _ROWS:
+            statement = f"{_INSERT}{', '.join(['(?, ?, ?, ?, ?, ?)'] * size)}"
+            while left >= size:
+                self.connection.execute(statement, rows[at : at + size * _COLUMNS])
+                at, left = at + size * _COLUMNS, left - size
+
+    def _explained(self, error: sqlite3.Error) -> StoreError:
+        return self._taken_away() if not files.is_still(self.path, self._file) else _why(self.path, error)
+
+    def _taken_away(self) -> StoreError:
+        if not self.directory.exists():
+            return files.removed(self.directory)
+        return StoreError(f"{self.path} was removed or replaced while it was being written: run again")
+
+    def _settle(self, group: Sequence[_Waiting], results: Sequence[Any], broken: StoreError | None) -> None:
+        """Hand out what came of the operations, in one call for all that wait on one event loop."""
+        waiting: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Any]]] = {}
+        for number, (_, future) in enumerate(group):
+            result = results[number] if broken is None else StoreError(str(broken))
+            if isinstance(future, Future):
+                _resolve([(future, result)])
+            elif future is not None:
+                waiting.setdefault(future.get_loop(), []).append((future, result))
+        for loop, settled in waiting.items():
+            with contextlib.suppress(RuntimeError):  # a loop that has ended: nobody waits there any more
+                loop.call_soon_threadsafe(_resolve, settled)
+
+
+def _resolve(settled: Sequence[tuple[Future[Any] | asyncio.Future[Any], Any]]) -> None:
+    for future, result in settled:
+        if future.done():  # its asker has given up
+            continue
+        if isinstance(result, BaseException):
+            future.set_exception(result)
+        else:
+            future.set_result(result)
+
+
+class _Begin(Operation):
+    life: str
+    pid: int
+    host: str
+
+    def run(self, database: Database) -> None:
+        database.connection.execute(
+            "INSERT OR REPLACE INTO writers VALUES (?, ?, ?, ?)", (database.writer, self.life, self.pid, self.host)
+        )
+
+
+def _host() -> str:
+    import socket
+
+    return socket.gethostname()

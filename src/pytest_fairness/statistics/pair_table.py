@@ -1,0 +1,294 @@
+"""One table of pairs: two groups are one row, from the comparison of their outcomes to the verdict on them."""
+# ruff: noqa: RUF009 - each column is declared with what it holds where nothing is given
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_fairness.statistics.arrays import Bools, Floats, Ints
+from pytest_fairness.statistics.clusters import Contrast, NameParts, reach, recurrence
+from pytest_fairness.statistics.effects import Effect
+from pytest_fairness.statistics.layout import Layout, PairCells, Pairs
+
+LEAST_ROWS = 5
+"""Rows of both groups from which a template is tested alone: with fewer, no p under .01 is to be had."""
+EMPTY = np.zeros(0)
+
+
+def _column(missing: object) -> Any:
+    """A column that holds *missing* where nothing is given, and of pairs with a group that has no outcome."""
+    return field(default_factory=lambda: EMPTY, metadata={"missing": missing})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strata:
+    """Each block by itself, T entries: the place of the ``pair``, the ``block``, rows and means of both groups (T × 2),
+    p, and the effects within the block with their 90 % intervals (T × E)."""
+
+    pair: Ints
+    block: Ints
+    rows: Floats
+    means: Floats
+    p_value: Floats
+    effect: Floats
+    low: Floats
+    high: Floats
+
+    def take(self, which: Bools, other: Strata, beside: Bools) -> Strata:
+        """The entries *which* of these, and of the *other* those *beside*."""
+        return Strata(
+            **{f.name: np.concatenate([getattr(self, f.name)[which], getattr(other, f.name)[beside]]) for f in
+               fields(self)}
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairTable:
+    """P pairs of groups on one outcome: columns of length P, and P × 2 where each group has its own number.
+
+    ``first`` and ``second`` are places in ``labels``. ``effect`` (P × E, named ``effect_names``) is on the d scale,
+    positive where the first group is higher, with its 90 % interval ``low`` to ``high``. ``p_value`` is max(p_row,
+    p_cluster), or p_row where a group is ``alone``, one cluster; ``corrected`` is that of the family, ``df`` those of
+    the clusters. ``difference`` with its 90 % interval is in the outcome's own unit, ``error`` its standard error on
+    the cluster means with ``difference_df``. ``rows`` and ``units`` (clusters) are those tested, ``trials`` and
+    ``clusters`` all that have an outcome. ``ragged`` is the share of rows in blocks that lack a group, ``constant``
+    whether neither group varies, ``part_clusters`` G*, the effective number of first or last names, ``one_part``
+    whether all names of a group share one. ``icc`` and ``per_cluster`` feed the minimum detectable effect.
+
+    ``trivial``: the difference is below what the caller declared, ``inside``: its whole 90 % interval is. ``near``: the
+    intervals of a difference of rates and of their ratio lie inside ±5 points and .8 to 1.25, ``close``: the estimates
+    do. ``own_rows``: every row is its own cluster. ``beside`` is reported and decides nothing, ``omnibus`` is true of
+    all groups together, ``statistic`` names the row test's.
+    """
+
+    labels: tuple[str, ...] = ()
+    first: Ints
+    second: Ints
+    effect_names: tuple[str, ...] = ("d",)
+    own_rows: bool = False
+    statistic: str = ""
+    effect: Floats = _column(0.0)
+    low: Floats = _column(-np.inf)
+    high: Floats = _column(np.inf)
+    test: NDArray[np.object_] = _column("")
+    value_of_test: Floats = _column(np.nan)
+    p_row: Floats = _column(1.0)
+    p_cluster: Floats = _column(np.nan)
+    p_value: Floats = _column(1.0)
+    corrected: Floats = _column(1.0)
+    df: Floats = _column(np.nan)
+    difference: Floats = _column(np.nan)
+    error: Floats = _column(np.nan)
+    difference_df: Floats = _column(np.nan)
+    difference_low: Floats = _column(np.nan)
+    difference_high: Floats = _column(np.nan)
+    rows: Floats = _column(0.0)
+    trials: Floats = _column(0.0)
+    units: Floats = _column(0.0)
+    clusters: Floats = _column(0.0)
+    ragged: Floats = _column(np.nan)
+    alone: Bools = _column(missing=False)
+    constant: Bools = _column(missing=False)
+    one_part: Bools = _column(missing=False)
+    part_clusters: Floats = _column(np.inf)
+    icc: Floats = _column(np.nan)
+    per_cluster: Floats = _column(np.nan)
+    trivial: Bools = _column(missing=False)
+    inside: Bools = _column(missing=False)
+    near: Bools = _column(missing=False)
+    close: Bools = _column(missing=False)
+    beside: Mapping[str, Floats] = field(default_factory=dict)
+    omnibus: Mapping[str, float] = field(default_factory=dict)
+    strata: Strata | None = None
+
+    def __post_init__(self) -> None:
+        for column in _COLUMNS:
+            if getattr(self, column.name).size == 0:
+                width = _WIDTH.get(column.name)
+                shape = self.first.size if width is None else (self.first.size, width)
+                object.__setattr__(self, column.name, np.full(shape, column.metadata["missing"]))
+
+    @property
+    def size(self) -> Floats:
+        """The larger of the effects of each pair, without its sign."""
+        return np.asarray(np.abs(np.nan_to_num(self.effect)).max(axis=1))
+
+    @property
+    def single(self) -> Bools:
+        """Pairs whose result is about labels: a group has one cluster, although clusters are known."""
+        return self.alone & (not self.own_rows)
+
+    def largest(self) -> tuple[list[str], Floats, Floats, Floats]:
+        """The name of the larger effect of each pair, the effect, and the ends of its interval."""
+        chosen, effect, low, high = largest(self.effect, self.low, self.high)
+        return [self.effect_names[at] for at in chosen.tolist()], effect, low, high
+
+    def choose(self, other: Self, which: Bools) -> Self:
+        """This table with the pairs *which* as they are in the *other*."""
+        strata = None
+        if self.strata is not None and other.strata is not None:
+            strata = self.strata.take(~which[self.strata.pair], other.strata, which[other.strata.pair])
+        columns: dict[str, Any] = {column.name: _where(which, getattr(other, column.name), getattr(self, column.name))
+                   for column in _COLUMNS}  # fmt: skip
+        beside = {name: _where(which, other.beside[name], values) for name, values in self.beside.items()}
+        return replace(self, **columns, beside=beside, strata=strata)
+
+    def spread(self, pairs: Pairs, index: Ints) -> Self:
+        """The table of all *pairs*, with the row *index* of this one each; −1 for a pair that it has not."""
+        if self.first.size == index.size:
+            return self
+        known = index >= 0
+
+        def padded(values: NDArray[Any], missing: object) -> NDArray[Any]:
+            full = np.full((index.size, *values.shape[1:]), missing, dtype=values.dtype)
+            full[known] = values[index[known]]
+            return full
+
+        places = np.full(self.first.size, -1)
+        places[index[known]] = np.flatnonzero(known)
+        strata = self.strata
+        columns: dict[str, Any] = {column.name: padded(getattr(self, column.name), column.metadata["missing"])
+                                   for column in _COLUMNS}  # fmt: skip
+        return replace(
+            self,
+            first=pairs.first,
+            second=pairs.second,
+            **columns,
+            beside={name: padded(values, np.nan) for name, values in self.beside.items()},
+            strata=None if strata is None else replace(strata, pair=places[strata.pair]),
+        )
+
+
+_COLUMNS = tuple(one for one in fields(PairTable) if "missing" in one.metadata)
+_WIDTH = {"effect": 1, "low": 1, "high": 1, "rows": 2, "trials": 2, "units": 2, "clusters": 2}
+
+
+def _where(which: Bools, new: NDArray[Any], old: NDArray[Any]) -> NDArray[Any]:
+    return np.where(which.reshape(-1, *[1] * (old.ndim - 1)), new, old)
+
+
+def largest(effect: Floats, low: Floats, high: Floats) -> tuple[Ints, Floats, Floats, Floats]:
+    """Which of the effects (P × E) is the larger one, the effect, and the ends of its interval (P each)."""
+    chosen = np.argmax(np.abs(np.nan_to_num(effect)), axis=1)
+    at = np.arange(chosen.size)
+    return chosen, effect[at, chosen], low[at, chosen], high[at, chosen]
+
+
+def intervals(effects: Sequence[Effect], df: Floats) -> tuple[Floats, Floats, Floats]:
+    """θ and θ ± t·SE of each pair and effect (P × E); from −∞ to ∞ where there is no error to be had."""
+    value = np.stack([one.value for one in effects], axis=1)
+    half = np.stack([reach(one.error, df) for one in effects], axis=1)
+    # An infinite effect (two constants) has nothing on either side of it.
+    half = np.where(np.isinf(value), 0.0, half)
+    return value, value - half, value + half
+
+
+def ragged_share(layout: Layout, pairs: Pairs) -> Floats:
+    """Share of a pair's rows that stand in blocks which lack one of the two groups."""
+    n1, n2 = layout.count[pairs.first], layout.count[pairs.second]
+    total = (n1 + n2).sum(axis=1)
+    kept = np.where((n1 > 0) & (n2 > 0), n1 + n2, 0.0).sum(axis=1)
+    return np.asarray(1 - kept / np.maximum(total, 1.0))
+
+
+def extremes(layout: Layout) -> tuple[Floats, Floats]:
+    """Lowest and highest value of each group (shifted by the layout's reference)."""
+    low = np.minimum.reduceat(layout.values, layout.group_start)
+    return low, np.maximum.reduceat(layout.values, layout.group_start)
+
+
+def combine(p_row: Floats, p_cluster: Floats) -> Floats:
+    """max(p_row, p_cluster); p_row where there is no p_cluster."""
+    return np.where(np.isnan(p_cluster), p_row, np.maximum(p_row, np.nan_to_num(p_cluster, nan=0.0)))
+
+
+def combine_in_block(p_row: Floats, p_cluster: Floats) -> Floats:
+    """As :func:`combine` within one block; 1 where a group has one cluster there: nothing tells that name from the
+    block, and its repetitions are no evidence."""
+    return np.where(np.isnan(p_cluster), 1.0, combine(p_row, p_cluster))
+
+
+def pair_table(
+    cells: PairCells,
+    pairs: Pairs,
+    parts: NameParts | None,
+    found: Contrast,
+    p_row: Floats,
+    *,
+    row_test: str | NDArray[np.object_],
+    cluster_test: str,
+    icc: Floats,
+    per_cluster: Floats,
+    beside: Mapping[str, Floats],
+    **columns: Any,
+) -> PairTable:
+    """The table of *pairs* compared by *p_row* on rows and by the contrast *found* on clusters."""
+    p_cluster = found.p_value
+    alone = np.isnan(p_cluster)
+    on_clusters = np.array(
+        ["", f", and t on cluster {cluster_test}", f", and paired t on cluster {cluster_test}"], object
+    )
+    recurring = recurrence(cells, parts)
+    return PairTable(
+        first=pairs.first,
+        second=pairs.second,
+        own_rows=cells.layout.own_rows,
+        test=np.full(alone.size, row_test, dtype=object) + on_clusters[np.where(alone, 0, 1 + cells.paired)],
+        p_row=p_row,
+        p_cluster=p_cluster,
+        p_value=combine(p_row, p_cluster),
+        rows=cells.side_rows,
+        units=cells.units,
+        ragged=ragged_share(cells.layout, pairs),
+        alone=alone,
+        part_clusters=recurring.least,
+        one_part=recurring.constant,
+        icc=mean_known(icc),
+        per_cluster=per_cluster.mean(axis=1),
+        beside={
+            "n_1": cells.side_rows[:, 0],
+            "n_2": cells.side_rows[:, 1],
+            "t": found.t,
+            **beside,
+            "icc_1": icc[:, 0],
+            "icc_2": icc[:, 1],
+            "icc": mean_known(icc),
+        },
+        **columns,
+    )
+
+
+def each_block(
+    cells: PairCells, compare: Callable[[PairCells, Ints], tuple[Floats, Contrast, Sequence[Effect], Floats]]
+) -> Strata | None:
+    """Each block by itself, where there are several; *compare* gives p on rows, contrast, effects and means of the
+    strata that it is handed."""
+    if cells.layout.blocks == 1:
+        return None
+    inner, kept = cells.each_stratum(LEAST_ROWS)
+    if not kept.size:
+        return None
+    p_row, found, effects, means = compare(inner, kept)
+    effect, low, high = intervals(effects, found.df)
+    return Strata(
+        pair=cells.stratum_comparison[kept],
+        block=cells.stratum_block[kept],
+        rows=inner.side_rows,
+        means=means,
+        p_value=combine_in_block(p_row, found.p_value),
+        effect=effect,
+        low=low,
+        high=high,
+    )
+
+
+def mean_known(values: Floats) -> Floats:
+    """The mean over both sides of what is known; NaN where neither is (P × 2 → P)."""
+    known = ~np.isnan(values)
+    total = np.where(known, values, 0.0).sum(axis=1)
+    return np.where(known.any(axis=1), total / np.maximum(known.sum(axis=1), 1), np.nan)

@@ -1,0 +1,250 @@
+"""The texts around a scrubber: which part is about which candidate, what conveys a group in it, what is job-related."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from pytest_fairness.design.signals import CONTROL, LABEL, Signals
+from pytest_fairness.errors import FrameError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+RAW_TEXT = "raw_text"
+SEEN = "candidates_text"
+NAME, PRONOUN = "name", "pronoun"
+_MARK = re.compile(
+    r"^[ \t*#>\-\"'(\[]*"
+    r"(?:(?P<number>\d{1,2})[.):]\s+|(?:candidate|applicant|option)[ \t]+(?P<letter>[A-Z]|\d{1,2})\b)",
+    re.MULTILINE | re.IGNORECASE,
+)
+_LABEL = re.compile(
+    r"^\W*(?:\d{1,2}[.):]\s+)?(?:\W*(?:candidate|applicant|option)\s+(?:[A-Z]|\d{1,2})\b)?\W*", re.IGNORECASE
+)
+_PRONOUN = re.compile(r"\b(?:he|she|him|his|her|hers|himself|herself)\b", re.IGNORECASE)
+_TOKEN = re.compile(r"[^\W\d_]{2,}|\d+(?:[.,]\d+)*")
+_KEY = ("template", "signal", "first", "second", "first_name", "second_name")
+#: Words that carry no qualification of anybody; what is left of a line counts as job-related.
+_EMPTY = frozenset({
+    "a", "age", "an", "and", "applicant", "are", "as", "at", "be", "been", "by", "candidate", "for",
+    "from", "had", "has", "have", "he", "her", "hers", "him", "his", "i", "in", "is", "it", "its", "my", "name",
+    "of", "on", "or", "removed", "she", "that", "the", "their", "theirs", "them", "they", "this", "to", "was", "were",
+    "who", "with", "year",
+})  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateText:
+    """One candidate in the trial of one *row*: what the raw text said of them, and what was left; None where it cannot
+    be told. ``whole`` is the whole text that was left, in which signals are looked for where no part can be told.
+    """
+
+    row: int
+    group: str
+    name: str | None
+    raw: str
+    left: str | None
+    whole: str
+
+
+def candidate_texts(frame: pd.DataFrame, arm: str) -> list[CandidateText]:
+    """The candidates of *arm*'s texts, in the order of the rows; trials without a scrubbed text are left out.
+
+    What the text was before is the column ``raw_text``, or else the prompt that another arm sent for the same
+    candidates. Raises FrameError where there is neither.
+    """
+    rows = frame[(frame["arm"] == arm) & frame[SEEN].notna()]
+    before = _raw(frame, rows)
+    found = []
+    columns = [rows[name] if name in rows.columns else [None] * len(rows) for name in ("first", "second", *_KEY[4:])]
+    for row, (seen, raw, first, second, *names) in enumerate(zip(rows[SEEN], before, *columns, strict=True)):
+        left, apart = split(str(seen)), split(raw)
+        for at, (group, name) in enumerate(zip((first, second), names, strict=True)):
+            known = name if isinstance(name, str) else None
+            own = apart[at] if apart is not None else _about(raw, known)
+            found.append(CandidateText(row, str(group), known, own, None if left is None else left[at], str(seen)))
+    return found
+
+
+def _raw(frame: pd.DataFrame, rows: pd.DataFrame) -> list[str]:
+    if RAW_TEXT in rows.columns and rows[RAW_TEXT].notna().all():
+        return [str(text) for text in rows[RAW_TEXT]]
+    key = [name for name in _KEY if name in frame.columns]
+    others = frame[frame[SEEN].isna() & ~frame["arm"].astype(str).str.startswith("placebo")]
+    if "prompt" in frame.columns:
+        known: dict[tuple[Any, ...], str] = {
+            tuple(values): str(prompt)
+            for *values, prompt in others[[*key, "prompt"]].drop_duplicates(key).itertuples(index=False)
+        }
+        found = [known.get(tuple(values)) for values in rows[key].itertuples(index=False)]
+        if all(text is not None for text in found):
+            return [str(text) for text in found]
+    raise FrameError(
+        f"what the candidates' texts were before scrubbing is not in the frame: give it as column {RAW_TEXT!r}, or run "
+        "an arm that sends it unscrubbed (raw_naive) beside the arm that scrubs"
+    )
+
+
+@lru_cache(maxsize=16384)
+def split(text: str) -> tuple[str, str] | None:
+    """The texts about the first and the second candidate, if both can be told, in this order; markers included."""
+    marks = [(_number(match), match) for match in _MARK.finditer(text)]
+    lettered = [mark for mark in marks if mark[1]["letter"]]
+    # A résumé has numbered lines of its own: where candidates are called by letters, those are the markers.
+    marks = lettered if [number for number, _ in lettered[:2]] == [1, 2] else marks
+    if [number for number, _ in marks] != [1, 2]:
+        return None
+    starts = [match.start() for _, match in marks]
+    ends = [starts[1], len(text)]
+    found = [text[start:end] for start, end in zip(starts, ends, strict=True)]
+    if all("\n" not in part.strip() for part in found[:1]):
+        found[1] = found[1].strip().split("\n")[0]  # one line a candidate: what follows is the prompt's
+    return found[0].strip(), found[1].strip()
+
+
+def _number(match: re.Match[str]) -> int:
+    """Which candidate a marker stands before: ``2.`` and ``Candidate B`` are the second."""
+    mark: str = match["number"] or match["letter"]
+    return int(mark) if mark.isdigit() else ord(mark.upper()) - 64
+
+
+def _about(text: str, name: str | None) -> str:
+    """The lines of *text* that mention *name*."""
+    return "\n".join(line for line in text.splitlines() if name and name in line)
+
+
+def body(part: str) -> str:
+    """*part* without its number and label."""
+    return _LABEL.sub("", part, count=1)
+
+
+@cache
+def _signals() -> Signals:
+    return Signals.load()
+
+
+@lru_cache(maxsize=1024)
+def _phrases(classes: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+    found = {
+        phrase
+        for (name, _), kind in _signals().kinds.items()
+        for told, group in classes
+        if name == told and group in kind.words and group != CONTROL
+        for phrase in kind.phrases(group)
+    }
+    return tuple(sorted(found, key=lambda phrase: (-len(phrase), phrase)))
+
+
+@lru_cache(maxsize=32768)
+def _has(text: str, words: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text, re.IGNORECASE) is not None
+
+
+def conveyed(raw: str, name: str | None, classes: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """What in *raw* conveys the candidate's groups, by kind: the name's parts, words of each class, a pronoun."""
+    found = {
+        NAME: tuple(part for part in (name or "").split() if len(part.strip(".")) > 1 and _has(raw, part)),
+        **{words(own[0]): tuple(phrase for phrase in _phrases((own,)) if _has(raw, phrase)) for own in classes.items()},
+        PRONOUN: ("pronoun",) if _PRONOUN.search(raw) else (),
+    }
+    return {kind: told for kind, told in found.items() if told}
+
+
+def words(protected_class: str) -> str:
+    """What the kind of signal is called that states *protected_class* outright."""
+    return f"words of {protected_class}"
+
+
+def is_gone(kind: str, told: tuple[str, ...], left: str) -> bool:
+    """Whether nothing of a signal is left: no part of the name, none of the words, no gendered pronoun."""
+    if kind == PRONOUN:
+        return _PRONOUN.search(left) is None
+    return not any(_has(left, word) for word in told)
+
+
+def content(raw: str, name: str | None, classes: Mapping[str, str]) -> frozenset[str]:
+    """The job-related words and numbers of *raw*: all but the name, the words of the classes, and empty words."""
+    return _content(raw, name, tuple(sorted(classes.items())))
+
+
+@lru_cache(maxsize=16384)
+def _content(raw: str, name: str | None, classes: tuple[tuple[str, str], ...]) -> frozenset[str]:
+    text = body(raw)
+    for phrase in _phrases(classes):
+        text = re.sub(rf"(?<!\w){re.escape(phrase)}(?!\w)", " ", text, flags=re.IGNORECASE)
+    return frozenset(tokens(text) - tokens(name or "") - _EMPTY)
+
+
+@lru_cache(maxsize=16384)
+def tokens(text: str) -> frozenset[str]:
+    """The words and numbers of *text*, in lower case."""
+    return frozenset(word.casefold() for word in _TOKEN.findall(text))
+
+
+def named_groups(found: list[CandidateText]) -> bool:
+    """Whether names tell the groups apart: no name stands in two of them."""
+    owner: dict[str, str] = {}
+    return all(owner.setdefault(part.name, part.group) == part.group for part in found if part.name is not None)
+
+
+# ---------------------------------------------------------------- guesses of the groups
+
+_ALSO_CALLED = {
+    "female": ("woman", "women", "f"),
+    "male": ("man", "men", "m"),
+    "black": ("african american", "african-american"),
+    "white": ("caucasian", "european american"),
+    "hispanic": ("latino", "latina", "latinx"),
+    "asian": ("asian american",),
+}
+_START = re.compile(
+    r"(?:^|[\n;]|(?<=[.,)])[ \t])[ \t*#>\-\"']*"
+    r"(?:(?P<number>\d{1,2})[.):][ \t]*|(?:candidate|applicant)[ \t]+(?P<letter>[A-Z]|\d{1,2})\b)",
+    re.IGNORECASE,
+)
+
+
+def read_guesses(
+    reply: str, classes: Mapping[str, Sequence[str]], candidates: int = 2
+) -> tuple[dict[str, str | None], ...]:
+    """For each candidate, in order, the value guessed of each class in *classes* (class → its values).
+
+    None where nothing, or more than one value, is said of a class, and for all where the reply does not go through
+    the candidates in order: what cannot be told is no guess.
+    """
+    starts: dict[int, re.Match[str]] = {}
+    for match in _START.finditer(reply):
+        if 1 <= _number(match) <= candidates:
+            starts.setdefault(_number(match), match)
+    places = [starts[number] for number in sorted(starts)]
+    if len(places) < candidates or any(one.start() > other.start() for one, other in pairwise(places)):
+        return tuple(dict.fromkeys(classes) for _ in range(candidates))
+    ends = [*(match.start() for match in places[1:]), len(reply)]
+    found = []
+    for match, end in zip(places, ends, strict=True):
+        text = reply[match.end() : end]
+        found.append({name: _value(text, name, tuple(values)) for name, values in classes.items()})
+    return tuple(found)
+
+
+def _value(text: str, name: str, values: tuple[str, ...]) -> str | None:
+    found = {value for pattern, value in _patterns(name, values) if pattern.search(text)}
+    return found.pop() if len(found) == 1 else None
+
+
+@lru_cache(maxsize=256)
+def _patterns(name: str, values: tuple[str, ...]) -> tuple[tuple[re.Pattern[str], str], ...]:
+    signals = _signals()
+    known = signals.groups(name) if name in signals.protected_classes else ()
+    found = []
+    for value in values:
+        forms = [value, value.replace("_", " "), value.replace("_", "-"), *_ALSO_CALLED.get(value, ())]
+        forms += signals.phrases(name, value, LABEL) if value in known else ()
+        any_of = "|".join(map(re.escape, dict.fromkeys(forms)))
+        found.append((re.compile(rf"(?<![\w-])(?:{any_of})(?![\w-])", re.IGNORECASE), value))
+    return tuple(found)

@@ -1,0 +1,409 @@
+"""Arms: worked number, what is paired, the policy, the placebo arm."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from pytest_fairness.analysis.arms import analyze_arms
+from pytest_fairness.errors import FrameError, UsageError
+from pytest_fairness.model import Finding, Reason, Verdict
+
+from ..support.choice_tables import simulated
+
+ARMS = {"treated": "scrubbed", "control": "raw"}
+
+
+def blocks(**arms):
+    """Six blocks of 15 choices between A and B an arm; the numbers are A's wins."""
+    rows = []
+    for arm, wins in arms.items():
+        for block, won in enumerate(wins):
+            for at in range(15):
+                first, second = ("A", "B") if at % 2 else ("B", "A")
+                rows.append((arm, f"block {block}", first, second, "A" if at < won else "B"))
+    return pd.DataFrame(rows, columns=["arm", "template", "first", "second", "chosen"])
+
+
+def in_arms(rng, preferences, **options):
+    """Pairwise choices over the same ten name pairs in each arm, with that preference (logits)."""
+    frames = [simulated(rng, preference=lean, **options).assign(arm=arm) for arm, lean in preferences.items()]
+    return pd.concat(frames, ignore_index=True)
+
+
+def scored(rng, gaps, names=12, templates=3, shared=False):
+    """Scores of two groups in arms; group B is lower by the arm's gap. Names keep their level across arms."""
+    rows = []
+    level = {(g, n): rng.normal(0, 1) for g in "AB" for n in range(names)}
+    for arm, gap in gaps.items():
+        for group in "AB":
+            for n in range(names):
+                base = level["A" if shared else group, n] - (gap if group == "B" else 0)
+                rows += [
+                    (arm, group, f"p{n}" if shared else f"{group}{n}", t, base + t + rng.normal(0, 0.5))
+                    for t in range(templates)
+                ]
+    return pd.DataFrame(rows, columns=["arm", "group", "name", "template", "score"])
+
+
+def test_worked_number():
+    """The worked example of the statistics contract to six decimals."""
+    finding = analyze_arms(blocks(raw=[11, 10, 12, 9, 10, 10], scrubbed=[8, 7, 9, 8, 8, 8]), cluster=None, **ARMS)
+    [pair] = finding.pairs
+    assert round(pair.difference, 6) == -0.155556
+    assert round(pair.statistics["change_low"], 6) == -0.212680
+    assert round(pair.statistics["change_high"], 6) == -0.098432
+    assert round(pair.p_value, 6) == 0.000917
+    assert finding.verdict is Verdict.PASS
+    assert "−15.6 points" in finding.sentence
+
+
+def test_name_pairs_are_paired():
+    """With name pairs in both arms their win rates are paired."""
+    frame = in_arms(np.random.default_rng(1), {"raw": 1.5, "scrubbed": 0.0}, name_sd=0.5)
+    pair = analyze_arms(frame, **ARMS).pairs[0]
+    rates = (frame["chosen"] == "A").groupby([frame["arm"], frame["name"]]).mean()
+    oracle = stats.ttest_rel(rates["scrubbed"], rates["raw"])
+    assert pair.p_value == pytest.approx(oracle.pvalue, rel=1e-9)
+    assert pair.difference == pytest.approx((rates["scrubbed"] - rates["raw"]).mean())
+    assert (pair.statistics["unit"], pair.statistics["units"]) == ("cluster", 10)
+
+
+def test_names_of_each_group():
+    """Scores of names that belong to one group: the change of each name, compared between the groups."""
+    frame = scored(np.random.default_rng(2), {"raw": 1.0, "scrubbed": 0.2})
+    pair = analyze_arms(frame, "score", **ARMS).pairs[0]
+    means = frame.groupby(["arm", "group", "name"])["score"].mean()
+    change = means["scrubbed"] - means["raw"]
+    oracle = stats.ttest_ind(change["A"], change["B"])
+    assert pair.p_value == pytest.approx(oracle.pvalue, rel=1e-9)
+    assert pair.difference == pytest.approx(change["A"].mean() - change["B"].mean())
+    assert pair.statistics["control"] == pytest.approx(means["raw"]["A"].mean() - means["raw"]["B"].mean())
+
+
+def test_personas_in_both_groups():
+    """The same personas in both groups: one number a persona, the change of its difference."""
+    frame = scored(np.random.default_rng(3), {"raw": 1.0, "scrubbed": 0.2}, shared=True)
+    pair = analyze_arms(frame, "score", **ARMS).pairs[0]
+    means = frame.groupby(["arm", "group", "name"])["score"].mean()
+    gap = {arm: means[arm]["A"] - means[arm]["B"] for arm in ("raw", "scrubbed")}
+    assert pair.p_value == pytest.approx(stats.ttest_rel(gap["scrubbed"], gap["raw"]).pvalue, rel=1e-9)
+
+
+def test_blocks_where_there_is_one_name():
+    """One name a group: contexts are paired, and the result is about those names."""
+    frame = scored(np.random.default_rng(4), {"raw": 4.0, "scrubbed": 0.0}, names=1, templates=40)
+    pair = analyze_arms(frame, "score", **ARMS).pairs[0]
+    assert (pair.statistics["unit"], pair.statistics["units"], pair.scope) == ("block", 40, "labels")
+    assert pair.verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize(
+    ("raw", "scrubbed", "verdict"),
+    [
+        (2.0, 0.0, Verdict.PASS),
+        (0.2, 2.0, Verdict.FAIL),
+        (0.8, -3.0, Verdict.FAIL),
+        (1.2, 1.0, Verdict.INCONCLUSIVE),
+        (0.0, 0.0, Verdict.INCONCLUSIVE),
+    ],
+    ids=["shrinks", "grows", "turns round", "stays", "none to reduce"],
+)
+def test_verdicts(raw, scrubbed, verdict):
+    """A disparity that shrinks passes; one that grows or turns round further than it was fails."""
+    rng = np.random.default_rng(5)
+    frame = in_arms(rng, {"raw": raw, "scrubbed": scrubbed}, clusters=20)
+    finding = analyze_arms(frame, **ARMS)
+    assert finding.verdict is verdict
+    assert finding.sentence.startswith(verdict.value)
+    assert Finding.from_dict(json.loads(json.dumps(finding.to_dict()))).to_dict() == finding.to_dict()
+
+
+def test_nothing_to_reduce_is_no_success():
+    """Without a disparity in the control arm the treatment has shown nothing."""
+    frame = in_arms(np.random.default_rng(6), {"raw": 0.0, "scrubbed": 0.0}, clusters=20)
+    finding = analyze_arms(frame, **ARMS)
+    assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.PRECISION)
+    assert "to reduce" in finding.sentence
+
+
+def test_pairs_without_disparity_do_not_stand_in_the_way():
+    """Among several pairs those that were fair before need not improve."""
+    rng = np.random.default_rng(7)
+    fair = in_arms(rng, {"raw": 0.0, "scrubbed": 0.0}, clusters=20, groups=("C", "D"))
+    unfair = in_arms(rng, {"raw": 2.0, "scrubbed": 0.0}, clusters=20)
+    frame = pd.concat([fair, unfair.assign(name="other " + unfair["name"])], ignore_index=True)
+    finding = analyze_arms(frame, **ARMS)
+    assert finding.verdict is Verdict.PASS
+    assert "A is chosen over B" in finding.sentence
+    assert "Of 2 pairs of groups, 1 shrinks, 1 had nothing to reduce" in finding.sentence
+
+
+RACE = {"wm": "white", "wf": "white", "bm": "black", "bf": "black"}
+
+
+def four_groups(raw, scrubbed, choices=50):
+    """White and Black women and men in two arms: 12 name pairs for each two groups, *choices* of each in each arm.
+
+    The numbers are by how many points the first group of a pair is preferred, with what each name pair adds.
+    """
+    adds = np.array([-2, -1, 0, 1, 2, 1, -1, 0, 2, -2, 1, -1])
+    rows = []
+    for turn, (a, b) in enumerate((("wm", "wf"), ("bm", "bf"), ("wm", "bm"), ("wm", "bf"), ("wf", "bm"), ("wf", "bf"))):
+        for arm, gaps in (("raw", raw), ("scrubbed", scrubbed)):
+            points, spread = gaps.get((a, b), (0, 1))
+            for at, add in enumerate(np.roll(adds, turn if arm == "raw" else -turn)):
+                wins = round(choices * (0.5 + points / 100)) + spread * add
+                rows += [
+                    (arm, *((a, b) if k % 2 else (b, a)), a if k < wins else b, f"{a} {b} {at}", k)
+                    for k in range(choices)
+                ]
+    return pd.DataFrame(rows, columns=["arm", "first", "second", "chosen", "name", "repetition"])
+
+
+def clear_but_for_one():
+    """A gap between races of 36 points that scrubbing takes to 0, of which one pair alone shows 16."""
+    clear = {("wm", "bm"): (44, 0), ("wm", "bf"): (44, 0), ("wf", "bf"): (40, 0), ("wf", "bm"): (16, 5)}
+    return four_groups(clear, {("wf", "bm"): (0, 7)})
+
+
+def test_a_gap_that_goes_is_a_pass_about_the_class():
+    """36 points to 0 beyond any doubt: the one pair of groups that is not clear by itself is detail."""
+    finding = analyze_arms(clear_but_for_one(), by="race", classes=RACE, **ARMS)
+    assert finding.verdict is Verdict.PASS
+    pair, *detail = finding.pairs
+    assert {pair.group_1, pair.group_2} == {"black", "white"}
+    assert (pair.statistics["control"], pair.statistics["treated"]) == (pytest.approx(-0.36), pytest.approx(0))
+    assert pair.corrected_p_value < 0.0001
+    assert [one.verdict for one in detail].count(Verdict.INCONCLUSIVE) == 1
+    assert all(one.alarm_only for one in detail)
+    assert "white is chosen over black in 86.0 % in raw and in 50.0 % in scrubbed" in finding.sentence
+    assert "Of 4 pairs of groups, 3 shrink, 1 is not settled" in finding.sentence
+
+
+def test_between_groups_a_pair_that_is_not_clear_does_not_stand_in_the_way():
+    """Without classes the pairs are those of the groups: some shrink, no other can have grown by half an SD."""
+    finding = analyze_arms(clear_but_for_one(), **ARMS)
+    assert finding.verdict is Verdict.PASS
+    assert "3 shrink" in finding.sentence
+
+
+def test_a_class_with_nothing_to_reduce_is_a_finding_of_its_own():
+    """Gender had nothing to mitigate: that is said, and takes nothing from what was found about race."""
+    gender = {"wm": "male", "bm": "male", "wf": "female", "bf": "female"}
+    even = dict.fromkeys((("wm", "bm"), ("wm", "bf"), ("wf", "bm"), ("wf", "bf")), (40, 0))
+    finding = analyze_arms(four_groups(even, {}), by="gender", classes=gender, **ARMS)
+    assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.PRECISION)
+    assert "there is no preference to reduce in raw" in finding.sentence
+
+
+def test_a_pair_of_groups_raises_the_alarm_of_its_class():
+    """Race shrinks as a whole while one pair turns round as far: FAIL, about that pair."""
+    raw = dict.fromkeys((("wm", "bm"), ("wm", "bf"), ("wf", "bm"), ("wf", "bf")), (30, 0))
+    finding = analyze_arms(four_groups(raw, {("wf", "bm"): (-40, 0)}), by="race", classes=RACE, **ARMS)
+    assert finding.pairs[0].verdict is Verdict.PASS
+    assert finding.verdict is Verdict.FAIL
+    assert "wf is chosen over bm in 80.0 % in raw and in 10.0 % in scrubbed" in finding.sentence
+    assert "turns round" in finding.sentence
+
+
+def test_a_class_is_no_pass_while_a_pair_of_its_groups_grows_by_itself():
+    """What the correction over pairs would hide keeps the class from passing, and is what the sentence is about."""
+    raw = dict.fromkeys((("wm", "bm"), ("wm", "bf"), ("wf", "bf")), (40, 0)) | {("wf", "bm"): (10, 5)}
+    finding = analyze_arms(four_groups(raw, {("wf", "bm"): (28, 7)}), by="race", classes=RACE, **ARMS)
+    (grown,) = (one for one in finding.pairs if (one.group_1, one.group_2) == ("bm", "wf"))
+    assert grown.p_value < 0.05 < grown.corrected_p_value
+    assert finding.pairs[0].verdict is Verdict.PASS
+    assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.PRECISION)
+    assert "by itself the preference grows here, although it shrinks as a whole: wf is chosen" in finding.sentence
+
+
+def test_scores_by_class():
+    """With an outcome, too: the classes are compared, the groups of different classes are their detail."""
+    rng = np.random.default_rng(21)
+    both = [(sex, scored(rng, {"raw": 3.0, "scrubbed": 0.0})) for sex in "mf"]
+    parts = [
+        one.assign(group=one["group"].map({"A": f"w{sex}", "B": f"b{sex}"}), name=one["name"] + sex)
+        for sex, one in both
+    ]
+    frame = pd.concat(parts, ignore_index=True)
+    finding = analyze_arms(frame, "score", by="race", classes=RACE, **ARMS)
+    assert finding.verdict is Verdict.PASS
+    assert [one.group for one in finding.group_results] == ["black", "white"]
+    assert [one.alarm_only for one in finding.pairs] == [False, True, True, True, True]
+    assert "white is ahead of black on score" in finding.sentence
+
+
+def test_a_group_without_a_class_is_refused():
+    """The mapping is named with the group that it lacks."""
+    with pytest.raises(FrameError, match="which class the group 'wf' is of"):
+        analyze_arms(clear_but_for_one(), by="race", classes={"wm": "white", "bm": "black", "bf": "black"}, **ARMS)
+
+
+def test_one_name_a_group_and_three_contexts_are_no_pass():
+    """34 points at p = .105 are neither shown to shrink nor shown to be nothing."""
+    rows = [
+        (arm, f"context {at}", *(("Greg", "Darnell") if k % 2 else ("Darnell", "Greg")), k < won, k)
+        for arm, wins in (("raw", (30, 48, 48)), ("scrubbed", (25, 25, 25)))
+        for at, won in enumerate(wins)
+        for k in range(50)
+    ]
+    frame = pd.DataFrame(rows, columns=["arm", "template", "name_1", "name_2", "greg", "repetition"])
+    white = {"Greg": "white", "Darnell": "black"}
+    frame = frame.assign(
+        first=frame["name_1"].map(white), second=frame["name_2"].map(white),
+        chosen=np.where(frame["greg"], "white", "black"),
+    )  # fmt: skip
+    finding = analyze_arms(frame, cluster=("name_1", "name_2"), **ARMS)
+    [pair] = finding.pairs
+    assert pair.difference == pytest.approx(0.34)  # of black against white
+    assert round(pair.p_value, 3) == 0.105
+    assert (pair.verdict, pair.reason) == (Verdict.INCONCLUSIVE, Reason.PRECISION)
+    assert finding.verdict is Verdict.INCONCLUSIVE
+    assert "which may be chance" in finding.sentence
+
+
+def test_what_is_open_is_about_the_largest_disparity_and_speaks_of_names():
+    """Of pairs that are not settled the reader hears of the one with most to reduce, and of the names it would take."""
+    raw = {("wm", "bm"): (20, 5), ("wf", "bf"): (30, 5)}
+    finding = analyze_arms(four_groups(raw, {("wm", "bm"): (15, 5), ("wf", "bf"): (25, 5)}), **ARMS)
+    assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.PRECISION)
+    assert "wf is chosen over bf" in finding.sentence
+    assert " name pairs if the change stays as it is" in finding.sentence
+    assert "clusters" not in finding.sentence
+
+
+@pytest.mark.parametrize(
+    ("lost", "verdict"),
+    [(0, (Verdict.PASS, None)), (30, (Verdict.PASS, None)), (150, (Verdict.INCONCLUSIVE, Reason.UNSCORED))],
+)
+def test_choices_that_nobody_could_read_are_set_against_the_verdict(lost, verdict):
+    """A fall that the worst of the missing answers cannot undo stands; one that they could is not concluded."""
+    frame = blocks(raw=[13] * 5 + [14], scrubbed=[7] * 5 + [8]).sort_values(["template", "first"], kind="stable")
+    frame = pd.concat([frame] * 4, ignore_index=True)
+    frame.loc[frame.index[frame["arm"] == "raw"][:lost], "chosen"] = None
+    finding = analyze_arms(frame, cluster=None, **ARMS)
+    assert (finding.verdict, finding.reason) == verdict
+    if lost:
+        assert finding.pairs[0].statistics["without_outcome"] == pytest.approx(lost / 360)
+
+
+def test_placebo_arm():
+    """Which arms differ from the one that should do nothing."""
+    rng = np.random.default_rng(8)
+    frame = in_arms(rng, {"raw": 1.5, "placebo": 1.5, "scrubbed": 0.0}, clusters=20)
+    finding = analyze_arms(frame, placebo="placebo", **ARMS)
+    assert finding.notes == (
+        "raw does not differ from the placebo arm",
+        "the treated arm scrubbed differs from the placebo arm (A / B)",
+    )
+    assert finding.details["against_placebo"]["scrubbed"]["A / B"]["corrected_p_value"] < 0.001
+
+
+def test_cells_of_one_arm_only():
+    """Name pairs that stand in one arm only are no comparison."""
+    frame = in_arms(np.random.default_rng(9), {"raw": 1.0, "scrubbed": 0.0})
+    lacking = frame[(frame["arm"] == "raw") | frame["name"].isin(["pair 0", "pair 1", "pair 2"])]
+    finding = analyze_arms(lacking, **ARMS)
+    assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.RAGGED)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda f: f.assign(chosen=None),
+        lambda f: f.assign(chosen="neither"),
+        lambda f: f[f["name"] == "pair 0"],
+        lambda f: f.iloc[[0, -1]],
+        lambda f: f.assign(chosen="A"),
+    ],
+    ids=["unparsed", "neither", "one pair", "two rows", "always A"],
+)
+def test_degenerate_tables(change):
+    """Nothing raises; no verdict without evidence."""
+    frame = change(in_arms(np.random.default_rng(10), {"raw": 0.5, "scrubbed": 0.0}))
+    finding = analyze_arms(frame, **ARMS)
+    assert finding.verdict is Verdict.INCONCLUSIVE
+    json.dumps(finding.to_dict(), allow_nan=False)
+
+
+def test_a_column_of_another_name():
+    """The arm column may be called anything; repeated cells in other arms are no duplicates."""
+    frame = in_arms(np.random.default_rng(11), {"raw": 2.0, "scrubbed": 0.0}, clusters=20)
+    finding = analyze_arms(frame.rename(columns={"arm": "variant"}), arm="variant", **ARMS)
+    assert finding.verdict is Verdict.PASS
+    scores = scored(np.random.default_rng(11), {"raw": 2.0, "scrubbed": 0.0}).assign(repetition=0)
+    again = analyze_arms(scores.rename(columns={"arm": "variant"}), "score", arm="variant", **ARMS)
+    assert again.verdict is Verdict.PASS
+
+
+def test_the_change_has_its_size_under_no_effect():
+    """Two arms with the same preference differ at 5 % in about 5 % of runs."""
+    rng = np.random.default_rng(12)
+    found = 0
+    for _ in range(50):
+        frame = in_arms(rng, {"raw": 0.5, "scrubbed": 0.5}, name_sd=0.5, per_order=4)
+        found += analyze_arms(frame, **ARMS).pairs[0].p_value < 0.05
+    assert 1 <= found <= 5
+
+
+def test_unknown_arm():
+    """An arm that is not in the table is named together with those that are."""
+    frame = blocks(raw=[1], scrubbed=[1])
+    with pytest.raises(FrameError, match="no arm 'cleaned'; it has raw, scrubbed"):
+        analyze_arms(frame, treated="cleaned", control="raw", cluster=None)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"treated": "raw", "control": "raw"}, "two arms"),
+        ({**ARMS, "alpha": 0}, "alpha"),
+        ({**ARMS, "outcome": "place"}, "categorical"),
+    ],
+    ids=range(3),
+)
+def test_options_out_of_range(options, says):
+    """What cannot be contrasted is refused."""
+    frame = blocks(raw=[5, 6], scrubbed=[5, 6]).assign(group=["A", "B"] * 30, place=["x", "y", "z"] * 20)
+    with pytest.raises((UsageError, FrameError), match=says):
+        analyze_arms(frame, cluster=None, **options)
+
+
+def test_names_that_meet_several_others_are_the_unit_of_a_change() -> None:
+    """With both names as the cluster, effects that names have in one arm alone do not count once a pair.
+
+    30 pairs of 10 names a side, no preference of groups, an effect of each name (SD .35) in the control arm: pairs
+    taken as independent alarm too often, names do not.
+    """
+    rng = np.random.default_rng(46)
+    alarms = {"name": 0, "both": 0}
+    for _ in range(30):
+        of_a, of_b = rng.normal(0, 0.35, (2, 10))
+        rows = []
+        for turn in range(3):
+            for at in range(10):
+                a, b = at, (at + turn) % 10
+                for arm in ("raw", "scrubbed"):
+                    rate = 0.5 + (of_a[a] - of_b[b]) / 2 * (arm == "raw")
+                    won = rng.random(40) < np.clip(rate, 0.02, 0.98)
+                    rows += [
+                        {
+                            "first": "x" if k % 2 else "y",
+                            "second": "y" if k % 2 else "x",
+                            "first_name": f"x{a}" if k % 2 else f"y{b}",
+                            "second_name": f"y{b}" if k % 2 else f"x{a}",
+                            "chosen": "x" if w else "y",
+                            "name": f"x{a} / y{b}",
+                            "arm": arm,
+                            "repetition": k,
+                        }
+                        for k, w in enumerate(won)
+                    ]
+        frame = pd.DataFrame(rows)
+        for what, cluster in (("name", "name"), ("both", ("first_name", "second_name"))):
+            (pair,) = analyze_arms(frame, treated="scrubbed", control="raw", cluster=cluster, block=None).pairs
+            alarms[what] += pair.p_value < 0.05
+    assert alarms["both"] <= 3 < alarms["name"]

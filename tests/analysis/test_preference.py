@@ -1,0 +1,594 @@
+"""Choices of two, of several, and rankings: worked numbers, orders and clusters, degenerate tables, errors."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from pytest_fairness.analysis.preference import analyze_preference
+from pytest_fairness.errors import FrameError, UsageError
+from pytest_fairness.model import Finding, Reason, Verdict
+from pytest_fairness.statistics.win_rates import friedman, goodness_of_fit
+
+from ..support.choice_tables import simulated, slates, table
+
+
+def pair_of(finding, a="A", b="B"):
+    return next(pair for pair in finding.pairs if (pair.group_1, pair.group_2) == (a, b))
+
+
+def well_formed(finding):
+    """No NaN in any field that a verdict or a report reads, and there and back through JSON."""
+    for pair in finding.pairs:
+        numbers = (pair.p_row, pair.p_value, pair.corrected_p_value, pair.effect)
+        assert not any(math.isnan(number) for number in numbers)
+        # An interval holds its estimate strictly, or is not shown.
+        assert (pair.effect_low is None) is (pair.effect_high is None)
+        assert pair.effect_low is None or pair.effect_low < pair.effect < pair.effect_high
+    again = Finding.from_dict(json.loads(json.dumps(finding.to_dict())))
+    assert again.to_dict() == finding.to_dict()
+    assert finding.sentence.startswith(finding.verdict.value)
+    return finding
+
+
+def test_worked_numbers():
+    """The worked example of the statistics contract to six decimals."""
+    finding = well_formed(analyze_preference(table(), cluster=None))
+    strength, order = finding.details["bradley_terry"], finding.details["order_effect"]
+    assert round(order["log_odds"], 6) == 0.368055
+    assert round(order["error"], 6) == 0.194549
+    assert round(order["likelihood_ratio"], 6) == 3.654964
+    assert {k: round(v, 6) for k, v in strength["strength"].items()} == {"A": 0, "B": -0.539023, "C": -0.862235}
+    assert {k: round(v, 6) for k, v in strength["error"].items()} == {"A": 0, "B": 0.273250, "C": 0.280680}
+    assert round(strength["deviance"], 6) == 0.170732 - 0.000000
+    assert round(strength["likelihood_ratio"], 6) == 10.315211
+    assert round(strength["p_value"], 6) == 0.005755
+    assert (strength["df"], order["df"]) == (2, 1)
+    pair = pair_of(finding)
+    assert (pair.statistics["wins_1"], pair.statistics["n"]) == (25, 40)
+    assert round(pair.statistics["z"], 6) == 1.599233
+    assert round(pair.p_value, 6) == 0.109769
+    assert round(pair.statistics["binomial_p_value"], 6) == 0.153860
+
+
+def test_round_robin():
+    """Wins 55, 40, 45, 40 of 90 each: the plain statistic is a third too large for four groups."""
+    wins = {("A", "B"): 20, ("A", "C"): 15, ("A", "D"): 20, ("B", "C"): 15, ("B", "D"): 15, ("C", "D"): 15}
+    finding = analyze_preference(table(wins, n=30), cluster=None)
+    robin = finding.details["round_robin"]
+    assert round(robin["chi_square_uncorrected"], 6) == 6.666667
+    assert round(robin["chi_square"], 6) == 5.000000
+    assert round(robin["p_value"], 6) == 0.171797
+
+
+def test_bradley_terry_agrees_with_statsmodels():
+    """Coefficients, errors, deviance and both likelihood ratios of the same binomial GLM."""
+    from statsmodels.genmod.families import Binomial
+    from statsmodels.genmod.generalized_linear_model import GLM
+
+    rng = np.random.default_rng(8)
+    labels = "ABCDE"
+    wins = {(a, b): int(rng.integers(4, 27)) for a in labels for b in labels if a != b}
+    details = analyze_preference(table(wins, n=30), cluster=None).details
+    design = np.array([[1.0, *((a == g) - (b == g) for g in labels[1:])] for a, b in wins])
+    counts = np.array([[w, 30 - w] for w in wins.values()])
+    full = GLM(counts, design, family=Binomial()).fit(tol=1e-12)
+    strength, order = details["bradley_terry"], details["order_effect"]
+    assert list(strength["strength"].values())[1:] == pytest.approx(full.params[1:], rel=1e-8)
+    assert list(strength["error"].values())[1:] == pytest.approx(full.bse[1:], rel=1e-6)
+    assert order["log_odds"] == pytest.approx(full.params[0], rel=1e-8)
+    assert strength["deviance"] == pytest.approx(full.deviance, rel=1e-8)
+    for columns, told in ((slice(0, 1), strength), (slice(1, None), order)):
+        smaller = GLM(counts, design[:, columns], family=Binomial()).fit(tol=1e-12)
+        assert told["likelihood_ratio"] == pytest.approx(2 * (full.llf - smaller.llf), rel=1e-7)
+
+
+def test_interaction_agrees_with_statsmodels():
+    """The likelihood ratio of the logit with and without criteria × group, position by criteria in both."""
+    from statsmodels.genmod.families import Binomial
+    from statsmodels.genmod.generalized_linear_model import GLM
+
+    rng = np.random.default_rng(4)
+    frames = []
+    for at, criteria in enumerate(["gentle", "tough", "skilled"]):
+        for shift in range(20):
+            frame = simulated(rng, preference=(0.9, -0.9, 0.0)[at], position=0.4, clusters=1, per_order=3)
+            frames.append(frame.assign(criteria=criteria, name=f"pair {shift}"))
+    frame = pd.concat(frames, ignore_index=True)
+    finding = analyze_preference(frame, block="criteria")
+    y = (frame["chosen"] == frame["first"]).astype(float).to_numpy()
+    side = np.where(frame["first"] == "B", 1.0, -1.0)
+    dummies = np.stack([frame["criteria"] == c for c in ("skilled", "tough")], axis=1).astype(float)
+    main = np.column_stack([np.ones(len(frame)), side, dummies])
+    both = np.column_stack([main, side[:, None] * dummies])
+    expected = 2 * (GLM(y, both, family=Binomial()).fit().llf - GLM(y, main, family=Binomial()).fit().llf)
+    told = finding.details["interaction"]["criteria"]
+    assert told["likelihood_ratio"] == pytest.approx(expected, rel=1e-7)
+    assert told["df"] == 2
+    assert told["p_value"] < 0.001
+    assert any("depends on criteria" in note for note in finding.notes)
+    assert told["selection_rate"]["gentle"]["A"] > 0.6
+    assert told["selection_rate"]["tough"]["A"] < 0.4
+
+
+def test_unequal_orders_are_the_two_sample_z():
+    """With 30 trials in one order and 50 in the other z compares the two shares won by the first-listed."""
+    from statsmodels.stats.proportion import proportions_ztest
+
+    frame = pd.concat([table({("A", "B"): 22}, 30), table({("B", "A"): 24}, 50)], ignore_index=True)
+    pair = pair_of(analyze_preference(frame, cluster=None))
+    z, p = proportions_ztest([22, 24], [30, 50])
+    assert pair.statistics["z"] == pytest.approx(z, rel=1e-12)
+    assert pair.p_value == pytest.approx(p, rel=1e-12)
+    assert pair.statistics["win_rate_1"] == pytest.approx((22 / 30 + 26 / 50) / 2)
+
+
+def test_blocks_are_strata():
+    """Over several contexts the row test is Cochran–Mantel–Haenszel of order × first-listed-won."""
+    from statsmodels.stats.contingency_tables import StratifiedTable
+
+    rng = np.random.default_rng(3)
+    frame = pd.concat(
+        [
+            simulated(rng, preference=0.3, position=bias, clusters=1, per_order=40).assign(role=f"role {at}")
+            for at, bias in enumerate((-1.0, 0.0, 2.0))
+        ],
+        ignore_index=True,
+    )
+    pair = pair_of(analyze_preference(frame, cluster=None, block="role"))
+    tables = []
+    for _, part in frame.groupby("role"):
+        won = part["chosen"] == part["first"]
+        ahead = part["first"] == "A"
+        tables.append([[sum(won & ahead), sum(~won & ahead)], [sum(won & ~ahead), sum(~won & ~ahead)]])
+    oracle = StratifiedTable([np.array(t) for t in tables])
+    assert pair.p_row == pytest.approx(oracle.test_null_odds(correction=False).pvalue, rel=1e-9)
+    d = math.log(oracle.oddsratio_pooled) / 2 * math.sqrt(3) / math.pi
+    assert pair.statistics["d_within_order"] == pytest.approx(d, rel=1e-9)
+
+
+def test_the_name_pair_is_the_unit():
+    """The cluster test is the one-sample t of win rate − ½ over name pairs; p is the larger of the two."""
+    frame = simulated(np.random.default_rng(2), preference=0.4, name_sd=1.0)
+    pair = pair_of(analyze_preference(frame))
+    rates = (frame["chosen"] == "A").groupby(frame["name"]).mean()
+    oracle = stats.ttest_1samp(rates - 0.5, 0)
+    assert pair.p_cluster == pytest.approx(oracle.pvalue, rel=1e-9)
+    assert pair.statistics["t"] == pytest.approx(oracle.statistic, rel=1e-9)
+    assert pair.p_value == max(pair.p_row, pair.p_cluster)
+    assert pair.statistics["clusters_1"] == 10
+
+
+def test_names_that_meet_several_others():
+    """With both names given a spread between A's names counts once a name, not once a pair of names."""
+    rng = np.random.default_rng(12)
+    lean = [2.0, 1.0, 0.2, -0.4]
+    rows = []
+    for a in range(4):
+        for b in range(12):
+            one = simulated(rng, preference=lean[a], clusters=1, per_order=3)
+            ahead = one["first"] == "A"
+            one["one"] = np.where(ahead, f"a{a}", f"b{b}")
+            one["two"] = np.where(ahead, f"b{b}", f"a{a}")
+            rows.append(one.assign(name=f"a{a} and b{b}"))
+    frame = pd.concat(rows, ignore_index=True)
+    crossed = pair_of(analyze_preference(frame, cluster=("one", "two")))
+    naive = pair_of(analyze_preference(frame))
+    assert (crossed.statistics["clusters_1"], crossed.statistics["clusters_2"]) == (4, 12)
+    assert naive.p_value < 0.01 < crossed.p_value
+    by_a = (frame["chosen"] == "A").groupby(frame["name"].str.slice(0, 2)).mean()
+    assert crossed.statistics["df"] == 3
+    assert crossed.p_cluster >= 0.8 * stats.ttest_1samp(by_a - 0.5, 0).pvalue
+
+
+def test_one_name_pair_caps_fail_at_flag():
+    """A preference between two particular names is not yet one between two groups."""
+    frame = simulated(np.random.default_rng(1), preference=2.5, clusters=1, per_order=100)
+    pair = pair_of(well_formed(analyze_preference(frame)))
+    assert (pair.scope, pair.verdict, pair.p_cluster) == ("labels", Verdict.FLAG, None)
+    many = simulated(np.random.default_rng(1), preference=2.5, clusters=20, per_order=5)
+    assert analyze_preference(many).verdict is Verdict.FAIL
+
+
+def test_copies_of_one_reply_are_no_evidence():
+    """Temperature 0: one name pair, one context, 100 copies of two replies are two trials."""
+    frame = table({("A", "B"): 100, ("B", "A"): 0}, n=100)
+    frame = frame.assign(name="Ann and Bob", repetition=frame.groupby(["first"]).cumcount())
+    pair = pair_of(well_formed(analyze_preference(frame)))
+    assert pair.statistics["n"] == 2
+    assert (pair.verdict, pair.reason) == (Verdict.INCONCLUSIVE, Reason.N)
+
+
+def test_copies_do_not_help_clusters():
+    """Ten copies of each reply change nothing where the name pair is the unit."""
+    frame = simulated(np.random.default_rng(6), preference=0.5, clusters=30, per_order=1)
+    copied = pd.concat([frame.assign(repetition=r) for r in range(10)], ignore_index=True)
+    once, often = pair_of(analyze_preference(frame)), pair_of(analyze_preference(copied))
+    assert often.p_cluster == pytest.approx(once.p_cluster)
+    assert often.p_value >= once.p_cluster
+    assert often.statistics["n"] == 10 * once.statistics["n"]
+    assert often.statistics["clusters_1"] == once.statistics["clusters_1"]
+
+
+def test_one_order_only_is_ragged():
+    """Where A always stands first its advantage may be the position's: nothing is concluded."""
+    finding = well_formed(analyze_preference(table({("A", "B"): 90}, n=100), cluster=None))
+    assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.RAGGED)
+    assert "both orders" in finding.sentence
+
+
+def test_position_decides_everything():
+    """Always the first-listed: what either order hides stays open, and note and sentence say what decided."""
+    finding = well_formed(analyze_preference(table({("A", "B"): 100, ("B", "A"): 100}, n=100), cluster=None))
+    assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.PRECISION)
+    assert finding.pairs[0].effect == pytest.approx(0)
+    assert finding.pairs[0].p_value == 1
+    assert (
+        finding.pairs[0].statistics["d_from_win_rate_high"] < 0.5 < finding.pairs[0].statistics["d_within_order_high"]
+    )
+    assert "chosen in 100 %, which leaves little room for a preference" in finding.sentence
+    assert "the position decided every choice" in finding.pairs[0].notes
+    assert finding.details["first_listed_share"] == 1
+
+
+def test_one_group_always_wins():
+    """Separation: FAIL with finite numbers, strengths from a ridge fit and no p for them."""
+    finding = well_formed(analyze_preference(table({("A", "B"): 60, ("B", "A"): 0}, n=60), cluster=None))
+    assert finding.verdict is Verdict.FAIL
+    assert math.isfinite(finding.pairs[0].effect)
+    told = finding.details["bradley_terry"]
+    assert told["ridge"] is True
+    assert told["error"] is None
+    assert told["p_value"] is None
+    assert told["strength"]["B"] < -1
+
+
+def test_groups_that_never_met():
+    """Two islands: their pairs are judged, strengths across them are for orientation only."""
+    wins = {("A", "B"): 30, ("B", "A"): 30, ("C", "D"): 30, ("D", "C"): 30}
+    finding = well_formed(analyze_preference(table(wins, n=60), cluster=None))
+    assert [(p.group_1, p.group_2) for p in finding.pairs] == [("A", "B"), ("C", "D")]
+    assert finding.details["bradley_terry"]["ridge"] is True
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda f: f.assign(chosen=None), Reason.UNSCORED),
+        (lambda f: f.assign(chosen=f["chosen"].where(f.index % 10 != 0)), Reason.UNSCORED),
+        (lambda f: f.assign(chosen="neither"), Reason.N),
+        (lambda f: f.assign(refused=True), Reason.N),
+        (lambda f: f.head(1), Reason.RAGGED),
+    ],
+    ids=["all unparsed", "a tenth unparsed", "all neither", "all refused", "one row"],
+)
+def test_nothing_to_judge(change, reason):
+    """Without choices there is no verdict, only its reason; nothing raises."""
+    finding = well_formed(analyze_preference(change(table()), cluster=None))
+    assert finding.verdict is Verdict.INCONCLUSIVE
+    assert reason in {pair.reason for pair in finding.pairs}
+
+
+def test_no_choice_is_reported_a_group():
+    """Neither, unparsable and refused are counted for the groups that stood in those trials."""
+    frame = table(n=20).assign(refused=False)
+    frame.loc[frame.index[:3], "chosen"] = "neither"
+    frame.loc[frame.index[3:5], "refused"] = True
+    frame.loc[frame.index[5], "chosen"] = None
+    by = {group.group: group for group in analyze_preference(frame, cluster=None).group_results}
+    assert (by["A"].undetermined, by["A"].refused, by["A"].unscored) == (3, 2, 1)
+    assert (by["C"].undetermined, by["C"].refused, by["C"].unscored) == (0, 0, 0)
+    assert by["A"].refusal_rate == pytest.approx(2 / 80)
+    assert by["B"].n == 80 - 6
+
+
+def test_pairs_that_stay_undecided_are_noted():
+    """A model that declines one pair far more often than the others is told of."""
+    frame = table(n=40)
+    held = (frame["first"] == "A") & (frame["second"] == "B")
+    frame.loc[held, "chosen"] = "neither"
+    finding = analyze_preference(frame, cluster=None)
+    assert finding.details["no_choice"]["p_value"] < 1e-6
+    assert any("without a choice" in note for note in finding.notes)
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "says"),
+    [
+        (lambda f: f.drop(columns="chosen"), {}, "no column 'chosen'"),
+        (lambda f: f.assign(chosen=f["chosen"].where(f.index != 7, "Bob")), {}, "column 'chosen', row 7: .*'Bob'"),
+        (lambda f: f.assign(second=f["second"].where(f.index != 3, "A")), {}, "row 3: both candidates"),
+        (lambda f: f.assign(first=f["first"].where(f.index != 5)), {}, "column 'first', row 5"),
+        (lambda f: f, {"cluster": "name"}, "no column 'name' for the cluster"),
+        (lambda f: f, {"block": "role"}, "no column 'role'"),
+        (lambda f: f.assign(name="x", repetition=0), {"cluster": "name"}, "row 1 repeats row 0"),
+        (lambda f: f.iloc[:0], {}, "no rows"),
+        (lambda f: [1, 2], {}, "DataFrame"),
+    ],
+    ids=range(9),
+)
+def test_malformed_tables_name_the_place(change, options, says):
+    """Column and row of what is wrong."""
+    with pytest.raises(FrameError, match=says):
+        analyze_preference(change(table()), **{"cluster": None, **options})
+
+
+@pytest.mark.parametrize("options", [{"alpha": 2}, {"correction": "sidak"}, {"rank": "rank"}, {"position": "position"}])
+def test_options_out_of_range(options):
+    """An option that means nothing is refused."""
+    with pytest.raises(UsageError):
+        analyze_preference(table(), cluster=None, **options)
+
+
+outcomes = st.sampled_from(["first", "second", "second", "neither", None])
+
+
+@st.composite
+def tables(draw):
+    """Any table of the right shape: few or many rows, one-sided, undecided."""
+    n = draw(st.integers(1, 40))
+    rows = []
+    for at in range(n):
+        first, second = draw(st.sampled_from([("A", "B"), ("B", "A"), ("A", "C"), ("C", "B")]))
+        outcome = draw(outcomes)
+        chosen = {"first": first, "second": second}.get(outcome, outcome)
+        rows.append((first, second, chosen, draw(st.sampled_from("xyz")), draw(st.sampled_from("st")), at))
+    return pd.DataFrame(rows, columns=["first", "second", "chosen", "name", "role", "repetition"])
+
+
+@settings(max_examples=25, deadline=None)
+@given(tables(), st.sampled_from([None, "name"]), st.sampled_from([None, "role"]), st.randoms())
+def test_properties(frame, cluster, block, random):
+    """No table raises; the order of rows changes nothing; renaming groups in reverse mirrors every pair."""
+    finding = well_formed(analyze_preference(frame, cluster=cluster, block=block))
+    rows = list(range(len(frame)))
+    random.shuffle(rows)
+    shuffled = analyze_preference(frame.iloc[rows].reset_index(drop=True), cluster=cluster, block=block)
+    mapping = {"A": "Z", "B": "Y", "C": "X"}
+    renamed = frame.assign(**{column: frame[column].replace(mapping) for column in ("first", "second", "chosen")})
+    mirrored = analyze_preference(renamed, cluster=cluster, block=block)
+    assert shuffled.verdict is finding.verdict is mirrored.verdict
+    for pair in finding.pairs:
+        same = pair_of(shuffled, pair.group_1, pair.group_2)
+        other = pair_of(mirrored, mapping[pair.group_2], mapping[pair.group_1])
+        assert same.p_value == pytest.approx(pair.p_value, abs=1e-9)
+        assert other.p_value == pytest.approx(pair.p_value, abs=1e-9)
+        assert other.effect == pytest.approx(-pair.effect, abs=1e-9)
+        assert (other.effect_low is None) is (pair.effect_low is None)
+        assert pair.effect_low is None or other.effect_low == pytest.approx(-pair.effect_high, abs=1e-9)
+
+
+def counted(won, lost, unread=0):
+    """Choices between A and B, each kind half in one order and half in the other."""
+    rows = []
+    for chosen, count in (("A", won), ("B", lost), (None, unread)):
+        for at in range(count):
+            first, second = ("A", "B") if at % 2 else ("B", "A")
+            rows.append({"first": first, "second": second, "chosen": chosen})
+    return pd.DataFrame(rows)
+
+
+def test_win_rates_whose_ratio_is_below_four_fifths_are_no_trifle():
+    """57 against 43 is d = .16, and still a FLAG; 54.5 against 45.5 is a trifle however many choices there are."""
+    finding = analyze_preference(counted(570, 430), cluster=None)
+    assert finding.verdict is Verdict.FLAG
+    assert "the ratio of the two win rates is below .8, beyond chance" in finding.pairs[0].notes
+    trifle = analyze_preference(counted(2180, 1820), cluster=None)
+    assert trifle.pairs[0].corrected_p_value < 0.001
+    assert trifle.verdict is Verdict.PASS
+
+
+def test_what_is_unread_is_set_against_a_preference():
+    """110 of 180 is significant; with the 20 unread for the other it would not be."""
+    assert analyze_preference(counted(110, 70), cluster=None).verdict is Verdict.FLAG
+    finding = analyze_preference(counted(110, 70, unread=20), cluster=None)
+    assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.UNSCORED)
+    assert analyze_preference(counted(150, 30, unread=20), cluster=None).verdict is Verdict.FAIL
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_pass_has_to_pass_whichever_side_what_is_unread_was_on(turned):
+    """175 of 380 passes; with the 20 unread for the group that is ahead the ratio would be below .8, beyond chance."""
+    won, lost = (205, 175) if turned else (175, 205)
+    assert analyze_preference(counted(won, lost), cluster=None).verdict is Verdict.PASS
+    finding = analyze_preference(counted(won, lost, unread=20), cluster=None)
+    assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.PRECISION)
+
+
+# ---------------------------------------------------------------- one of several, and rankings
+
+R = json.loads((Path(__file__).parents[1] / "data" / "r_reference.json").read_text())
+OPTIONS = {"trial": "trial", "cluster": None}
+
+
+@pytest.mark.parametrize("case", R["gof"], ids=lambda case: case["id"])
+def test_goodness_of_fit_agrees_with_r(case):
+    """R's chisq.test for given probabilities."""
+    ours = goodness_of_fit(np.array(case["observed"], float), np.array(case["p"], float))
+    theirs = case["chisq"]
+    assert ours.statistic == pytest.approx(theirs["statistic"], rel=1e-9, abs=1e-12)
+    assert ours.df == theirs["parameter"]
+    assert ours.p == pytest.approx(theirs["p_value"], rel=1e-9)
+
+
+@pytest.mark.parametrize("case", R["friedman"], ids=lambda case: case["id"])
+def test_friedman_agrees_with_r(case):
+    """R's friedman.test, ties and two treatments included; R says NaN where everything ties."""
+    ranks = stats.rankdata(np.array(case["blocks"], float), axis=1)
+    ours, theirs = friedman(ranks), case["friedman"]
+    if isinstance(theirs.get("statistic"), (int, float)):
+        assert ours.statistic == pytest.approx(theirs["statistic"], rel=1e-9)
+        assert ours.df == theirs["parameter"]
+        assert ours.p == pytest.approx(theirs["p_value"], rel=1e-9)
+    else:
+        assert (ours.statistic, ours.p) == (0, 1)
+
+
+def test_conditional_logit_agrees_with_statsmodels():
+    """Strengths, position terms and the likelihood ratio of the same model."""
+    from statsmodels.discrete.conditional_models import ConditionalLogit
+
+    frame = slates(np.random.default_rng(5), [0.4, 0.0, -0.3], position=[0.8, 0.2, 0.0], trials=300)
+    finding = analyze_preference(frame, position="position", **OPTIONS)
+    design = np.column_stack([*(frame["group"] == g for g in "BC"), *(frame["position"] == p for p in (2, 3))]).astype(
+        float
+    )
+    oracle = ConditionalLogit(frame["chosen"].astype(float), design, groups=frame["trial"])
+    full = oracle.fit(method="newton", disp=0)
+    params, errors = np.asarray(full.params), np.asarray(full.bse)
+    told = finding.details["conditional_logit"]
+    assert list(told["strength"].values())[1:] == pytest.approx(params[:2], rel=1e-6)
+    assert finding.details["order_effect"]["log_odds_by_position"][1:] == pytest.approx(params[2:], rel=1e-6)
+    pair = next(p for p in finding.pairs if (p.group_1, p.group_2) == ("A", "B"))
+    assert pair.effect == pytest.approx(-params[0] * math.sqrt(3) / math.pi, rel=1e-6)
+    assert pair.p_row == pytest.approx(2 * stats.norm.sf(abs(params[0] / errors[0])), rel=1e-5)
+    bare = ConditionalLogit(frame["chosen"].astype(float), design[:, 2:], groups=frame["trial"])
+    expected = 2 * (full.llf - bare.fit(method="newton", disp=0).llf)
+    assert told["likelihood_ratio"] == pytest.approx(expected, rel=1e-6)
+
+
+def test_without_positions_shares_decide():
+    """Log odds of two groups are then the log ratio of their wins, with its textbook error."""
+    frame = slates(np.random.default_rng(9), [0.5, 0.0, 0.0], trials=400)
+    pair = analyze_preference(frame, **OPTIONS).pairs[0]
+    wins = frame[frame["chosen"]].groupby("group").size()
+    log_ratio = math.log(wins["A"] / wins["B"])
+    error = math.sqrt(1 / wins["A"] + 1 / wins["B"])
+    assert pair.effect == pytest.approx(log_ratio * math.sqrt(3) / math.pi, rel=1e-8)
+    assert pair.p_value == pytest.approx(2 * stats.norm.sf(abs(log_ratio / error)), rel=1e-8)
+
+
+def test_positions_uncover_what_shares_hide():
+    """Strong position bias: the logit with position terms rejects more often than the shares do."""
+    rng = np.random.default_rng(14)
+    logit = shares = 0
+    for _ in range(40):
+        frame = slates(rng, [0.55, 0.0, 0.0], position=[2.0, 0.0, -2.0], trials=150)
+        details = analyze_preference(frame, position="position", **OPTIONS).details
+        logit += details["conditional_logit"]["p_value"] < 0.05
+        shares += details["goodness_of_fit"]["p_value"] < 0.05
+    assert shares < logit
+    assert logit >= 20
+
+
+def test_a_position_that_never_wins():
+    """What stood in the last position was not really on offer: it drops out, and groups are still compared."""
+    rng = np.random.default_rng(15)
+    frame = slates(rng, [1.5, 0.0, 0.0], position=[1.0, 0.0, -60.0], trials=200)
+    details = analyze_preference(frame, position="position", **OPTIONS).details
+    assert details["conditional_logit"]["ridge"] is False
+    assert details["conditional_logit"]["p_value"] < 1e-4
+    assert details["order_effect"]["log_odds_by_position"][2] == -math.inf
+
+
+def test_clusters_are_the_unit():
+    """Six résumé sets of 50 copies each: errors come from the sets, and p is the larger of the two."""
+    rng = np.random.default_rng(3)
+    once = slates(rng, [0.6, 0.0, -0.2], trials=60)
+    once["name"] = (once["trial"] // 10).map("set {}".format)
+    copied = [once.assign(trial=once["trial"] + 1000 * r) for r in range(20)]
+    pair = analyze_preference(pd.concat(copied, ignore_index=True), trial="trial", cluster="name").pairs[0]
+    assert pair.p_cluster is not None
+    assert pair.p_value == max(pair.p_row, pair.p_cluster) == pair.p_cluster
+    assert pair.statistics["clusters_1"] == 6
+
+
+def test_a_group_that_always_wins():
+    """Separation does not end in INCONCLUSIVE: the plain comparison of wins stands in, and FAILs."""
+    frame = slates(np.random.default_rng(1), [60.0, 0.0, 0.0], trials=100)
+    finding = analyze_preference(frame, position="position", **OPTIONS)
+    assert finding.verdict is Verdict.FAIL
+    assert finding.details["conditional_logit"]["ridge"] is True
+    assert all(math.isfinite(pair.effect) for pair in finding.pairs)
+    Finding.from_dict(json.loads(json.dumps(finding.to_dict())))
+
+
+def test_rankings():
+    """Friedman over trials, and each two groups by how often one is ranked above the other."""
+    frame = slates(np.random.default_rng(2), [1.5, 0.0, 0.0], trials=150, rank=True)
+    finding = analyze_preference(frame, rank="rank", position="position", **OPTIONS)
+    wide = frame.pivot_table(index="trial", columns="group", values="rank")
+    oracle = stats.friedmanchisquare(*(wide[g] for g in "ABC"))
+    assert finding.details["friedman"]["chi_square"] == pytest.approx(oracle.statistic, rel=1e-9)
+    pair = finding.pairs[0]
+    assert pair.statistics["wins_1"] == int((wide["A"] < wide["B"]).sum())
+    assert finding.verdict is Verdict.FAIL
+    assert finding.details["mean_rank"]["A"] < finding.details["mean_rank"]["B"]
+
+
+def test_no_preference_passes():
+    """600 trials without any preference PASS, as choice and as ranking."""
+    rng = np.random.default_rng(7)
+    chosen = analyze_preference(slates(rng, [0, 0, 0], trials=600), position="position", **OPTIONS)
+    ranked = analyze_preference(slates(rng, [0, 0, 0], trials=600, rank=True), rank="rank", **OPTIONS)
+    assert (chosen.verdict, ranked.verdict) == (Verdict.PASS, Verdict.PASS)
+
+
+@pytest.mark.parametrize("rank", [False, True])
+def test_nothing_chosen(rank):
+    """No winner or rank in any trial: INCONCLUSIVE, without raising."""
+    frame = slates(np.random.default_rng(7), [0, 0, 0], trials=60, rank=rank)
+    frame = frame.assign(**({"rank": None} if rank else {"chosen": False}))
+    options = {"rank": "rank"} if rank else {}
+    finding = analyze_preference(frame, **OPTIONS, **options)
+    assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.UNSCORED)
+    Finding.from_dict(json.loads(json.dumps(finding.to_dict())))
+
+
+def test_refused_trials():
+    """A refused trial is no choice, and is counted for every group that stood in it."""
+    frame = slates(np.random.default_rng(7), [0, 0, 0], trials=100)
+    finding = analyze_preference(frame.assign(refused=frame["trial"] < 10), **OPTIONS)
+    assert {group.refused for group in finding.group_results} == {10}
+    assert sum(group.n for group in finding.group_results) == 270
+
+
+@pytest.mark.parametrize("rank", [True, False])
+def test_trials_that_were_never_answered(rank):
+    """Whatever their rows hold, they chose nobody: counted as unanswered, never as answered."""
+    frame = slates(np.random.default_rng(6), [0.0, 0.5, 1.0], trials=120, rank=rank)
+    lost = frame["trial"] < 12
+    options = {**OPTIONS, **({"rank": "rank"} if rank else {})}
+    marked = analyze_preference(frame.assign(undetermined=lost), by="group", **options)
+    without = analyze_preference(frame[~lost], by="group", **options)
+    assert {group.n for group in marked.group_results} == {108}
+    assert {group.unscored for group in marked.group_results} == {12}
+    assert [p.statistics["wins_1"] for p in marked.pairs] == [p.statistics["wins_1"] for p in without.pairs]
+    # A tenth of the trials came to nothing. Ranks stand against the worst that those could have said.
+    assert (marked.verdict, marked.reason) == (
+        (Verdict.FLAG, None) if rank else (Verdict.INCONCLUSIVE, Reason.UNSCORED)
+    )
+    told = "friedman" if rank else "goodness_of_fit"
+    assert marked.details[told] == without.details[told]
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "says"),
+    [
+        (lambda f: f.drop(index=4), {}, "trial '1' the group 'B' is missing"),
+        (lambda f: f.assign(chosen=True), {}, "more than one candidate"),
+        (lambda f: f.assign(position=1), {"position": "position"}, "in the same position"),
+        (lambda f: f.assign(name=range(len(f))), {"cluster": "name"}, "differs between the candidates"),
+        (lambda f: f.assign(group="A"), {}, "one group only"),
+        (lambda f: f.assign(chosen="yes"), {}, "row 0: 'yes' is neither True nor False"),
+        (lambda f: f.assign(rank="best"), {"rank": "rank"}, "'best' is no rank"),
+    ],
+    ids=range(7),
+)
+def test_malformed_slates_tables_name_the_place(change, options, says):
+    """Column, row or trial of what is wrong."""
+    frame = change(slates(np.random.default_rng(7), [0, 0, 0], trials=20))
+    with pytest.raises(FrameError, match=says):
+        analyze_preference(frame, **{**OPTIONS, **options})
+
+
+def test_two_cluster_columns_are_for_pairs():
+    """A trial of k has one cluster."""
+    with pytest.raises(UsageError, match="pairwise"):
+        analyze_preference(slates(np.random.default_rng(7), [0, 0]), trial="trial", cluster=("a", "b"))

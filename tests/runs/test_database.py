@@ -1,0 +1,330 @@
+"""The database: what was waited for is there, word for word; what was damaged is named, and nothing is skipped."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pytest_fairness.errors import StoreError
+from pytest_fairness.runs import database
+from pytest_fairness.runs.folder import run_folders
+from pytest_fairness.runs.lines import FIRST, BadLineError, check_line, encode_line
+from pytest_fairness.runs.reader import RunReader
+from pytest_fairness.runs.store import RunStore, open_run
+from tests.support.runs import archived, edit, records
+
+ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=60)
+KEY = "a" * 64
+
+
+def written(root: Path, *texts: str, token: str = "a session") -> Path:
+    """A closed run with a note of each text."""
+    with open_run(root, token) as store:
+        for text in texts:
+            store.append({"type": "note", "text": text})
+    return store.directory
+
+
+def texts_of(directory: Path) -> list[str]:
+    RunReader.open(directory)
+    return [record["text"] for record in records(directory, "note")]
+
+
+# ------------------------------------------------------------ word for word
+
+
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.lists(ANY_TEXT, min_size=1, max_size=5))
+def test_any_text_comes_back_exactly(root: Path, texts: list[str]) -> None:
+    """Lone surrogates, NUL, line separators: a record is ASCII in the database and one line in its export, and the text
+    in it is the text that was."""
+    directory = written(root, *texts, token=repr(texts))
+    assert texts_of(directory)[-len(texts) :] == texts
+    data = (archived(directory) / "trials.jsonl").read_bytes()
+    assert data.isascii()
+    assert data.count(b"\n") == len(data.decode().splitlines()) == len(records(directory))
+    assert [record["text"] for record in records(directory, "note")][-len(texts) :] == texts
+
+
+def test_a_run_is_its_owners_alone_and_only_grows(store: RunStore) -> None:
+    """Also the files that SQLite puts beside the database while it is open."""
+    store.append({"type": "note", "text": "one"})
+    store.flush()
+    files = [path for path in store.directory.rglob("*") if path.is_file()]
+    assert {path.name for path in files} >= {"run.sqlite3", "run.sqlite3-wal", "run.sqlite3-shm"}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
+    before = records(store.directory)
+    store.append({"type": "note", "text": "two"})
+    store.flush()
+    assert records(store.directory)[: len(before)] == before
+
+
+def test_records_are_committed_in_groups_and_without_being_asked(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When records come fast one commit serves many; whoever flushes has all that was before; and the last are on the
+    disk within a moment although nobody waits."""
+    commits: list[int] = []
+    settle = store._database._settle
+    monkeypatch.setattr(
+        store._database, "_settle", lambda group, *rest: commits.append(len(group)) or settle(group, *rest)
+    )
+    for number in range(3000):
+        store.append({"type": "note", "number": number})
+    store.flush()
+    assert len(records(store.directory, "note")) == 3000
+    assert len(commits) < 300
+    noticed = threading.Event()
+    monkeypatch.setattr(store._database, "_settle", lambda *_: noticed.set())
+    store.append({"type": "note", "number": 3000})
+    assert noticed.wait(5)
+    assert len(records(store.directory, "note")) == 3001
+
+
+def test_what_is_not_json_leaves_the_run_as_it_was(root: Path) -> None:
+    """A record that cannot be written is refused before a byte of it is."""
+    with open_run(root, "t") as store:
+        store.append({"type": "note", "text": "good"})
+        with pytest.raises(ValueError, match="JSON compliant"):
+            store.append({"type": "note", "value": float("nan")})
+        store.append({"type": "note", "text": "also good"})
+    assert texts_of(store.directory) == ["good", "also good"]
+
+
+def test_ordinary_tools_read_it(root: Path) -> None:
+    """By columns, of each trial the record that counts."""
+    with open_run(root, "t") as store:
+        for status, replies in (("unknown", []), ("answered", ["first", "last \ud800"])):
+            cell = {"id": "c", "template": "t", "groups": {"gender": "female"}, "name": "Ada"}
+            store.append({"type": "trial", "key": KEY, "status": status, "cell": cell, "replies": replies, "cost": 0.5})
+        store.append({"type": "attempt", "key": KEY, "status": "answered", "wire": {"status_code": 200}})
+    with contextlib.closing(sqlite3.connect(store.directory / "run.sqlite3")) as connection:
+        assert connection.execute("SELECT status, template, groups, name, cost FROM trials").fetchall() == [
+            ("answered", "t", '{"gender":"female"}', "Ada", 0.5)
+        ]
+        assert connection.execute("SELECT status, status_code FROM attempts").fetchall() == [("answered", 200)]
+
+
+# ------------------------------------------------------------ disks that fail
+
+FULL_DISK = """
+import resource, signal, sys
+from pathlib import Path
+from pytest_fairness.errors import StoreError
+from pytest_fairness.runs.store import open_run
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+store = open_run(Path(sys.argv[1]), "t")
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+written = 0
+try:
+    while True:
+        store.append({"type": "note", "text": "x" * 6000})
+        store.flush()
+        written += 1
+except StoreError as error:
+    print(written, error)
+try:
+    store.append({"type": "note", "text": "small"})
+except StoreError as error:
+    print("still refused")
+"""
+
+
+def test_a_full_disk_is_noticed_at_once(root: Path) -> None:
+    """Nothing is written after it, and the run can be read and continued."""
+    ran = subprocess.run([sys.executable, "-c", FULL_DISK, root], capture_output=True, text=True, check=True)
+    first, second = ran.stdout.splitlines()
+    assert "the disk or a quota is full" in first
+    assert second == "still refused"
+    assert texts_of(written(root, "after", token="t")) == ["x" * 6000] * int(first.split()[0]) + ["after"]
+
+
+@pytest.mark.parametrize("deed", ["removed", "replaced"])
+def test_a_database_that_is_taken_away_is_noticed(root: Path, deed: str) -> None:
+    """Writing on into a file that has no name any more would lose everything paid for."""
+    store = open_run(root, "t")
+    path = store.directory / "run.sqlite3"
+    path.unlink()
+    if deed == "replaced":
+        path.touch()
+    store.append({"type": "note"})
+    with pytest.raises(StoreError, match="removed or replaced"):
+        store.flush()
+    with pytest.raises(StoreError, match="removed or replaced"):
+        store.append({"type": "note"})
+    with pytest.raises(StoreError, match="removed or replaced"):
+        store.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_writes_nothing(store: RunStore) -> None:
+    """Its parent's connection is none of its own: it is told to open the run anew, and nothing hangs."""
+    child = os.fork()
+    if child == 0:
+        try:
+            store.append({"type": "note"})
+            store.flush()
+        except StoreError as error:
+            os._exit(7 if "forked" in str(error) else 1)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    store.append({"type": "note"})
+    store.flush()
+
+
+# ------------------------------------------------------------ damaged
+
+DAMAGES = {
+    "edited": ("UPDATE records SET record = replace(record, 'two', 'owt') WHERE number = 3", "its hash does not fit"),
+    "removed": ("DELETE FROM records WHERE number = 3", "does not follow the one before"),
+    "moved": ("UPDATE records SET id = id + 10 WHERE number = 3", "does not follow the one before"),
+    "renumbered": ("UPDATE records SET number = 30 WHERE number = 3", "columns are not those"),
+    "doubled": (
+        "INSERT INTO records SELECT 99, writer, 99, type, key, status, record FROM records WHERE number = 3",
+        "does not follow the one before",
+    ),
+    "foreign": ("INSERT INTO records VALUES (99, 'main', 99, 'x', NULL, NULL, '{}')", "not a record of this log"),
+    "another type": ("UPDATE records SET type = 'trial' WHERE number = 3", "columns are not those"),
+    "a trigger": ("CREATE TRIGGER t AFTER INSERT ON records BEGIN DELETE FROM records; END", "tables are not those"),
+    "another view": ("DROP VIEW trials", "tables are not those"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damage_is_named(root: Path, damage: str) -> None:
+    """Whatever was done to a record, reading and continuing stop there and say where; mended, all is as it was."""
+    directory = written(root, "one", "two", "three")
+    statement, told = DAMAGES[damage]
+    whole = (directory / "run.sqlite3").read_bytes()
+    edit(directory, statement)
+    for opened in (RunReader.open, RunStore.open):
+        with pytest.raises(StoreError, match=rf"run\.sqlite3.*{told}.*salvage"):
+            opened(directory)
+    (directory / "run.sqlite3").write_bytes(whole)
+    assert texts_of(directory) == ["one", "two", "three"]
+    RunStore.open(directory).close()
+
+
+@pytest.mark.parametrize("size", [0, 5, 100, 4096, 9000])
+def test_a_database_cut_off_is_damaged(root: Path, size: int) -> None:
+    """At the beginning of a page or within one; none of its records are taken."""
+    directory = written(root, "one", "two", "three")
+    with (directory / "run.sqlite3").open("r+b") as stream:
+        stream.truncate(size)
+    for opened in (RunReader.open, RunStore.open):
+        with pytest.raises(StoreError):
+            opened(directory)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.data())
+def test_no_changed_byte_goes_unnoticed(root: Path, data: st.DataObject) -> None:
+    """Any byte of the database turned into any other: an error, or nothing that is read has changed."""
+    directory = next(iter(run_folders(root)), None) or written(root, "one", "two")
+    path = directory / "run.sqlite3"
+    whole, before = path.read_bytes(), records(directory)
+    content = bytearray(whole)
+    at = data.draw(st.integers(0, len(content) - 1))
+    content[at] ^= data.draw(st.integers(1, 255))
+    path.write_bytes(content)
+    try:
+        with contextlib.suppress(StoreError):
+            reader = RunReader.open(directory)
+            assert [json.loads(line) for line in reader.lines("trials.jsonl")] == before
+            reader.connection.close()
+    finally:
+        path.write_bytes(whole)
+
+
+def test_a_crash_in_the_middle_of_a_commit_loses_that_commit_alone(root: Path) -> None:
+    """Cut at any byte of what was written last, the run is what was committed before, and goes on from there."""
+    with open_run(root, "t") as store:
+        store.append({"type": "note", "text": "first"})
+        store.flush()
+        wal = store.directory / "run.sqlite3-wal"
+        before = wal.stat().st_size
+        store.append({"type": "note", "text": "second"})
+        store.flush()
+        files = {name: (store.directory / name).read_bytes() for name in ("run.sqlite3", "run.sqlite3-wal")}
+    for cut in range(before, len(files["run.sqlite3-wal"]), 97):
+        directory = root / "2026-02-28-001"
+        directory.mkdir()
+        (directory / "run.sqlite3").write_bytes(files["run.sqlite3"])
+        (directory / "run.sqlite3-wal").write_bytes(files["run.sqlite3-wal"][:cut])
+        with RunStore.open(directory) as again:
+            again.append({"type": "note", "text": "after"})
+        assert texts_of(directory) == ["first", "after"]
+        for path in sorted(directory.rglob("*"), reverse=True):
+            path.rmdir() if path.is_dir() else path.unlink()
+        directory.rmdir()
+
+
+def test_what_was_cut_off_or_made_anew_shows_against_the_manifest(root: Path) -> None:
+    """The chain alone cannot show that its end is missing, or that it was hashed again: count and head do."""
+    directory = written(root, "one", "two", "three")
+    edit(directory, "DELETE FROM records WHERE number = 4")
+    for opened in (RunReader.open, RunStore.open):
+        with pytest.raises(StoreError, match=r"trials.jsonl ends after 3 records, but had 4"):
+            opened(directory)
+    forged = written(root / "forged", "one", "2", "three")
+    (directory / "run.sqlite3").write_bytes((forged / "run.sqlite3").read_bytes())
+    with pytest.raises(StoreError, match=r"record 4 of trials.jsonl: the log was made anew"):
+        RunReader.open(directory)
+
+
+def test_an_export_that_was_changed_is_noticed_beside_the_database(root: Path) -> None:
+    """Whoever reads the file alone must not read something else."""
+    with open_run(root, "t") as store:
+        store.append({"type": "note", "text": "hire"})
+        store.finish(finished="now")
+    path = store.directory / "trials.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"hire", b"fire"))
+    with pytest.raises(StoreError, match=r"trials\.jsonl, line 2: the record was changed"):
+        RunReader.open(store.directory)
+
+
+def test_another_program_that_holds_the_database(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is waited for, and then named as what it is."""
+    monkeypatch.setattr(database, "_PATIENCE", 0.2)
+    store = open_run(root, "t")
+    with contextlib.closing(sqlite3.connect(store.directory / "run.sqlite3", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        store.append({"type": "note"})
+        with pytest.raises(StoreError, match=r"cannot be locked .* close the program that has it open"):
+            store.flush()
+    with pytest.raises(StoreError):
+        store.close()
+
+
+def test_a_line_is_checked_against_the_one_before() -> None:
+    """The chain: a sound line in the wrong place is a bad line."""
+    one, head = encode_line('{"type":"note"}', FIRST)
+    two, _ = encode_line('{"type":"note"}', head)
+    assert check_line(one.encode(), FIRST) == head
+    with pytest.raises(BadLineError, match="does not follow"):
+        check_line(two.encode(), FIRST)
+
+
+def test_a_lookup_raises_what_the_operation_raises(store: RunStore) -> None:
+    """An error of one operation is its asker's alone: the store goes on."""
+
+    class Wrong(database.Operation):
+        def run(self, database: database.Database) -> Any:
+            raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        store.ask(Wrong())
+    store.append({"type": "note"})
+    store.flush()
