@@ -518,7 +518,7 @@ PLANS: tuple[tuple[str, float, dict[str, float]], ...] = (
     ("categorical", 0.1, {"templates": 1}),
     ("categorical", 0.0, {"names": 1, "repetitions": 20}),
 )
-"""Kind, ICC, and what else ``plan_sample`` is told: the design that it gives is simulated."""
+"""Kind, ICC, and the other arguments of ``plan_sample``: the design that it gives is simulated."""
 WITHIN = 0.03
 
 

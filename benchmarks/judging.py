@@ -55,10 +55,10 @@ def main(repetitions: int) -> None:
         Path(folder, "test_recorded.py").write_text(TEST.replace("REPETITIONS", str(repetitions)), encoding="utf-8")
         session(folder)
         out = session(folder, "--fairness-replay=last")
-    told = re.search(r"WORDS ([\d.]+) (\d+)", out)
-    if told is None or "replayed" not in out:
+    words = re.search(r"WORDS ([\d.]+) (\d+)", out)
+    if words is None or "replayed" not in out:
         sys.exit(out)
-    print(f"{int(told[2]):,} trials of {float(told[1]):.0f} words on average, replayed")
+    print(f"{int(words[2]):,} trials of {float(words[1]):.0f} words on average, replayed")
     spent: dict[str, float] = {}
     for seconds, phase, number, name in PHASE.findall(out):
         if number != "0":

@@ -134,8 +134,8 @@ class Runner:
             own = [item for test in mutation.tests for item in items[test]]
             code = _in_fork(lambda own=own, one=mutation: _run(own, [(one.module, one.text)]), LONGEST)
             self.noticed.append(code != 0)
-            told = f"{number:4} {'dies' if code else 'LIVES':5} {time.monotonic() - begun:5.1f} s  {mutation.file}"
-            print(f"{told}: {mutation.new.strip().splitlines()[0][:80]}", file=sys.__stderr__, flush=True)
+            line = f"{number:4} {'dies' if code else 'LIVES':5} {time.monotonic() - begun:5.1f} s  {mutation.file}"
+            print(f"{line}: {mutation.new.strip().splitlines()[0][:80]}", file=sys.__stderr__, flush=True)
         return True
 
 
@@ -159,7 +159,7 @@ def _in_fork(run: Callable[[], int], longest: float) -> int:
         code = 2
         try:
             code = run()
-        except BaseException:  # noqa: BLE001 - told, and then this process ends
+        except BaseException:  # noqa: BLE001 - printed, and then this process ends
             traceback.print_exc()
         finally:
             os._exit(code)  # never back into what the parent has open

@@ -67,7 +67,7 @@ class Truth:
 
     A candidate's utility is −0.5 SD if Black, plus the effect of the name, plus Gumbel noise; the first of a list has
     0.6 logits more. So the first of two wins with probability expit(difference + 0.6), and the mean over names is an
-    integral over a normal distribution. Of a scrubbed candidate the group is still told while the name or the words
+    integral over a normal distribution. Of a scrubbed candidate the group can still be seen while the name or the words
     stand (1 − .9² of the time), and the name has its effect while it stands (.1 of the time).
     """
 
@@ -128,16 +128,16 @@ def planned(configuration: Configuration | None = None) -> PlannedPairs:
 def ask(plan: PlannedPairs, model: SimulatedEndpoint) -> pd.DataFrame:
     """All trials of *plan*, without the log: the table that a test is given."""
     rows: list[tuple[Any, Trial]] = []
-    told: list[dict[str, Any]] = []
+    columns: list[dict[str, Any]] = []
     for entry in plan.entries(1, (lambda _text: True, "")):
         for number in range(plan.repetitions):
             trial = _trial(entry, entry.first + number, model)
             rows.append((entry.cell, trial))
-            told.append({} if entry.script is None else dict(entry.script.columns(entry.cell, trial)))
+            columns.append({} if entry.script is None else dict(entry.script.columns(entry.cell, trial)))
     frame = trials_frame(rows, EndpointFacts(name="simulated", simulated=True))
-    for column in dict.fromkeys(key for row in told for key in row):
+    for column in dict.fromkeys(key for row in columns for key in row):
         before = frame[column].tolist() if column in frame else [None] * len(frame)
-        frame[column] = [row.get(column, old) for row, old in zip(told, before, strict=True)]
+        frame[column] = [row.get(column, old) for row, old in zip(columns, before, strict=True)]
     return plan.table(frame)
 
 
@@ -168,7 +168,7 @@ def coverage(seeds: Sequence[int]) -> dict[str, tuple[int, int, float, float]]:
         counts.setdefault(what, []).append((low <= true <= high, value, true))
 
     for seed in seeds:
-        # What the scrubber keeps and removes is measured elsewhere, and takes most of the time.
+        # What the scrubber keeps and removes has measurements of its own, and takes most of the time.
         results = selection_results(ask(plan, endpoint(seed)).drop(columns=["candidates_text"]))
         for arm in results.arms:
             for pair in arm.pairs:

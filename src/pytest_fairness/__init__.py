@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pytest_fairness.analysis.arms import analyze_arms
+    from pytest_fairness.analysis.arm_contrast import analyze_arms
     from pytest_fairness.analysis.baseline import compare_baseline
     from pytest_fairness.analysis.disparity import analyze_disparity
     from pytest_fairness.analysis.equivalence import analyze_equivalence
@@ -64,7 +64,7 @@ __all__ = [
 ]
 
 _HOME = {
-    "analyze_arms": "analysis.arms",
+    "analyze_arms": "analysis.arm_contrast",
     "analyze_disparity": "analysis.disparity",
     "analyze_equivalence": "analysis.equivalence",
     "analyze_four_fifths": "analysis.four_fifths",

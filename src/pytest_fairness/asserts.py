@@ -215,7 +215,7 @@ def assert_arm_reduces_disparity(
     """
     __tracebackhide__ = True
     return _assert(
-        "arms",
+        "arm_contrast",
         frame,
         outcome,
         treated=treated,
@@ -326,7 +326,7 @@ _ANALYSES = {
     "four_fifths": "analyze_four_fifths",
     "preference": "analyze_preference",
     "equivalence": "analyze_equivalence",
-    "arms": "analyze_arms",
+    "arm_contrast": "analyze_arms",
 }
 
 

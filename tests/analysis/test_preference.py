@@ -14,7 +14,7 @@ from scipy import stats
 from pytest_fairness.analysis.preference import analyze_preference
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import Finding, Reason, Verdict
-from pytest_fairness.statistics.win_rates import friedman, goodness_of_fit
+from pytest_fairness.statistics.win_rates import friedman, goodness_of_fit, mean_over_units
 
 from ..support.choice_tables import simulated, slates, table
 
@@ -185,6 +185,16 @@ def test_names_that_meet_several_others():
     by_a = (frame["chosen"] == "A").groupby(frame["name"].str.slice(0, 2)).mean()
     assert crossed.statistics["df"] == 3
     assert crossed.p_cluster >= 0.8 * stats.ttest_1samp(by_a - 0.5, 0).pvalue
+
+
+def test_the_variance_over_names_is_that_of_both_sides_less_that_of_pairs():
+    """Cameron, Gelbach & Miller (2011), on a full table of three names against four."""
+    table = np.array([[0.9, 0.5, 0.7, 0.1], [0.6, 0.3, 0.2, 0.0], [0.4, 0.1, 0.3, -0.5]])
+    of_a, of_b = (side.ravel() for side in np.indices(table.shape))
+    mean, error, df = mean_over_units((of_a, of_b), table.ravel())
+    own, other, pairs = (one.var(ddof=1) / one.size for one in (table.mean(axis=1), table.mean(axis=0), table.ravel()))
+    assert own + other - pairs > max(own, other, pairs)
+    assert (mean, error, df) == (pytest.approx(0.3), pytest.approx(math.sqrt(own + other - pairs)), 2)
 
 
 def test_one_name_pair_caps_fail_at_flag():

@@ -355,10 +355,10 @@ def test_no_more_than_the_allowed_number_is_under_way(engine_for: EngineMaker) -
 
 def test_waiting_costs_no_processor_time(engine_for: EngineMaker) -> None:
     """While an endpoint thinks, nothing spins."""
-    engine = engine_for(Scripted(delay=1.0))
+    engine = engine_for(Scripted(delay=0.6))
     before = time.process_time()
     engine.run(plan(8))
-    assert time.process_time() - before < 0.3
+    assert time.process_time() - before < 0.2
 
 
 def test_the_engine_works_inside_a_running_event_loop(engine_for: EngineMaker) -> None:
@@ -507,15 +507,14 @@ def test_when_the_log_fails_nothing_more_is_sent(engine_for: EngineMaker, monkey
 
 
 def test_memory_does_not_grow_with_what_was_asked(root: Path) -> None:
-    """Long replies are on the disk, not in the engine: 2,000 replies of 20 kB leave far less than their 40
-    MB."""
-    endpoint = Scripted(lambda request: Reply(text="x" * 20_000), simulated=True)
+    """Long replies are on the disk, not in the engine: 1,000 replies of 40 kB leave far less than their 40 MB."""
+    endpoint = Scripted(lambda request: Reply(text="x" * 40_000), simulated=True)
     endpoint.asked = type("Nothing", (list,), {"append": lambda self, item: None})()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with open_run(root, "t") as store, Engine(endpoint, store) as engine:
-        for start in range(0, 2000, 100):
-            planned = [PlannedTrial(cell=cell(number)) for number in range(start, start + 100)]
-            assert len(engine.run(planned)) == 100
+        for start in range(0, 1000, 50):
+            planned = [PlannedTrial(cell=cell(number)) for number in range(start, start + 50)]
+            assert len(engine.run(planned)) == 50
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert grown / (1024 if sys.platform == "linux" else 1024**2) < 20
 
@@ -524,17 +523,13 @@ def test_memory_does_not_grow_with_what_was_asked(root: Path) -> None:
 
 
 def test_the_log_names_the_price_table(engine_for: EngineMaker) -> None:
-    """What a run was charged can be recomputed from its log, for which the table has to be known."""
+    """What a run was charged can be recomputed from its log, for which the table has to be known, if it counts."""
     engine = engine_for(Scripted(price=Price(input_per_million=1.0, output_per_million=2.0)))
     engine.run(plan(1))
     (introduced,) = records(engine.store.directory, "engine")
     table = files("pytest_fairness.endpoints").joinpath("prices.yaml").read_bytes()
     assert introduced["price_table"]["sha256"] == hashlib.sha256(table).hexdigest()
     assert introduced["endpoint"]["price"]["output_per_million"] == 2.0
-
-
-def test_where_nothing_is_priced_no_table_is_named(engine_for: EngineMaker) -> None:
-    engine = engine_for(Scripted(simulated=True))
+    engine = engine_for(Scripted(simulated=True, name="free"))
     engine.run(plan(1))
-    (introduced,) = records(engine.store.directory, "engine")
-    assert introduced["price_table"] is None
+    assert records(engine.store.directory, "engine")[1]["price_table"] is None

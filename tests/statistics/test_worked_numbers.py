@@ -12,7 +12,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from pytest_fairness.analysis.arms import analyze_arms
+from pytest_fairness.analysis.arm_contrast import analyze_arms
 from pytest_fairness.analysis.baseline import compare_baseline
 from pytest_fairness.analysis.disparity import analyze_disparity
 from pytest_fairness.analysis.equivalence import analyze_equivalence

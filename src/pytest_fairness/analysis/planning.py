@@ -49,7 +49,7 @@ LEVELS = {OutcomeKind.ORDINAL: (3, 11, 5), OutcomeKind.CATEGORICAL: (3, 50, 3)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class PlannedOutcome:
     """What is assumed of an outcome: *rate* of a yes/no outcome, *levels* of a rating or number of labels."""
 
     kind: OutcomeKind
@@ -59,7 +59,9 @@ class Outcome:
     alpha: float
 
     @classmethod
-    def of(cls, kind: str | OutcomeKind, rate: float | None, levels: int | None, icc: float, alpha: float) -> Outcome:
+    def of(
+        cls, kind: str | OutcomeKind, rate: float | None, levels: int | None, icc: float, alpha: float
+    ) -> PlannedOutcome:
         """Raises UsageError for an argument out of range, or one that the kind has not."""
         known = [member.value for member in OutcomeKind]
         if kind not in known:
@@ -98,7 +100,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Design:
+class PlannedDesign:
     """What a group is asked: *names* (one or none: a label) in *templates*, *rows* replies a name, *trials* in all."""
 
     names: int
@@ -119,14 +121,14 @@ class Design:
 
 
 @lru_cache(maxsize=512)
-def found(outcome: Outcome, design: Design, family: int, effect: float, draws: int = DRAWS) -> float:
+def found(outcome: PlannedOutcome, design: PlannedDesign, family: int, effect: float, draws: int = DRAWS) -> float:
     """How often a pair that differs by *effect* is FLAG or FAIL."""
     drawn = _draw(outcome, design, effect, draws)
     return 0.0 if drawn is None else float(np.mean(_alarms(outcome, family, drawn)))
 
 
 @lru_cache(maxsize=512)
-def passed(outcome: Outcome, design: Design, family: int, draws: int = DRAWS) -> float:
+def passed(outcome: PlannedOutcome, design: PlannedDesign, family: int, draws: int = DRAWS) -> float:
     """How often a pair without a difference PASSes."""
     drawn = _draw(outcome, design, 0.0, draws)
     if drawn is None or design.trials < MINIMUM_N[outcome.kind]:
@@ -138,7 +140,7 @@ def passed(outcome: Outcome, design: Design, family: int, draws: int = DRAWS) ->
     return float(np.mean(inside & ~_alarms(outcome, family, drawn)))
 
 
-def _draw(outcome: Outcome, design: Design, effect: float, draws: int) -> Drawn | None:
+def _draw(outcome: PlannedOutcome, design: PlannedDesign, effect: float, draws: int) -> Drawn | None:
     """Pairs of the design, compared; None where no group has two of what a test needs."""
     sample = design.sample(outcome.icc)
     if sample.clusters < 2:
@@ -154,7 +156,7 @@ def _draw(outcome: Outcome, design: Design, effect: float, draws: int) -> Drawn 
     return draw_scores(sample, effect, draws)
 
 
-def _alarms(outcome: Outcome, family: int, drawn: Drawn) -> Bools:
+def _alarms(outcome: PlannedOutcome, family: int, drawn: Drawn) -> Bools:
     size = np.abs(drawn.effect).max(axis=1)
     return np.asarray((drawn.p_value * family < outcome.alpha) & (size >= TRIVIAL))
 
@@ -232,7 +234,7 @@ def plan_sample(
     Raises UsageError for an argument out of range, or where no affordable design finds the effect (the message says
     what limits it).
     """
-    outcome = Outcome.of(kind, rate, levels, icc, alpha)
+    outcome = PlannedOutcome.of(kind, rate, levels, icc, alpha)
     outcome.check(effect)
     _require_groups(groups)
     _require_probability("power", power)
@@ -240,11 +242,11 @@ def plan_sample(
     family = groups * (groups - 1) // 2 * metrics
     notes: list[str] = []
 
-    def design(names: int, templates: int) -> Design:
+    def design(names: int, templates: int) -> PlannedDesign:
         rows = templates * repetitions
-        return Design(names=names, templates=templates, rows=rows, trials=names * rows)
+        return PlannedDesign(names=names, templates=templates, rows=rows, trials=names * rows)
 
-    def enough(one: Design, draws: int = ROUGH) -> bool:
+    def enough(one: PlannedDesign, draws: int = ROUGH) -> bool:
         return found(outcome, one, family, effect, draws) >= power
 
     if names is None:
@@ -384,7 +386,7 @@ def assess_design(
     where nothing differs is out of reach. The other arguments are those of :func:`plan_sample`. Raises UsageError for
     an argument out of range.
     """
-    outcome = Outcome.of(kind, rate, levels, icc, alpha)
+    outcome = PlannedOutcome.of(kind, rate, levels, icc, alpha)
     outcome.check(effect)
     _require_groups(groups)
     _require_one(" a group", trials=trials, templates=templates, repetitions=repetitions)
@@ -392,7 +394,7 @@ def assess_design(
     people, minimum = max(names, 1), MINIMUM_N[outcome.kind]
     # Replies a name that tell something. Where one name is all there is, copies of a reply do not count either.
     rows = max(trials // (people * repetitions if repeats else people), 1)
-    here = Design(
+    here = PlannedDesign(
         names=people,
         templates=templates,
         rows=rows,
@@ -421,7 +423,7 @@ def assess_design(
     )
 
 
-def _ways(outcome: Outcome, here: Design, family: int, repetitions: int) -> str:
+def _ways(outcome: PlannedOutcome, here: PlannedDesign, family: int, repetitions: int) -> str:
     """The fewest names, templates or repetitions, each by itself, that make a PASS likely, in words; no *repetitions*
     where they tell nothing."""
 

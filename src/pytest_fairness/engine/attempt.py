@@ -37,12 +37,12 @@ _SNAPSHOT = re.compile(r"[-@:](?:latest|v?\d{3,8}(?:-\d{2}){0,2})")
 _FREE = Price(input_per_million=0.0, output_per_million=0.0)
 
 
-def same_model(asked: str, answered: str) -> bool:
-    """Whether *answered* is *asked*, or a dated snapshot of it (``gpt-4o-mini-2024-07-18``, ``llama3:latest``).
+def same_model(requested: str, answered: str) -> bool:
+    """Whether *answered* is *requested*, or a dated snapshot of it (``gpt-4o-mini-2024-07-18``, ``llama3:latest``).
 
     Providers' prefixes (``openai/``) and case do not matter.
     """
-    one, two = (name.rpartition("/")[2].lower() for name in (asked, answered))
+    one, two = (name.rpartition("/")[2].lower() for name in (requested, answered))
     one = one.removesuffix("-latest")
     return two == one or (two.startswith(one) and _SNAPSHOT.fullmatch(two[len(one) :]) is not None)
 
@@ -233,8 +233,6 @@ class Asker:
         if unlogged is not None:
             raise unlogged
         self.conclude(conversation, number, ending, reserved, time.monotonic() - started)
-        if not self.endpoint.simulated:
-            await self._store.written()
         return ending
 
     def announce(self, conversation: Conversation, number: int, reserved: int) -> None:

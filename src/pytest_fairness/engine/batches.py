@@ -22,6 +22,7 @@ from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Wire, lim
 from pytest_fairness.endpoints.redaction import redact_values
 from pytest_fairness.engine.attempt import failed, ran_out, replied
 from pytest_fairness.engine.conversation import REPEATABLE, Conversation, Waiting
+from pytest_fairness.engine.progress import printable
 from pytest_fairness.engine.queue import LOST, Queue, hopeless
 from pytest_fairness.errors import BudgetError, EndpointError
 from pytest_fairness.model import Status
@@ -98,15 +99,11 @@ def submissions(records: Iterable[Mapping[str, Any]]) -> dict[str, Submission]:
 def still_open(records: Iterable[Mapping[str, Any]]) -> list[str]:
     """A sentence for each batch that goes on at its provider though nobody waits for it any more."""
     return [
-        f"batch {_printable(one.batch)} of {one.endpoint!r} ({one.requests} requests) goes on at the provider and will "
-        f"be billed; --fairness-resume last collects it; to cancel it: {_printable(one.cancel)}"
+        f"batch {printable(one.batch)[:300]} of {one.endpoint!r} ({one.requests} requests) goes on at the provider "
+        f"and will be billed; --fairness-resume last collects it; to cancel it: {printable(one.cancel)[:300]}"
         for one in submissions(records).values()
         if one.batch is not None and not one.over
     ]
-
-
-def _printable(text: str) -> str:
-    return "".join(character if character.isprintable() else "?" for character in text)[:300]
 
 
 class UnmadeError(EndpointError):

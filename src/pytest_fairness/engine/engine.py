@@ -29,7 +29,7 @@ from pytest_fairness.engine.attempt import Asker
 from pytest_fairness.engine.conversation import Conversation
 from pytest_fairness.engine.pace import Lane, Lanes, Pace
 from pytest_fairness.engine.progress import ProgressSink
-from pytest_fairness.engine.queue import Policy, Queue, interleaved
+from pytest_fairness.engine.queue import AskingPolicy, Queue, interleaved
 from pytest_fairness.engine.scripts import staged
 from pytest_fairness.errors import EndpointError, UsageError
 from pytest_fairness.model import Status, Trial, to_json
@@ -120,7 +120,7 @@ class Engine:
         self.endpoint = endpoint
         self.store = store
         self.seed = seed
-        self._policy = Policy(
+        self._policy = AskingPolicy(
             concurrency=limits_of(endpoint).concurrency or concurrency,
             max_attempts=max_attempts,
             retry=retry,

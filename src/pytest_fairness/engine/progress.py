@@ -7,31 +7,15 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal, Protocol, TextIO
+from typing import Literal, TextIO, TypeAlias
 
 from pytest_fairness.errors import StoreError
 from pytest_fairness.model import Status, Trial
-from pytest_fairness.runs.shared_progress import Standing, together
+from pytest_fairness.runs.shared_progress import Standing, WorkerProgress, together
 from pytest_fairness.runs.store import RunStore
 
 Mode = Literal["auto", "terminal", "log", "off"]
 _EVERY = {"terminal": 0.1, "log": 15.0}
-
-
-class ProgressSink(Protocol):
-    """What the engine tells as it goes, from its own thread."""
-
-    def begin(self, planned: int, label: str, of: str = "") -> None:
-        """*planned* trials of the endpoint *label* follow; *of* is the same wherever the same trials are asked."""
-
-    def advance(self, trial: Trial) -> None:
-        """*trial* has just been asked."""
-
-    def note(self, text: str) -> None:
-        """Things stand so with what is waited for, as of batches at a provider."""
-
-    def end(self) -> None:
-        """These were all."""
 
 
 class Progress:
@@ -49,7 +33,7 @@ class Progress:
 
     def begin(self, planned: int, label: str, of: str = "") -> None:  # noqa: ARG002 - of one process nobody asks
         """*planned* trials follow; *label* names the endpoint."""
-        self._standing = Standing(label=_printable(label)[:40], planned=planned)
+        self._standing = Standing(label=printable(label)[:40], planned=planned)
         self._started = self._written = self._clock()
         self._width = 0
 
@@ -67,12 +51,12 @@ class Progress:
 
     def note(self, text: str) -> None:
         """Things stand so with what is waited for."""
-        self._standing = replace(self._standing, note=_printable(text)[:100])
+        self._standing = replace(self._standing, note=printable(text)[:100])
         self._write_if_due()
 
     def show(self, standing: Standing) -> None:
         """Things stand so now, since the beginning."""
-        self._standing = replace(standing, label=_printable(standing.label)[:60], note=_printable(standing.note)[:100])
+        self._standing = replace(standing, label=printable(standing.label)[:60], note=printable(standing.note)[:100])
         self._write_if_due()
 
     def end(self) -> None:
@@ -104,7 +88,12 @@ class Progress:
             self._mode = "off"
 
 
-def _printable(text: str) -> str:
+#: What an engine reports to as it goes, from its own thread: here, or to the controller that shows all workers.
+ProgressSink: TypeAlias = Progress | WorkerProgress
+
+
+def printable(text: str) -> str:
+    """*text* without what a terminal would obey."""
     return "".join(character if character.isprintable() else "?" for character in text)
 
 

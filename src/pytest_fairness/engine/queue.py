@@ -85,7 +85,7 @@ class Deal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+class AskingPolicy:
     """How an engine asks. Times in seconds; ``until`` is on the monotonic clock."""
 
     concurrency: int
@@ -112,7 +112,7 @@ class Queue:
         lanes: Lanes,
         store: RunStore,
         budget: Budget,
-        policy: Policy,
+        policy: AskingPolicy,
         progress: ProgressSink | None,
         of: str = "",
     ) -> None:
@@ -128,7 +128,8 @@ class Queue:
         self._of = of
         self._label = lanes.own.endpoint.name
         self._planned = len(keys)
-        self._workers_wanted = min(policy.concurrency, len(keys))
+        # A few more than may be in flight: their money is reserved, on the disk, before a place is free.
+        self._workers_wanted = min(policy.concurrency + 1 + policy.concurrency // 8, len(keys))
         self._unclaimed = deque(keys)
         self._ready: deque[Conversation] = deque()
         self._busy: list[str] = []
@@ -277,8 +278,6 @@ class Queue:
                 conversation.lose(LOST)
         while not conversation.over():
             lane = self._lanes.of(conversation.endpoint)
-            if (pause := lane.paused_until - time.monotonic()) > 0:
-                await self._sleep(pause)
             ending = await self._attempt(conversation, lane)
             if ending is None:
                 return
@@ -296,18 +295,20 @@ class Queue:
         self._end(conversation)
 
     async def _attempt(self, conversation: Conversation, lane: Lane) -> Attempt | None:
-        """One attempt, when there is room, time and money for it; None where nothing is to be sent any more."""
-        if not await self._prepared(lane):
+        """One attempt, when there is money, room and time for it; None where nothing is to be sent any more."""
+        reserved = await self._reserve(conversation, lane) if await self._prepared(lane) else None
+        if reserved is None:
             return None
-        number = await lane.pace.enter(self._stopped)
-        if number is None:
-            return None
-        throttled = False
+        number = tokens = None
+        begun = throttled = False
         try:
-            tokens = await self._await_turn(conversation, lane)
-            reserved = None if tokens is None else await self._reserve(conversation, lane)
-            if tokens is None or reserved is None:
+            number = await lane.pace.enter(self._stopped)
+            tokens = None if number is None else await self._await_turn(conversation, lane)
+            if (pause := lane.paused_until - time.monotonic()) > 0:
+                await self._sleep(pause)
+            if tokens is None or self._over():
                 return None
+            begun = True
             ending = await lane.asker.attempt(conversation, reserved, self._policy.until)
             throttled = ending.evidence is Evidence.THROTTLED
             lane.unreached = lane.unreached + 1 if ending.evidence is Evidence.NOT_SENT else 0
@@ -315,7 +316,10 @@ class Queue:
                 lane.limiter.settle(tokens, ending.usage)
             return ending
         finally:
-            lane.pace.leave(number, throttled=throttled)
+            if not begun:
+                lane.asker.settle(reserved, 0)
+            if number is not None:
+                lane.pace.leave(number, throttled=throttled)
 
     async def _prepared(self, lane: Lane) -> bool:
         """Wait until the lane's endpoint is ready to send; False if a stop, or the end of the run, comes first."""
@@ -398,7 +402,7 @@ class Queue:
             conversation.give_up(f"{error} (the next attempt would come after the run's deadline)")
         else:
             if ending.evidence is Evidence.THROTTLED:
-                # Whoever is told to slow down speaks for all: the limit is the endpoint's, not the trial's.
+                # Whoever has to slow down speaks for all: the limit is the endpoint's, not the trial's.
                 lane.paused_until = max(lane.paused_until, time.monotonic() + pause)
             await self._sleep(pause)
 

@@ -86,7 +86,7 @@ class Strengths:
 
 def bradley_terry(choices: Choices) -> Strengths | None:
     """Fit the strengths of all groups that were compared; trials count as independent. None without a choice."""
-    table = _Counted.of(choices)
+    table = _PairCounts.of(choices)
     wins, trials, at = table.wins, table.trials, table.positions
     if not trials.size:
         return None
@@ -112,7 +112,7 @@ def interaction(choices: Choices, level: Coded) -> LikelihoodRatio:
 
     Both models have a position term for each level; the larger one has its own strengths for each level too.
     """
-    table = _Counted.of(choices, level.codes)
+    table = _PairCounts.of(choices, level.codes)
     main, products = _terms(table.design, table.positions, table.level)
     return likelihood_ratio(
         fit_binomial(main, table.wins, table.trials),
@@ -122,7 +122,7 @@ def interaction(choices: Choices, level: Coded) -> LikelihoodRatio:
 
 def without_interaction(choices: Choices, level: Coded) -> tuple[Fit, Floats, Floats]:
     """The smaller model of :func:`interaction`; its terms, one row a decided trial; and those that it lacks."""
-    table = _Counted.of(choices, level.codes)
+    table = _PairCounts.of(choices, level.codes)
     fit = fit_binomial(_terms(table.design, table.positions, table.level)[0], table.wins, table.trials)
     done = choices.decided
     _, design = _design(choices.first[done], choices.second[done], len(choices.labels), choices.listed)
@@ -143,7 +143,7 @@ def _design(first: Ints, second: Ints, size: int, listed: bool) -> tuple[Ints, F
 
 
 @dataclass(frozen=True, slots=True)
-class _Counted:
+class _PairCounts:
     """One row for each ordered pair and level that was decided: design, wins of the first-listed, trials, level.
 
     The first ``positions`` columns (1, or 0 where the order is not known) are the position's, the others
@@ -158,7 +158,7 @@ class _Counted:
     level: Ints
 
     @classmethod
-    def of(cls, choices: Choices, level: Ints | None = None) -> _Counted:
+    def of(cls, choices: Choices, level: Ints | None = None) -> _PairCounts:
         done = choices.decided
         first, second = choices.first[done], choices.second[done]
         level = np.zeros(first.size, dtype=np.intp) if level is None else level[done]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pytest_fairness.analysis.arms import analyze_arms
+from pytest_fairness.analysis.arm_contrast import analyze_arms
 from pytest_fairness.analysis.choice_columns import NEITHER
 from pytest_fairness.analysis.four_fifths import decide, four_fifths_sentence
 from pytest_fairness.analysis.policy import MAX_UNSCORED, Decision, assertion_verdict, deciding_pair

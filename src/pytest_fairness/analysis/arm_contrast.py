@@ -30,7 +30,6 @@ from pytest_fairness.analysis.reading import Reading, cluster_noun, read, scored
 from pytest_fairness.analysis.sentences import amount, effect_words, p_words, percent
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import ALARMS, JSON, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
-from pytest_fairness.statistics.arms import ArmContrast, Gap, contrast_choices, contrast_scores
 from pytest_fairness.statistics.arrays import Bools, Coded, Design, Ints, code, read_design, require_frame
 from pytest_fairness.statistics.choices import (
     NEITHER,
@@ -44,6 +43,7 @@ from pytest_fairness.statistics.choices import (
 )
 from pytest_fairness.statistics.compare import impute
 from pytest_fairness.statistics.corrections import correct
+from pytest_fairness.statistics.gaps import ArmContrast, Gap, contrast_choices, contrast_scores
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -390,7 +390,7 @@ def _pooled_choices(arm: Coded, choices: Choices, classes: Mapping[str, str]) ->
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedPair:
     """A pair with what became of its disparity, and whether it can have grown by less than the margin only.
 
     ``grown``: by itself, without the correction over pairs, it grew beyond chance. ``idle_control``: there was nothing
@@ -431,7 +431,7 @@ class ArmRule:
 
     def judge(
         self, data: ArmTrials, met: Sequence[tuple[int, int]] | None = None, *, detail: bool = False
-    ) -> list[Judged]:
+    ) -> list[JudgedPair]:
         """All pairs of *data* (or those that *met*) as one family; as a *detail* they only raise the alarm."""
         pairs = data.met if met is None else met
         found = [data.contrast(self.treated_at, self.control_at, a, b, "left out") for a, b in pairs]
@@ -455,14 +455,14 @@ class ArmRule:
                 judged.append(self._judged(data, _Tested(a, b, contrast, q, n, lost, total), blank, len(pairs)))
         return judged
 
-    def _judged(self, data: ArmTrials, test: _Tested, blank: PairResult, family: int) -> Judged:
+    def _judged(self, data: ArmTrials, test: _Tested, blank: PairResult, family: int) -> JudgedPair:
         contrast = test.contrast
         decision, became = self._decide(data, test)
         if test.lost.any() and decision.reason is not Reason.N:
             decision = self._with_missing(data, test, decision, family)
         usable = decision.reason is None or not decision.reason.unusable
         large = abs(contrast.on_sd(contrast.change.mean)) >= TRIVIAL
-        return Judged(
+        return JudgedPair(
             pair=_result(blank, data, test, decision),
             became=became if decision.verdict is not Verdict.INCONCLUSIVE else "open",
             bounded=contrast.possible_growth < MARGIN,
@@ -517,13 +517,13 @@ class ArmRule:
         return settle_missing(decision, test.lost, test.total, "trials", imputed, least=least)
 
 
-def _not_shared(blank: PairResult, share: float) -> Judged:
+def _not_shared(blank: PairResult, share: float) -> JudgedPair:
     """Two groups that share too little between the arms to be contrasted."""
     unread = share > MAX_UNSCORED
     needs = "at least two names or blocks that stand in both arms, with both groups"
     if unread:
         needs = f"an outcome for more trials: {percent(share)} of a group's have none"
-    return Judged(replace(blank, reason=Reason.UNSCORED if unread else Reason.N, needs=needs), "open")
+    return JudgedPair(replace(blank, reason=Reason.UNSCORED if unread else Reason.N, needs=needs), "open")
 
 
 def _result(blank: PairResult, data: ArmTrials, test: _Tested, decision: Decision) -> PairResult:
@@ -586,7 +586,9 @@ def _needs(test: _Tested, alpha: float, noun: str) -> str | None:
 # ---------------------------------------------------------------- the finding
 
 
-def _conclude(judged: Sequence[Judged], detail: Sequence[Judged]) -> tuple[Verdict, Reason | None, PairResult | None]:
+def _conclude(
+    judged: Sequence[JudgedPair], detail: Sequence[JudgedPair]
+) -> tuple[Verdict, Reason | None, PairResult | None]:
     """The verdict on the class, and the pair that the sentence is about."""
     pairs = [one.pair for one in judged]
     decider = deciding_pair([*pairs, *(one.pair for one in detail)])
@@ -610,7 +612,7 @@ def _in_control(pair: PairResult) -> float:
     return round(abs(float(str(pair.statistics.get("control", 0.0)))), 9)
 
 
-def _disparities(judged: Sequence[Judged], arm: str, rule: ArmRule) -> dict[str, JSON]:
+def _disparities(judged: Sequence[JudgedPair], arm: str, rule: ArmRule) -> dict[str, JSON]:
     which = "treated" if arm == rule.treated else "control"
     return {
         f"{one.pair.group_1} / {one.pair.group_2}": {
@@ -649,7 +651,7 @@ def _against(data: ArmTrials, placebo: int, treated: str, alpha: float) -> tuple
 
 
 def _sentence(
-    verdict: Verdict, pair: PairResult | None, judged: Sequence[Judged], data: ArmTrials, rule: ArmRule
+    verdict: Verdict, pair: PairResult | None, judged: Sequence[JudgedPair], data: ArmTrials, rule: ArmRule
 ) -> str:
     if pair is None:
         return f"{verdict}: there are no two groups to compare."
@@ -722,7 +724,7 @@ _BECAME: Mapping[Became, tuple[str, str]] = {
 }
 
 
-def _others(judged: Sequence[Judged], detail: Sequence[Judged], by: str) -> str:
+def _others(judged: Sequence[JudgedPair], detail: Sequence[JudgedPair], by: str) -> str:
     """What became of all the pairs, where there are several."""
     sentences = []
     for some, what in ((judged, "groups" if by == "group" else by), (detail, "groups")):

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from pytest_fairness.analysis.arms import analyze_arms
+from pytest_fairness.analysis.arm_contrast import analyze_arms
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import Finding, Reason, Verdict
 
