@@ -233,6 +233,8 @@ class Asker:
         if unlogged is not None:
             raise unlogged
         self.conclude(conversation, number, ending, reserved, time.monotonic() - started)
+        if not self.endpoint.simulated:  # what was paid for is on the disk before anything comes of it
+            await self._store.written()
         return ending
 
     def announce(self, conversation: Conversation, number: int, reserved: int) -> None:

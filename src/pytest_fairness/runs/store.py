@@ -103,22 +103,26 @@ class Claim(Operation):
         """
         retry = Retry(unknown=self.unknown, errors=self.errors)
         finished: set[str] = set()
-        tried: dict[str, list[str]] = {}
-        again: dict[str, list[str]] = {}
+        again: dict[str, tuple[int, str]] = {}
         query = (
-            "SELECT key, id, type, status, CASE WHEN type <> 'trial' OR status IN ('unknown', 'error') THEN record END "
-            "FROM records WHERE key IN (SELECT value FROM json_each(?)) AND type IN ('sent', 'attempt', 'trial') "
-            "ORDER BY id"
+            "SELECT key, id, CASE WHEN status IN ('unknown', 'error') THEN record END FROM records "
+            "WHERE key IN (SELECT value FROM json_each(?)) AND type = 'trial'"
         )
-        for key, number, kind, _, record in database.connection.execute(query, (wanted,)):
-            if kind != "trial":
-                tried.setdefault(key, []).append(record)
-            elif record is None or number > self.before or not retry.wants(decode_line(record)):
+        for key, number, record in database.connection.execute(query, (wanted,)):
+            if record is None or number > self.before or not retry.wants(decode_line(record)):
                 finished.add(key)
-            else:  # all that was logged before it is in it
-                tried.pop(key, None)
-                again[key] = [record]
-        return finished, {key: again.get(key, []) + tried.get(key, []) for key in again.keys() | tried.keys()}
+            else:
+                again[key] = number, record
+        tried = {key: [record] for key, (_, record) in again.items()}
+        query = (
+            "SELECT key, id, record FROM records "
+            "WHERE key IN (SELECT value FROM json_each(?)) AND type IN ('sent', 'attempt') ORDER BY id"
+        )
+        left = json.dumps([key for key in self.keys if key not in finished])
+        for key, number, record in database.connection.execute(query, (left,)):
+            if key not in again or number > again[key][0]:  # all that was logged before a trial is in it
+                tried.setdefault(key, []).append(record)
+        return finished, tried
 
 
 class Release(Operation):
