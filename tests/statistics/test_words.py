@@ -3,8 +3,8 @@
 import pytest
 
 from pytest_fairness.analysis.sentences import amount, effect_words, p_words
+from pytest_fairness.analysis.words import word_differences
 from pytest_fairness.model import OutcomeKind
-from pytest_fairness.statistics.words import word_differences
 
 WARM = ["She is brilliant, reliable."] * 18 + ["She is reliable."] * 12
 PLAIN = ["She is reliable."] * 26 + ["She is brilliant."] * 4
@@ -13,34 +13,33 @@ PLAIN = ["She is reliable."] * 26 + ["She is brilliant."] * 4
 def test_the_word_that_differs_comes_first():
     """With its documents, its effect, and a corrected p; words that everyone gets amount to nothing."""
     found = word_differences(WARM, PLAIN)
-    first = found[0]
+    first = found.iloc[0]
     assert (first.word, first.documents_1, first.documents_2) == ("brilliant", 18, 4)
     assert first.effect > 0.8
     assert first.p_value < first.q_value < 0.01
-    assert next(item for item in found if item.word == "she").p_value == 1
+    assert found.set_index("word").p_value["she"] == 1
 
 
 def test_a_word_counts_once_a_document():
     """One talkative reply is one document, however often it repeats itself."""
     bunch = ["great " * 50] + ["fine"] * 29
-    found = {item.word: item for item in word_differences(bunch, ["fine"] * 30, least_documents=1)}
-    assert found["great"].documents_1 == 1
-    assert found["great"].count_1 == 50
-    assert found["great"].p_value == pytest.approx(1.0)
+    great = word_differences(bunch, ["fine"] * 30, least_documents=1).set_index("word").loc["great"]
+    assert (great.documents_1, great.count_1) == (1, 50)
+    assert great.p_value == pytest.approx(1.0)
 
 
 def test_permuting_documents_agrees_with_the_test():
     """Two roads to the same p, and the seeded one is the same twice."""
-    plain = word_differences(WARM, PLAIN)[0].p_value
-    shuffled = word_differences(WARM, PLAIN, permutations=2000, seed=1)[0].p_value
+    plain = word_differences(WARM, PLAIN).p_value[0]
+    shuffled = word_differences(WARM, PLAIN, permutations=2000, seed=1).p_value[0]
     assert shuffled == pytest.approx(plain, abs=0.002)
-    assert shuffled == word_differences(WARM, PLAIN, permutations=2000, seed=1)[0].p_value
+    assert shuffled == word_differences(WARM, PLAIN, permutations=2000, seed=1).p_value[0]
 
 
 def test_nothing_to_compare():
     """A group without documents, or words too rare to try."""
-    assert word_differences([], PLAIN) == []
-    assert word_differences(["one"], ["two"]) == []
+    assert word_differences([], PLAIN).empty
+    assert word_differences(["one"], ["two"]).empty
 
 
 @pytest.mark.parametrize(

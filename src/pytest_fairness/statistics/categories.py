@@ -6,7 +6,6 @@ import numpy as np
 from scipy.special import chdtrc, fdtrc
 
 from pytest_fairness.statistics.arrays import Bools, Floats, Ints
-from pytest_fairness.statistics.effects import FEW
 from pytest_fairness.statistics.layout import Layout, Pairs, sums
 from pytest_fairness.statistics.pair_table import (
     LEAST_ROWS,
@@ -17,6 +16,7 @@ from pytest_fairness.statistics.pair_table import (
     extremes,
     ragged_share,
 )
+from pytest_fairness.statistics.proportions import FEW
 
 RESAMPLES = 2000
 PERMUTATIONS = 9999

@@ -1,4 +1,4 @@
-"""Correction for many comparisons. One family an assertion: all its pairs and gating metrics together."""
+"""Correction for many comparisons, one family an assertion; and the smallest effect that so many find."""
 
 from __future__ import annotations
 
@@ -11,38 +11,25 @@ from pytest_fairness.statistics.arrays import Floats
 from pytest_fairness.statistics.clusters import t_quantile
 
 METHODS = ("bonferroni", "holm", "fdr_bh")
+POWER = 0.8
 
 
 def correct(p_values: Sequence[float] | Floats, method: str = "bonferroni", size: int | None = None) -> Floats:
-    """Adjusted p-values in the given order, at most 1.
+    """Adjusted p-values in the given order, at most 1, by Bonferroni, Holm (1979) or Benjamini & Hochberg (1995).
 
-    ``bonferroni``: m·p. ``holm`` (Holm 1979): step-down, never less powerful. ``fdr_bh`` (Benjamini &
-    Hochberg 1995): step-up, controls the false discovery rate. NaN counts as 1 and stays in the family.
-    *size* is the number of tests in the family where it is larger than the number of p-values given (the
-    absent count as 1). Raises UsageError for another method.
+    NaN counts as 1 and stays in the family. *size* is the number of tests in the family where it is larger than the
+    number of p-values given (the absent count as 1). Raises UsageError for another method.
     """
     if method not in METHODS:
         raise UsageError(f"unknown correction {method!r}; it is one of {', '.join(METHODS)}")
     p = np.clip(np.nan_to_num(np.asarray(p_values, dtype=np.float64), nan=1.0), 0.0, 1.0)
-    if p.size == 0:
-        return p
-    m = max(p.size, size or 0)
-    if method == "bonferroni":
-        return np.minimum(p * m, 1.0)
-    order = np.argsort(p, kind="stable")
-    ranked = p[order]
-    if method == "holm":
-        steps = np.maximum.accumulate(ranked * (m - np.arange(p.size)))
-    else:
-        steps = np.minimum.accumulate((ranked * m / np.arange(1, p.size + 1))[::-1])[::-1]
-    adjusted = np.empty(p.size)
-    adjusted[order] = np.minimum(steps, 1.0)
-    return adjusted
+    absent = max((size or 0) - p.size, 0)
+    if method == "bonferroni" or p.size == 0:
+        return np.minimum(p * (p.size + absent), 1.0)
+    from statsmodels.stats.multitest import multipletests  # a second, which only a session that judges pays
 
-
-# ---------------------------------------------------------------- mde
-
-POWER = 0.8
+    family = np.concatenate([p, np.ones(absent)])
+    return np.asarray(multipletests(family, method=method)[1][: p.size])
 
 
 def minimum_detectable_effect(
@@ -57,8 +44,7 @@ def minimum_detectable_effect(
 ) -> Floats:
     """(t_{1−α/2m} + t_power)·√((ICC + (1−ICC)/m_c)·(1/K₁ + 1/K₂)), df K₁+K₂−2, on the d scale.
 
-    With K₁ = K₂ = K this is √(2(ICC+(1−ICC)/m_c)/K). A negative or unknown ICC counts as 0. NaN where there
-    are fewer than three clusters in all, which leaves no degree of freedom to speak of.
+    A negative or unknown ICC counts as 0. NaN where there are fewer than three clusters in all.
     """
     df = clusters_1 + clusters_2 - 2
     rho = np.maximum(np.nan_to_num(icc, nan=0.0), 0.0)

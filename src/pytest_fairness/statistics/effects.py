@@ -15,6 +15,7 @@ from scipy.special import ndtri
 from pytest_fairness.statistics.arrays import Bools, Floats, Ints
 from pytest_fairness.statistics.clusters import TINY, Contrast, NameParts, Removals, contrast, jackknife_error
 from pytest_fairness.statistics.layout import Layout, PairCells, sums
+from pytest_fairness.statistics.proportions import FEW
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,8 +316,6 @@ def d_of_delta(delta: Floats, pairs: Floats) -> Floats:
 
 LOGIT_TO_D = float(np.sqrt(3) / np.pi)
 """ln OR · √3/π is the d of two logistic distributions with that odds ratio (Hasselblad & Hedges 1995)."""
-FEW = 5.0
-"""Below this smallest count a normal interval is not trusted (Cochran 1954)."""
 
 
 @dataclass(slots=True)

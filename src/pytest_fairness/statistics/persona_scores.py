@@ -1,20 +1,26 @@
-"""What a baseline remembers of a run: one mean a persona, its noise, and the categories it stands in."""
+"""One mean a persona of a run, and the gate: have the scores of the same personas dropped since they were approved?
+
+Paired by persona, so that what differs between personas is no noise; one-sided, because only a drop is a
+regression; a strict level (Holm 1979), and a margin beside it, so that neither luck nor a drop without consequence ends
+a build. Two families: the changes as they are (overall, larger categories, passes), and the changes with outliers
+clipped (overall, every category), since one wild reply must hide neither a fall of everyone nor that of five.
+"""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from scipy.special import bdtrc, stdtr
 
 from pytest_fairness.errors import FrameError
 from pytest_fairness.model import JSON, Reason, to_json
-from pytest_fairness.statistics.arrays import Floats, flags, require_column, row_name
+from pytest_fairness.statistics.arrays import Floats, Ints, flags, require_column, row_name
 from pytest_fairness.statistics.clusters import DUST, OneSampleT, one_sample_t, t_quantile
 from pytest_fairness.statistics.corrections import correct
 
@@ -98,7 +104,9 @@ def summarise_scores(
     Raises FrameError for a missing column, a row without persona, a score that is not a finite number, the
     same (persona, block, repetition) twice, or a persona that stands in two values of one category.
     """
-    persona = persona or _persona_column(frame)
+    if persona is None:
+        filled = "persona" in frame.columns and bool(frame["persona"].notna().any())
+        persona = "persona" if filled or "name" not in frame.columns else "name"
     blocks = [block] if isinstance(block, str) else list(block or [])
     if block is None and "template" in frame.columns:
         blocks = ["template"]
@@ -108,30 +116,47 @@ def summarise_scores(
     if missing.any():
         where = row_name(frame, int(missing.argmax()))
         raise FrameError(f"column {persona!r}, {where}: the persona is missing; each score needs one")
-    scores = _numbers(frame, score_values)
-    refused = flags(frame, "refused")
+    scores, refused = _numbers(frame, score_values), flags(frame, "refused")
     scores[refused | flags(frame, "undetermined")] = np.nan
-    ids = frame[persona].astype(str).to_numpy(dtype=object)
-    codes = np.zeros(len(frame), dtype=np.int64)
-    if blocks:
-        codes = frame.groupby(blocks, dropna=False, sort=False).ngroup().to_numpy().astype(np.int64)
-    _refuse_duplicates(frame, ids, codes, [persona, *blocks])
-    scored = ~np.isnan(scores)
-    personas, counts = _per_persona(ids[scored], codes[scored], scores[scored])
+    table = pd.DataFrame({"persona": frame[persona].astype(str).to_numpy(dtype=object), "score": scores})
+    table["block"] = frame.groupby(blocks, dropna=False, sort=False).ngroup().to_numpy() if blocks else 0
+    _refuse_duplicates(frame, table, [persona, *blocks])
+    scored = table[table.score.notna()]
+    personas, sizes = _per_persona(scored)
     freedom = sum(score.df for score in personas.values())
     squares = sum(score.df * score.sd**2 for score in personas.values())
     return ScoreSummary(
         personas=personas,
-        categories=_categories(frame, ids, categories),
+        categories=_categories(frame, table.persona, categories),
         overall=math.fsum(score.mean for score in personas.values()) / len(personas) if personas else 0.0,
-        repetitions=int(np.median(counts)) if len(counts) else 0,
+        repetitions=int(np.median(sizes)) if len(sizes) else 0,
         run_sd=math.sqrt(squares / freedom) if freedom else None,
         trials=len(frame),
         refused=int(refused.sum()),
-        unscored=int((~scored & ~refused).sum()),
-        scale=scale_of(scores[scored]),
+        unscored=int((np.isnan(scores) & ~refused).sum()),
+        scale=scale_of(scored.score.to_numpy()),
         warnings=_warnings(frame, warnings),
     )
+
+
+def _per_persona(scored: pd.DataFrame) -> tuple[dict[str, PersonaScore], Ints]:
+    """The score of each persona, and how many trials each (persona, block) holds."""
+    score, blocks = scored.score.to_numpy(), int(scored.block.max()) + 1 if len(scored) else 1
+    who, names = pd.factorize(scored.persona, sort=True)
+    cell, cells = pd.factorize(who * blocks + scored.block.to_numpy())
+    sizes = np.bincount(cell)
+    means = np.bincount(cell, score) / sizes
+    owner = np.asarray(cells) // blocks
+    columns = (
+        np.bincount(owner, means) / np.bincount(owner),
+        np.bincount(owner, sizes).astype(int),
+        np.bincount(owner, np.bincount(cell, (score - means[cell]) ** 2)),
+        np.bincount(owner, sizes - 1).astype(int),
+    )
+    return {
+        str(name): PersonaScore(mean=mean, n=n, sd=math.sqrt(square / df) if df else 0.0, df=df)
+        for name, mean, n, square, df in zip(names, *(column.tolist() for column in columns), strict=True)
+    }, sizes
 
 
 SCALES = ("yes_no", "percent", "other")
@@ -139,7 +164,7 @@ _PERCENT = 10.0
 """Scores from 0 to 100 reach beyond this, ratings of 1 to 10 do not."""
 
 
-def scale_of(scores: npt.NDArray[np.float64]) -> str:
+def scale_of(scores: Floats) -> str:
     """What *scores* (without NaN) are measured on, by their values; empty without any."""
     if not scores.size:
         return ""
@@ -150,22 +175,17 @@ def scale_of(scores: npt.NDArray[np.float64]) -> str:
 
 def wider_scale(first: str, second: str) -> str:
     """The scale that holds the scores of both: only zeros are no yes/no of a score that was 80 before."""
-    known = [scale for scale in (first, second) if scale]
-    return max(known, key=SCALES.index, default="other")
+    return max((scale for scale in (first, second) if scale), key=SCALES.index, default="other")
 
 
 def _warnings(frame: pd.DataFrame, column: str | None) -> dict[str, int]:
-    if column is None:
-        return {}
-    found: dict[str, int] = {}
-    for position, held in enumerate(require_column(frame, column, "warnings").tolist()):
+    found: Counter[str] = Counter()
+    for position, held in enumerate([] if column is None else require_column(frame, column, "warnings").tolist()):
         if held is None or (isinstance(held, float) and math.isnan(held)):
             continue
         if isinstance(held, (str, bytes)) or not isinstance(held, Sequence):
             raise FrameError(f"column {column!r}, {row_name(frame, position)}: {held!r} is no list of warnings")
-        for one in held:
-            name = _warning(one)
-            found[name] = found.get(name, 0) + 1
+        found.update(map(_warning, held))
     return dict(sorted(found.items()))
 
 
@@ -180,12 +200,7 @@ def _warning(one: Any) -> str:
     raise FrameError(f"{one!r} is no warning: give a text, (severity, kind), or a mapping with both")
 
 
-def _persona_column(frame: pd.DataFrame) -> str:
-    filled = "persona" in frame.columns and bool(frame["persona"].notna().any())
-    return "persona" if filled or "name" not in frame.columns else "name"
-
-
-def _numbers(frame: pd.DataFrame, score_values: pd.Series[Any] | Sequence[float | None]) -> npt.NDArray[np.float64]:
+def _numbers(frame: pd.DataFrame, score_values: pd.Series[Any] | Sequence[float | None]) -> Floats:
     if isinstance(score_values, pd.Series) and not score_values.index.equals(frame.index):
         raise FrameError("the scores have another index than the table: give one score a row, in the same order")
     if len(score_values) != len(frame):
@@ -202,67 +217,36 @@ def _numbers(frame: pd.DataFrame, score_values: pd.Series[Any] | Sequence[float 
     return numbers
 
 
-def _refuse_duplicates(
-    frame: pd.DataFrame, ids: npt.NDArray[np.object_], codes: npt.NDArray[np.int64], keys: list[str]
-) -> None:
+def _refuse_duplicates(frame: pd.DataFrame, table: pd.DataFrame, keys: list[str]) -> None:
     if "repetition" not in frame.columns:
         return
-    table = pd.DataFrame({"persona": ids, "block": codes, "repetition": frame["repetition"].to_numpy()})
-    twice = table.duplicated().to_numpy()
+    twice = table.assign(repetition=frame["repetition"].to_numpy()).drop(columns="score").duplicated().to_numpy()
     if twice.any():
         where = int(twice.argmax())
         raise FrameError(
             f"{row_name(frame, where)} repeats the ({', '.join(keys)}, repetition) of an earlier row "
-            f"(persona {ids[where]!r}): name the column that tells them apart with block=[…]"
+            f"(persona {table.persona[where]!r}): name the column that tells them apart with block=[…]"
         )
 
 
-def _per_persona(
-    ids: npt.NDArray[np.object_], blocks: npt.NDArray[np.int64], scores: npt.NDArray[np.float64]
-) -> tuple[dict[str, PersonaScore], npt.NDArray[np.int64]]:
-    """The score of each persona, and how many trials each (persona, block) holds."""
-    who, names = pd.factorize(ids, sort=True)
-    cell, cells = pd.factorize(who * (int(blocks.max(initial=0)) + 1) + blocks)
-    sizes = np.bincount(cell)
-    means = np.bincount(cell, scores) / sizes
-    squares = np.bincount(cell, (scores - means[cell]) ** 2)
-    owner = np.asarray(cells) // (int(blocks.max(initial=0)) + 1)
-    held, freedom = np.bincount(owner), np.bincount(owner, sizes - 1).astype(int)
-    mean, square = np.bincount(owner, means) / held, np.bincount(owner, squares)
-    n = np.bincount(owner, sizes).astype(int)
-    personas = {
-        str(name): PersonaScore(
-            mean=float(mean[k]),
-            n=int(n[k]),
-            sd=math.sqrt(float(square[k]) / int(freedom[k])) if freedom[k] else 0.0,
-            df=int(freedom[k]),
-        )
-        for k, name in enumerate(names)
-    }
-    return personas, sizes
-
-
-def _categories(
-    frame: pd.DataFrame, ids: npt.NDArray[np.object_], columns: Sequence[str]
-) -> dict[str, tuple[str, ...]]:
+def _categories(frame: pd.DataFrame, ids: pd.Series[Any], columns: Sequence[str]) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     for column in columns:
         value_of: dict[str, Any] = {}
         values = frame[column]
         for position in np.flatnonzero(values.notna().to_numpy()):
-            who, value = str(ids[position]), values.iloc[position]
+            who, value = str(ids.iloc[position]), values.iloc[position]
             if value_of.setdefault(who, value) != value:
                 raise FrameError(
                     f"{row_name(frame, int(position))}: persona {who!r} has {column!r} = {value!r} here "
                     f"and {value_of[who]!r} before; a category is fixed for a persona"
                 )
         for value in sorted(set(value_of.values()), key=str):
-            members = tuple(sorted(who for who, held in value_of.items() if held == value))
-            found[f"{column}={value}"] = members
+            found[f"{column}={value}"] = tuple(sorted(who for who, held in value_of.items() if held == value))
     return found
 
 
-# ---------------------------------------------------------------- baseline gate
+# ---------------------------------------------------------------- the gate
 
 OVERALL = "overall"
 PASSES = "passes"
@@ -274,6 +258,8 @@ CLIP = 4 * 1.4826
 OWN_LEVEL = 0.05
 """A category is tested on the spread of all only if its own one-sided t is below this."""
 SLACK = 1e-9  # what binary fractions may be off by
+PASS_MARGIN = 0.02
+"""Passes may fall by so large a share of the personas: the overall margin of a yes/no score."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -297,11 +283,11 @@ class ScopeTest:
     test: OneSampleT
     clipped: float
     p_value: float
-    p_raw: float | None
-    p_clipped: float | None
-    regression: bool
-    slip: bool
-    reason: Reason | None
+    p_raw: float | None = None
+    p_clipped: float | None = None
+    regression: bool = False
+    slip: bool = False
+    reason: Reason | None = None
     outliers: Mapping[str, float] = field(default_factory=dict)
     repetitions_needed: int | None = None
     lost: int = 0
@@ -344,27 +330,36 @@ def baseline_gate(
     passes: with it, passes lost are tested against passes gained by the exact test of McNemar (1947).
     """
     sign = 1.0 if lower_is_worse else -1.0
-    data = _Changes.of(approved, current, sign)
-    scopes = _scopes(approved, current)
-    labels = [label for label, ids in scopes.items() if label == OVERALL or _known(approved, current, ids) >= SMALLEST]
-    shared = {label: [key for key in scopes[label] if key in data.place] for label in labels}
-    known = {label: _known(approved, current, scopes[label]) for label in labels}
+    data = _changes(approved, current, sign)
+    either = set(approved.personas) | set(current.personas)
+    scopes = {OVERALL: sorted(either)}
+    for label in sorted(set(approved.categories) | set(current.categories)):
+        scopes[label] = list(approved.categories.get(label, current.categories.get(label, ())))
+    known = {label: sum(key in either for key in ids) for label, ids in scopes.items()}
+    labels = [label for label in scopes if label == OVERALL or known[label] >= SMALLEST]
+    shared = {label: data.loc[[key for key in scopes[label] if key in data.index]] for label in scopes}
     reasons = {label: _reason(len(shared[label]), known[label], minimum_overlap) for label in labels}
     usable = [label for label in labels if reasons[label] is None]
 
-    raw = {label: data.raw(shared[label]).p for label in usable if label == OVERALL or len(shared[label]) >= LARGE}
-    passes = (
-        None if threshold is None or reasons[OVERALL] is not None else data.passes(shared[OVERALL], sign * threshold)
-    )
-    if passes is not None:
-        raw[PASSES] = passes.p
-    clipped = {label: data.clipped_p(label, shared, scopes) for label in usable}
-    p_raw, p_clipped = _holm(raw), _holm({label: p for label, p in clipped.items() if p is not None})
+    raw = {
+        label: one_sample_t(shared[label].change.to_numpy(), "less").p
+        for label in usable
+        if label == OVERALL or len(shared[label]) >= LARGE
+    }
+    passes = None
+    if threshold is not None and reasons[OVERALL] is None:
+        passes = _passes(shared[OVERALL], sign * threshold, known[OVERALL], margin_overall)
+        raw[PASSES] = passes.p_value
+    clipped = {label: _clipped_p(label, shared) for label in usable}
+    p_raw, p_clipped = _holm(raw), _holm(clipped)
     strict = alpha / 2 / max(len(raw), 1)
 
     def judge(label: str) -> ScopeTest:
         both = shared[label]
-        test, mean = data.raw(both), data.clipped_mean(both)
+        test, mean = (
+            one_sample_t(both.change.to_numpy(), "less"),
+            float(both.kept.to_numpy().mean()) if len(both) else 0.0,
+        )
         margin = margin_overall if label == OVERALL else margin_category
         found = [
             (p, -worsening)
@@ -372,17 +367,18 @@ def baseline_gate(
             if p is not None and p < alpha / 2
         ]
         regression = any(drop > margin + SLACK for _, drop in found)
-        needed = None
+        outliers = both.change[both.kept != both.change]
+        personas, needed = both.index.tolist(), None
         if reasons[label] is None:
-            needed = repetitions_needed(approved, current, both, margin=margin, alpha=strict)
+            needed = repetitions_needed(approved, current, personas, margin=margin, alpha=strict)
         return ScopeTest(
             label=label,
             n=len(both),
             missing=known[label] - len(both),
-            now=_mean(current, both),
-            approved=_mean(approved, both),
+            now=_mean(current, personas),
+            approved=_mean(approved, personas),
             margin=margin,
-            test=_signed(test, sign),
+            test=replace(test, mean=sign * test.mean, t=sign * test.t),
             clipped=sign * mean,
             p_value=min((p for p in (raw.get(label), clipped.get(label)) if p is not None), default=1.0),
             p_raw=p_raw.get(label),
@@ -390,19 +386,22 @@ def baseline_gate(
             regression=regression,
             slip=bool(found) and not regression,
             reason=reasons[label],
-            outliers={key: sign * data.outliers[key] for key in both if key in data.outliers},
+            outliers={str(key): sign * change for key, change in outliers.items()},
             repetitions_needed=needed,
         )
 
     found = [judge(label) for label in labels]
     if passes is not None:
-        found.insert(1, _passes(passes, p_raw[PASSES], margin_overall, alpha, shared[OVERALL], known[OVERALL]))
-    everyone = known[OVERALL]
+        significant = p_raw[PASSES] < alpha / 2
+        regression = significant and -passes.clipped > passes.margin + SLACK
+        slip = significant and not regression
+        found.insert(1, replace(passes, p_raw=p_raw[PASSES], regression=regression, slip=slip))
+    wild = data.change[data.kept != data.change]
     return GateResult(
         scopes=tuple(found),
-        overlap=len(shared[OVERALL]) / everyone if everyone else 0.0,
+        overlap=len(data) / len(either) if len(either) else 0.0,
         untested=tuple(label for label in scopes if label not in labels),
-        changes={key: sign * change for key, change in data.outliers.items()},
+        changes={str(key): sign * change for key, change in wild.items()},
     )
 
 
@@ -410,116 +409,60 @@ def _holm(p_values: Mapping[str, float]) -> dict[str, float]:
     return dict(zip(p_values, correct(list(p_values.values()), "holm").tolist(), strict=True))
 
 
-@dataclass(frozen=True, slots=True)
-class _Passes:
-    lost: int
-    gained: int
-    before: int
-    after: int
-    p: float
+def _changes(approved: ScoreSummary, current: ScoreSummary, sign: float) -> pd.DataFrame:
+    """Of each persona that both have: old, new and change, turned so that a fall is negative whichever way harm lies;
+    the change clipped (``kept``), and its variance by the spread of the persona's own repetitions (``noise``)."""
+    keys = sorted(set(approved.personas) & set(current.personas))
+    old, new = (np.array([run.personas[key].mean for key in keys], dtype=np.float64) for run in (approved, current))
+    noise = [sum(one.sd**2 / one.n for run in (approved, current) if (one := run.personas[key]).df) for key in keys]
+    change = sign * new - sign * old
+    columns = {"old": sign * old, "new": sign * new, "change": change, "kept": clip(change), "noise": noise}
+    return pd.DataFrame(columns, index=pd.Index(keys, dtype=object), dtype=np.float64)
 
 
-def _passes(
-    found: _Passes, corrected: float, margin: float, alpha: float, personas: Sequence[str], known: int
-) -> ScopeTest:
+def _clipped_p(label: str, shared: Mapping[str, pd.DataFrame]) -> float:
+    """p of the clipped changes of one scope: overall by t; a category on the spread of all about the means of the
+    categories of its dimension, and only where its own t does not speak against it."""
+    own = shared[label].kept.to_numpy()
+    test = one_sample_t(own, "less")
+    if label == OVERALL:
+        return test.p
+    if test.p >= OWN_LEVEL:
+        return 1.0
+    dimension = label.partition("=")[0]
+    parts = [
+        part.kept.to_numpy() for other, part in shared.items() if other.partition("=")[0] == dimension and len(part)
+    ]
+    df = sum(part.size for part in parts) - len(parts)
+    if df < 1:
+        return 1.0
+    spread = math.sqrt(sum(float(np.sum((part - part.mean()) ** 2)) for part in parts) / df)
+    noise = math.sqrt(float(shared[label].noise.to_numpy().mean()))
+    sd, mean = max(spread, noise), float(own.mean())
+    if sd <= DUST * max(float(np.abs(own).max(initial=0.0)), 1e-300):
+        return 0.0 if mean < 0 else 1.0
+    return float(stdtr(df, mean * math.sqrt(own.size) / sd))
+
+
+def _passes(both: pd.DataFrame, threshold: float, known: int, margin: float) -> ScopeTest:
     """Passes lost against passes gained; the margin is the overall one of a yes/no score, a share of personas."""
-    n = len(personas)
-    share = (found.gained - found.lost) / n if n else 0.0
-    significant = corrected < alpha / 2
-    allowed = margin if margin < 1 else PASS_MARGIN
-    regression = significant and -share > allowed + SLACK
-    flat = one_sample_t(np.repeat([-1.0, 0.0, 1.0], [found.lost, n - found.lost - found.gained, found.gained]), "less")
+    n, before, after = len(both), both.old >= threshold - SLACK, both.new >= threshold - SLACK
+    lost, gained = int((before & ~after).sum()), int((~before & after).sum())
+    share = (gained - lost) / n if n else 0.0
     return ScopeTest(
         label=PASSES,
         n=n,
         missing=known - n,
-        now=found.after / n if n else 0.0,
-        approved=found.before / n if n else 0.0,
-        margin=allowed,
-        test=flat,
+        now=int(after.sum()) / n if n else 0.0,
+        approved=int(before.sum()) / n if n else 0.0,
+        margin=margin if margin < 1 else PASS_MARGIN,
+        test=one_sample_t(np.repeat([-1.0, 0.0, 1.0], [lost, n - lost - gained, gained]), "less"),
         clipped=share,
-        p_value=found.p,
-        p_raw=corrected,
-        p_clipped=None,
-        regression=regression,
-        slip=significant and not regression,
-        reason=None,
-        lost=found.lost,
-        gained=found.gained,
-    )
-
-
-PASS_MARGIN = 0.02
-"""Passes may fall by so large a share of the personas: the overall margin of a yes/no score."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Changes:
-    """New − old of each shared persona, turned so that a fall is negative whichever way harm lies; and clipped."""
-
-    place: dict[str, int]
-    new: Floats
-    old: Floats
-    change: Floats
-    kept: Floats
-    noise: Floats
-    outliers: dict[str, float]
-
-    @classmethod
-    def of(cls, approved: ScoreSummary, current: ScoreSummary, sign: float) -> _Changes:
-        keys = sorted(set(approved.personas) & set(current.personas))
-        new = sign * np.array([current.personas[key].mean for key in keys], dtype=np.float64)
-        old = sign * np.array([approved.personas[key].mean for key in keys], dtype=np.float64)
-        change = new - old
-        kept = clip(change)
-        outliers = {key: float(change[at]) for at, key in enumerate(keys) if kept[at] != change[at]}
-        noise = np.array([_variance(approved, key) + _variance(current, key) for key in keys])
-        return cls({key: at for at, key in enumerate(keys)}, new, old, change, kept, noise, outliers)
-
-    def _at(self, keys: Sequence[str]) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
-        return np.array([self.place[key] for key in keys], dtype=np.intp)
-
-    def raw(self, keys: Sequence[str]) -> OneSampleT:
-        return one_sample_t(self.change[self._at(keys)], "less")
-
-    def clipped_mean(self, keys: Sequence[str]) -> float:
-        return float(self.kept[self._at(keys)].mean()) if keys else 0.0
-
-    def clipped_p(
-        self, label: str, shared: Mapping[str, Sequence[str]], scopes: Mapping[str, Sequence[str]]
-    ) -> float | None:
-        """p of the clipped changes of one scope: overall by t; a category on the spread of all about the means of the
-        categories of its dimension, and only where its own t does not speak against it."""
-        own = self.kept[self._at(shared[label])]
-        test = one_sample_t(own, "less")
-        if label == OVERALL:
-            return test.p
-        if test.p >= OWN_LEVEL:
-            return 1.0
-        dimension = label.partition("=")[0]
-        parts = [
-            self.kept[self._at([key for key in ids if key in self.place])]
-            for other, ids in scopes.items()
-            if other != OVERALL and other.partition("=")[0] == dimension
-        ]
-        parts = [part for part in parts if part.size]
-        df = sum(part.size for part in parts) - len(parts)
-        if df < 1:
-            return 1.0
-        spread = math.sqrt(sum(float(np.sum((part - part.mean()) ** 2)) for part in parts) / df)
-        noise = math.sqrt(float(np.mean(self.noise[self._at(shared[label])])))
-        sd, mean = max(spread, noise), float(own.mean())
-        if sd <= DUST * max(float(np.abs(own).max(initial=0.0)), 1e-300):
-            return 0.0 if mean < 0 else 1.0
-        return float(stdtr(df, mean * math.sqrt(own.size) / sd))
-
-    def passes(self, keys: Sequence[str], threshold: float) -> _Passes:
-        at = self._at(keys)
-        before, after = self.old[at] >= threshold - SLACK, self.new[at] >= threshold - SLACK
-        lost, gained = int(np.sum(before & ~after)), int(np.sum(~before & after))
         # The binomial test of lost against gained; importing scipy.stats for it would take a second.
-        p = float(bdtrc(lost - 1, lost + gained, 0.5)) if lost else 1.0
-        return _Passes(lost, gained, int(before.sum()), int(after.sum()), p)
+        p_value=float(bdtrc(lost - 1, lost + gained, 0.5)) if lost else 1.0,
+        lost=lost,
+        gained=gained,
+    )
 
 
 def clip(changes: Floats) -> Floats:
@@ -529,16 +472,6 @@ def clip(changes: Floats) -> Floats:
     middle = float(np.median(changes))
     reach = CLIP * float(np.median(np.abs(changes - middle)))
     return np.clip(changes, middle - reach, middle + reach) if reach > 0 else changes
-
-
-def _variance(summary: ScoreSummary, key: str) -> float:
-    """Of a persona's mean, by the spread of its own repetitions; 0 where nothing was repeated."""
-    score = summary.personas[key]
-    return score.sd**2 / score.n if score.df else 0.0
-
-
-def _signed(test: OneSampleT, sign: float) -> OneSampleT:
-    return OneSampleT(test.n, sign * test.mean, test.sd, test.se, sign * test.t, test.df, test.p)
 
 
 def _reason(both: int, known: int, minimum_overlap: float) -> Reason | None:
@@ -578,18 +511,6 @@ def _noise(summary: ScoreSummary, personas: list[str]) -> float:
     if summary.run_sd is None:
         return math.nan
     return summary.run_sd**2 * float(np.mean([1 / summary.personas[key].n for key in personas]))
-
-
-def _scopes(approved: ScoreSummary, current: ScoreSummary) -> dict[str, list[str]]:
-    everyone = sorted(set(approved.personas) | set(current.personas))
-    scopes = {OVERALL: everyone}
-    for label in sorted(set(approved.categories) | set(current.categories)):
-        scopes[label] = list(approved.categories.get(label, current.categories.get(label, ())))
-    return scopes
-
-
-def _known(approved: ScoreSummary, current: ScoreSummary, ids: list[str]) -> int:
-    return sum(key in approved.personas or key in current.personas for key in ids)
 
 
 def _mean(summary: ScoreSummary, personas: list[str]) -> float:

@@ -17,9 +17,9 @@ from scipy.special import betaln, chdtrc, expit, fdtrc, gammaln, logit, ndtr, nd
 from pytest_fairness.statistics.arrays import Bools, Floats
 from pytest_fairness.statistics.categories import balanced_v, chi_square, clustering, d_of_v
 from pytest_fairness.statistics.clusters import two_sided_t
-from pytest_fairness.statistics.effects import FEW, LOGIT_TO_D, Effect, d_of_delta
+from pytest_fairness.statistics.effects import LOGIT_TO_D, Effect, d_of_delta
 from pytest_fairness.statistics.pair_table import combine, intervals
-from pytest_fairness.statistics.proportions import nearly_equal
+from pytest_fairness.statistics.proportions import FEW, nearly_equal
 
 SEED = 20261123
 DRAWS = 4000

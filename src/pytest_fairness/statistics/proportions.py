@@ -7,13 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
+from scipy.special import chdtrc, ndtri
 
 from pytest_fairness.statistics.arrays import Floats
 from pytest_fairness.statistics.clusters import t_quantile
 
 NEAR, NEAR_RATIO = 0.05, 0.8
 """Rates that differ by less than five points and by less than four fifths are practically equal."""
+FEW = 5.0
+"""Below this smallest count a normal interval is not trusted (Cochran 1954)."""
 TINY_N = 1e-9
 """Stands in for an empty group where a quotient is then not used."""
 
@@ -98,6 +100,14 @@ def fisher_exact(x1: Floats, n1: Floats, x2: Floats, n2: Floats) -> Floats:
         weights = np.exp(weights - weights.max())
         seen = weights[int(a - low)]
         p[at] = min(1.0, float(weights[weights <= seen * (1 + 1e-7)].sum() / weights.sum()))
+    return p
+
+
+def two_by_two_p(x1: Floats, n1: Floats, x2: Floats, n2: Floats) -> Floats:
+    """Two-sided p of each table: Pearson's chi-square, Fisher's where an expected count is under 5."""
+    p = np.asarray(chdtrc(1, pearson(x1, n1, x2, n2)), dtype=np.float64)
+    few = smallest_expected(x1, n1, x2, n2) < FEW
+    p[few] = fisher_exact(x1[few], n1[few], x2[few], n2[few])
     return p
 
 

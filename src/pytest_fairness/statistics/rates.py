@@ -10,10 +10,11 @@ from scipy.special import chdtrc
 
 from pytest_fairness.statistics.arrays import Floats
 from pytest_fairness.statistics.clusters import Contrast, NameParts, contrast, intraclass, reach, removals
-from pytest_fairness.statistics.effects import FEW, LOGIT_TO_D, Effect, cumulative_odds
+from pytest_fairness.statistics.effects import LOGIT_TO_D, Effect, cumulative_odds
 from pytest_fairness.statistics.layout import Layout, PairCells, Pairs, pair_cells
 from pytest_fairness.statistics.pair_table import PairTable, each_block, extremes, intervals, pair_table
 from pytest_fairness.statistics.proportions import (
+    FEW,
     cohens_h,
     fisher_exact,
     katz,
