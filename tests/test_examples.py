@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,20 +17,29 @@ ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted(path.name for path in (ROOT / "examples").iterdir() if (path / "README.md").exists())
 
 
-@pytest.fixture
-def checkout(tmp_path: Path) -> Path:
+Ended = subprocess.CompletedProcess[str]
+
+
+def checkout(folder: Path) -> Path:
     """The examples, their baselines and the configuration, in a folder of their own."""
     for name in ("examples", "baselines"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", ".fairness"))
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", ".fairness"))
     for name in ("pyproject.toml", "conftest.py"):
-        if (ROOT / name).exists():
-            shutil.copy(ROOT / name, tmp_path / name)
-    return tmp_path
+        shutil.copy(ROOT / name, folder / name)
+    return folder
 
 
-def pytest_in(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+@pytest.fixture(scope="module")
+def session_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., tuple[Path, Ended]]:
+    """Runs pytest with some arguments in a checkout of its own, once: the folder, and how it ended."""
+
+    @functools.cache
+    def run(*arguments: str) -> tuple[Path, Ended]:
+        folder = checkout(tmp_path_factory.mktemp("checkout"))
+        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
+        return folder, subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+    return run
 
 
 def findings_of(folder: Path) -> list[dict[str, Any]]:
@@ -37,14 +48,22 @@ def findings_of(folder: Path) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["plain", "n2"])
-def test_example(checkout: Path, example: str, workers: list[str]) -> None:
-    """The command of its README passes, in one process and in two workers, and writes a report."""
+def test_example(session_of: Callable[..., tuple[Path, Ended]], example: str) -> None:
+    """The command of its README passes and writes a report."""
     readme = (ROOT / "examples" / example / "README.md").read_text(encoding="utf-8")
     assert f"pytest examples/{example}" in readme
-    result = pytest_in(checkout, f"examples/{example}", *workers)
+    folder, result = session_of(f"examples/{example}")
     assert result.returncode == 0, result.stdout + result.stderr
-    assert list(checkout.glob(".fairness/runs/*/report.html"))
+    assert list(folder.glob(".fairness/runs/*/report.html"))
+
+
+def test_all_of_them_in_two_workers(session_of: Callable[..., tuple[Path, Ended]]) -> None:
+    """In one session, with the findings that each has by itself."""
+    folder, result = session_of("examples", "-n2")
+    assert result.returncode == 0, result.stdout + result.stderr
+    alone = [finding for example in EXAMPLES for finding in findings_of(session_of(f"examples/{example}")[0])]
+    told = {(finding["test_id"], finding["outcome"]): finding["sentence"] for finding in findings_of(folder)}
+    assert told == {(finding["test_id"], finding["outcome"]): finding["sentence"] for finding in alone}
 
 
 # Recomputed from the 4,870 published rows with R 4.2.2 and scipy 1.17.1, independently of this package.
@@ -82,10 +101,11 @@ BY_SEX = {
 }
 
 
-def test_the_audit_finds_what_was_published(checkout: Path) -> None:
+def test_the_audit_finds_what_was_published(session_of: Callable[..., tuple[Path, Ended]]) -> None:
     """Bertrand & Mullainathan 2004: 9.65 % against 6.45 %, a ratio of .668, clustered by 36 first names."""
-    assert pytest_in(checkout, "examples/hiring_audit").returncode == 0
-    four_fifths, disparity, sex = findings_of(checkout)
+    folder, result = session_of("examples/hiring_audit")
+    assert result.returncode == 0
+    four_fifths, disparity, sex = findings_of(folder)
 
     rates = {group["group"]: group for group in four_fifths["group_results"]}
     assert rates["white"]["n"] == rates["black"]["n"] == 2435

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias, TypeVar
@@ -85,7 +86,7 @@ class Document:
 
         A *kind* with a field ``source`` must say where an entry comes from. Raises UsageError as :meth:`convert`.
         """
-        fields = [name for name in _fields(_types_at(kind, ())) if name != key]
+        fields = [name for name in _fields_of(kind) if name != key]  # type: ignore[arg-type]  # a type is hashable
         found = {}
         for name, body in self.convert(dict[str, dict[str, Any]]).items():
             for field_name in body:
@@ -153,6 +154,11 @@ def _types_at(kind: Any, place: tuple[Any, ...]) -> list[Any]:
             )
         ]
     return types
+
+
+@cache
+def _fields_of(kind: Any) -> list[str]:
+    return _fields(_types_at(kind, ()))
 
 
 def _fields(types: list[Any]) -> list[str]:

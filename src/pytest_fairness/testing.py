@@ -1,6 +1,6 @@
 """For authors of endpoints, scorers and suites: what their own tests need, without a model and without a network.
 
-A scripted endpoint answers as it is told to and keeps what it was asked; frames with a known disparity show what an
+A scripted endpoint answers by a script and keeps what it was asked; frames with a known disparity show what an
 assertion makes of them; a baseline is taken through its whole life in a project of pytester's.
 """
 

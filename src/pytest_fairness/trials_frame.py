@@ -103,7 +103,7 @@ class Design:
         return "persona" if "persona" in frame and frame["persona"].notna().any() else "name"
 
     def models(self, frame: pd.DataFrame) -> list[str]:
-        """The models that said they answered."""
+        """The models that answered, by their own account."""
         return [str(model) for model in frame["model"].dropna().unique()] if "model" in frame else []
 
 

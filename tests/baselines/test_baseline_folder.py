@@ -1,17 +1,22 @@
-"""The folder on disk: nothing is followed, nothing is half written."""
+"""The folder on disk: a name for each test and score, nothing followed, nothing half written, orphans found."""
 
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pytest_fairness.baselines import folder as folder_module
-from pytest_fairness.baselines.folder import MAX_BYTES, BaselineFolder
+from pytest_fairness.baselines.folder import MAX_BYTES, BaselineFolder, Orphan, baseline_name, find_orphans, slug
 from pytest_fairness.errors import BaselineError, StoreError
+
+from .conftest import APPROVE, SCORE, Desk
 
 
 @pytest.fixture
@@ -153,3 +158,113 @@ def test_a_failed_write_leaves_the_old_content(
         folder.write("a.json", b"new")
     assert folder.read("a.json") == b"old"
     assert [entry.name for entry in folder.root.iterdir()] == ["a.json"]
+
+
+TEXTS = st.text(st.characters(), max_size=400)
+
+
+def test_a_name_tells_module_test_and_score() -> None:
+    """A reader of the folder finds the baseline without opening it."""
+    name = baseline_name("tests/test_letters.py::TestTone::test_kept", "letter_score")
+    assert re.fullmatch(r"tests\.test_letters\.testtone\.test_kept\.letter_score-[0-9a-f]{12}\.json", name)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (("t.py::t[a/b]", "s"), ("t.py::t[a:b]", "s")),
+        (("t.py::t[a]", "s"), ("t.py::t[A]", "s")),
+        (("a", "b.c"), ("a.b", "c")),
+        (("t.py::t[é]", "s"), ("t.py::t[e\u0301]", "s")),
+        (("t.py::t[" + "x" * 500 + "1]", "s"), ("t.py::t[" + "x" * 500 + "2]", "s")),
+    ],
+    ids=["slash-colon", "case", "boundary", "unicode", "long"],
+)
+def test_ids_that_look_alike_get_two_files(one: tuple[str, str], other: tuple[str, str]) -> None:
+    """Even where the readable part is the same, and on a file system that ignores case."""
+    assert baseline_name(*one).lower() != baseline_name(*other).lower()
+
+
+@given(TEXTS, TEXTS)
+def test_a_name_is_always_a_plain_portable_file_name(test_id: str, score: str) -> None:
+    """Whatever the id: small ASCII, not hidden, no path, short enough, and the same each time."""
+    name = baseline_name(test_id, score)
+    assert re.fullmatch(r"[a-z0-9_][a-z0-9_.-]*\.json", name)
+    assert ".." not in name
+    assert len(name) <= 250
+    assert name == baseline_name(test_id, score)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("../../etc/passwd", "etc.passwd"), ("a b", "a.b"), ("Ünï", "n"), ("…", ""), ("--opt", "opt")],
+)
+def test_a_slug_keeps_what_is_portable(text: str, expected: str) -> None:
+    """Everything else becomes one dot; nothing leads out of the folder or looks like an option."""
+    assert slug(text) == expected
+
+
+def test_nothing_readable_still_gives_a_name() -> None:
+    """An id of foreign characters has a name, and keeps apart from another of the kind."""
+    assert baseline_name("…", "…").startswith("baseline-")
+    assert baseline_name("…", "…") != baseline_name("¿", "…")
+
+
+KEPT, GONE = "t.py::test_kept", "t.py::test_gone"
+
+
+@pytest.fixture
+def two(desk: Desk) -> Desk:
+    """A folder with an approved baseline of each of two tests."""
+    for test_id in (KEPT, GONE):
+        desk.approve(store=desk.store(APPROVE, test_id=test_id))
+    return desk
+
+
+def orphans(desk: Desk, *, collected: set[str], finished: set[str], used: set[str]) -> tuple[Orphan, ...]:
+    before = {path: path.read_bytes() for path in desk.files}
+    found = find_orphans(desk.store().folder, collected=collected, finished=finished, used=used)
+    assert {path: path.read_bytes() for path in desk.files} == before, "a report deletes nothing"
+    return found
+
+
+def test_a_baseline_whose_test_is_gone_is_reported(two: Desk) -> None:
+    """By file, with the test and the score that it was approved for."""
+    used = {baseline_name(KEPT, SCORE)}
+    (orphan,) = orphans(two, collected={KEPT}, finished={KEPT}, used=used)
+    assert orphan == Orphan(
+        name=baseline_name(GONE, SCORE), test_id=GONE, score=SCORE, why="its test is gone or renamed"
+    )
+
+
+def test_a_test_that_did_not_run_keeps_its_baseline(two: Desk) -> None:
+    """Skipped, deselected or failed before it asked: it may ask next time."""
+    assert orphans(two, collected={KEPT, GONE}, finished={KEPT}, used={baseline_name(KEPT, SCORE)}) == ()
+
+
+def test_a_score_that_is_asked_for_no_more_is_reported(two: Desk) -> None:
+    """The test ran to its end and looked at another file."""
+    (orphan,) = orphans(
+        two,
+        collected={KEPT, GONE},
+        finished={KEPT, GONE},
+        used={baseline_name(GONE, SCORE), baseline_name(KEPT, "new_score")},
+    )
+    assert (orphan.test_id, orphan.why) == (KEPT, "its test no longer asks for the score 'letter_score'")
+
+
+def test_renamed_and_unreadable_files_are_reported(two: Desk) -> None:
+    """A file that nothing asks for by that name, and one that nobody can read; other files are not ours."""
+    folder = two.rootdir / "baselines"
+    (folder / baseline_name(GONE, SCORE)).rename(folder / "a-copy.json")
+    (folder / "broken.json").write_text("{")
+    (folder / "README.md").write_text("About these baselines.")
+    renamed, broken = orphans(two, collected={KEPT, GONE}, finished=set(), used={baseline_name(KEPT, SCORE)})
+    assert renamed.name == "a-copy.json"
+    assert "renamed" in renamed.why
+    assert (broken.name, broken.test_id) == ("broken.json", None)
+    assert "truncated or damaged" in broken.why
+
+
+def test_no_folder_has_no_orphans(desk: Desk) -> None:
+    assert orphans(desk, collected=set(), finished=set(), used=set()) == ()

@@ -11,7 +11,7 @@ from vaderSentiment.vaderSentiment import BOOSTER_DICT, NEGATE, SentimentIntensi
 from pytest_fairness.endpoints.protocol import Request
 from pytest_fairness.endpoints.simulated import simulated_endpoint
 from pytest_fairness.endpoints.simulated.bias import Draws
-from pytest_fairness.endpoints.simulated.text import BANKS, LADDER, VALENCE, Bank, Order, Phrase, expand, write
+from pytest_fairness.endpoints.simulated.writing import BANKS, LADDER, VALENCE, Bank, Order, Phrase, expand, write
 from pytest_fairness.model import Message
 
 ANALYSER = SentimentIntensityAnalyzer()

@@ -30,7 +30,7 @@ from pytest_fairness.runs import files
 from pytest_fairness.runs.database import writer_of
 from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.folder import reserve_run, run_folders
-from pytest_fairness.runs.lines import FIRST, encode_line, encode_record
+from pytest_fairness.runs.lines import FIRST, columns_of, encode_line, encode_record
 from pytest_fairness.runs.reader import RunReader, read_trials
 from pytest_fairness.runs.store import RunStore, open_run
 from tests.support.doubles import Scripted, cell
@@ -608,8 +608,9 @@ def test_f57_a_finished_run_without_its_heads_is_damaged(
     manifest = json.loads((case.run / "manifest.json").read_text(encoding="utf-8"))
     name = min(manifest["logs"])
     for number, line in enumerate(rehashed((case.run / name).read_bytes().splitlines(keepends=True)), 1):
-        about = (line.decode().rstrip(), writer_of(name), number)
-        edit(case.run, "UPDATE records SET record = ?, status = 'refused' WHERE writer = ? AND number = ?", *about)
+        text = line.decode().rstrip()
+        about = (text, columns_of(text)[2], writer_of(name), number)
+        edit(case.run, "UPDATE records SET record = ?, status = ? WHERE writer = ? AND number = ?", *about)
     forget(manifest)
     (case.run / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
     again = project.run(*mode, f"--fairness-replay={case.run.name}")

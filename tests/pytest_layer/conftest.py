@@ -1,8 +1,10 @@
-"""Running a small project's suite the way its developer would, in each of the three modes."""
+"""Running a small project's suite the way its developer would, plain or in each of the three modes."""
 
 from __future__ import annotations
 
+import importlib
 import json
+import pkgutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,9 +17,18 @@ import pandas as pd  # noqa: F401
 import pytest
 import scipy.special  # noqa: F401
 import yaml  # noqa: F401
+from conftest import MODES
 from vaderSentiment import vaderSentiment  # noqa: F401
 
+import pytest_fairness
+
 Run = Callable[..., pytest.RunResult]
+
+# Nor can half of a package stay while the other half is imported anew: a package would give out modules of a session
+# that has ended. The assertions stay out, for every test of this session would then report to ours.
+for module in pkgutil.walk_packages(pytest_fairness.__path__, "pytest_fairness."):
+    if not module.name.startswith(("pytest_fairness.suites", "pytest_fairness.asserts", "pytest_fairness.commands")):
+        importlib.import_module(module.name)
 
 GRID = """
 import pytest
@@ -48,15 +59,8 @@ endpoints:
 """
 
 
-@pytest.fixture
-def run(pytester: pytest.Pytester, mode: list[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run pytest in the project folder, plain, with ``-n0`` and with ``-n2``.
-
-    Without workers it runs in this process, which spares each session the second that importing pandas takes. What
-    is about imports, signals or exit codes runs in a process of its own: ``run_apart``.
-    """
+def _runner(pytester: pytest.Pytester, mode: list[str], monkeypatch: pytest.MonkeyPatch, *, apart: bool) -> Run:
     monkeypatch.delenv("CI", raising=False)
-    apart = "-n2" in mode
 
     def go(*arguments: str) -> pytest.RunResult:
         command = ("-p", "no:cacheprovider", *mode, *arguments)
@@ -69,10 +73,23 @@ def run(pytester: pytest.Pytester, mode: list[str], monkeypatch: pytest.MonkeyPa
 
 
 @pytest.fixture
+def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run pytest in the project folder, without workers, in this process, which spares each session the second that
+    importing pandas takes. What holds in every mode is in ``test_modes.py``, for all behaviours in one session.
+    """
+    return _runner(pytester, MODES["plain"], monkeypatch, apart=False)
+
+
+@pytest.fixture
+def run_in_mode(pytester: pytest.Pytester, mode: list[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    """The same plain, with ``-n0`` and with ``-n2``: for what crosses from workers to their controller by itself."""
+    return _runner(pytester, mode, monkeypatch, apart="-n2" in mode)
+
+
+@pytest.fixture
 def run_apart(pytester: pytest.Pytester, mode: list[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """The same, always in a process of its own."""
-    monkeypatch.delenv("CI", raising=False)
-    return lambda *arguments: pytester.runpytest_subprocess("-p", "no:cacheprovider", *mode, *arguments)
+    """The same in each mode, always in a process of its own: for what is about imports, signals or exit codes."""
+    return _runner(pytester, mode, monkeypatch, apart=True)
 
 
 @pytest.fixture

@@ -116,14 +116,14 @@ def test_the_settings_name_no_endpoint_that_nobody_asked(
 
 
 def test_the_model_that_answered_is_named(
-    pytester: pytest.Pytester, run: Run, last_run: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
+    pytester: pytest.Pytester, run_in_mode: Run, last_run: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Beside the one that was asked for: in the manifest, in findings.json and in the report."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789abcdef")
     pytester.makepyfile(test_tone=GRID)
     with ModelServer(model="gpt-4o-mini-2024-07-18") as server:
         pytester.path.joinpath("endpoints.yaml").write_text(MODELS.format(url=server.openai_url), encoding="utf-8")
-        result = run("--fairness-endpoint", "direct")
+        result = run_in_mode("--fairness-endpoint", "direct")
     assert result.ret == 0, result.stdout.str()
     expected = [{"endpoint": "direct", "asked": "gpt-4o-mini", "answered": {"gpt-4o-mini-2024-07-18": 160}}]
     assert json.loads((last_run() / "manifest.json").read_text(encoding="utf-8"))["models"] == expected

@@ -146,7 +146,7 @@ def test_a_replay_is_judged_with_its_second_sample_or_without_one(
         assert finding["details"]["confirmation"]["confirmed"] is confirmed
 
 
-def test_the_cap_holds_for_both_samples(pytester: pytest.Pytester, run: Run, findings: Findings) -> None:
+def test_the_cap_holds_for_both_samples(pytester: pytest.Pytester, run_in_mode: Run, findings: Findings) -> None:
     """Money for the first sample and not for the second: the alarm stands, and no more than the cap is spent."""
     harsh = simulated_endpoint(bias={"race_ethnicity": {"black": -0.9}})
     bank = __import__("pytest_fairness.design.names", fromlist=["NameBanks"]).NameBanks.load()
@@ -162,7 +162,7 @@ def test_the_cap_holds_for_both_samples(pytester: pytest.Pytester, run: Run, fin
             f"     base_url: '{server.openai_url}', default_parameters: {{max_tokens: 200}}}}\n",
             encoding="utf-8",
         )
-        run("--fairness-endpoint", "paid", "--fairness-max-cost", "2").assert_outcomes(failed=1)
+        run_in_mode("--fairness-endpoint", "paid", "--fairness-max-cost", "2").assert_outcomes(failed=1)
         assert 160 <= len(server.requests) <= 200
     (finding,) = findings()
     assert finding["verdict"] == "FAIL"

@@ -62,8 +62,8 @@ def test_a_grid_too_large_for_an_item_a_cell_is_refused_with_the_mend(pytester: 
 def test_ids_are_plain_and_stable(pytester: pytest.Pytester) -> None:
     """Ids hold only ``[a-z0-9_.-]`` and are the same in every run."""
     pytester.makepyfile(CELLS)
-    first = pytester.runpytest_subprocess("--collect-only", "-q").outlines[:4]
-    assert first == pytester.runpytest_subprocess("--collect-only", "-q").outlines[:4]
+    first = pytester.runpytest_inprocess("-W", "default", "-p", "no:xdist", "--collect-only", "-q").outlines[:4]
+    assert first == pytester.runpytest_inprocess("-W", "default", "-p", "no:xdist", "--collect-only", "-q").outlines[:4]
     inside = [line.split("[")[1].rstrip("]") for line in first]
     assert len(set(inside)) == 4
     for name in inside:
@@ -73,7 +73,7 @@ def test_ids_are_plain_and_stable(pytester: pytest.Pytester) -> None:
 
 def test_one_cell_can_be_selected(pytester: pytest.Pytester, run: Run) -> None:
     pytester.makepyfile(CELLS)
-    ids = pytester.runpytest_subprocess("--collect-only", "-q").outlines[:4]
+    ids = pytester.runpytest_inprocess("-W", "default", "-p", "no:xdist", "--collect-only", "-q").outlines[:4]
     run(ids[2]).assert_outcomes(passed=1)
 
 
@@ -120,7 +120,7 @@ def test_a_wrong_design_names_the_test_and_the_fault(pytester: pytest.Pytester) 
         (f"{design}@pytest.mark.fairness_pairs(template='x')\n{wants}", "has both fairness_grid and fairness_pairs"),
     ]
     pytester.makepyfile(**{f"test_{at:02}": f"import pytest\n{source}" for at, (source, _) in enumerate(sources)})
-    result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    result = pytester.runpytest_inprocess("-W", "default", "-p", "no:xdist", "-p", "no:cacheprovider")
     assert result.ret == pytest.ExitCode.INTERRUPTED
     output = result.stdout.str()
     assert "During handling" not in output

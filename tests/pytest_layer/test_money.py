@@ -59,7 +59,7 @@ def test_charges_at_worst_case_are_said(
 
 
 def test_trials_without_a_price_are_said(
-    pytester: pytest.Pytester, run: Run, last_run: Callable[[], Path], server: ModelServer
+    pytester: pytest.Pytester, run_in_mode: Run, last_run: Callable[[], Path], server: ModelServer
 ) -> None:
     """Beside a system whose price is known; what is free is known to be."""
     own = (
@@ -69,7 +69,7 @@ def test_trials_without_a_price_are_said(
     other = GRID.partition("@")[2].replace("test_tone", "test_other").replace("reference", "letter")
     fixture = "\n@pytest.fixture\ndef endpoint():\n    return 'priced'\n"
     pytester.makepyfile(test_tone=GRID, test_other=GRID.partition("@")[0] + fixture + "\n@" + other)
-    result = run("--fairness-endpoint=direct")
+    result = run_in_mode("--fairness-endpoint=direct")
     assert result.ret == 0, result.stdout.str()
     manifest, findings, page = everything(last_run())
     said = f"${manifest['cost']:,.4f} for 160 trials; 160 of unknown price"

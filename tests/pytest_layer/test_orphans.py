@@ -18,13 +18,15 @@ def test_scores():
 APPROVE = ("--fairness-approve", "--fairness-justification", "first")
 
 
-def test_a_renamed_test_leaves_its_baseline_unclaimed(pytester: pytest.Pytester, run: Run, mode: list[str]) -> None:
+def test_a_renamed_test_leaves_its_baseline_unclaimed(
+    pytester: pytest.Pytester, run_in_mode: Run, mode: list[str]
+) -> None:
     """The file stays where it is, and the summary names it."""
     pytester.makepyfile(test_it=SUITE)
-    run(*APPROVE).assert_outcomes(passed=1)
+    run_in_mode(*APPROVE).assert_outcomes(passed=1)
     (baseline,) = pytester.path.joinpath("baselines").iterdir()
     pytester.makepyfile(test_it=SUITE.replace("test_scores", "test_other"))
-    result = run(*APPROVE)
+    result = run_in_mode(*APPROVE)
     result.assert_outcomes(passed=1)
     assert baseline.exists()
     told = [line for line in result.outlines if "unclaimed baseline" in line]

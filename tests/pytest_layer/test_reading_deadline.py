@@ -110,11 +110,11 @@ def test_it(trials, clock, request):
 """
 
 
-def test_what_was_asked_by_the_deadline_is_still_read_for_a_moment(pytester: pytest.Pytester, run: Run) -> None:
+def test_what_was_asked_by_the_deadline_is_still_read_for_a_moment(pytester: pytest.Pytester, run_in_mode: Run) -> None:
     """A deadline that passed while asking leaves a table, which is read within seconds; a column needs no reading."""
     pytester.makeconftest(CLOCK)
     pytester.makepyfile(JUST)
-    run("-m", "fairness", "--fairness-deadline", "600").assert_outcomes(passed=1)
+    run_in_mode("-m", "fairness", "--fairness-deadline", "600").assert_outcomes(passed=1)
 
 
 def test_without_a_deadline_reading_takes_its_time(pytester: pytest.Pytester, run: Run) -> None:

@@ -38,10 +38,10 @@ def project(pytester: pytest.Pytester) -> pytest.Pytester:
 
 
 def test_both_are_said_before_anything_is_asked_and_in_the_finding(
-    project: pytest.Pytester, run: Run, findings: Findings
+    project: pytest.Pytester, run_in_mode: Run, findings: Findings
 ) -> None:
     project.makeconftest(OWN)
-    result = run("--fairness-endpoint=planted")
+    result = run_in_mode("--fairness-endpoint=planted")
     printed = " ".join(result.stdout.str().split())
     assert f"fairness: {SCORER}" in printed
     assert "fairness: test_tone: the fixture 'endpoint' of conftest.py replaces --fairness-endpoint planted" in printed

@@ -83,7 +83,9 @@ def test_a_replay_judges_as_the_run_did(
     pytester.makepyfile(test_app=APPLICATION, test_model=GRID)
     with ModelServer() as server:
         pytester.path.joinpath("endpoints.yaml").write_text(MODELS.format(url=server.openai_url), encoding="utf-8")
-        live = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--fairness-endpoint", "direct")
+        live = pytester.runpytest_inprocess(
+            "-W", "default", "-p", "no:xdist", "-p", "no:cacheprovider", "--fairness-endpoint", "direct"
+        )
     recorded = last_run()
     assert {"passed", "failed"} <= set(live.parseoutcomes())
 
@@ -112,9 +114,11 @@ def test_a_replay_fails_closed(pytester: pytest.Pytester, last_run: Callable[[],
     pytester.makepyfile(test_model=GRID)
 
     def replay(name: str) -> pytest.RunResult:
-        return pytester.runpytest_subprocess("-p", "no:cacheprovider", "--fairness-replay", name)
+        return pytester.runpytest_inprocess(
+            "-W", "default", "-p", "no:xdist", "-p", "no:cacheprovider", "--fairness-replay", name
+        )
 
-    pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=1)
+    pytester.runpytest_inprocess("-W", "default", "-p", "no:xdist", "-p", "no:cacheprovider").assert_outcomes(passed=1)
     recorded = last_run()
     copy = pytester.path / "elsewhere"
     shutil.copytree(recorded, copy)

@@ -96,13 +96,13 @@ def test_failed_trials_are_asked_again_on_request(pytester: pytest.Pytester, mon
     """Trials that failed and cost nothing stay failed on resuming, unless --fairness-retry-errors says otherwise."""
     pytester.makepyfile(test_app=PROJECT)
     monkeypatch.setenv("FAILING", "1")
-    pytester.runpytest_subprocess(*PLAIN).assert_outcomes(failed=1)
+    pytester.runpytest_inprocess("-W", "default", *PLAIN).assert_outcomes(failed=1)
     monkeypatch.delenv("FAILING")
     failed = sum(sum(map(ord, prompt)) % 5 == 0 for prompt in asked(pytester))
     assert 0 < failed < 40
-    pytester.runpytest_subprocess(*PLAIN, "--fairness-resume=last").assert_outcomes(failed=1)
+    pytester.runpytest_inprocess("-W", "default", *PLAIN, "--fairness-resume=last").assert_outcomes(failed=1)
     assert sum(asked(pytester).values()) == 40
-    result = pytester.runpytest_subprocess(*PLAIN, "--fairness-resume=last", "--fairness-retry-errors")
+    result = pytester.runpytest_inprocess("-W", "default", *PLAIN, "--fairness-resume=last", "--fairness-retry-errors")
     result.assert_outcomes(passed=1)
     assert sum(asked(pytester).values()) == 40 + failed
     assert f"{failed} trials had come to nothing and were asked again" in " ".join(result.stdout.str().split())
@@ -111,17 +111,17 @@ def test_failed_trials_are_asked_again_on_request(pytester: pytest.Pytester, mon
 def test_what_changed_is_named_and_not_mixed(pytester: pytest.Pytester, last_run: Callable[[], Path]) -> None:
     """Another prompt, number or seed: the run refuses to go on and names the change; its log stays as it was."""
     pytester.makepyfile(test_model=GRID)
-    pytester.runpytest_subprocess(*PLAIN).assert_outcomes(passed=1)
+    pytester.runpytest_inprocess("-W", "default", *PLAIN).assert_outcomes(passed=1)
     log = (last_run() / "trials.jsonl").read_bytes()
 
-    result = pytester.runpytest_subprocess(*PLAIN, "--fairness-resume=last", "--fairness-seed", "3")
+    result = pytester.runpytest_inprocess("-W", "default", *PLAIN, "--fairness-resume=last", "--fairness-seed", "3")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*cannot be resumed: the seed was 0, is 3. Its data are kept.*"])
 
     pytester.makepyfile(
         test_model=GRID.replace("a landlord reference", "a longer letter").replace("repetitions=2", "repetitions=3")
     )
-    result = pytester.runpytest_subprocess(*PLAIN, "--fairness-resume=last")
+    result = pytester.runpytest_inprocess("-W", "default", *PLAIN, "--fairness-resume=last")
     result.assert_outcomes(errors=1)
     told = result.stdout.str()
     assert "n: repetitions were 2, are 3; the prompt: the text of template 't2' changed" in told
@@ -129,6 +129,6 @@ def test_what_changed_is_named_and_not_mixed(pytester: pytest.Pytester, last_run
     assert after.startswith(log)
     assert after.count(b'"type":"trial"') == log.count(b'"type":"trial"') == 160
 
-    result = pytester.runpytest_subprocess(*PLAIN, "--fairness-resume", "test_model.py")
+    result = pytester.runpytest_inprocess("-W", "default", *PLAIN, "--fairness-resume", "test_model.py")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*holds no run 'test_model.py'*"])

@@ -14,11 +14,11 @@ Findings = Callable[[], list[dict[str, Any]]]
 
 
 def test_a_good_test_catches_what_is_planted_and_its_placebo_is_quiet(
-    pytester: pytest.Pytester, run: Run, findings: Findings, last_run: Callable[[], Path]
+    pytester: pytest.Pytester, run_in_mode: Run, findings: Findings, last_run: Callable[[], Path]
 ) -> None:
     """The shares stand in the file, beside the PASS in the terminal and on the page."""
     pytester.makepyfile(GRID)
-    result = run("-o", "fairness_sensitivity=true")
+    result = run_in_mode("-o", "fairness_sensitivity=true")
     result.assert_outcomes(passed=1)
     (finding,) = findings()
     told = finding["details"]["sensitivity"]

@@ -32,11 +32,11 @@ def test_even(share):
 
 
 def test_a_strong_justified_flag_fails_the_session_and_no_test(
-    pytester: pytest.Pytester, run: Run, findings: Callable[[], list[dict[str, Any]]]
+    pytester: pytest.Pytester, run_in_mode: Run, findings: Callable[[], list[dict[str, Any]]]
 ) -> None:
     """p = .0007, .003 across four findings: the tests are green, the session is not, and says for which test."""
     pytester.makepyfile(SUITE.replace("FLAGGED", ".48, 400"))
-    result = run("-o", "fairness_session_alpha=.05")
+    result = run_in_mode("-o", "fairness_session_alpha=.05")
     result.assert_outcomes(passed=4)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(["*session fails at fairness_session_alpha 0.05: 1 finding*", "*test_hired?0.48-400?*"])

@@ -60,7 +60,9 @@ def test_shards_are_judged_as_one_run(
     pytester.makepyfile(test_app=PROJECT)
     pytester.path.joinpath("endpoints.yaml").write_text(BIASED, encoding="utf-8")
     options = ("--fairness-endpoint", "planted", "-o", "fairness_confirm=false")
-    pytester.runpytest_subprocess("-p", "no:cacheprovider", *options).assert_outcomes(failed=2, passed=11)
+    pytester.runpytest_inprocess("-W", "default", "-p", "no:cacheprovider", "-p", "no:xdist", *options).assert_outcomes(
+        failed=2, passed=11
+    )
     whole = last_run()
 
     shards = []
@@ -83,7 +85,9 @@ def test_shards_are_judged_as_one_run(
 
     # As it is printed: a path that stood alone would be taken for a test's when pytest looks for the root directory.
     command = printed.rpartition("pytest ")[2].split()
-    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-n2", "-o", "fairness_confirm=false", *command)
+    result = pytester.runpytest_inprocess(
+        "-W", "default", "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "fairness_confirm=false", *command
+    )
     result.assert_outcomes(failed=2, passed=11)
     assert judged(last_run()) == judged(whole)
     assert json.loads((last_run() / "findings.json").read_text())["run"]["replay_of"] == merged.name
@@ -93,6 +97,8 @@ def test_a_share_that_cannot_be_is_refused(pytester: pytest.Pytester) -> None:
     """Before anything is collected."""
     pytester.makepyfile(test_app=GRID)
     for text in ("3/2", "0/2", "half"):
-        result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--fairness-shard", text)
+        result = pytester.runpytest_inprocess(
+            "-W", "default", "-p", "no:cacheprovider", "-p", "no:xdist", "--fairness-shard", text
+        )
         assert result.ret == pytest.ExitCode.USAGE_ERROR
         result.stderr.fnmatch_lines([f"*--fairness-shard='{text}'*K*N*"])

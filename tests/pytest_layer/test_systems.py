@@ -110,13 +110,13 @@ def test_a_system_that_never_answers_is_an_error_not_a_finding(pytester: pytest.
     assert "no such table: letters" in result.stdout.str()
 
 
-def test_an_unknown_endpoint_is_named(pytester: pytest.Pytester, run: Run, mode: list[str]) -> None:
+def test_an_unknown_endpoint_is_named(pytester: pytest.Pytester, run_in_mode: Run, mode: list[str]) -> None:
     """Before any test runs, with exit status 4; under workers, which can end no session, each test says so."""
     pytester.makepyfile(SUITE.format(source=""))
     pytester.path.joinpath("endpoints.yaml").write_text(
         'endpoints:\n  - name: "claude-sonnet"\n    type: "anthropic"\n    model: "claude-sonnet-4-5-20250929"\n'
     )
-    result = run("--fairness-endpoint", "claude-sonet")
+    result = run_in_mode("--fairness-endpoint", "claude-sonet")
     if "-n2" in mode:
         result.assert_outcomes(errors=1)
     else:

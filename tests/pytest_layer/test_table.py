@@ -54,30 +54,31 @@ def test_a_row_has_the_parts_of_the_name(pytester: pytest.Pytester, run: Run) ->
     run("-m", "fairness").assert_outcomes(passed=6)
 
 
+ENDED_EARLY = """
+import pytest
+
+@pytest.fixture
+def endpoint():
+    def answer(messages):
+        refuses = "Bo Day" in messages[-1]["content"]
+        return "I'm sorry, but I can't help with that request." if refuses else "1. A\\n2. B"
+    return answer
+
+@pytest.mark.fairness_pairs(
+    template="Who is better?\\n{candidates}", arms=["scrubbed"], repetitions=2,
+    candidates={"a": ["Ann Lee", "Bo Day"], "b": ["Cy Fox", "Di Gray"]})
+def test_it(trials):
+    assert not trials["prompt"].str.contains("{text}", regex=False).any()
+    ended = trials[trials["refused"]]
+    assert len(ended) == 2
+    assert set(ended["requests"]) == {1}
+    assert ended["prompt"].str.contains("Bo Day").all()
+    assert set(trials.loc[~trials["refused"], "requests"]) == {2}
+    assert not trials.loc[~trials["refused"], "prompt"].str.contains("Ann Lee").any()
+"""
+
+
 def test_the_prompt_of_an_arm_that_ended_early_is_what_was_sent(pytester: pytest.Pytester, run: Run) -> None:
     """A refusal to scrub ends the trial: the evaluator's prompt, with the place for a text, was never sent."""
-    pytester.makepyfile(
-        """
-        import pytest
-
-        @pytest.fixture
-        def endpoint():
-            def answer(messages):
-                refuses = "Bo Day" in messages[-1]["content"]
-                return "I'm sorry, but I can't help with that request." if refuses else "1. A\\n2. B"
-            return answer
-
-        @pytest.mark.fairness_pairs(
-            template="Who is better?\\n{candidates}", arms=["scrubbed"], repetitions=2,
-            candidates={"a": ["Ann Lee", "Bo Day"], "b": ["Cy Fox", "Di Gray"]})
-        def test_it(trials):
-            assert not trials["prompt"].str.contains("{text}", regex=False).any()
-            ended = trials[trials["refused"]]
-            assert len(ended) == 2
-            assert set(ended["requests"]) == {1}
-            assert ended["prompt"].str.contains("Bo Day").all()
-            assert set(trials.loc[~trials["refused"], "requests"]) == {2}
-            assert not trials.loc[~trials["refused"], "prompt"].str.contains("Ann Lee").any()
-        """
-    )
+    pytester.makepyfile(ENDED_EARLY)
     run("-m", "fairness").assert_outcomes(passed=1)

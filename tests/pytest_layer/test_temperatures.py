@@ -41,7 +41,7 @@ def test_each_temperature_is_its_own_item(pytester: pytest.Pytester, run: Run) -
 
 def test_ids(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(GRID)
-    lines = pytester.runpytest_subprocess("--collect-only", "-q").outlines[:8]
+    lines = pytester.runpytest_inprocess("-W", "default", "-p", "no:xdist", "--collect-only", "-q").outlines[:8]
     assert [line.partition("[")[2] for line in lines[:2]] == ["t-default]", "t-0]"]
     assert lines[2].endswith("[t-0-t1-white-meredith_weber]")
     assert [line.partition("[")[2] for line in lines[-2:]] == ["t-0]", "t-0.7]"]

@@ -38,11 +38,11 @@ def test_a_planted_bias_fails_and_names_the_group(pytester: pytest.Pytester, run
     assert "simulated" in result.stdout.str()
 
 
-def test_a_small_sample_fails_unless_it_is_a_smoke_test(pytester: pytest.Pytester, run: Run) -> None:
+def test_a_small_sample_fails_unless_it_is_a_smoke_test(pytester: pytest.Pytester, run_in_mode: Run) -> None:
     """INCONCLUSIVE(N) fails; ``--fairness-smoke`` skips it with the reason."""
     pytester.makepyfile(GRID.replace("repetitions=2", "names=4, repetitions=1"))
-    run().assert_outcomes(failed=1)
-    smoke = run("--fairness-smoke", "-rs")
+    run_in_mode().assert_outcomes(failed=1)
+    smoke = run_in_mode("--fairness-smoke", "-rs")
     smoke.assert_outcomes(skipped=1)
     smoke.stdout.fnmatch_lines(["*smoke:*"])
 

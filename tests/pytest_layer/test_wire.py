@@ -9,18 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import MODES
 
 from pytest_fairness.endpoints.simulated import simulated_endpoint
 from tests.support.servers import ModelServer
 
 from .conftest import GRID, Run
-
-
-@pytest.fixture
-def run(run_apart: Run) -> Run:
-    """Sessions here end processes, or must not share one with ours."""
-    return run_apart
-
 
 KEY = "sk-canary-0123456789abcdef"
 ENDPOINTS = """
@@ -58,10 +52,14 @@ def logged(folder: Path, kind: str) -> list[dict[str, Any]]:
     return [record for record in lines if record["type"] == kind]
 
 
-@pytest.mark.parametrize("endpoint", ["direct", "through-litellm"])
+@pytest.mark.parametrize(
+    ("endpoint", "mode"),
+    [("direct", MODES["plain"]), ("direct", MODES["n2"]), ("through-litellm", MODES["plain"])],
+    ids=["direct-plain", "direct-n2", "through-litellm"],
+)
 def test_the_suite_over_http(
     pytester: pytest.Pytester,
-    run: Run,
+    run_apart: Run,
     server: ModelServer,
     last_run: Callable[[], Path],
     monkeypatch: pytest.MonkeyPatch,
@@ -71,7 +69,7 @@ def test_the_suite_over_http(
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     pytester.makepyfile(GRID + GRID.replace("test_tone", "test_tone_again"))
     pytester.path.joinpath("endpoints.yaml").write_text(ENDPOINTS.format(url=server.openai_url), encoding="utf-8")
-    result = run("--fairness-endpoint", endpoint)
+    result = run_apart("--fairness-endpoint", endpoint)
     result.assert_outcomes(passed=2)
 
     folder = last_run()

@@ -15,7 +15,7 @@ from pytest_fairness.model import Verdict
 from pytest_fairness.reports.charts import WIDTH, Forest, draw
 from pytest_fairness.reports.finding_sections import MOST_ROWS, effect_chart, group_chart
 from pytest_fairness.reports.html import heat_map, render, report_page, run_section, write_html
-from pytest_fairness.reports.sections import Cell
+from pytest_fairness.reports.sections import Entry
 
 from .factories import (
     HOSTILE,
@@ -140,12 +140,25 @@ def test_every_picture_has_a_title_a_description_and_its_table(tmp_path):
     assert len(identities) == len(set(identities))
 
 
-def test_tables_have_captions_and_scoped_headers(tmp_path):
-    """A screen reader can tell which figure is what."""
+def test_tables_have_captions_scoped_headers_and_as_many_cells_as_heads(tmp_path):
+    """A screen reader can tell which figure is what, and one can reach what scrolls by the keyboard."""
     page = _page(tmp_path, *EVERY)
     names = [tag for tag, _ in page.elements]
     assert all(names[at + 1] == "caption" for at, name in enumerate(names) if name == "table")
     assert all(header.get("scope") in ("col", "row") for header in page.all("th"))
+    boxes = [attributes for attributes in page.all("div") if attributes.get("class") == "scroll"]
+    assert len(boxes) == names.count("table")
+    assert all(box.get("tabindex") == "0" and box.get("aria-label") for box in boxes)
+    widths, width = [], 0
+    for tag, attributes in page.elements:
+        if tag == "tr":
+            widths.append(width)
+            width = 0
+        elif tag == "thead":
+            assert len(set(widths[2:])) <= 1
+            widths, width = [], 0
+        elif tag in ("th", "td") and attributes is not None:
+            width += 1
 
 
 def test_the_page_tells_what_a_reader_needs(tmp_path):
@@ -218,8 +231,8 @@ def test_the_heat_map_shows_the_worst_verdict_of_each_model_and_class():
     )
     assert heat is not None
     assert heat.head == ("Model", "race_ethnicity", "gender")
-    fail, passed = Cell(verdict=Verdict.FAIL, small=("2 findings",)), Cell(verdict=Verdict.PASS, small=("1 finding",))
-    assert heat.rows == (("gpt-4o", fail, passed), ("other", Cell(words="not tested"), passed))
+    fail, passed = Entry(verdict=Verdict.FAIL, small=("2 findings",)), Entry(verdict=Verdict.PASS, small=("1 finding",))
+    assert heat.rows == (("gpt-4o", fail, passed), ("other", Entry(words="not tested"), passed))
 
 
 def test_pictures_are_well_formed_for_any_figures():

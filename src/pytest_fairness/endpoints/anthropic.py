@@ -21,7 +21,7 @@ from pytest_fairness.endpoints.chat import (
     text_or_none,
 )
 from pytest_fairness.endpoints.config import ProviderConfig
-from pytest_fairness.endpoints.http import CONCURRENCY, token_count
+from pytest_fairness.endpoints.http import token_count
 from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Reply
 from pytest_fairness.model import JSON, Message, Usage
 
@@ -58,8 +58,8 @@ class AnthropicEndpoint(ChatEndpoint):
     hint = "is base_url right, and the name of the model?"
     batch_api = AnthropicBatches
 
-    def __init__(self, config: ProviderConfig, *, concurrency: int = CONCURRENCY) -> None:
-        super().__init__(config, concurrency=concurrency)
+    def __init__(self, config: ProviderConfig) -> None:
+        super().__init__(config)
         self._headers["anthropic-version"] = VERSION
 
     @property

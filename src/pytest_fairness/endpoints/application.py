@@ -27,7 +27,7 @@ from pytest_fairness.endpoints.config import (
 )
 from pytest_fairness.endpoints.http import (
     CONCURRENCY,
-    Exchange,
+    HttpExchange,
     Sender,
     encode_json,
     failure_line,
@@ -187,7 +187,7 @@ class _Allowance:
             raise TooManyValuesError(f"its JSON paths lead to more than {MOST_VALUES:,} values of the body")
 
 
-class _Counted:
+class _CountedValue:
     """A list or an object of a body whose values are counted as they are looked at."""
 
     __slots__ = ("data", "left")
@@ -212,7 +212,7 @@ class _Counted:
     __hash__ = None  # type: ignore[assignment]  # as of a list or a dict
 
 
-class _Object(_Counted, Mapping[str, Any]):
+class _Object(_CountedValue, Mapping[str, Any]):
     __slots__ = ()
 
     def __iter__(self) -> Iterator[str]:
@@ -224,7 +224,7 @@ class _Object(_Counted, Mapping[str, Any]):
         return ((key, _wrapped(value, self.left)) for key, value in self.data.items())
 
 
-class _Array(_Counted, Sequence[Any]):
+class _Array(_CountedValue, Sequence[Any]):
     __slots__ = ()
 
     def __iter__(self) -> Iterator[Any]:
@@ -244,7 +244,7 @@ def _wrapped(data: Any, left: _Allowance) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    return value.data if isinstance(value, _Counted) else value
+    return value.data if isinstance(value, _CountedValue) else value
 
 
 # ---------------------------------------------------------------- what an entry says
@@ -277,7 +277,7 @@ class FromEnvironment(Struct, frozen=True, forbid_unknown_fields=True):
             raise Misplaced('prefix must be a short text such as "Bearer "', "prefix")
 
 
-class Places(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ReplyPaths(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where in the body of a response the text of the reply stands, and what else is read there."""
 
     text: str
@@ -354,7 +354,7 @@ class ApplicationConfig(RemoteConfig, frozen=True, kw_only=True, forbid_unknown_
 
     url: str
     request: Any
-    reply: str | Places
+    reply: str | ReplyPaths
     supports_system_prompt: bool | UnsetType = UNSET  # type: ignore[assignment]  # asked for, or as the request has it
     method: Literal["POST", "PUT", "GET"] = "POST"
     headers: Annotated[dict[str, str | int | float | FromEnvironment], Meta(max_length=_MOST)] = {}  # noqa: RUF012 - copied
@@ -389,7 +389,7 @@ class ApplicationConfig(RemoteConfig, frozen=True, kw_only=True, forbid_unknown_
     @property
     def paths(self) -> dict[str, str]:
         """What is read of a response, and where."""
-        return self.reply.paths if isinstance(self.reply, Places) else {"text": self.reply}
+        return self.reply.paths if isinstance(self.reply, ReplyPaths) else {"text": self.reply}
 
     @property
     def rules(self) -> tuple[Refusal, ...]:
@@ -450,7 +450,7 @@ class ApplicationEndpoint:
     simulated = False
     announces_leaving = True
 
-    def __init__(self, config: ApplicationConfig, *, concurrency: int = CONCURRENCY) -> None:
+    def __init__(self, config: ApplicationConfig) -> None:
         self._config, self._template = config, config.template
         self._paths = {name: _path(text) for name, text in config.paths.items()}
         self.name, self.type = config.name, config.type
@@ -458,7 +458,7 @@ class ApplicationEndpoint:
         self.supports_conversation = "messages" in self._template.slots
         self.default_parameters: Mapping[str, JSON] = dict(config.default_parameters)
         self.price = config.price
-        self._sender = Sender(concurrency=concurrency)
+        self._sender = Sender(concurrency=config.concurrency or CONCURRENCY)
 
     def identity(self) -> dict[str, JSON]:
         """Address, template, and how the answer is read. Of a header from the environment the name alone: another key
@@ -482,7 +482,7 @@ class ApplicationEndpoint:
     async def ask(self, request: Request) -> Reply:
         filled = self._template.fill(self._values(request))
         get = self._config.method == "GET"
-        exchange = Exchange(
+        exchange = HttpExchange(
             self._config.url,
             self._headers(),
             b"" if get else encode_json(filled),
@@ -541,7 +541,7 @@ class ApplicationEndpoint:
 
     # ------------------------------------------------------------ reading
 
-    def _read(self, exchange: Exchange) -> Reply:
+    def _read(self, exchange: HttpExchange) -> Reply:
         """What the exchange comes to. Raises AttemptError where no answer came."""
         if exchange.status is None or not exchange.whole:
             return exchange.failure(self.name) or Reply(text=None, status=Status.MALFORMED, wire=exchange.wire())

@@ -11,7 +11,6 @@ from urllib.parse import quote
 from pytest_fairness.documents import Misplaced
 from pytest_fairness.endpoints.batch_api import AzureBatches
 from pytest_fairness.endpoints.config import ProviderConfig
-from pytest_fairness.endpoints.http import CONCURRENCY
 from pytest_fairness.endpoints.openai import OpenAIEndpoint
 from pytest_fairness.model import JSON
 
@@ -40,8 +39,8 @@ class AzureEndpoint(OpenAIEndpoint):
     hint = "is base_url right, and the name of the deployment?"
     batch_api = AzureBatches
 
-    def __init__(self, config: AzureConfig, *, concurrency: int = CONCURRENCY) -> None:
-        super().__init__(config, concurrency=concurrency)
+    def __init__(self, config: AzureConfig) -> None:
+        super().__init__(config)
         self.api_version = config.api_version
 
     @property

@@ -20,7 +20,7 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from pytest_fairness.endpoints.http import (
-    Exchange,
+    HttpExchange,
     Sender,
     evidence_of,
     failure_line,
@@ -192,10 +192,10 @@ class BatchApi:
 
     async def _exchange(
         self, method: str, url: str, body: bytes = b"", content_type: str = "application/json"
-    ) -> Exchange:
+    ) -> HttpExchange:
         """One exchange that succeeded. Raises AttemptError for any other."""
         headers = {**self.endpoint.headers(), "Content-Type": content_type}
-        exchange = Exchange(url, headers, body)
+        exchange = HttpExchange(url, headers, body)
         await self._sender.send(exchange, method=method)
         failed = exchange.failure(self.endpoint.name)
         if failed is not None:  # a content policy, or a body that was not kept whole: no answer of a model's here

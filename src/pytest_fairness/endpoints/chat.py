@@ -16,7 +16,7 @@ from pytest_fairness.endpoints.batch_api import BatchApi, refuse_one_by_one
 from pytest_fairness.endpoints.config import ModelConfig, merged_parameters
 from pytest_fairness.endpoints.http import (
     CONCURRENCY,
-    Exchange,
+    HttpExchange,
     Sender,
     encode_json,
     message_of,
@@ -38,7 +38,7 @@ class ChatEndpoint:
     #: The provider's batch API, if it has one.
     batch_api: ClassVar[type[BatchApi] | None] = None
 
-    def __init__(self, config: ModelConfig, *, concurrency: int = CONCURRENCY) -> None:
+    def __init__(self, config: ModelConfig) -> None:
         self.name, self.type, self.model = config.name, config.type, config.model
         self.base_url = config.address
         self.supports_system_prompt = config.supports_system_prompt
@@ -47,7 +47,7 @@ class ChatEndpoint:
         self.batches: BatchApi | None = None
         self._key_variable = config.key_variable
         self._headers = plain_headers()
-        self._sender = Sender(concurrency=concurrency)
+        self._sender = Sender(concurrency=config.concurrency or CONCURRENCY)
 
     @property
     def url(self) -> str:
@@ -92,7 +92,9 @@ class ChatEndpoint:
 
     async def ask(self, request: Request) -> Reply:
         refuse_one_by_one(self)
-        exchange = Exchange(self.url, self.headers(), await self.body(request), hint=self.hint, leaving=request.leaving)
+        exchange = HttpExchange(
+            self.url, self.headers(), await self.body(request), hint=self.hint, leaving=request.leaving
+        )
         await self._sender.send(exchange)
         return exchange.failure(self.name) or replace(self.read(exchange.received.data), wire=exchange.wire())
 

@@ -52,11 +52,10 @@ class EndpointConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             if isinstance(value, str) and (not value.strip() or not value.isprintable() or len(value) > _LONGEST):
                 raise Misplaced(f"{key} must be a text on one line, not {value[:_LONGEST]!r}", key)
         if not _NAME.fullmatch(self.name):
-            raise Misplaced(
-                f"the name {self.name!r} must begin with a letter or digit and hold no more than 100 of letters, "
-                "digits, spaces and . : @ / + -",
-                "name",
+            why = (
+                "must begin with a letter or digit and hold no more than 100 of letters, digits, spaces and . : @ / + -"
             )
+            raise Misplaced(f"the name {self.name!r} {why}", "name")
 
     @property
     def limits(self) -> Limits:
@@ -103,10 +102,8 @@ class RemoteConfig(SystemConfig, frozen=True, kw_only=True, forbid_unknown_field
         super().__post_init__()
         variable = self.api_key_env
         if variable is not None and (not VARIABLE.fullmatch(variable) or LOOKS_LIKE_KEY.fullmatch(variable)):
-            raise Misplaced(
-                "api_key_env must be the name of an environment variable, such as OPENAI_API_KEY, not the key itself",
-                "api_key_env",
-            )
+            why = "must be the name of an environment variable, such as OPENAI_API_KEY, not the key itself"
+            raise Misplaced(f"api_key_env {why}", "api_key_env")
 
     @property
     def limits(self) -> Limits:

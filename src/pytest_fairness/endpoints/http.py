@@ -219,7 +219,7 @@ class BoundedBody:
 
 
 @dataclass(slots=True)
-class Exchange:
+class HttpExchange:
     """A request, and as far as it got: ``status`` is ``None`` until a response begins, ``error`` says how it broke off.
 
     ``query`` is what a GET sends behind the question mark; the log holds it in the place of the body. ``hint`` is what
@@ -331,7 +331,7 @@ class Sender:
         self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    async def send(self, exchange: Exchange, *, method: str = "POST") -> None:
+    async def send(self, exchange: HttpExchange, *, method: str = "POST") -> None:
         """Carry *exchange* out and note in it how it went. Raises nothing but CutOff, where it is cancelled."""
         import aiohttp
         from yarl import URL

@@ -22,7 +22,6 @@ from pytest_fairness.endpoints.batch_api import BatchOptions
 from pytest_fairness.endpoints.chat import ChatEndpoint
 from pytest_fairness.endpoints.config import EndpointConfig, ModelConfig, ProviderConfig, ThirdPartyConfig
 from pytest_fairness.endpoints.function import callable_endpoint
-from pytest_fairness.endpoints.http import CONCURRENCY
 from pytest_fairness.endpoints.litellm import LiteLLMConfig, LiteLLMEndpoint
 from pytest_fairness.endpoints.ollama import OllamaConfig, OllamaEndpoint
 from pytest_fairness.endpoints.openai import OpenAIConfig, OpenAIEndpoint
@@ -45,27 +44,19 @@ _NOT_IN_A_FILE = {
 _KEYS_IN_A_FILE = ("api_key", "key", "token", "password", "secret")
 
 
-def _chat(kind: Callable[..., ChatEndpoint]) -> Factory:
+def _chat(kind: Callable[[Any], ChatEndpoint]) -> Factory:
     """The factory of a provider that is spoken to directly, one by one or in batches, or ``via: litellm``."""
 
     def make(config: ModelConfig) -> Endpoint:
         if isinstance(config, ProviderConfig) and config.via == "litellm":
             return LiteLLMEndpoint(config)
-        endpoint = kind(config, concurrency=config.concurrency or CONCURRENCY)
+        endpoint = kind(config)
         if isinstance(config, ProviderConfig) and isinstance(config.batch, BatchOptions) and endpoint.batch_api:
             endpoint.batches = endpoint.batch_api(endpoint, config.batch)
             endpoint.price = config.batch.price(endpoint.price)
         return endpoint
 
     return make
-
-
-def _application(config: ApplicationConfig) -> Endpoint:
-    return ApplicationEndpoint(config, concurrency=config.concurrency or CONCURRENCY)
-
-
-def _pipeline(config: PipelineConfig) -> Endpoint:
-    return PipelineEndpoint(config.steps, name=config.name)
 
 
 #: Type → what its entry may say, and what makes an endpoint of it.
@@ -76,8 +67,8 @@ _TYPES: Mapping[str, tuple[type[EndpointConfig], Factory]] = {
     "ollama": (OllamaConfig, _chat(OllamaEndpoint)),
     "azure": (AzureConfig, _chat(AzureEndpoint)),
     "litellm": (LiteLLMConfig, LiteLLMEndpoint),
-    "http": (ApplicationConfig, _application),
-    "pipeline": (PipelineConfig, _pipeline),
+    "http": (ApplicationConfig, ApplicationEndpoint),
+    "pipeline": (PipelineConfig, lambda config: PipelineEndpoint(config.steps, name=config.name)),
 }
 BUILT_IN_TYPES: Mapping[str, Factory] = {name: factory for name, (_, factory) in _TYPES.items()}
 

@@ -1,7 +1,7 @@
 """The command line of a session as it may be written down: no secret, and paths from the project on.
 
 Our own options, pytest's and the tests that were named stay. Of any other option the name stays: its value may be a
-password, and nobody here can tell.
+password, and nothing here shows it.
 """
 
 from __future__ import annotations

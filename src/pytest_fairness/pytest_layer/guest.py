@@ -1,6 +1,6 @@
 """The few questions that are asked in every pytest session, and cost next to nothing.
 
-Everything else of the package is imported only once one of them has said that there is a fairness test: the plugin
+Everything else of the package is imported only once one of them has found a fairness test: the plugin
 is a guest in every session of everyone who installed it.
 """
 
@@ -25,7 +25,7 @@ DESIGNS = (GRID, PAIRS)
 PULLS = frozenset({"trials", "cell"})
 #: The attribute of a test report that carries its findings to the controller.
 FINDINGS = "fairness_findings"
-#: The module of our own fixtures, by which those of a project are told apart.
+#: The module of our own fixtures, by which those of a project are known.
 FIXTURES = "pytest_fairness.pytest_layer.fixtures"
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")

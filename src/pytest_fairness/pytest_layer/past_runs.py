@@ -54,7 +54,7 @@ def _whole(manifest: Mapping[str, Any]) -> bool:
 
 
 def recorded_settings(run: Path, *, except_for: Collection[str] = ()) -> dict[str, Any]:
-    """Those settings of *run* which a replay takes over, but for those that were said anew."""
+    """Those settings of *run* which a replay takes over, but for those that are given anew."""
     from pytest_fairness.runs.manifest import read_manifest
 
     recorded = read_manifest(run).get("settings", {})
@@ -69,10 +69,10 @@ def refuse_changes(settings: Settings, root: Path) -> None:
     from pytest_fairness.runs.manifest import read_manifest
 
     run = settings.run_dir / str(settings.resume)
-    told = changes(read_manifest(run), settings, root)
-    if told:
+    changed = changes(read_manifest(run), settings, root)
+    if changed:
         raise pytest.UsageError(
-            f"run {run.name} cannot be resumed: {'; '.join(told)}. Its data are kept. Reissue the command as it was, "
+            f"run {run.name} cannot be resumed: {'; '.join(changed)}. Its data are kept. Reissue the command as it was "
             "or start a new run without --fairness-resume"
         )
 
@@ -82,15 +82,17 @@ def changes(manifest: Mapping[str, Any], settings: Settings, root: Path) -> list
     from pytest_fairness.pytest_layer import reporting
 
     then, now = manifest.get("settings", {}), settings.to_dict()
-    told = [f"the {field} was {then[field]!r}, is {now[field]!r}" for field in _MUST_HOLD if _differs(then, now, field)]
+    changed = [
+        f"the {field} was {then[field]!r}, is {now[field]!r}" for field in _MUST_HOLD if _differs(then, now, field)
+    ]
     package, versions = "pytest-fairness", manifest.get("versions", {})
     current = reporting.versions()
     if versions.get(package) != current.get(package):
-        told.append(f"the version of {package} was {versions.get(package)}, is {current.get(package)}")
+        changed.append(f"the version of {package} was {versions.get(package)}, is {current.get(package)}")
     if _asks_code(manifest) and manifest.get("git_commit") != (commit := reporting.git_commit(root)):
         # The system under test is code of this project; a function's own source would not show what it calls.
-        told.append(f"the code was at commit {manifest.get('git_commit')}, is at {commit}")
-    return told
+        changed.append(f"the code was at commit {manifest.get('git_commit')}, is at {commit}")
+    return changed
 
 
 def _differs(then: Mapping[str, Any], now: Mapping[str, Any], field: str) -> bool:
@@ -126,10 +128,10 @@ def note_design(store: RunStore, design: Design, *, resumed: bool) -> None:
     """
     known = store.designs()
     if resumed:
-        told = closest_changes([one for one in known if one.session != design.session], design)
-        if told:
+        changed = closest_changes([one for one in known if one.session != design.session], design)
+        if changed:
             raise UsageError(
-                f"run {store.directory.name} cannot be resumed for this test: {'; '.join(told)}. The trials asked "
+                f"run {store.directory.name} cannot be resumed for this test: {'; '.join(changed)}. The trials asked "
                 "before are kept and not reused. Undo the change, or start a new run without --fairness-resume"
             )
     if not any(one.session == design.session and one.same(design) for one in known):

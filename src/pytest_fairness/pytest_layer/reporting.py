@@ -63,7 +63,7 @@ class Aside:
 
 
 def progress(config: pytest.Config, mode: str, store: RunStore | None = None) -> Progress | WorkerProgress | None:
-    """Where the engine tells how far it is; nowhere under ``-q``, or when told so. A worker, which has no terminal,
+    """Where the engine shows how far it is; nowhere under ``-q``, or when it is off. A worker, which has no terminal,
     leaves it in the folder of *store*, where its controller finds it.
     """
     if mode == "off" or config.option.verbose < 0:
@@ -215,7 +215,7 @@ def _keep_earlier(run: Path) -> None:
 
 
 def summary(run: Path, root: Path) -> list[str]:
-    """What the terminal is told at the end: counts, each finding's sentence, where the report lies."""
+    """What the terminal shows at the end: counts, each finding's sentence, where the report lies."""
     from pytest_fairness.reports.findings_json import read_results
     from pytest_fairness.reports.plain_text import summary_lines
     from pytest_fairness.reports.sections import page_stems

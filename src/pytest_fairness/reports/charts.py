@@ -174,7 +174,7 @@ _Drawn: TypeAlias = "tuple[Iterable[str], float, str, str] | None"
 # ---------------------------------------------------------------- axes
 
 
-class Scale(NamedTuple):
+class AxisScale(NamedTuple):
     """Values from *low* to *high* laid out from *left* to *right*, in the picture's units."""
 
     low: float
@@ -200,7 +200,7 @@ class Scale(NamedTuple):
         return [round(number * step, 12) + 0.0 for number in range(first, last + 1)]
 
 
-def scale(values: Iterable[float | None], left: float, right: float, *, zero: bool = False) -> Scale:
+def scale(values: Iterable[float | None], left: float, right: float, *, zero: bool = False) -> AxisScale:
     """A scale around the finite *values* with a little air, from 0 on with *zero*."""
     finite = _finite(values)
     low, high = (min(finite), max(finite)) if finite else (0.0, 1.0)
@@ -210,16 +210,16 @@ def scale(values: Iterable[float | None], left: float, right: float, *, zero: bo
     if spread <= abs(high) * 1e-9 or spread < _SMALLEST:
         spread = abs(high) if abs(high) > _SMALLEST else 1.0
     air = spread * 0.08
-    return Scale(0.0 if zero and low == 0.0 else low - air, high + air, left, right)
+    return AxisScale(0.0 if zero and low == 0.0 else low - air, high + air, left, right)
 
 
 def symmetric(
     values: Iterable[float | None], left: float, right: float, *, least: float, most: float, around: float = 0.0
-) -> Scale:
+) -> AxisScale:
     """A scale as far left as right of *around* that holds the *values*, from ±*least* to at most ±*most*."""
     reach = max((abs(value - around) for value in _finite(values)), default=0.0)
     reach = min(max(reach * 1.08, least), most)
-    return Scale(around - reach, around + reach, left, right)
+    return AxisScale(around - reach, around + reach, left, right)
 
 
 def _finite(values: Iterable[float | None]) -> list[float]:
@@ -295,7 +295,7 @@ def _mark(verdict: Verdict | None, x: float, y: float) -> str:
             return f'<circle class="{shape} {kind}" cx="{x:g}" cy="{y:g}" r="6"/>'
 
 
-def _whisker(places: Scale, low: float, high: float, y: float, kind: str) -> Iterator[str]:
+def _whisker(places: AxisScale, low: float, high: float, y: float, kind: str) -> Iterator[str]:
     """The interval, ended by a bar, or by an arrow where it goes on outside the picture."""
     yield _line(places.at(low), y, places.at(high), y, f"whisker {kind}")
     for end, sign in ((low, -1), (high, 1)):
@@ -306,7 +306,7 @@ def _whisker(places: Scale, low: float, high: float, y: float, kind: str) -> Ite
             yield f'<path class="arrow {kind}" d="M{x:g} {y - 5:g}l{sign * 8} 5l{-sign * 8} 5z"/>'
 
 
-def _ticks(places: Scale, top: float, bottom: float, *, rate: bool) -> Iterator[str]:
+def _ticks(places: AxisScale, top: float, bottom: float, *, rate: bool) -> Iterator[str]:
     """The axis along the bottom, with a line up from each tick."""
     for tick in places.ticks():
         x = places.at(tick)
@@ -376,7 +376,7 @@ def _forest(chart: Forest) -> _Drawn:
     return body, bottom + 52, description, chart.caption
 
 
-def _forest_row(row: ForestRow, places: Scale, y: float) -> Iterator[str]:
+def _forest_row(row: ForestRow, places: AxisScale, y: float) -> Iterator[str]:
     yield _label(row.label, places.left - 14, y, 34)
     kind = _tone(row.verdict)
     if row.value is None:
@@ -399,7 +399,7 @@ def _bars(chart: Bars) -> _Drawn:
     if not any(bar.parts for bar in chart.bars):
         return None
     left = 30 + LETTER * max(columns_of(one) for bar in chart.bars for one in in_lines(bar.label, 30, 2))
-    places = Scale(0.0, 1.0, left, WIDTH - 20)
+    places = AxisScale(0.0, 1.0, left, WIDTH - 20)
     body, top = [], 0.0
     names = [name for name, _ in max(chart.bars, key=lambda bar: len(bar.parts)).parts]
     for at, x, y in _legend(names, left, 14, 22):
@@ -416,7 +416,7 @@ def _bars(chart: Bars) -> _Drawn:
     return body, bottom + 50, description, chart.caption
 
 
-def _bar(bar: Bar, places: Scale, y: float) -> Iterator[str]:
+def _bar(bar: Bar, places: AxisScale, y: float) -> Iterator[str]:
     """The parts from left to right, told in the bar where there is room, and always to who points at one."""
     yield _label(bar.label, places.left - 14, y, 30)
     start = 0.0
@@ -528,7 +528,7 @@ def _panels(chart: Panels) -> _Drawn:
     height = 34 + _HEIGHT + 16 * names + 24
     for at, panel in enumerate(panels):
         x, y = _LEFT + (width + _GAP) * (at % across), top + height * (at // across)
-        up = Scale(values.low, values.high, y + 34 + _HEIGHT, y + 34)
+        up = AxisScale(values.low, values.high, y + 34 + _HEIGHT, y + 34)
         body += _panel(panel, groups, up, x, y, width, first=at % across == 0)
     description = "; ".join(f"{panel.title}: {'; '.join(_described(panel))}" for panel in panels)
     rows = (len(panels) - 1) // across + 1
@@ -546,7 +546,7 @@ def _room(panel: Panel, width: float) -> int:
 
 
 def _panel(
-    panel: Panel, groups: Sequence[str], up: Scale, x: float, y: float, width: float, *, first: bool
+    panel: Panel, groups: Sequence[str], up: AxisScale, x: float, y: float, width: float, *, first: bool
 ) -> Iterator[str]:
     bottom = y + 34 + _HEIGHT
     yield _text(panel.title, x, y + 20, "heading", int(width / LETTER))
@@ -568,7 +568,7 @@ def _panel(
             yield _titled(group, *_trace(points, start, step, up, place))
 
 
-def _trace(points: Sequence[Point], start: float, step: float, up: Scale, place: int) -> Iterator[str]:
+def _trace(points: Sequence[Point], start: float, step: float, up: AxisScale, place: int) -> Iterator[str]:
     known = [(start + step * at, point, point.value) for at, point in enumerate(points) if point.value is not None]
     for (x1, _, before), (x2, _, after) in pairwise(known):
         yield _line(x1, up.at(before), x2, up.at(after), f"trace s{place}")

@@ -30,6 +30,8 @@ def visible(text: str, *, keep: str = "\n\t") -> str:
             f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}",
         )
 
+    if text.isascii() and text.isprintable():
+        return text
     text = _CANDIDATE.sub(spell, text)
     for character in "\n\t":
         if character not in keep:
@@ -103,6 +105,8 @@ def shortened(text: str, characters: int) -> str:
 
 def columns_of(text: str) -> int:
     """How many columns of a terminal *text* takes: two for wide characters, none for combining ones."""
+    if text.isascii():
+        return len(text)
     return sum(
         0 if unicodedata.combining(character) else 2 if unicodedata.east_asian_width(character) in "WF" else 1
         for character in text

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pytest_fairness.model import Finding, Status
 from pytest_fairness.reports.escaping import shortened
-from pytest_fairness.reports.sections import Conversation
+from pytest_fairness.reports.sections import Dialogue
 from pytest_fairness.reports.trial_views import TrialView, each_trial
 
 _MOST = {Status.ANSWERED: 2, Status.REFUSED: 1}
@@ -81,16 +81,16 @@ def collect_examples(run_dir: Path, findings: Sequence[Finding]) -> dict[tuple[s
     }
 
 
-def conversation(trial: TrialView) -> Conversation:
+def dialogue(trial: TrialView) -> Dialogue:
     """What was asked and answered, step by step, cut to what a reader would read."""
     about = [trial.name or "no name", shortened(trial.template, 80), trial.status, trial.arm]
     about += ["simulated"] if trial.source == "simulated" else []
     turns = []
-    for number, (asked, replied) in enumerate(trial.steps, start=1):
-        turns += [(f"step {number}", shortened(asked, 900)), (f"reply to step {number}", shortened(replied, 900))]
+    for number, (prompt, reply) in enumerate(trial.steps, start=1):
+        turns += [(f"step {number}", shortened(prompt, 900)), (f"reply to step {number}", shortened(reply, 900))]
     turns += [(role, shortened(content, 900)) for role, content in trial.messages]
     turns.append(("reply", shortened(trial.replies[-1], 1500) if trial.replies else "no reply"))
-    return Conversation(about=" · ".join(words for words in about if words), turns=tuple(turns))
+    return Dialogue(about=" · ".join(words for words in about if words), turns=tuple(turns))
 
 
 def _kinds(trial: TrialView) -> list[str]:

@@ -10,9 +10,9 @@ from pytest_fairness.model import Finding, GroupResult, OutcomeKind, PairResult,
 from pytest_fairness.reports import formatting
 from pytest_fairness.reports.charts import Bar, Bars, Chart, Forest, ForestPart, ForestRow, Reference
 from pytest_fairness.reports.escaping import shortened
-from pytest_fairness.reports.examples import Examples, conversation
+from pytest_fairness.reports.examples import Examples, dialogue
 from pytest_fairness.reports.formatting import between, effect, p_value, part_of, percent
-from pytest_fairness.reports.sections import Cell, Details, Facts, Link, Notes, Part, Section, Table
+from pytest_fairness.reports.sections import Details, Entry, Facts, Link, Notes, Part, Section, Table
 
 MOST_ROWS = 40
 
@@ -104,7 +104,7 @@ def pair_table(finding: Finding, pairs: Sequence[PairResult], *, notes: bool = F
     rows = []
     for pair in pairs:
         name = (pair.metric,) if baseline else (f"{pair.group_1} – {pair.group_2}",)
-        verdict = Cell(verdict=pair.verdict, reason=pair.reason, small=pair.notes if notes else ())
+        verdict = Entry(verdict=pair.verdict, reason=pair.reason, small=pair.notes if notes else ())
         rows.append((*name, *((pair.metric,) if several else ()), *(cell(pair) for _, cell in columns), verdict))
     first = ("scope",) if baseline else ("pair", "on") if several else ("pair",)
     return Table(
@@ -163,7 +163,7 @@ def _examples(finding: Finding, examples: Examples) -> list[Part]:
         words=("not a whole answer",),
     )  # fmt: skip
     shown = tuple(
-        Section(heading=group, parts=tuple(map(conversation, trials))) for group, trials in examples.trials.items()
+        Section(heading=group, parts=tuple(map(dialogue, trials))) for group, trials in examples.trials.items()
     )
     return [
         table,

@@ -239,20 +239,20 @@ def _count(run_dir: Path) -> _Count:
 
 def _models(answered: Counter[tuple[str, str]], endpoints: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """For each endpoint the model that was asked for, and in how many trials which model said that it answered."""
-    asked = {str(entry.get("name", "")): (entry.get("identity") or {}).get("model") for entry in endpoints}
+    wanted = {str(entry.get("name", "")): (entry.get("identity") or {}).get("model") for entry in endpoints}
     found = []
-    for name in dict.fromkeys([*asked, *sorted(name for name, _ in answered)]):
+    for name in dict.fromkeys([*wanted, *sorted(name for name, _ in answered)]):
         by = {model: count for (endpoint, model), count in sorted(answered.items()) if endpoint == name}
-        if by or asked.get(name):
-            found.append({"endpoint": name, "asked": asked.get(name), "answered": by})
+        if by or wanted.get(name):
+            found.append({"endpoint": name, "asked": wanted.get(name), "answered": by})
     return found
 
 
 def _answered_by_others(others: Counter[tuple[str, str]], endpoints: list[Mapping[str, Any]]) -> list[str]:
-    asked = {entry.get("name"): (entry.get("identity") or {}).get("model") for entry in endpoints}
+    wanted = {entry.get("name"): (entry.get("identity") or {}).get("model") for entry in endpoints}
     return [
-        f"endpoint {name!r} was asked for the model {asked.get(name)!r}, and {model!r} answered {count} of its trials: "
-        "what is judged is the model that answered, and the dearer of both prices is charged"
+        f"endpoint {name!r} was asked for the model {wanted.get(name)!r}, and {model!r} answered {count} of its "
+        "trials: what is judged is the model that answered, and the dearer of both prices is charged"
         for (name, model), count in sorted(others.items())
     ]
 

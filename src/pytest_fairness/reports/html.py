@@ -23,7 +23,7 @@ from pytest_fairness.reports.escaping import shortened, visible
 from pytest_fairness.reports.examples import Examples, collect_examples
 from pytest_fairness.reports.finding_sections import finding_section
 from pytest_fairness.reports.findings_json import RunResults, read_results
-from pytest_fairness.reports.sections import Cell, Counts, Facts, Page, Part, Section, Table, read_pages
+from pytest_fairness.reports.sections import Counts, Entry, Facts, Page, Part, Section, Table, read_pages
 from pytest_fairness.runs.files import write_atomically
 
 NAME = "report.html"
@@ -127,8 +127,8 @@ def banners(results: RunResults) -> list[tuple[str, str, str]]:
         found.append(("missing", "The session fails.", why))
     if results.missing:
         named = ", ".join(results.missing[:20]) + (" …" if len(results.missing) > 20 else "")
-        told = f"{formatting.count(len(results.missing), 'collected test')} never finished: {named}."
-        found.append(("missing", "Incomplete.", f"{told} What they would have found is not below."))
+        unfinished = f"{formatting.count(len(results.missing), 'collected test')} never finished: {named}."
+        found.append(("missing", "Incomplete.", f"{unfinished} What they would have found is not below."))
     return found
 
 
@@ -168,14 +168,14 @@ def _overview(results: RunResults, cards: Sequence[Section]) -> Section:
     return Section(heading="Overview", id="overview", parts=tuple(parts))
 
 
-def _overview_row(finding: Finding, card: Section, nodeid: str, across: bool) -> tuple[str | Cell, ...]:
+def _overview_row(finding: Finding, card: Section, nodeid: str, across: bool) -> tuple[str | Entry, ...]:
     sentence = card.sentence if len(card.sentence) <= 320 else f"{card.sentence[:280]}…"
     return (
-        Cell(verdict=finding.verdict, reason=finding.reason),
-        Cell(words=sentence, link=card.id, small=(nodeid or finding.test_id,)),
+        Entry(verdict=finding.verdict, reason=finding.reason),
+        Entry(words=sentence, link=card.id, small=(nodeid or finding.test_id,)),
         shortened(finding.outcome, 60),
         shortened(finding.protected_class or formatting.NOTHING, 60),
-        Cell(words=shortened(finding.model_endpoint or formatting.NOTHING, 80), marks=card.marks),
+        Entry(words=shortened(finding.model_endpoint or formatting.NOTHING, 80), marks=card.marks),
         formatting.p_value(finding.corrected_p_value),
         *((formatting.session_p(finding),) if across else ()),
     )
@@ -191,11 +191,11 @@ def heat_map(findings: Sequence[Finding]) -> Table | None:
     if len(models) * len(classes) < 2:
         return None
 
-    def cell(model: str, name: str) -> Cell:
+    def cell(model: str, name: str) -> Entry:
         found = cells.get((model, name))
         if found is None:
-            return Cell(words="not tested")
-        return Cell(verdict=Verdict.worst(found), small=(formatting.count(len(found), "finding"),))
+            return Entry(words="not tested")
+        return Entry(verdict=Verdict.worst(found), small=(formatting.count(len(found), "finding"),))
 
     return Table(
         caption="The worst verdict of each model on each protected class",

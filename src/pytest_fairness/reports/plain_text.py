@@ -11,7 +11,7 @@ from pytest_fairness.reports import formatting
 from pytest_fairness.reports.escaping import clipped, columns_of, commandless, line, padded, terminal, wrapped
 from pytest_fairness.reports.finding_sections import group_table, pair_table
 from pytest_fairness.reports.findings_json import RunResults
-from pytest_fairness.reports.sections import Cell, Table
+from pytest_fairness.reports.sections import Entry, Table
 
 WIDTH = 100
 MOST_PAIRS = 12
@@ -103,7 +103,7 @@ def _summary_of(finding: Finding, test: str, outcome: str) -> list[str]:
     return [*lines, *([clipped(f"    {line(test)}", WIDTH)] if test else [])]
 
 
-def _table(table: Table, rows: Sequence[Sequence[str | Cell]], total: int, what: str) -> str:
+def _table(table: Table, rows: Sequence[Sequence[str | Entry]], total: int, what: str) -> str:
     """*rows* of *total* under their titles, two spaces apart, within the width; columns of words give way first."""
     texts = [[line(_plain(row[at])) for row in (table.head, *rows)] for at in range(len(table.head))]
     widths = [max(map(columns_of, column)) for column in texts]
@@ -123,7 +123,7 @@ def _table(table: Table, rows: Sequence[Sequence[str | Cell]], total: int, what:
     return "\n".join(lines)
 
 
-def _plain(cell: str | Cell) -> str:
+def _plain(cell: str | Entry) -> str:
     if isinstance(cell, str):
         return cell
     reason = f"({cell.reason})" if cell.reason else ""

@@ -21,7 +21,7 @@ from pytest_fairness.runs.files import write_atomically
 SUFFIX = ".page.json"
 
 
-class Cell(Spec, frozen=True):
+class Entry(Spec, frozen=True):
     """More than words in a table: a verdict as a badge, a link to a section, small print on lines of its own, marks."""
 
     words: str = ""
@@ -37,7 +37,7 @@ class Table(Spec, tag="table", frozen=True):
 
     caption: str
     head: tuple[str, ...]
-    rows: tuple[tuple[str | Cell, ...], ...]
+    rows: tuple[tuple[str | Entry, ...], ...]
     words: tuple[str, ...] = ()
     kind: Literal["", "heat", "findings"] = ""
 
@@ -45,7 +45,7 @@ class Table(Spec, tag="table", frozen=True):
         return column > 0 and self.head[column] not in ("verdict", *self.words)
 
 
-Columns: TypeAlias = Mapping[str, Callable[[Any], "str | Cell"]]
+Columns: TypeAlias = Mapping[str, Callable[[Any], "str | Entry"]]
 
 
 def table(caption: str, items: Iterable[Any], columns: Columns, words: Sequence[str] = ()) -> Table:
@@ -94,7 +94,7 @@ class Statements(Spec, tag="statements", frozen=True):
     items: tuple[Statement, ...]
 
 
-class Conversation(Spec, tag="conversation", frozen=True):
+class Dialogue(Spec, tag="dialogue", frozen=True):
     """What was asked and answered, verbatim: who speaks, and the text. What the model said is a ``reply``."""
 
     about: str
@@ -123,7 +123,7 @@ class Section(Spec, tag="section", frozen=True):
 
 
 Part: TypeAlias = Union[  # noqa: UP007 - the names stand in strings until all are defined
-    str, Table, Facts, Link, Notes, Counts, Statements, Conversation, Details, Section, Chart
+    str, Table, Facts, Link, Notes, Counts, Statements, Dialogue, Details, Section, Chart
 ]
 
 

@@ -50,8 +50,8 @@ class TrialView:
     def ending(self) -> str:
         """How it ended, if not with a whole answer: its status, and the provider's own word where that says more."""
         reason = "provider_error" if "provider_error" in self.flags else self.finish_reason
-        said = "" if reason.lower() in _WHOLE else f" ({reason})"
-        return "" if self.status == Status.ANSWERED and not said else f"{self.status}{said}"
+        detail = "" if reason.lower() in _WHOLE else f" ({reason})"
+        return "" if self.status == Status.ANSWERED and not detail else f"{self.status}{detail}"
 
     def stands_for(self, protected_class: str) -> frozenset[str]:
         """The groups of *protected_class* that the trial is evidence of: its own, or all that it lists."""
@@ -122,8 +122,8 @@ def _listed(cell: Mapping[str, Any]) -> dict[str, frozenset[str]]:
 def _retried(record: Mapping[str, Any], turns: int, replies: int) -> bool:
     """Whether there were more attempts than requests; the one that was not answered is a request, too."""
     attempts = record.get("attempts")
-    asked = min(max(turns, 1), replies + (record["status"] not in (Status.ANSWERED, Status.REFUSED)))
-    return isinstance(attempts, int) and attempts > max(asked, 1)
+    requests = min(max(turns, 1), replies + (record["status"] not in (Status.ANSWERED, Status.REFUSED)))
+    return isinstance(attempts, int) and attempts > max(requests, 1)
 
 
 def _text(value: Any) -> str:

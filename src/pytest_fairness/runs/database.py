@@ -87,6 +87,8 @@ class Operation(msgspec.Struct, tag=True, forbid_unknown_fields=True):
     """What is done in one transaction. It raises FairnessError before it has written anything."""
 
     writes: ClassVar[bool] = True
+    #: Answered before the commit: what it leads to is not done before a later operation is on the disk.
+    early: ClassVar[bool] = False
 
     def run(self, database: Database) -> Any:
         """Do it; what comes of it, as plain JSON."""
@@ -111,6 +113,9 @@ class Flush(Operation):
 class _Waiting(NamedTuple):
     operation: Operation
     future: Future[Any] | asyncio.Future[Any] | None
+
+
+_NOBODY = _Waiting(Flush(), None)
 
 
 def log_name(writer: str) -> str:
@@ -139,7 +144,7 @@ def connect(path: Path) -> sqlite3.Connection:
         if connection.execute("PRAGMA user_version").fetchone()[0] != SCHEMA_VERSION:
             _create(connection, path)
         connection.execute("PRAGMA synchronous = FULL")
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeError) as error:
         connection.close()
         raise _why(path, error) from error
     except BaseException:
@@ -184,7 +189,7 @@ def create_tables(connection: sqlite3.Connection) -> None:
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
-def _why(path: Path, error: sqlite3.Error) -> StoreError:
+def _why(path: Path, error: Exception) -> StoreError:
     """What a failure of SQLite means for the owner of the disk."""
     name = getattr(error, "sqlite_errorname", "") or ""
     if name.startswith(("SQLITE_FULL", "SQLITE_IOERR")):
@@ -358,9 +363,9 @@ class Database:
             connection = connect(self.path)
             who = connection.execute("SELECT pid, host FROM writers WHERE name = ?", (self.writer,)).fetchone()
             connection.close()
-        told = "another process" if who is None else f"process {who[0]} on {who[1]}"
+        holder = "another process" if who is None else f"process {who[0]} on {who[1]}"
         raise StoreError(
-            f"{self.directory} is being written by {told} as {self.writer!r}: wait for it to end, or start a run of "
+            f"{self.directory} is being written by {holder} as {self.writer!r}: wait for it to end, or start a run of "
             "your own"
         )
 
@@ -403,6 +408,9 @@ class Database:
             self.connection.execute("BEGIN IMMEDIATE" if any(one.operation.writes for one in group) else "BEGIN")
             for operation, _ in group:
                 results.append(self._done(operation))
+            early = [one if one.operation.early else _NOBODY for one in group]
+            if early.count(_NOBODY) < len(group):
+                self._settle(early, results, None)
             self._insert()
             self.connection.execute("COMMIT")
             if not files.is_still(self.path, self._file):

@@ -149,44 +149,44 @@ def _digest(value: Any) -> str:
 
 def changes(before: Design, now: Design) -> list[str]:
     """What differs between two designs of one place, each in a few words; empty if nothing does."""
-    told = [f"the endpoint was {before.endpoint!r}, is {now.endpoint!r}"] if before.endpoint != now.endpoint else []
-    told += _between("the endpoint's", before.identity, now.identity)
-    told += _between("the parameter", before.parameters, now.parameters)
+    found = [f"the endpoint was {before.endpoint!r}, is {now.endpoint!r}"] if before.endpoint != now.endpoint else []
+    found += _between("the endpoint's", before.identity, now.identity)
+    found += _between("the parameter", before.parameters, now.parameters)
     if before.repetitions != now.repetitions:
-        told.append(f"n: repetitions were {before.repetitions}, are {now.repetitions}")
+        found.append(f"n: repetitions were {before.repetitions}, are {now.repetitions}")
     if before.seed != now.seed:
-        told.append(f"the seed was {before.seed}, is {now.seed}")
-    told += _templates(before.templates, now.templates)
+        found.append(f"the seed was {before.seed}, is {now.seed}")
+    found += _templates(before.templates, now.templates)
     if before.script != now.script:
-        told.append("the script (steps or strategies) changed")
+        found.append("the script (steps or strategies) changed")
     if (before.whole and now.whole) or before.cell_ids == now.cell_ids:
-        told += _cells(before, now, explained=bool(told))
-    return told
+        found += _cells(before, now, explained=bool(found))
+    return found
 
 
 def _cells(before: Design, now: Design, *, explained: bool) -> list[str]:
-    told = []
+    found = []
     if before.system != now.system:
-        told.append("the prompt: the system prompt changed")
+        found.append("the prompt: the system prompt changed")
     for protected in dict.fromkeys((*before.groups, *now.groups)):
         then, since = before.groups.get(protected, ()), now.groups.get(protected, ())
         if list(then) != list(since):
-            told.append(f"the groups of {protected} were {_listed(then)}, are {_listed(since)}")
+            found.append(f"the groups of {protected} were {_listed(then)}, are {_listed(since)}")
     if before.cells != now.cells:
-        told.append(f"n: cells were {before.cells}, are {now.cells}")
-    if not told and not explained and (before.cell_ids, before.prompts) != (now.cell_ids, now.prompts):
-        told.append("the prompts: names, personas, context or signals changed")
-    return told
+        found.append(f"n: cells were {before.cells}, are {now.cells}")
+    if not found and not explained and (before.cell_ids, before.prompts) != (now.cell_ids, now.prompts):
+        found.append("the prompts: names, personas, context or signals changed")
+    return found
 
 
 def _templates(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    told = [
+    found = [
         f"the prompt: the text of template {key!r} changed"
         for key in before
         if now.get(key, before[key]) != before[key]
     ]
-    told += [f"the prompt: template {key!r} is gone" for key in before if key not in now]
-    return told + [f"the prompt: template {key!r} is new" for key in now if key not in before]
+    found += [f"the prompt: template {key!r} is gone" for key in before if key not in now]
+    return found + [f"the prompt: template {key!r} is new" for key in now if key not in before]
 
 
 def _between(what: str, before: Mapping[str, JSON], now: Mapping[str, JSON]) -> list[str]:

@@ -114,6 +114,7 @@ class Reserve(Operation):
     it cannot fit any more.
     """
 
+    early = True
     amount: Amount
     cap: Amount | None
 

@@ -69,7 +69,7 @@ class RunReader:
             heads.check_end()
             _refuse_twice(connection, directory)
             return cls(directory, connection, heads)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeError) as error:
             connection.close()
             raise damaged(database, str(error)) from error
         except BaseException:
@@ -147,7 +147,7 @@ def is_stored(connection: sqlite3.Connection, directory: Path) -> bool:
     """Whether the records of the run are in its database, and not in exported files alone."""
     try:
         empty = connection.execute("SELECT 1 FROM records LIMIT 1").fetchone() is None
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeError) as error:  # also its message may be damaged
         raise damaged(directory / NAME, str(error)) from error
     return not (empty and any(directory.glob(LOGS)))
 
@@ -249,7 +249,7 @@ class Heads:
                     raise damaged(
                         f"{path}, record {number} of {log_name(name)}", "its columns are not those of its record"
                     )
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeError) as error:
             raise damaged(path, str(error)) from error
         finally:
             connection.text_factory = str
@@ -277,9 +277,9 @@ class Heads:
                 "INSERT INTO records (writer, number, type, key, status, record) VALUES (?, ?, ?, ?, ?, ?)",
                 ((writer, number, *columns_of(line), line) for number, line in self._lines(path, writer)),
             )
+        self._check_length(self.directory)
         charge(connection)
         connection.execute("COMMIT")
-        self._check_length(self.directory)
 
     def _lines(self, path: Path, writer: str) -> Iterator[tuple[int, str]]:
         with os.fdopen(files.open_regular(path, os.O_RDONLY), "rb") as stream:

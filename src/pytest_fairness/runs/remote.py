@@ -52,6 +52,8 @@ _KEY = re.compile(r"[0-9a-f]{64}")
 #: Records that a worker writes; those of a trial begin with its key, by which they are found again.
 _KEYED = frozenset({"sent", "attempt", "trial", "use"})
 _KINDS = _KEYED | {"design", "engine", "batch"}
+#: Seconds without a word after which a halted worker is taken to have logged what it had to.
+_QUIET = 0.5
 _LOST = (
     "the connection to pytest-xdist's controller is lost, and with it the run's log: nothing more is asked here; "
     "what the controller has logged is kept"
@@ -344,12 +346,14 @@ class Service:
         self._closed = False
         #: Trials whose request has left and whose answer is not here yet.
         self._under_way: set[str] = set()
+        self._heard = 0.0
         self._inbox: queue.SimpleQueue[object] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._serve, name=f"pytest-fairness-{worker}", daemon=True)
         self._thread.start()
 
     def take(self, item: object) -> None:
         """What arrived: a message, or None when the connection has ended. Returns at once."""
+        self._heard = time.monotonic()
         self._inbox.put(item)
 
     def halt(self) -> None:
@@ -361,10 +365,14 @@ class Service:
         """Halt the worker, give it *grace* seconds to log what is under way, and close its store."""
         until = time.monotonic() + grace
         self.halt()
-        while self._store is not None and self._under_way and time.monotonic() < until:
+        while self._store is not None and time.monotonic() < until and (self._under_way or not self._quiet()):
             self._thread.join(0.05)
         self._inbox.put(None)
         self._thread.join(5.0)
+
+    def _quiet(self) -> bool:
+        """Whether the worker has said all that it had to say of what was under way."""
+        return time.monotonic() - self._heard > _QUIET
 
     def _serve(self) -> None:
         try:

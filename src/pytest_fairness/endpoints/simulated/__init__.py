@@ -12,7 +12,7 @@ from pytest_fairness.endpoints.protocol import Price, Reply, Request
 from pytest_fairness.endpoints.simulated.answers import VALUES, Question, answer, refusal
 from pytest_fairness.endpoints.simulated.bias import Draws, Planted
 from pytest_fairness.endpoints.simulated.prompt import Kind, Task, read_person, read_task
-from pytest_fairness.endpoints.simulated.text import BANKS, Order, write
+from pytest_fairness.endpoints.simulated.writing import BANKS, Order, write
 from pytest_fairness.model import JSON, Message, Status, Usage, to_json
 
 __all__ = ["Planted", "SimulatedEndpoint", "simulated_endpoint"]

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pytest_fairness.endpoints.simulated.bias import LOGITS_PER_D, Draws, Planted
 from pytest_fairness.endpoints.simulated.prompt import (
     NAMES,
-    Candidate,
     Form,
     Kind,
-    Reading,
+    ListedCandidate,
+    PromptPerson,
     Signals,
     Task,
     is_name,
@@ -22,7 +22,7 @@ from pytest_fairness.endpoints.simulated.prompt import (
     read_person,
     slug,
 )
-from pytest_fairness.endpoints.simulated.text import PHRASES
+from pytest_fairness.endpoints.simulated.writing import PHRASES
 
 _CAPITALISED = re.compile(r"\b([A-Z][\w'’-]+)\s+[A-Z][\w'’-]+")
 _SURFACE = r"(?:,\s*|\s*\()?(?<!\w){}(?!\w)\)?"
@@ -32,7 +32,7 @@ _SURFACE = r"(?:,\s*|\s*\()?(?<!\w){}(?!\w)\)?"
 class Question:
     """One request, read: the person, the task, the bias, and the chance that belongs to this trial."""
 
-    reading: Reading
+    reading: PromptPerson
     task: Task
     planted: Planted
     draws: Draws
@@ -99,7 +99,7 @@ def _loan(question: Question) -> str:
     return f"{max(1.5, 7.4 - 0.7 * question.latent('loan')):.2f}%"
 
 
-def _order(question: Question) -> list[Candidate]:
+def _order(question: Question) -> list[ListedCandidate]:
     """The candidates from best to worst: a multinomial logit of bias, name and place in the list."""
     utilities = []
     for candidate in question.task.candidates:
@@ -113,7 +113,7 @@ def _order(question: Question) -> list[Candidate]:
     return [candidate for _, candidate in sorted(utilities, key=lambda pair: -pair[0])]
 
 
-def _called(question: Question, candidate: Candidate) -> str:
+def _called(question: Question, candidate: ListedCandidate) -> str:
     task = question.task
     if task.by_number:
         return str(candidate.number)
@@ -168,16 +168,7 @@ def _in_prose(question: Question, value: str) -> str:
     return form.format(value=value, high=question.task.high, name=question.reading.name or "the applicant")
 
 
-_TEXT_KEYS = (
-    "reason",
-    "reasoning",
-    "rationale",
-    "explanation",
-    "justification",
-    "comment",
-    "comments",
-    "notes",
-)
+_TEXT_KEYS = ("reason", "reasoning", "rationale", "explanation", "justification", "comment", "comments", "notes")
 _NAME_KEYS = ("name", "candidate_name", "applicant", "person")
 _DECISION_KEYS = ("decision", "approved", "hire", "hired", "approve", "recommendation", "outcome", "verdict")
 _DEFAULT_KEYS = {

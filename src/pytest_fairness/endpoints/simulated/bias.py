@@ -14,7 +14,7 @@ from msgspec import Meta
 from msgspec.structs import force_setattr
 
 from pytest_fairness.endpoints.config import SystemConfig
-from pytest_fairness.endpoints.simulated.prompt import Reading, slug
+from pytest_fairness.endpoints.simulated.prompt import PromptPerson, slug
 from pytest_fairness.model import JSON
 
 #: One SD on a logistic scale: a shift of d moves log odds by d·π/√3 (Chinn 2000, Statistics in Medicine 19:3127).
@@ -124,7 +124,7 @@ class Planted(SystemConfig, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         if isinstance(self.channels, str):
             force_setattr(self, "channels", frozenset((self.channels,)))
 
-    def shift(self, reading: Reading, channel: str) -> float:
+    def shift(self, reading: PromptPerson, channel: str) -> float:
         """How far *reading*'s person stands from the mean in *channel*, in SD: groups and name."""
         shift = name_effect(self.seed, reading.name) * self.name_sd if self.name_sd and reading.name else 0.0
         if channel in self.channels:
@@ -132,7 +132,7 @@ class Planted(SystemConfig, frozen=True, kw_only=True, forbid_unknown_fields=Tru
                 shift += self.bias.get(protected_class, {}).get(group, 0.0)
         return shift
 
-    def refusal_logit(self, reading: Reading, base: float | None = None) -> float:
+    def refusal_logit(self, reading: PromptPerson, base: float | None = None) -> float:
         """Log odds of a refusal; −∞ where there are none. *base* is the share for a prompt that invites refusal."""
         if isinstance(self.refusal_rate, Mapping):
             shares = [

@@ -125,7 +125,7 @@ _LABELS_AND_NAMES = ("Christian",)
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class PromptPerson:
     """``groups`` maps protected classes to slugs of groups; ``pronoun`` is she, he or they."""
 
     name: str | None
@@ -146,7 +146,7 @@ def occurs(surface: str, text: str) -> bool:
     return False
 
 
-def read_person(text: str, signals: Signals) -> Reading:
+def read_person(text: str, signals: Signals) -> PromptPerson:
     """The one person that *text* is about. What the signals say comes before what the lexicon knows."""
     present = [surface for surface in signals if surface and occurs(surface, text)]
     if not present:
@@ -163,11 +163,11 @@ def read_person(text: str, signals: Signals) -> Reading:
     name = name or unaided.name
     for protected_class, group in unaided.groups.items():
         groups.setdefault(protected_class, group)
-    return Reading(name, groups, unaided.pronoun)
+    return PromptPerson(name, groups, unaided.pronoun)
 
 
 @lru_cache(maxsize=16384)
-def _unaided(text: str) -> Reading:
+def _unaided(text: str) -> PromptPerson:
     """What the lexicon and the grammar of *text* say by themselves."""
     words = frozenset(_WORD.findall(text))
     lowered = frozenset(word.lower() for word in words)
@@ -180,7 +180,7 @@ def _unaided(text: str) -> Reading:
     if known is not None:
         for protected_class, group in NAMES[known].items():
             groups.setdefault(protected_class, group)
-    return Reading(name or known, groups, pronoun)
+    return PromptPerson(name or known, groups, pronoun)
 
 
 def _signalled_name(present: list[str], signals: Signals) -> str | None:
@@ -268,7 +268,7 @@ _ITEM = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class ListedCandidate:
     """One of several to choose from: how the list calls it, its place in the list from 1, and its line."""
 
     label: str
@@ -276,22 +276,22 @@ class Candidate:
     text: str
 
 
-def listed(text: str) -> list[Candidate]:
+def listed(text: str) -> list[ListedCandidate]:
     """The candidates that *text* lists. Labelled ones outrank numbered lines; of two lists, the last counts."""
-    found: list[Candidate] = []
+    found: list[ListedCandidate] = []
     labelled = False
     for match in _ITEM.finditer(text):
         if match["label"]:
             if not labelled:
                 found, labelled = [], True
-            found.append(Candidate(match["label"], len(found) + 1, match["text"]))
+            found.append(ListedCandidate(match["label"], len(found) + 1, match["text"]))
         elif not labelled:
             given = match["number"]
             if given is not None and int(given) != len(found) + 1:
                 found = []  # another list begins
                 if int(given) != 1:
                     continue
-            found.append(Candidate(match["letter"] or given, len(found) + 1, match["text"]))
+            found.append(ListedCandidate(match["letter"] or given, len(found) + 1, match["text"]))
     return found
 
 
@@ -403,7 +403,7 @@ class Task:
     low: int = 1
     high: int = 10
     options: tuple[str, str] = ("Yes", "No")
-    candidates: tuple[Candidate, ...] = ()
+    candidates: tuple[ListedCandidate, ...] = ()
     by_label: bool = False
     by_number: bool = False
     keys: tuple[str, ...] = ()

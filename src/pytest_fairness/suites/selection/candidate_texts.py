@@ -133,8 +133,8 @@ def _phrases(classes: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
     found = {
         phrase
         for (name, _), kind in _signals().kinds.items()
-        for told, group in classes
-        if name == told and group in kind.words and group != CONTROL
+        for protected_class, group in classes
+        if name == protected_class and group in kind.words and group != CONTROL
         for phrase in kind.phrases(group)
     }
     return tuple(sorted(found, key=lambda phrase: (-len(phrase), phrase)))
@@ -160,11 +160,11 @@ def words(protected_class: str) -> str:
     return f"words of {protected_class}"
 
 
-def is_gone(kind: str, told: tuple[str, ...], left: str) -> bool:
+def is_gone(kind: str, signals: tuple[str, ...], left: str) -> bool:
     """Whether nothing of a signal is left: no part of the name, none of the words, no gendered pronoun."""
     if kind == PRONOUN:
         return _PRONOUN.search(left) is None
-    return not any(_has(left, word) for word in told)
+    return not any(_has(left, word) for word in signals)
 
 
 def content(raw: str, name: str | None, classes: Mapping[str, str]) -> frozenset[str]:

@@ -73,8 +73,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if task is None:
         return
     configuration = configuration_of(metafunc.config)
-    asked = [arm.name if isinstance(arm, Arm) else arm for arm in arms_of_task(configuration, task)]
-    arms = [arm for arm in asked if arm in configuration.arm_names]
+    names = [arm.name if isinstance(arm, Arm) else arm for arm in arms_of_task(configuration, task)]
+    arms = [arm for arm in names if arm in configuration.arm_names]
     if "arm" in metafunc.fixturenames:
         judged = metafunc.definition.name in ("test_preference", "test_salary")
         _parametrize(metafunc, "arm", [(arm, arm) for arm in arms], configuration.controls if judged else ())

@@ -36,10 +36,10 @@ from pytest_fairness.reports.formatting import (
     without_verdict,
 )
 from pytest_fairness.reports.sections import (
-    Cell,
     Columns,
-    Conversation,
     Details,
+    Dialogue,
+    Entry,
     Facts,
     Notes,
     Page,
@@ -161,7 +161,7 @@ def _by(one: ContrastResult) -> str:
 def _glance(arms: Sequence[ArmResult]) -> Table:
     columns: Columns = {
         "arm": lambda arm: arm.arm,
-        "verdict": lambda arm: Cell(verdict=arm.verdict, reason=arm.reason),
+        "verdict": lambda arm: Entry(verdict=arm.verdict, reason=arm.reason),
         "strongest preference": _strongest,
         "lowest ratio of rates": lambda arm: ratio_words(min((p.ratio for p in arm.four_fifths.pairs), default=None)),
         "first-listed chosen": lambda arm: NOTHING if arm.order is None else _share(arm.order.share),
@@ -251,7 +251,7 @@ def _pairs(caption: str, pairs: Sequence[tuple[str, Matchup]]) -> Table:
 
     columns: Columns = {
         "pair": lambda row: f"{row[0]}{row[1].group_1} – {row[1].group_2}",
-        "verdict": lambda row: Cell(verdict=row[1].verdict, reason=row[1].reason),
+        "verdict": lambda row: Entry(verdict=row[1].verdict, reason=row[1].reason),
         "first chosen": lambda row: _share(row[1].share),
         "95 % interval": lambda row: _interval(row[1].share),
         "corrected p": lambda row: p_value(row[1].corrected_p_value),
@@ -301,7 +301,7 @@ def _arm_rates(arm: ArmResult) -> Section:
 
     columns: Columns = {
         "group": lambda one: one.group,
-        "verdict": of_pair(lambda pair: Cell(verdict=pair.verdict, reason=pair.reason), "highest"),
+        "verdict": of_pair(lambda pair: Entry(verdict=pair.verdict, reason=pair.reason), "highest"),
         "rate": lambda one: _share(one.share),
         "95 % interval": lambda one: _interval(one.share),
         "ratio to the highest": of_pair(lambda pair: ratio_words(pair.ratio)),
@@ -413,7 +413,7 @@ def _change_table(found: Sequence[ContrastResult]) -> Table:
     pairs = [("" if one.by == "group" else f"{one.by}: ", pair) for one in found for pair in one.pairs]
     columns: Columns = {
         "pair": lambda row: f"{row[0]}{row[1].group_1} – {row[1].group_2}",
-        "verdict": lambda row: Cell(verdict=row[1].verdict, reason=row[1].reason),
+        "verdict": lambda row: Entry(verdict=row[1].verdict, reason=row[1].reason),
         "less preference by": lambda row: points(row[1].reduction),
         "95 % interval": lambda row: between(row[1].reduction_low, row[1].reduction_high, points),
         "corrected p": lambda row: p_value(row[1].corrected_p_value),
@@ -638,14 +638,14 @@ def _compared(found: Sequence[GroupsCompared], heading: str, axis: str) -> Secti
         rate=True,
         caption="Lines are 95 % intervals.",
     )
-    rows: list[tuple[str | Cell, ...]] = []
+    rows: list[tuple[str | Entry, ...]] = []
     for one in found:
         rows += [
             (f"{one.what}: {s.group}", "", _share(s.share), _interval(s.share), f"{s.share.n:,}", "", "")
             for s in one.shares
         ]
         p = one.p_value if one.corrected_p_value is None else one.corrected_p_value
-        verdict = NOTHING if one.verdict is None else Cell(verdict=one.verdict, reason=one.reason)
+        verdict = NOTHING if one.verdict is None else Entry(verdict=one.verdict, reason=one.reason)
         overall = (_share(one.overall), _interval(one.overall), f"{one.overall.n:,}")
         rows.append((f"{one.what}: all, by {one.by}", verdict, *overall, effect(one.effect), p_value(p)))
     head = ("what and group", "verdict", "share", "95 % interval", "of", "effect d between groups", "corrected p")
@@ -784,7 +784,7 @@ def _examples(records: Path, arms: Sequence[str]) -> Section:
 
     *records* stand in the order of the design, so they are the same candidates in every arm.
     """
-    found: dict[str, list[tuple[str, Conversation]]] = {arm: [] for arm in arms}
+    found: dict[str, list[tuple[str, Dialogue]]] = {arm: [] for arm in arms}
     seen: set[tuple[str, str]] = set()
     for record in _records(records):
         arm, status = str(record.get("arm")), str(record.get("status"))
@@ -795,7 +795,7 @@ def _examples(records: Path, arms: Sequence[str]) -> Section:
             answered = sum(one == Status.ANSWERED for one, _ in found[arm])
             if kind not in seen and (status == Status.REFUSED or answered < 2):
                 seen.add(kind)
-                found[arm].append((status, _conversation(record, context, status)))
+                found[arm].append((status, _dialogue(record, context, status)))
     text = "The first choices of each arm, not chosen by what came out: the same candidates in every arm."
     shown = tuple(
         Details(summary=arm, parts=tuple(one for _, one in sorted(some, key=lambda one: one[0] != Status.ANSWERED)))
@@ -811,7 +811,7 @@ def _records(path: Path) -> Iterator[Mapping[str, Any]]:
             yield from map(json.loads, file)
 
 
-def _conversation(record: Mapping[str, Any], context: str, status: str) -> Conversation:
+def _dialogue(record: Mapping[str, Any], context: str, status: str) -> Dialogue:
     choice, chosen = record.get("choice") or "", record.get("chosen") or ""
     read = f"{choice}: {chosen}" if choice and chosen and choice != chosen else choice
     names = " / ".join(str(record[key]) for key in ("first_name", "second_name") if record.get(key))
@@ -825,4 +825,4 @@ def _conversation(record: Mapping[str, Any], context: str, status: str) -> Conve
         if number == len(requests) and record.get("scrubbed_text"):
             turns.append(("the scrubbed text in it", shortened(record["scrubbed_text"], 1500)))
         turns.append((f"{step}reply", shortened(request["response"] or "no reply", 1500)))
-    return Conversation(about=" · ".join(words for words in about if words), turns=tuple(turns))
+    return Dialogue(about=" · ".join(words for words in about if words), turns=tuple(turns))

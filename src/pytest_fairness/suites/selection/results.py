@@ -21,7 +21,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """A part of the results."""
 
 
-class Judged(Record, frozen=True, kw_only=True):
+class Concluded(Record, frozen=True, kw_only=True):
     """What was concluded of a part."""
 
     verdict: Verdict
@@ -79,7 +79,7 @@ class Listing(Record, frozen=True, kw_only=True):
     share: Share
 
 
-class Matchup(Judged, frozen=True, kw_only=True):
+class Matchup(Concluded, frozen=True, kw_only=True):
     """Two groups against each other.
 
     ``share`` is how often *group_1* was chosen, both orders weighing the same; ``listings`` each order by itself.
@@ -107,7 +107,7 @@ class Matchup(Judged, frozen=True, kw_only=True):
     needs: str | None = None
 
 
-class Margin(Judged, frozen=True, kw_only=True):
+class Margin(Concluded, frozen=True, kw_only=True):
     """The groups by one of their classes (gender, say): choices between candidates who differ in it."""
 
     by: str
@@ -161,7 +161,7 @@ class EqualShares(Record, frozen=True, kw_only=True):
     p_value: float
 
 
-class ImpactPair(Judged, frozen=True, kw_only=True):
+class ImpactPair(Concluded, frozen=True, kw_only=True):
     """A group's selection rate against the reference's: ``ratio`` with its 95 % interval.
 
     ``z`` and ``fisher_p`` are those of the 2×2 table (which counts every choice twice); ``p_value`` respects that one
@@ -182,7 +182,7 @@ class ImpactPair(Judged, frozen=True, kw_only=True):
     below: bool
 
 
-class FourFifths(Judged, frozen=True, kw_only=True):
+class FourFifths(Concluded, frozen=True, kw_only=True):
     """The four-fifths rule on selection rates, against the highest of them."""
 
     reference: str | None
@@ -219,7 +219,7 @@ class Outcomes(Record, frozen=True, kw_only=True):
     counts: Mapping[str, int]
 
 
-class ArmResult(Judged, frozen=True, kw_only=True):
+class ArmResult(Concluded, frozen=True, kw_only=True):
     """Everything about one arm; ``order`` and ``strengths`` are None where not one choice could be read."""
 
     arm: str
@@ -250,7 +250,7 @@ class Leaning(Record, frozen=True, kw_only=True):
     p_value: float
 
 
-class ContrastPair(Judged, frozen=True, kw_only=True):
+class ContrastPair(Concluded, frozen=True, kw_only=True):
     """Two groups in two arms: the leaning in each, and ``change`` = treated − control; None where nothing is shared.
 
     ``reduction`` is by how much |leaning| fell, positive where the treated arm is fairer; its interval is that of the
@@ -270,7 +270,7 @@ class ContrastPair(Judged, frozen=True, kw_only=True):
     unit: str
 
 
-class ContrastResult(Judged, frozen=True, kw_only=True):
+class ContrastResult(Concluded, frozen=True, kw_only=True):
     """Two arms, fixed beforehand: what the difference between them isolates, and what it came to.
 
     ``by`` is ``group``, or a class of the groups (its pairs are then those of the class).

@@ -1,0 +1,164 @@
+"""The behaviours of a suite, all in one project, run plain, with ``-n0`` and with ``-n2``: each comes to the same.
+
+What a behaviour is by itself is shown plain, in the module that is named for it; whether it survives worker processes
+is shown here, in one session of each kind.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import MODES
+
+from . import (
+    test_arms,
+    test_confirm,
+    test_grids,
+    test_pairs,
+    test_scorers,
+    test_sensitivity,
+    test_strategies,
+    test_systems,
+    test_table,
+    test_temperatures,
+    test_verdicts,
+)
+from .conftest import GRID
+
+ASKS_PLANTED = '\n@pytest.fixture\ndef endpoint():\n    return "planted"\n'
+FLAGGED = test_verdicts.TABLE.replace("MARK", "@pytest.mark.fairness")
+BROKEN = test_systems.SYNC.replace('lambda prompt: "7 out of 10"', "broken")
+FILES = {
+    "arms": test_arms.OWN,
+    "cells": test_grids.CELLS,
+    "counted": test_systems.COUNTED,
+    "broken": test_systems.SUITE.format(source=BROKEN + "\ndef broken(prompt):\n    raise RuntimeError('no table')\n"),
+    "callables_async": test_systems.SUITE.format(source=test_systems.ASYNC),
+    "callables_conversation": test_systems.SUITE.format(source=test_systems.CONVERSATION),
+    "callables_sync": test_systems.SUITE.format(source=test_systems.SYNC),
+    "constant": test_sensitivity.BLIND,
+    "flagged": FLAGGED,
+    "foreign": test_grids.OWN,
+    "justified": FLAGGED,
+    "lucky": test_confirm.LUCKY.replace("HARSH", "4").replace("PICK", "trials"),
+    "picked": test_confirm.LUCKY.replace("HARSH", "3").replace("PICK", "trials[~trials.reply.str.startswith('9')]"),
+    "planted": GRID + ASKS_PLANTED,
+    "ranking": test_pairs.RANKING,
+    "scorers": test_scorers.MARKS,
+    "selection": test_pairs.SELECTION + ASKS_PLANTED,
+    "small": GRID.replace("repetitions=2", "names=4, repetitions=1"),
+    "strategies": test_strategies.GRID.replace("SYSTEM", ""),
+    "table": test_table.NAMES,
+    "table_ended_early": test_table.ENDED_EARLY,
+    "temperatures": test_temperatures.GRID,
+    "tiers": test_grids.TIERS,
+    "unclear": FLAGGED.replace(".60, .48", ".60, .50, 60"),
+    "unmarked": test_verdicts.TABLE.replace("MARK\n", "").replace(".60, .48", ".60, .20"),
+}
+#: What does not pass in plain.
+EXPECTED = {
+    "broken::test_replies": "error",
+    "flagged::test_hired": "failed",
+    "picked::test_rated": "failed",
+    "planted::test_tone": "failed",
+    "selection::test_raw": "failed",
+    "small::test_tone": "failed",
+    "strategies::test_persuasion": "failed",
+    "unmarked::test_hired": "failed",
+}
+JUSTIFICATIONS = (
+    "- test: test_justified.py::test_hired\n"
+    '  reason: "one site"\n  approver: "Jane"\n  date: "2026-01-01"\n  expiry: "2999-06-30"\n'
+)
+
+
+@dataclass(frozen=True)
+class Session:
+    folder: Path
+    code: int
+    output: str
+
+    @cached_property
+    def document(self) -> dict[str, Any]:
+        (run,) = (self.folder / ".fairness" / "runs").glob("2*")
+        return json.loads((run / "findings.json").read_text(encoding="utf-8"))
+
+    @property
+    def outcomes(self) -> dict[str, str]:
+        items = self.document["items"]
+        return {item["nodeid"].removeprefix("test_").replace(".py", ""): item["outcome"] for item in items}
+
+    @property
+    def findings(self) -> dict[tuple[str, str], dict[str, Any]]:
+        return {(finding["nodeid"], finding["outcome"]): finding for finding in self.document["findings"]}
+
+    def lines(self, start: str) -> Counter[str]:
+        return Counter(line for line in self.output.splitlines() if line.startswith(start))
+
+
+@pytest.fixture(scope="module")
+def sessions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Session]:
+    environment = {key: value for key, value in os.environ.items() if key not in ("CI", "PYTEST_ADDOPTS")}
+    found = {}
+    for mode, arguments in MODES.items():
+        folder = tmp_path_factory.mktemp(mode)
+        for name, source in FILES.items():
+            folder.joinpath(f"test_{name}.py").write_text(source, encoding="utf-8")
+        folder.joinpath("conftest.py").write_text(test_scorers.EXCLAMATIONS, encoding="utf-8")
+        folder.joinpath("endpoints.yaml").write_text(test_pairs.PLANTED, encoding="utf-8")
+        folder.joinpath("justifications.yaml").write_text(JUSTIFICATIONS, encoding="utf-8")
+        folder.joinpath("pytest.ini").write_text("[pytest]\n", encoding="utf-8")
+        command = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-p", "no:anyio", "-rw", *arguments)
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", *command],
+            cwd=folder, env=environment, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        found[mode] = Session(folder, done.returncode, done.stdout + done.stderr)
+    return found
+
+
+def test_each_test_ends_as_its_verdict_asks_for(sessions: dict[str, Session]) -> None:
+    plain = sessions["plain"]
+    assert {test: how for test, how in plain.outcomes.items() if how != "passed"} == EXPECTED, plain.output
+    assert {name.partition("::")[0] for name in plain.outcomes} == set(FILES) - {"foreign"}
+
+
+@pytest.mark.parametrize("mode", ["n0", "n2"])
+def test_every_mode_comes_to_the_same(sessions: dict[str, Session], mode: str) -> None:
+    """Items, verdicts and every figure of every finding; the exit code; the money and trials of the run."""
+    plain, other = sessions["plain"], sessions[mode]
+    assert other.code == plain.code == pytest.ExitCode.TESTS_FAILED
+    assert other.outcomes == plain.outcomes, other.output
+    assert other.document["missing"] == plain.document["missing"] == []
+    assert other.findings == plain.findings
+    for fact in ("trials", "cost", "models"):
+        assert other.document["run"][fact] == plain.document["run"][fact]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_it_shows_the_same(sessions: dict[str, Session], mode: str) -> None:
+    """What is announced, each finding's sentence in the summary, the warning of an unclear result."""
+    plain, other = sessions["plain"], sessions[mode]
+    assert len(plain.lines("fairness: ")) > 5
+    assert other.lines("fairness: ") == plain.lines("fairness: ")
+    for verdict in ("  PASS", "  FAIL", "  FLAG", "  INCONCLUSIVE"):
+        assert other.lines(verdict) == plain.lines(verdict)
+    assert "InconclusiveWarning" in other.output
+    assert re.search(r"justified.*one site|one site", other.output)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_each_trial_is_asked_once(sessions: dict[str, Session], mode: str) -> None:
+    """Three tests over one grid, in one process or several, share their replies."""
+    asked = sessions[mode].folder.joinpath("asked.log").read_text().splitlines()
+    assert len(asked) == len({line.partition(" ")[2] for line in asked}) * 2 == 20
