@@ -52,6 +52,10 @@ def logged(folder: Path, kind: str) -> list[dict[str, Any]]:
     return [record for record in lines if record["type"] == kind]
 
 
+def prompts(bodies: Counter[str]) -> Counter[str]:
+    return Counter({json.dumps(json.loads(body)["messages"]): count for body, count in bodies.items()})
+
+
 @pytest.mark.parametrize(
     ("endpoint", "mode"),
     [("direct", MODES["plain"]), ("direct", MODES["n2"]), ("through-litellm", MODES["plain"])],
@@ -77,7 +81,11 @@ def test_the_suite_over_http(
     assert len(logged(folder, "trial")) == 160
     attempts = logged(folder, "attempt")
     sent = Counter(attempt["wire"]["request_body"] for attempt in attempts)
-    assert sent == Counter(request.body.decode("utf-8") for request in server.requests)
+    received = Counter(request.body.decode("utf-8") for request in server.requests)
+    if endpoint == "direct":
+        assert sent == received
+    else:  # what litellm was given; how it leaves this process is its own affair
+        assert prompts(sent) == prompts(received)
     for path in pytester.path.rglob("*"):
         if path.is_file():
             assert KEY.encode() not in path.read_bytes(), f"the key reached {path}"
