@@ -130,7 +130,7 @@ def ask(plan: PlannedPairs, model: SimulatedEndpoint) -> pd.DataFrame:
     rows: list[tuple[Any, Trial]] = []
     columns: list[dict[str, Any]] = []
     for entry in plan.entries(1, (lambda _text: True, "")):
-        for number in range(plan.repetitions):
+        for number in range(plan.grid.repetitions):
             trial = _trial(entry, entry.first + number, model)
             rows.append((entry.cell, trial))
             columns.append({} if entry.script is None else dict(entry.script.columns(entry.cell, trial)))

@@ -28,7 +28,7 @@ from pytest_fairness.errors import FairnessFailure, UsageError
 from pytest_fairness.model import Finding, OutcomeKind, Verdict
 from pytest_fairness.reports.formatting import could_fail, marks, sensitivity_line
 
-from ..test_confirming import chosen, decided, table
+from .test_confirmation import chosen, decided, table
 
 
 def frame(seed, names=20, groups=("A", "B", "C"), name_sd=0.2, templates=5, repetitions=2):

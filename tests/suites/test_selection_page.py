@@ -41,6 +41,7 @@ def test_every_picture_has_a_title_a_description_and_its_table(tmp_path):
     places = [at for at, name in enumerate(names) if name == "svg"]
     # Matrix and rates of three arms, a class, three contrasts, order, interaction, strengths, outcomes, scrubber.
     assert len(places) == 3 + 3 + 1 + 3 + 1 + 1 + 1 + 1 + 4
+    assert "Strengths (log odds) arm and group" in page.text.replace("arm and groupstrength", "arm and group strength")
     for at, following in itertools.pairwise([*places, len(names)]):
         assert names[at + 1 : at + 3] == ["title", "desc"]
         assert "table" in names[at:following]

@@ -24,9 +24,8 @@ from pytest_fairness.analysis.policy import (
     undecided,
     verdict_by,
 )
-from pytest_fairness.analysis.preference import check_options
 from pytest_fairness.analysis.provenance import finding_of
-from pytest_fairness.analysis.reading import Reading, cluster_noun, read, scored_rows, several
+from pytest_fairness.analysis.reading import Reading, check_level, cluster_noun, read, scored_rows, several
 from pytest_fairness.analysis.sentences import amount, effect_words, p_words, percent
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import ALARMS, JSON, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
@@ -102,7 +101,7 @@ def analyze_arms(
     Raises FrameError for a missing column or arm or a table of the wrong shape, UsageError for an argument
     out of range.
     """
-    check_options(alpha, correction)
+    check_level(alpha, correction)
     frame = require_frame(frame)
     arms = code(frame, arm, "arm")
     for name in (treated, control, *([placebo] if placebo is not None else [])):

@@ -189,8 +189,8 @@ def _require_yes_or_no(frame: pd.DataFrame, name: str, values: NDArray[np.object
     for at in np.flatnonzero(present).tolist():
         if not isinstance(values[at], (bool, np.bool_, int, float, np.number)) or values[at] not in (0, 1):
             raise FrameError(
-                f"column {name!r}, {row_name(frame, at)}: {values[at]!r} is neither True nor False; mend it, make it a "
-                "missing value, or name the favourable decision with favourable=…"
+                f"column {name!r}, {row_name(frame, at)}: {values[at]!r} is neither True nor False; correct it, make "
+                "it a missing value, or name the favourable decision with favourable=…"
             )
 
 
@@ -483,11 +483,11 @@ def four_fifths_sentence(
     low, high = ("1", "2") if first else ("2", "1")
     if s["rate_1"] == s["rate_2"] == 0:
         return f"{verdict}: no group of {by} is favoured on {decider.metric} at all, so there is no ratio."
-    told = [
+    shares = [
         f"{100 * s[f'rate_{at}']:.1f} % ({s[f'favourable_{at}']:,.0f} of {s[f'n_{at}']:,.0f})" for at in (low, high)
     ]
     rates = (
-        f"the favourable rate of {worse} on {decider.metric} is {told[0]}, that of {better} {told[1]}: an impact "
+        f"the favourable rate of {worse} on {decider.metric} is {shares[0]}, that of {better} {shares[1]}: an impact "
         f"ratio of {s['impact_ratio']:.2f}"
     )
     sure = f"corrected {p_words(decider.corrected_p_value)}"

@@ -23,7 +23,7 @@ from pytest_fairness.analysis.policy import (
 )
 from pytest_fairness.analysis.policy import judge as judge_table
 from pytest_fairness.analysis.provenance import finding_of
-from pytest_fairness.analysis.reading import several
+from pytest_fairness.analysis.reading import check_level, several
 from pytest_fairness.analysis.sentences import effect_words, interval_words, p_words, percent
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import ALARMS, JSON, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
@@ -48,7 +48,7 @@ from pytest_fairness.statistics.choices import (
     read_slates,
 )
 from pytest_fairness.statistics.clusters import all_pairs, t_quantile
-from pytest_fairness.statistics.corrections import METHODS, correct
+from pytest_fairness.statistics.corrections import correct
 from pytest_fairness.statistics.effects import LOGIT_TO_D
 from pytest_fairness.statistics.pair_table import PairTable
 from pytest_fairness.statistics.win_rates import (
@@ -113,7 +113,7 @@ def analyze_preference(
             incomplete; the message names column and row.
         UsageError: an argument is out of range, or ``rank`` or ``position`` is given without ``trial``.
     """
-    check_options(alpha, correction)
+    check_level(alpha, correction)
     blocks = block_columns(require_frame(frame), block)
     notes: tuple[str, ...] = ()
     if trial is None:
@@ -167,14 +167,6 @@ def analyze_preference(
         family={"size": len(pairs), "method": correction, "alpha": alpha, "metrics": [METRIC]},
         details=details,
     )
-
-
-def check_options(alpha: float, correction: str) -> None:
-    """Raise UsageError for a level or a correction that there is not."""
-    if not 0 < alpha < 1:
-        raise UsageError(f"alpha={alpha!r}: give a level between 0 and 1, as .05")
-    if correction not in METHODS:
-        raise UsageError(f"correction={correction!r}: it is one of {', '.join(METHODS)}")
 
 
 def cluster_noun(cluster: str | None) -> str:

@@ -38,12 +38,12 @@ def stamp(finding: Finding, frame: pd.DataFrame) -> Finding:
             Reason.INCOMPLETE: f"{_not_run(frame)} planned trials were never run",
             Reason.MIXED_MODELS: f"{len(models)} model versions answered: {', '.join(models)}",
         }[unfit]
-        said = finding.sentence.removeprefix("PASS: ")
+        passed = finding.sentence.removeprefix("PASS: ")
         finding = replace(
             finding,
             verdict=Verdict.INCONCLUSIVE,
             reason=unfit,
-            sentence=f"INCONCLUSIVE: {because}, so this is no PASS yet ({said.rstrip('.')}).",
+            sentence=f"INCONCLUSIVE: {because}, so this is no PASS yet ({passed.rstrip('.')}).",
         )
     stamped = replace(
         finding,

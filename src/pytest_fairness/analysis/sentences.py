@@ -152,7 +152,7 @@ def _difference(pair: PairResult, subject: Subject) -> str:
         )
     worst, answered = (pair.statistics.get(f"{which}_p_value") for which in ("worst_rank", "complete_case"))
     if isinstance(worst, float) and isinstance(answered, float) and worst < answered:
-        # The p-value is that of the worst ranks, the effect that of the answers: each is told with its own.
+        # The p-value is that of the worst ranks, the effect that of the answers: each stands with its own.
         return (
             f"{_gap(pair, subject)} among those answered ({_sure(pair)}; {_basis(pair, subject)}), and by more with "
             f"refusals ranked worst (corrected {p_words(pair.corrected_p_value)})"
@@ -168,8 +168,8 @@ def _likewise(decider: PairResult, subject: Subject) -> str:
     if not others:
         more = len(subject.raised) - 1
         return f"; {more} other pair{'s' * (more != 1)} too" if more > 0 else ""
-    told = [f"{pairs[0].worse_off} against {listed([_other(pair) for pair in pairs])}" for pairs in _by_worse(others)]
-    return f"; also {'; '.join(told[:3])}" + (f"; and {len(told) - 3} more" if len(told) > 3 else "")
+    named = [f"{pairs[0].worse_off} against {listed([_other(pair) for pair in pairs])}" for pairs in _by_worse(others)]
+    return f"; also {'; '.join(named[:3])}" + (f"; and {len(named) - 3} more" if len(named) > 3 else "")
 
 
 def _by_worse(pairs: Sequence[PairResult]) -> list[list[PairResult]]:
@@ -204,7 +204,7 @@ def _no_difference(pair: PairResult, subject: Subject) -> str:
     size, sure = "larger than small", _sure(pair)
     low, high = pair.statistics.get("risk_difference_90_low"), pair.statistics.get("risk_difference_90_high")
     if any("less than 5 points" in note for note in pair.notes) and isinstance(low, float) and isinstance(high, float):
-        # The d scale is blind here, so the interval is told in the unit that decided.
+        # The d scale is blind here, so the interval is given in the unit that decided.
         low, high = (-high, -low) if pair.worse_off == pair.group_2 else (low, high)
         size = "larger than 5 points"
         sure = f"90 % interval of the difference {_points(low)} to {_points(high)} points"

@@ -262,6 +262,6 @@ def _unknown(trials: Mapping[str, int]) -> list[str]:
     them = "them" if unknown > 1 else "it"
     note = (
         f"{unknown} of {trials['total']} trials unknown: sent, and nobody knows what came of {them}; charged at the "
-        f"worst case, and asked again with --fairness-resume --fairness-retry-unknown alone"
+        f"worst case, and asked again with --fairness-resume last --fairness-retry-unknown alone"
     )
     return [note] if unknown else []

@@ -261,8 +261,8 @@ def _require_distinct(frame: pd.DataFrame, design: Design) -> None:
         return
     key = (design.group.codes * design.clusters + design.cluster) * design.blocks + design.block
     width = len(design.group.labels) * design.clusters * design.blocks
-    told = {design.cluster_name, design.block_name}
-    for column in ("repetition", *(name for name in _CELL_COLUMNS if name in frame.columns and name not in told)):
+    apart = {design.cluster_name, design.block_name}
+    for column in ("repetition", *(name for name in _CELL_COLUMNS if name in frame.columns and name not in apart)):
         codes, uniques = _factorize(frame[column])
         if width * (len(uniques) + 1) >= 2**62:
             key, width = np.unique(key, return_inverse=True)[1], len(frame)

@@ -200,7 +200,7 @@ def describe_groups(
     answered = metric.trials - gone if kind is OutcomeKind.REFUSAL else metric.trials + unscored
     if refused_count:
         answered = answered - gone
-    asked = (answered + gone).tolist()
+    usable = (answered + gone).tolist()
     rates = has_refusals if has_refusals is not None else design.has_refusals
     return tuple(
         GroupResult(
@@ -217,7 +217,7 @@ def describe_groups(
             refused=gone[code],
             undetermined=undetermined[code],
             unscored=unscored[code],
-            refusal_rate=gone[code] / asked[code] if rates and asked[code] else None,
+            refusal_rate=gone[code] / usable[code] if rates and usable[code] else None,
             shares=_shares(rows[code], categories) if code in rows and kind is OutcomeKind.CATEGORICAL else {},
         )
         for code, label in enumerate(labels)

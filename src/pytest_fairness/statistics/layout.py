@@ -85,12 +85,6 @@ class Layout:
         stop = self.group_start[group + 1] if group + 1 < self.groups else self.values.size
         return slice(int(self.group_start[group]), int(stop))
 
-    def cells_of(self, group: int) -> slice:
-        """The cells of a group."""
-        last = group + 1 == self.groups
-        stop = self.cell_start.size if last else self.group_cell_start[group + 1]
-        return slice(int(self.group_cell_start[group]), int(stop))
-
     def clusters_of(self, group: int) -> slice:
         """The clusters of a group."""
         last = group + 1 == self.groups

@@ -156,36 +156,22 @@ def read_person(text: str, signals: Signals) -> PromptPerson:
     for surface in sorted(present, key=len, reverse=True):
         for protected_class, group in signals[surface].items():
             groups.setdefault(slug(protected_class), slug(group))
-    name = _signalled_name(present, signals)
+    names = (surface for surface in present if is_name(surface, frozenset(map(slug, signals[surface]))))
+    name = max(names, key=len, default=None)
     if name is not None and name.split()[0] in _LABELS_AND_NAMES:
         text = text.replace(name, "")  # nothing but a name here
     unaided = _unaided(text)
-    name = name or unaided.name
-    for protected_class, group in unaided.groups.items():
-        groups.setdefault(protected_class, group)
-    return PromptPerson(name, groups, unaided.pronoun)
+    return PromptPerson(name or unaided.name, {**unaided.groups, **groups}, unaided.pronoun)
 
 
 @lru_cache(maxsize=16384)
 def _unaided(text: str) -> PromptPerson:
     """What the lexicon and the grammar of *text* say by themselves."""
-    words = frozenset(_WORD.findall(text))
-    lowered = frozenset(word.lower() for word in words)
-    groups = _labels(text, lowered)
-    pronoun, gender = _pronoun(lowered)
-    if gender:
-        groups.setdefault("gender", gender)
+    pronoun, gender = _pronoun(_lowered(text))
     name = _cued_name(text)
-    known = _known_name(name, words)
-    if known is not None:
-        for protected_class, group in NAMES[known].items():
-            groups.setdefault(protected_class, group)
-    return PromptPerson(name or known, groups, pronoun)
-
-
-def _signalled_name(present: list[str], signals: Signals) -> str | None:
-    names = [surface for surface in present if is_name(surface, frozenset(map(slug, signals[surface])))]
-    return max(names, key=len) if names else None
+    first = name.split()[0] if name else min((word for word in _WORD.findall(text) if word in NAMES), default="")
+    groups = {**NAMES.get(first, {}), **({"gender": gender} if gender else {}), **_labels(text)}
+    return PromptPerson(name or first or None, groups, pronoun)
 
 
 @lru_cache(maxsize=16384)
@@ -197,7 +183,7 @@ def is_name(surface: str, conveyed: frozenset[str]) -> bool:
     # Scripts without capitals have names too; a label in them cannot be told from a name and is taken for one.
     capital = all(not word[0].islower() or word.split("-")[0] in _PARTICLES for word in words)
     # Christian is a label where it conveys a religion, and a name where it conveys anything else.
-    label = not conveyed.isdisjoint(_labels(surface, frozenset(word.lower() for word in _WORD.findall(surface))))
+    label = not conveyed.isdisjoint(_labels(surface))
     ended = any(_ends_name(word, words[:at], alone=False) for at, word in enumerate(words))
     return capital and not label and (not ended or words[0] in _LABELS_AND_NAMES)
 
@@ -220,24 +206,18 @@ def _cued_name(text: str) -> str | None:
                     break
                 words.append(_POSSESSIVE.sub("", word))
             name = " ".join(words)
-            if len(name) > 1 and not name.isupper() and not _labelled(f"a {words[0]} person"):
+            if len(name) > 1 and not name.isupper() and not _labels(f"a {words[0]} person"):
                 return name
     return None
 
 
-def _known_name(name: str | None, words: frozenset[str]) -> str | None:
-    if name:
-        first = name.split()[0]
-        return first if first in NAMES else None
-    return min((word for word in words if word in NAMES), default=None)
+def _lowered(text: str) -> frozenset[str]:
+    return frozenset(word.lower() for word in _WORD.findall(text))
 
 
-def _labelled(text: str) -> bool:
-    return bool(_labels(text, frozenset(word.lower() for word in _WORD.findall(text))))
-
-
-def _labels(text: str, words: frozenset[str]) -> dict[str, str]:
-    """The groups that labels in *text* name; *words* are its words in lower case."""
+def _labels(text: str) -> dict[str, str]:
+    """The groups that labels in *text* name."""
+    words = _lowered(text)
     found: dict[str, str] = {}
     for protected_class, group, triggers, pattern in _LABELS:
         if protected_class not in found and not triggers.isdisjoint(words) and pattern.search(text):

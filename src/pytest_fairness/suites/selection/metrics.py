@@ -16,7 +16,8 @@ from pytest_fairness.analysis.arm_contrast import analyze_arms
 from pytest_fairness.analysis.choice_columns import NEITHER
 from pytest_fairness.analysis.four_fifths import decide, four_fifths_sentence
 from pytest_fairness.analysis.policy import MAX_UNSCORED, Decision, assertion_verdict, deciding_pair
-from pytest_fairness.analysis.preference import Compared, check_options, compare_all, judge, preference_sentence
+from pytest_fairness.analysis.preference import Compared, compare_all, judge, preference_sentence
+from pytest_fairness.analysis.reading import check_level
 from pytest_fairness.errors import FrameError
 from pytest_fairness.model import JSON, PairResult, Reason, Verdict
 from pytest_fairness.scorers.choice import ChoiceStatus
@@ -111,7 +112,7 @@ def selection_results(
 
     Raises FrameError for a table of the wrong shape, UsageError for an argument out of range.
     """
-    check_options(alpha, correction)
+    check_level(alpha, correction)
     frame = require_choices(trials)
     choosing = frame[~frame["arm"].astype(str).str.startswith(GUESSING)]
     if choosing.empty:

@@ -554,7 +554,7 @@ def _strengths(arms: Sequence[ArmResult]) -> Section:
         "doubles the odds of being chosen."
     )
     strengths = Table(
-        caption="GroupStrengths (log odds)", head=("arm and group", "strength", "95 % interval"), rows=tuple(rows)
+        caption="Strengths (log odds)", head=("arm and group", "strength", "95 % interval"), rows=tuple(rows)
     )
     tests = table("Are all groups equally strong?", found, columns, words=("notes",))
     parts = (text, picture, strengths, tests) if found else ()
