@@ -88,7 +88,9 @@ def test_the_closest_design_is_compared() -> None:
 def test_designs_are_read_back_from_every_log(store: RunStore) -> None:
     """What one process noted, the others of the run see."""
     store.append(design().to_record())
+    store.flush()
     with RunStore.open(store.directory, writer="gw0") as worker:
         worker.append(design(seed=5).to_record())
+        worker.flush()
         assert sorted(one.seed for one in worker.designs()) == [0, 5]
     assert sorted(one.seed for one in store.designs()) == [0, 5]
