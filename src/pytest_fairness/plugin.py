@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_fairness.pytest_layer import guest
+from pytest_fairness.pytest_layer import guest, marks
 from pytest_fairness.pytest_layer.fixtures import (
     cell,
     endpoint,
@@ -72,17 +72,17 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if guest.has_design(metafunc.definition):
+    if marks.has_design(metafunc.definition):
         guest.session_of(metafunc.config).expand(metafunc)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    guest.imply_fairness(item)
+    marks.imply_fairness(item)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
-    if any(guest.is_fairness_item(item) for item in session.items):
+    if any(marks.is_fairness_item(item) for item in session.items):
         guest.session_of(session.config).plan(session.items)
 
 
@@ -96,7 +96,7 @@ def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
-    if not guest.concerns(item):
+    if not marks.concerns(item):
         return (yield)
     with guest.session_of(item.config).running(item):
         return (yield)
@@ -105,7 +105,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
-    if guest.concerns(item):
+    if marks.concerns(item):
         guest.session_of(item.config).attach_findings(item, report)
     return report
 

@@ -191,7 +191,7 @@ def test_a_project_with_fixtures_of_our_names_never_notices_ours(pytester: pytes
 
 def test_the_definitions_of_a_fixture_are_found_before_it_is_made(pytester: pytest.Pytester) -> None:
     """The one private part of pytest that the announcement leans on, held against the pytest that is installed."""
-    from pytest_fairness.pytest_layer.guest import FIXTURES, fixtures_of
+    from pytest_fairness.pytest_layer.marks import FIXTURES, fixtures_of
 
     items, _ = pytester.inline_genitems(pytester.makepyfile(OWN))
     ours, own = fixtures_of(items[0], "endpoint")

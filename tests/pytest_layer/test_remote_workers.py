@@ -372,7 +372,7 @@ class Greeting:
         self._callback = callback
 
     def send(self, item: str) -> None:
-        self._callback(json.dumps({"id": json.loads(item)["id"], **self._hello}))
+        self._callback(json.dumps({"number": json.loads(item)["number"], **self._hello}))
 
     def close(self) -> None:
         """It has no other end."""

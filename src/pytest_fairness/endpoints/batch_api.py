@@ -14,7 +14,7 @@ import hashlib
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Protocol
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -28,14 +28,10 @@ from pytest_fairness.endpoints.http import (
     policy_refusal,
     token_count,
 )
-from pytest_fairness.endpoints.protocol import AttemptError, Endpoint, Evidence, Price, Reply, Wire
+from pytest_fairness.endpoints.protocol import AttemptError, Endpoint, Evidence, Price, Reply, Request, Wire
 from pytest_fairness.endpoints.redaction import redact_values, safe_url
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Status
-
-if TYPE_CHECKING:
-    from pytest_fairness.endpoints.azure import AzureEndpoint
-    from pytest_fairness.endpoints.chat import ChatEndpoint
 
 #: Bytes of requests in one batch; providers take 100 MB and more.
 MAX_BYTES = 90_000_000
@@ -118,6 +114,22 @@ class NotSettledError(Exception):
     """Whether a batch was made cannot be known yet: one that may be it is still in progress."""
 
 
+class Provider(Protocol):
+    """What a batch API takes of the endpoint whose requests it bundles."""
+
+    name: str
+    base_url: str
+
+    def headers(self) -> dict[str, str]:
+        """Headers of a request, with the key."""
+
+    async def body(self, request: Request) -> bytes:
+        """The body of a request."""
+
+    def read(self, body: bytes) -> Reply:
+        """The reply in the body of an answer."""
+
+
 class BatchApi:
     """The batch API of *endpoint*'s provider. Failures are AttemptErrors, with their evidence.
 
@@ -128,7 +140,7 @@ class BatchApi:
     path: ClassVar[str]
     page_key: ClassVar[str]
 
-    def __init__(self, endpoint: ChatEndpoint, options: BatchOptions) -> None:
+    def __init__(self, endpoint: Provider, options: BatchOptions) -> None:
         self.endpoint = endpoint
         self.options = options
         self._sender = Sender(concurrency=4, max_response_bytes=_MAX_ANSWER)
@@ -352,7 +364,7 @@ class OpenAIBatches(BatchApi):
 class AzureBatches(OpenAIBatches):
     """The deployment must be one for batches."""
 
-    endpoint: AzureEndpoint
+    endpoint: Any
     target = "/chat/completions"
 
     def _url(self, path: str, **query: str | int) -> str:

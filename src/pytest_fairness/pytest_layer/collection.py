@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 import pytest
 
 from pytest_fairness.errors import UsageError
-from pytest_fairness.pytest_layer.guest import DESIGNS, GRID, PAIRS, PULLS, has_design
+from pytest_fairness.pytest_layer.marks import DESIGNS, GRID, PAIRS, PULLS, has_design
 
 if TYPE_CHECKING:
     from pytest_fairness.baselines.justifications import Justification

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.analysis.false_alarms import chance, of_session
-from pytest_fairness.pytest_layer import collection, guest
+from pytest_fairness.pytest_layer import collection, marks
 
 if TYPE_CHECKING:
     import pytest
@@ -192,12 +192,12 @@ def _sent(entry: Entry) -> tuple[Any, ...]:
 
 def brings_its_own(item: pytest.Item) -> bool:
     """Whether the project overrides the ``endpoint`` fixture: then only the test knows what is asked."""
-    return any(fixture.func.__module__ != guest.FIXTURES for fixture in guest.fixtures_of(item, "endpoint")[-1:])
+    return any(fixture.func.__module__ != marks.FIXTURES for fixture in marks.fixtures_of(item, "endpoint")[-1:])
 
 
 def system_of(item: pytest.Item) -> str:
     """What tells the system under test of one test from that of another: the ``endpoint`` fixture that it gets."""
-    return " ".join(f"{one.baseid} {one.func.__module__}" for one in guest.fixtures_of(item, "endpoint"))
+    return " ".join(f"{one.baseid} {one.func.__module__}" for one in marks.fixtures_of(item, "endpoint"))
 
 
 def looks_again(settings: Settings, planned: Planned) -> bool:
@@ -218,7 +218,7 @@ def chance_of_red(
     chances = []
     for item in items:
         key = collection.selection_of(item)
-        if guest.is_fairness_item(item) and not item.get_closest_marker("skip") and key not in cellwise:
+        if marks.is_fairness_item(item) and not item.get_closest_marker("skip") and key not in cellwise:
             planned = grids.get(key[0])
             chances.append(chance(confirmed=planned is not None and looks_again(settings, planned)))
     return of_session(chances)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_fairness.pytest_layer.guest import GRID, has_design, session_of
+from pytest_fairness.pytest_layer.guest import session_of
+from pytest_fairness.pytest_layer.marks import GRID, has_design
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,32 +1,22 @@
-"""The few questions that are asked in every pytest session, and cost next to nothing.
+"""The fairness session of a pytest session, and the hooks that lead to it.
 
-Everything else of the package is imported only once one of them has found a fairness test: the plugin
-is a guest in every session of everyone who installed it.
+The plugin is a guest in every session of everyone who installed it: nothing else of the package is imported before a
+fairness test is found.
 """
 
 from __future__ import annotations
 
 import re
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_fairness.pytest_layer import marks
+
 if TYPE_CHECKING:
     import warnings
-    from collections.abc import Sequence
-    from typing import Any
 
     from pytest_fairness.pytest_layer.session import FairnessSession
-
-GRID = "fairness_grid"
-PAIRS = "fairness_pairs"
-DESIGNS = (GRID, PAIRS)
-PULLS = frozenset({"trials", "cell"})
-#: The attribute of a test report that carries its findings to the controller.
-FINDINGS = "fairness_findings"
-#: The module of our own fixtures, by which those of a project are known.
-FIXTURES = "pytest_fairness.pytest_layer.fixtures"
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _SESSION: pytest.StashKey[FairnessSession] = pytest.StashKey()
@@ -47,35 +37,6 @@ def session_if_any(config: pytest.Config) -> FairnessSession | None:
     return config.stash.get(_SESSION, None)
 
 
-def is_fairness_item(item: pytest.Item) -> bool:
-    return item.get_closest_marker("fairness") is not None
-
-
-def imply_fairness(item: pytest.Item) -> None:
-    """``fairness_grid`` and ``fairness_pairs`` imply ``fairness``, so that ``-m fairness`` selects them."""
-    if has_design(item) and not is_fairness_item(item):
-        item.add_marker(pytest.mark.fairness)
-
-
-def has_design(node: pytest.Item) -> bool:
-    """Whether a test, or its definition, is marked with a grid."""
-    return any(node.get_closest_marker(name) is not None for name in DESIGNS)
-
-
-def fixtures_of(item: pytest.Item, name: str) -> Sequence[Any]:
-    """The definitions of the fixture *name* that *item* sees, the one that it gets last.
-
-    pytest has no public way to ask before the fixture is made; a test holds this one against the newest pytest.
-    """
-    fixtures = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
-    return fixtures.get(name) or ()
-
-
-def concerns(item: pytest.Item) -> bool:
-    """A fairness test; or any test, once somebody has imported an assertion."""
-    return is_fairness_item(item) or "pytest_fairness.asserts" in sys.modules
-
-
 class Recorder:
     """Hands every report with findings to the ledger, and notes which tests have finished."""
 
@@ -86,7 +47,7 @@ class Recorder:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when == "teardown":
             self.finished.add(report.nodeid)
-        if hasattr(report, FINDINGS):
+        if hasattr(report, marks.FINDINGS):
             session_of(self._config).ledger.record(report)
 
 
@@ -108,16 +69,33 @@ class WarningBridge:
             make_warning_safe(warning_message)
 
 
+class XdistBridge:
+    """Hooks of pytest-xdist in its controller."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    @pytest.hookimpl
+    def pytest_configure_node(self, node: object) -> None:
+        session_of(self._config).introduce(node)
+
+    def pytest_keyboard_interrupt(self) -> None:
+        # Before anything else is done about it: workers go on asking until they are halted.
+        session_of(self._config).end_workers()
+
+    @pytest.hookimpl
+    def pytest_xdist_node_collection_finished(self) -> None:
+        session_of(self._config).show_workers()
+
+
 def register(config: pytest.Config) -> None:
     """Register what needs the configuration at hand, and the bridges to other plugins where they are present."""
     manager = config.pluginmanager
     manager.register(Recorder(config), "fairness-recorder")
     if manager.hasplugin("dsession"):
-        from pytest_fairness.pytest_layer.xdist import XdistBridge
-
         manager.register(XdistBridge(config), "fairness-xdist")
     manager.register(WarningBridge(config), "fairness-warnings")
     if manager.hasplugin("html") and config.getoption("htmlpath", None):
         from pytest_fairness.pytest_layer.html_plugin import HtmlBridge
 
-        manager.register(HtmlBridge(config), "fairness-html")
+        manager.register(HtmlBridge(lambda: session_if_any(config)), "fairness-html")

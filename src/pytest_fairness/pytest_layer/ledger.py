@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_fairness.model import JSON, Finding
-from pytest_fairness.pytest_layer.guest import FINDINGS
+from pytest_fairness.pytest_layer.marks import FINDINGS
 from pytest_fairness.reports.escaping import terminal
 
 if TYPE_CHECKING:

@@ -79,17 +79,18 @@ def refuse_changes(settings: Settings, root: Path) -> None:
 
 def changes(manifest: Mapping[str, Any], settings: Settings, root: Path) -> list[str]:
     """What differs, in a few words each. What tests ask is compared test by test, when it is asked."""
-    from pytest_fairness.pytest_layer import reporting
+    from pytest_fairness.runs.manifest import git_commit
+    from pytest_fairness.runs.manifest import versions as current_versions
 
     then, now = manifest.get("settings", {}), settings.to_dict()
     changed = [
         f"the {field} was {then[field]!r}, is {now[field]!r}" for field in _MUST_HOLD if _differs(then, now, field)
     ]
     package, versions = "pytest-fairness", manifest.get("versions", {})
-    current = reporting.versions()
+    current = current_versions()
     if versions.get(package) != current.get(package):
         changed.append(f"the version of {package} was {versions.get(package)}, is {current.get(package)}")
-    if _asks_code(manifest) and manifest.get("git_commit") != (commit := reporting.git_commit(root)):
+    if _asks_code(manifest) and manifest.get("git_commit") != (commit := git_commit(root)):
         # The system under test is code of this project; a function's own source would not show what it calls.
         changed.append(f"the code was at commit {manifest.get('git_commit')}, is at {commit}")
     return changed

@@ -14,7 +14,7 @@ import pytest
 
 from pytest_fairness.analysis.false_alarms import words
 from pytest_fairness.errors import FairnessError, UsageError
-from pytest_fairness.pytest_layer import collection, guest, reporting
+from pytest_fairness.pytest_layer import collection, marks, reporting
 from pytest_fairness.pytest_layer.command_line import recorded_path
 from pytest_fairness.pytest_layer.estimate import LATENCY, Estimate, brings_its_own, estimate
 from pytest_fairness.reports.escaping import line
@@ -209,7 +209,7 @@ def _named_endpoint(context: RunContext) -> str | None:
 
 
 def _fixture(item: pytest.Item, root: Path) -> str:
-    return f"the fixture 'endpoint' of {_place(guest.fixtures_of(item, 'endpoint')[-1].func, root)}"
+    return f"the fixture 'endpoint' of {_place(marks.fixtures_of(item, 'endpoint')[-1].func, root)}"
 
 
 def _place(function: Any, root: Path) -> str:

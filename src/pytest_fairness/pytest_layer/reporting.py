@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import importlib.metadata
 import itertools
-import platform
-import shutil
-import subprocess
 from collections import Counter
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
@@ -26,19 +22,6 @@ if TYPE_CHECKING:
     from pytest_fairness.pytest_layer.ledger import Ledger
     from pytest_fairness.runs.shared_progress import WorkerProgress
     from pytest_fairness.runs.store import RunStore
-
-_PACKAGES = (
-    "pytest-fairness",
-    "pytest",
-    "pytest-xdist",
-    "numpy",
-    "pandas",
-    "scipy",
-    "statsmodels",
-    "vaderSentiment",
-    "aiohttp",
-    "litellm",
-)
 
 
 class Aside:
@@ -75,35 +58,6 @@ def progress(config: pytest.Config, mode: str, store: RunStore | None = None) ->
     return Progress(cast("TextIO", Aside(config)))
 
 
-def versions() -> dict[str, JSON]:
-    """Version of Python, the platform and each package that a result can depend on, if installed."""
-    found: dict[str, JSON] = {"python": platform.python_version(), "platform": platform.platform(terse=True)}
-    for package in _PACKAGES:
-        try:
-            found[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return found
-
-
-def git_commit(root: Path) -> str | None:
-    """The commit checked out in *root*, or None where there is none or no git."""
-    git = shutil.which("git")
-    if git is None:
-        return None
-    try:
-        answer = subprocess.run(  # noqa: S603 - fixed arguments, no shell
-            [git, "-C", str(root), "rev-parse", "HEAD"],
-            capture_output=True,
-            text=True,
-            timeout=10,
-            check=False,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return answer.stdout.strip() or None
-
-
 def now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
@@ -112,7 +66,7 @@ def start_manifest(store: RunStore, context: RunContext) -> None:
     """Write what is known at the start: who asks, with what, and since when. Once a session, whichever process is
     first; a session that resumes a run is added to what is there.
     """
-    from pytest_fairness.runs.manifest import FINISHED, read_manifest
+    from pytest_fairness.runs.manifest import FINISHED, git_commit, read_manifest, versions
 
     settings, session = context.settings, context.session
     if session in store.manifest().get("sessions", ()):

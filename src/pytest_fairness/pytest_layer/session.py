@@ -16,7 +16,7 @@ import pytest
 from pytest_fairness.context import RunContext, Settings, TestContext, reading_until, running_test
 from pytest_fairness.errors import FairnessError, StoreError
 from pytest_fairness.model import Verdict
-from pytest_fairness.pytest_layer import collection, guest, ledger, past_runs, reporting, second_sample
+from pytest_fairness.pytest_layer import collection, ledger, marks, past_runs, reporting, second_sample
 from pytest_fairness.pytest_layer.options import SETTINGS, resolve
 from pytest_fairness.pytest_layer.trials import Asking, deal_of
 
@@ -81,7 +81,7 @@ class FairnessSession:
 
     def plan(self, items: Sequence[pytest.Item]) -> None:
         """Note which fairness tests this session is going to run, and begin the run."""
-        planned = [item.nodeid for item in items if guest.is_fairness_item(item)]
+        planned = [item.nodeid for item in items if marks.is_fairness_item(item)]
         if not planned or self.config.option.collectonly:
             return
         caps = [cap for cap in self.config.hook.pytest_fairness_max_cost(config=self.config) if cap is not None]
@@ -276,7 +276,7 @@ class FairnessSession:
 
     def attach_findings(self, item: pytest.Item, report: pytest.TestReport) -> None:
         """Let *report* carry the item's findings to the controller, and its verdicts to JUnit."""
-        findings, ours = item.stash.get(_FINDINGS, []), guest.is_fairness_item(item)
+        findings, ours = item.stash.get(_FINDINGS, []), marks.is_fairness_item(item)
         if not findings and not ours:
             return
         if report.when == "call" or (ours and not report.passed):
@@ -320,7 +320,7 @@ class FairnessSession:
     def _take_stock(self) -> None:
         """Let the ledger know what was collected, by workers too, and which of it has finished."""
         self.ledger.collected.update(self.context.store.manifest().get("planned", ()))
-        recorder: guest.Recorder = self.config.pluginmanager.getplugin("fairness-recorder")
+        recorder: Any = self.config.pluginmanager.getplugin("fairness-recorder")
         self.ledger.finished = recorder.finished
 
     def finish(self, exitstatus: int) -> None:

@@ -13,10 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import pytest
-
 from pytest_fairness.errors import FairnessError
-from pytest_fairness.pytest_layer.guest import session_of
 
 if TYPE_CHECKING:
     from pytest_fairness.context import RunContext, Settings
@@ -28,25 +25,6 @@ CHANNEL = "fairness_channel"
 _GRACE = 5.0
 #: Settings that name files of the project, which a worker elsewhere has a copy of.
 _COPIED = ("endpoints_file", "baseline_dir")
-
-
-class XdistBridge:
-    """Hooks of pytest-xdist in its controller."""
-
-    def __init__(self, config: pytest.Config) -> None:
-        self._config = config
-
-    @pytest.hookimpl
-    def pytest_configure_node(self, node: object) -> None:
-        session_of(self._config).introduce(node)
-
-    def pytest_keyboard_interrupt(self) -> None:
-        # Before anything else is done about it: workers go on asking until they are halted.
-        session_of(self._config).end_workers()
-
-    @pytest.hookimpl
-    def pytest_xdist_node_collection_finished(self) -> None:
-        session_of(self._config).show_workers()
 
 
 class Reception:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
+import platform
+import shutil
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pytest_fairness.errors import StoreError
-from pytest_fairness.model import to_json
+from pytest_fairness.model import JSON, to_json
 from pytest_fairness.runs.files import write_atomically
 
 NAME = "manifest.json"
@@ -16,6 +20,18 @@ NAME = "manifest.json"
 FINISHED = "finished"
 #: The exported records of a run.
 LOGS = "trials*.jsonl"
+_PACKAGES = (
+    "pytest-fairness",
+    "pytest",
+    "pytest-xdist",
+    "numpy",
+    "pandas",
+    "scipy",
+    "statsmodels",
+    "vaderSentiment",
+    "aiohttp",
+    "litellm",
+)
 
 
 class Anchor(NamedTuple):
@@ -58,3 +74,32 @@ def encode_manifest(manifest: Mapping[str, Any]) -> bytes:
 def write_manifest(directory: Path, manifest: Mapping[str, Any]) -> None:
     """Replace the manifest of the run in *directory*. Raises StoreError; TypeError for what is not JSON."""
     write_atomically(directory / NAME, encode_manifest(manifest))
+
+
+def versions() -> dict[str, JSON]:
+    """Version of Python, the platform and each package that a result can depend on, if installed."""
+    found: dict[str, JSON] = {"python": platform.python_version(), "platform": platform.platform(terse=True)}
+    for package in _PACKAGES:
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def git_commit(root: Path) -> str | None:
+    """The commit checked out in *root*, or None where there is none or no git."""
+    git = shutil.which("git")
+    if git is None:
+        return None
+    try:
+        answer = subprocess.run(  # noqa: S603 - fixed arguments, no shell
+            [git, "-C", str(root), "rev-parse", "HEAD"],
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return answer.stdout.strip() or None
