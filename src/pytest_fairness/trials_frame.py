@@ -24,7 +24,7 @@ _DESIGN = "pytest_fairness"
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AnsweredCell:
     """A cell with its trials: what the ``cell`` fixture gives.
 
     ``reply`` is the text of the first repetition, ``replies`` those of all.
@@ -86,7 +86,7 @@ class EndpointFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Design:
+class GridFacts:
     """What was asked, as far as the table alone does not tell: for the fingerprints of a baseline.
 
     It travels in ``frame.attrs``, which pandas keeps through slicing; a table without it is of unknown design.
@@ -107,13 +107,13 @@ class Design:
         return [str(model) for model in frame["model"].dropna().unique()] if "model" in frame else []
 
 
-def design_of(frame: pd.DataFrame) -> Design:
+def design_of(frame: pd.DataFrame) -> GridFacts:
     """The design that *frame* carries; an empty one for a table that did not come from a grid."""
-    return Design(**frame.attrs.get(_DESIGN, {}))
+    return GridFacts(**frame.attrs.get(_DESIGN, {}))
 
 
 def trials_frame(
-    asked: Sequence[tuple[Cell, Trial]], endpoint: EndpointFacts, design: Design | None = None
+    asked: Sequence[tuple[Cell, Trial]], endpoint: EndpointFacts, design: GridFacts | None = None
 ) -> pd.DataFrame:
     """The table of *asked* trials, one row each, in the order given.
 

@@ -18,7 +18,7 @@ from pytest_fairness.commands.suite_price import Assumptions, collect, price_sui
 from pytest_fairness.engine.scripts import Escalation, Pipeline, Rung
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Cell
-from pytest_fairness.pytest_layer.plans import Entry
+from pytest_fairness.pytest_layer.plans import PlannedCell
 
 Cli = Callable[..., tuple[int, str, str]]
 
@@ -187,7 +187,7 @@ def a_cell(*turns: str, system: str | None = None) -> Cell:
 
 def test_a_conversation_sends_what_was_said_before_again() -> None:
     """Two turns: the second request holds both, and the reply between; the system prompt stands in each."""
-    few, most = requests_of(Entry(a_cell("abc", "de", system="s")))
+    few, most = requests_of(PlannedCell(a_cell("abc", "de", system="s")))
     assert few == most == Requests(requests=2, messages=2 + 4, text=(3 + 1) + (3 + 2 + 1), replies=1)
 
 
@@ -196,14 +196,14 @@ def test_strategies_take_one_request_or_all_of_them() -> None:
     ladder = Escalation(
         rungs=(Rung("plain", ("ab",)), Rung("role", ("x", "y"))), usable=lambda _text: True, version="1"
     )
-    few, most = requests_of(Entry(a_cell("ab"), ladder))
+    few, most = requests_of(PlannedCell(a_cell("ab"), ladder))
     assert few == Requests(1, 1, 2, 0)
     assert most == Requests(3, 1 + 1 + 3, 2 + 1 + 2, 1)
 
 
 def test_a_pipeline_hands_each_reply_to_the_next_step() -> None:
     """One request a step; bytes are counted in UTF-8."""
-    few, most = requests_of(Entry(a_cell("é", "{text}"), Pipeline(systems=(None, "ss"))))
+    few, most = requests_of(PlannedCell(a_cell("é", "{text}"), Pipeline(systems=(None, "ss"))))
     assert few == most == Requests(2, 3, 2 + 6 + 2, 1)
 
 

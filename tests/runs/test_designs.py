@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from pytest_fairness.runs.designs import Design, changes, closest_changes, design_of
+from pytest_fairness.runs.designs import RecordedDesign, changes, closest_changes, design_of
 from pytest_fairness.runs.store import RunStore
 from tests.support.doubles import plan
 
 
-def design(**more: Any) -> Design:
+def design(**more: Any) -> RecordedDesign:
     arguments: dict[str, Any] = {
         "test": "test_app.py::test_tone",
         "tier": 2,
@@ -38,7 +38,7 @@ def test_the_same_design_has_no_changes() -> None:
     )
     assert changes(design(), other) == []
     assert design().same(other)
-    assert Design.from_record(design().to_record()) == design()
+    assert RecordedDesign.from_record(design().to_record()) == design()
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,16 @@ from pytest_fairness.runs.manifest import read_manifest
 from pytest_fairness.runs.money import Account, Reserve, Settle
 from pytest_fairness.runs.rate_limits import Take
 from pytest_fairness.runs.reader import RunReader, read_trials
-from pytest_fairness.runs.remote import Answer, BadMessageError, Hello, Line, OpenStore, Question, RemoteStore, Service
+from pytest_fairness.runs.remote import (
+    BadMessageError,
+    Hello,
+    Line,
+    OpenStore,
+    RemoteStore,
+    Service,
+    StoreMessage,
+    StoreResponse,
+)
 from pytest_fairness.runs.shared_progress import WorkerProgress, together
 from pytest_fairness.runs.store import Retry, RunStore, open_run
 from tests.support.doubles import Scripted, plan
@@ -519,19 +528,19 @@ class TestMessages:
     @given(st.text(st.characters(exclude_categories=())))
     def test_any_text_arrives(self, text: str) -> None:
         """Whatever a record can hold, lone surrogates included, is the same on the other side."""
-        sent = remote.encode(Question(None, Append(encode_record({"type": "note", "text": text}))))
-        assert json.loads(remote.decode(sent, Question).operation.body)["text"] == text
+        sent = remote.encode(StoreMessage(None, Append(encode_record({"type": "note", "text": text}))))
+        assert json.loads(remote.decode(sent, StoreMessage).operation.body)["text"] == text
 
     @given(st.binary() | st.text() | st.integers() | st.none())
     def test_any_noise_is_refused(self, noise: object) -> None:
         """Never anything but a message, or BadMessageError."""
         with contextlib.suppress(BadMessageError):
-            assert isinstance(remote.decode(noise, Answer), Answer)
+            assert isinstance(remote.decode(noise, StoreResponse), StoreResponse)
 
     @pytest.mark.parametrize("operation", [Reserve(1, None), Take("a" * 64, 1, None, None), OpenStore("h", 1)])
     def test_operations_are_messages(self, operation: Any) -> None:
         """What is read is what was sent."""
-        assert remote.decode(remote.encode(Question(3, operation)), Question) == Question(3, operation)
+        assert remote.decode(remote.encode(StoreMessage(3, operation)), StoreMessage) == StoreMessage(3, operation)
 
     @pytest.mark.parametrize("error", [BudgetError("b"), StoreError("s"), UsageError("u"), EndpointError("e")])
     def test_errors_keep_their_class(self, error: FairnessError) -> None:

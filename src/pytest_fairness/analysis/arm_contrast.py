@@ -29,7 +29,7 @@ from pytest_fairness.analysis.reading import Reading, check_level, cluster_noun,
 from pytest_fairness.analysis.sentences import amount, effect_words, p_words, percent
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import ALARMS, JSON, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
-from pytest_fairness.statistics.arrays import Bools, Coded, Design, Ints, code, read_design, require_frame
+from pytest_fairness.statistics.arrays import Bools, Coded, Ints, Membership, code, read_design, require_frame
 from pytest_fairness.statistics.choices import (
     NEITHER,
     REFUSED,
@@ -281,12 +281,12 @@ class ChoiceTrials(ArmTrials):
 class ScoreTrials(ArmTrials):
     """Numbers or yes/no: the disparity is a difference of means."""
 
-    design: Design
+    design: Membership
     reading: Reading
     block: Ints
 
     @classmethod
-    def of(cls, arm: Coded, design: Design, reading: Reading, block: Ints) -> ScoreTrials:
+    def of(cls, arm: Coded, design: Membership, reading: Reading, block: Ints) -> ScoreTrials:
         used, groups = scored_rows(design, reading), design.group
         refused = ~used & design.refused
         counts = [np.unique(design.cluster[groups.codes == at]).size for at in range(len(groups.labels))]

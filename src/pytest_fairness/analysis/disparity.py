@@ -26,7 +26,7 @@ from pytest_fairness.analysis.reading import (
 from pytest_fairness.analysis.sentences import NO_ANSWER, REFUSAL, Subject, disparity_sentence, effect_words
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import ALARMS, JSON, Finding, GroupResult, OutcomeKind, PairResult
-from pytest_fairness.statistics.arrays import Bools, Design, Floats, read_design, row_name
+from pytest_fairness.statistics.arrays import Bools, Floats, Membership, read_design, row_name
 from pytest_fairness.statistics.compare import Metric, describe_groups, impute, measure, turning_rows, worst_rank
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ class _Grouping:
     and missing answers where there are any."""
 
     by: str
-    design: Design
+    design: Membership
     used: Bools
     missing: Bools
     members: tuple[Member, ...]
@@ -187,7 +187,7 @@ class _Grouping:
 class _Measuring:
     """The outcome over one design: as it is, with refusals ranked worst, and with what is missing at the extremes."""
 
-    design: Design
+    design: Membership
     reading: Reading
     seed: int
 

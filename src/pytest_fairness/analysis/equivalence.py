@@ -44,7 +44,7 @@ from pytest_fairness.analysis.reading import (
 from pytest_fairness.analysis.sentences import amount, effect_words, p_words, percent
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON, Finding, OutcomeKind, PairResult, Reason, Verdict
-from pytest_fairness.statistics.arrays import Bools, Design, Floats, read_design
+from pytest_fairness.statistics.arrays import Bools, Floats, Membership, read_design
 from pytest_fairness.statistics.compare import Metric, describe_groups, impute, measure, two_one_sided
 from pytest_fairness.statistics.corrections import correct
 from pytest_fairness.statistics.pair_table import PairTable
@@ -158,7 +158,7 @@ def analyze_equivalence(
 class _Data:
     """The rows, which of them are used and which have no outcome, and the margin that they are tested against."""
 
-    design: Design
+    design: Membership
     reading: Reading
     used: Bools
     missing: Bools

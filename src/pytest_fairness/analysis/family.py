@@ -30,7 +30,7 @@ from pytest_fairness.analysis.policy import (
 )
 from pytest_fairness.analysis.sentences import NO_ANSWER, percent
 from pytest_fairness.model import ALARMS, JSON, OutcomeKind, PairResult, Reason, Verdict
-from pytest_fairness.statistics.arrays import Bools, Design, Floats, Ints
+from pytest_fairness.statistics.arrays import Bools, Floats, Ints, Membership
 from pytest_fairness.statistics.compare import RATES, Metric, measure
 from pytest_fairness.statistics.corrections import correct, minimum_detectable_effect
 from pytest_fairness.statistics.pair_table import PairTable, largest
@@ -62,7 +62,7 @@ class Member:
     imputed: Callable[[int, int, bool], Metric] | None = None
 
 
-def missing_members(design: Design, by: str, missing: Bools) -> list[Member]:
+def missing_members(design: Membership, by: str, missing: Bools) -> list[Member]:
     """Missing outcomes as a metric of their own, which raises the alarm where one group has more; none without any."""
     if not bool(missing.any()):
         return []

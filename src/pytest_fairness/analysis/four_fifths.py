@@ -33,7 +33,7 @@ from pytest_fairness.analysis.reading import (
 from pytest_fairness.analysis.sentences import amount, interval_words, p_words
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
-from pytest_fairness.statistics.arrays import Bools, Design, Floats, read_design, require_frame, row_name
+from pytest_fairness.statistics.arrays import Bools, Floats, Membership, read_design, require_frame, row_name
 from pytest_fairness.statistics.compare import Metric, describe_groups, measure
 from pytest_fairness.statistics.corrections import correct
 from pytest_fairness.statistics.pair_table import combine
@@ -204,7 +204,7 @@ class _Decisions:
     """
 
     by: str
-    design: Design
+    design: Membership
     metric: Metric
     yes: Floats
     x: list[int]
@@ -234,7 +234,7 @@ class _Decisions:
         return _ratio(metric, place, x1, n1, x2, n2), float(_selection_p(metric)[place]), lower
 
 
-def _tabulate(design: Design, yes: Floats, present: Bools, *, by: str, reference: str | None) -> _Decisions:
+def _tabulate(design: Membership, yes: Floats, present: Bools, *, by: str, reference: str | None) -> _Decisions:
     """Count and test; a refused applicant is not selected. Raises FrameError for a *reference* that is no group."""
     labels = design.group.labels
     refused = design.refused & ~design.undetermined

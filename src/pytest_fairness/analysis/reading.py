@@ -12,7 +12,7 @@ import numpy as np
 
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import OutcomeKind, Status
-from pytest_fairness.statistics.arrays import Bools, Design, Values, read_outcome, require_frame
+from pytest_fairness.statistics.arrays import Bools, Membership, Values, read_outcome, require_frame
 from pytest_fairness.statistics.corrections import METHODS
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def check_level(alpha: float, correction: str, *, below: float = 1) -> None:
         raise UsageError(f"correction={correction!r}: it is one of {', '.join(METHODS)}")
 
 
-def scored_rows(design: Design, reading: Reading) -> Bools:
+def scored_rows(design: Membership, reading: Reading) -> Bools:
     """Rows whose outcome counts: present, determined, and not refused (unless refusing is the outcome)."""
     used = reading.values.present & ~design.undetermined
     if reading.values.kind is not OutcomeKind.REFUSAL:
@@ -105,7 +105,7 @@ def scored_rows(design: Design, reading: Reading) -> Bools:
     return used
 
 
-def unscored_rows(design: Design, reading: Reading, used: Bools) -> Bools:
+def unscored_rows(design: Membership, reading: Reading, used: Bools) -> Bools:
     """Rows that should have an outcome and have none; a refusal is an outcome of its own."""
     return ~used if reading.values.kind is OutcomeKind.REFUSAL else ~used & ~design.refused
 
@@ -120,7 +120,7 @@ def every_grouping(columns: tuple[str, ...]) -> list[tuple[str, ...]]:
     return [chosen for size in range(1, len(columns) + 1) for chosen in combinations(columns, size)]
 
 
-def cluster_noun(design: Design) -> str:
+def cluster_noun(design: Membership) -> str:
     """What the unit of evidence is called in a sentence."""
     return "rows" if design.cluster_name is None else several(design.cluster_name)
 
@@ -146,7 +146,7 @@ _ENDED = {
 }
 
 
-def reasons_by_group(frame: pd.DataFrame, design: Design, missing: Bools) -> dict[str, str]:
+def reasons_by_group(frame: pd.DataFrame, design: Membership, missing: Bools) -> dict[str, str]:
     """For each group with *missing* rows: how many by status, and the first reason given.
 
     An answered trial without an outcome is *unread*: the scorer made nothing of its reply.

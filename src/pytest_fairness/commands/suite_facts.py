@@ -29,7 +29,7 @@ from pytest_fairness.runs.money import output_limit
 
 if TYPE_CHECKING:
     from pytest_fairness.model import Cell
-    from pytest_fairness.pytest_layer.plans import Entry, Planned
+    from pytest_fairness.pytest_layer.plans import Planned, PlannedCell
     from pytest_fairness.pytest_layer.session import FairnessSession
 
 FACTS_FILE = "PYTEST_FAIRNESS_PLAN"
@@ -136,7 +136,7 @@ def _facts(
     }
 
 
-def _classes(entries: list[Entry], repetitions: int) -> dict[str, JSON]:
+def _classes(entries: list[PlannedCell], repetitions: int) -> dict[str, JSON]:
     """For each protected class and group: cells, trials, templates and names (or personas; 0 where there are none)."""
     cells: dict[str, dict[str, list[Cell]]] = {}
     for entry in entries:

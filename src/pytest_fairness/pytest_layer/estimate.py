@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from pytest_fairness.context import RunContext, Settings
     from pytest_fairness.endpoints.protocol import Endpoint, Price
-    from pytest_fairness.pytest_layer.plans import Entry, Planned
+    from pytest_fairness.pytest_layer.plans import Planned, PlannedCell
     from pytest_fairness.scorers.scorer import Scorer
 
 BYTES_A_TOKEN = 4
@@ -53,7 +53,7 @@ class Requests:
         return Requests(self.requests * factor, self.messages * factor, self.text * factor, self.replies * factor)
 
 
-def requests_of(entry: Entry) -> tuple[Requests, Requests]:
+def requests_of(entry: PlannedCell) -> tuple[Requests, Requests]:
     """The fewest and the most requests that one trial of *entry* makes.
 
     A conversation sends its earlier turns and their replies again with each turn. A pipeline gives each step the
@@ -185,7 +185,7 @@ def estimate(
     return found
 
 
-def _sent(entry: Entry) -> tuple[Any, ...]:
+def _sent(entry: PlannedCell) -> tuple[Any, ...]:
     script = None if entry.script is None else repr(entry.script.identity())
     return entry.cell.system, entry.cell.turns, entry.cell.arm, entry.first, id(entry.system), script
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pytest_fairness.design.names import NameBanks
     from pytest_fairness.design.personas import PersonaMatrix
     from pytest_fairness.pytest_layer.trials import Asking
-    from pytest_fairness.trials_frame import Asked
+    from pytest_fairness.trials_frame import AnsweredCell
 
 
 @contextlib.contextmanager
@@ -97,7 +97,7 @@ def trials(
 
 
 @pytest.fixture
-def cell(request: pytest.FixtureRequest, endpoint: Any, tier: int, fairness_temperature: float | None) -> Asked:
+def cell(request: pytest.FixtureRequest, endpoint: Any, tier: int, fairness_temperature: float | None) -> AnsweredCell:
     """One cell of the test's grid with its replies; makes one item a cell."""
     with plainly():
         asking = _asking(request, "cell")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_fairness.errors import UsageError
-from pytest_fairness.runs.designs import Design, closest_changes
+from pytest_fairness.runs.designs import RecordedDesign, closest_changes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -123,7 +123,7 @@ def recorded_endpoint(recording: Recording, name: str) -> RecordedEndpoint:
     return RecordedEndpoint(systems[name][0])
 
 
-def note_design(store: RunStore, design: Design, *, resumed: bool) -> None:
+def note_design(store: RunStore, design: RecordedDesign, *, resumed: bool) -> None:
     """Log what a test asks, once a session and process. Where the run is *resumed* and the test asked otherwise
     before, raise UsageError naming what changed: nothing is asked then, and nothing mixed.
     """

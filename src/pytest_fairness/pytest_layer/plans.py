@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pytest_fairness.endpoints.protocol import Endpoint
     from pytest_fairness.model import JSON
     from pytest_fairness.runs.designs import Script
-    from pytest_fairness.trials_frame import Design
+    from pytest_fairness.trials_frame import GridFacts
 
 #: Tells whether a reply is what was asked for, and what tells this judge from another.
 Usable: TypeAlias = "tuple[Callable[[str], bool], str]"
@@ -29,7 +29,7 @@ Resolve: TypeAlias = "Callable[[Any], Endpoint]"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PlannedCell:
     """A cell to ask: by a script, if it has one, and of a system of its own, if its arm brings one.
 
     ``first`` is the number of its first repetition: cells whose texts may turn out the same, as scrubbed ones do,
@@ -87,12 +87,14 @@ class PlannedGrid:
         """What says whether a reply can be used: the name of a scorer, a callable, or None."""
         return None if self.ladder is None else self.ladder.scorer
 
-    def entries(self, tier: int, usable: Usable, indices: Sequence[int] | None = None) -> list[Entry]:
+    def entries(self, tier: int, usable: Usable, indices: Sequence[int] | None = None) -> list[PlannedCell]:
         """The cells (those at *indices*, if given) as *tier* sends them: tier 2 has strategies and no system prompt."""
         chosen = iter(self.grid) if indices is None else (self.grid[index] for index in indices)
         if tier == 1:
-            return [Entry(replace(cell, tier=1)) for cell in chosen]
-        return [Entry(cell, self._script(cell, usable)) for cell in (replace(c, tier=2, system=None) for c in chosen)]
+            return [PlannedCell(replace(cell, tier=1)) for cell in chosen]
+        return [
+            PlannedCell(cell, self._script(cell, usable)) for cell in (replace(c, tier=2, system=None) for c in chosen)
+        ]
 
     def _script(self, cell: Cell, usable: Usable) -> Script | None:
         from pytest_fairness.engine.scripts import Escalation, Rung
@@ -142,7 +144,7 @@ class PlannedPairs:
         beyond = self.grid.full_size * self.grid.repetitions
         return None if grid is None else replace(self, grid=grid, beyond=beyond)
 
-    def entries(self, tier: int, usable: Usable, indices: Sequence[int] | None = None) -> list[Entry]:  # noqa: ARG002
+    def entries(self, tier: int, usable: Usable, indices: Sequence[int] | None = None) -> list[PlannedCell]:  # noqa: ARG002
         """The cells, those of arms with steps as pipelines."""
         from pytest_fairness.engine.scripts import Pipeline
 
@@ -163,7 +165,7 @@ class PlannedPairs:
             # Stand-ins of one group come to the same texts for different groups.
             own_numbers = steps is not None or (arm is not None and arm.placebo)
             first = self.beyond + (made.number * self.grid.repetitions if own_numbers else 0)
-            entries.append(Entry(made.cell, script, None if arm is None else arm.endpoint, first))
+            entries.append(PlannedCell(made.cell, script, None if arm is None else arm.endpoint, first))
         return entries
 
     def _endpoint(self, system: Any) -> Endpoint:
@@ -185,13 +187,15 @@ class PlannedPairs:
 Planned: TypeAlias = "PlannedGrid | PlannedPairs"
 
 
-def design_of_baseline(planned: Planned, endpoint: str, identity: Mapping[str, JSON], cells: Sequence[Cell]) -> Design:
+def design_of_baseline(
+    planned: Planned, endpoint: str, identity: Mapping[str, JSON], cells: Sequence[Cell]
+) -> GridFacts:
     """What a baseline has to know of *planned*, to name what changed since it was approved."""
-    from pytest_fairness.trials_frame import Design
+    from pytest_fairness.trials_frame import GridFacts
 
     grid = planned.grid
     asked = [cell.id for cell in cells], grid.repetitions, sorted(grid.parameters.items())
-    return Design(
+    return GridFacts(
         endpoint=endpoint,
         identity=identity,
         protected_classes=tuple(dict.fromkeys(group for cell in cells for group in cell.groups)),

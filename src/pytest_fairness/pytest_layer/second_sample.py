@@ -23,13 +23,13 @@ MOST_UNFINISHED = 0.05
 _OFFERED = pytest.StashKey["Repeatable"]()
 
 
-class Ask(Protocol):
+class AskSample(Protocol):
     """Asks a design for its table."""
 
     def __call__(self, planned: Planned) -> pd.DataFrame: ...
 
 
-def offer(item: pytest.Item, table: pd.DataFrame, planned: Planned, ask: Ask) -> None:
+def offer(item: pytest.Item, table: pd.DataFrame, planned: Planned, ask: AskSample) -> None:
     """Let the assertions of *item*, which got *table*, ask for a second sample."""
     # A copy: the test may add columns to its own, which another sample would not have.
     item.stash[_OFFERED] = Repeatable(
@@ -45,7 +45,7 @@ def of(item: pytest.Item) -> Repeatable | None:
     return item.stash.get(_OFFERED, None)
 
 
-def _second(planned: Planned, ask: Ask) -> FreshSample:
+def _second(planned: Planned, ask: AskSample) -> FreshSample:
     """An equal sample on other names. Raises UsageError where there are none."""
     other = planned.on_other_names
     if other is None:

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from pytest_fairness.engine.engine import Engine, EventLoop, ParentWatch
     from pytest_fairness.engine.progress import Progress
     from pytest_fairness.engine.queue import Deal
-    from pytest_fairness.pytest_layer.plans import Entry, Planned, Resolve, Usable
+    from pytest_fairness.pytest_layer.plans import Planned, PlannedCell, Resolve, Usable
     from pytest_fairness.runs.designs import PlannedTrial
     from pytest_fairness.runs.replay import Replayer
     from pytest_fairness.runs.shared_progress import WorkerProgress
-    from pytest_fairness.trials_frame import Asked
+    from pytest_fairness.trials_frame import AnsweredCell
 
 _ENDED = "the session that this worker belongs to has ended; nothing more is sent"
 
@@ -56,7 +56,7 @@ class Asking:
         self._engines: dict[str, tuple[Endpoint, Engine | Replayer]] = {}
         self._parent: ParentWatch | None = None
         self._loop: EventLoop | None = None
-        self._prefetched: dict[tuple[Any, ...], dict[int, Asked]] = {}
+        self._prefetched: dict[tuple[Any, ...], dict[int, AnsweredCell]] = {}
 
     def trials_of(self, item: pytest.Item, system: Any, tier: int, temperature: float | None = None) -> pd.DataFrame:
         """The whole design of *item* as a table, one row a trial."""
@@ -72,9 +72,9 @@ class Asking:
             second_sample.offer(item, table, planned, ask)
         return table
 
-    def cell_of(self, item: pytest.Item, system: Any, tier: int, temperature: float | None, index: int) -> Asked:
+    def cell_of(self, item: pytest.Item, system: Any, tier: int, temperature: float | None, index: int) -> AnsweredCell:
         """One cell of *item*'s design. The first one asks for all that are selected: items run one after another."""
-        from pytest_fairness.trials_frame import Asked
+        from pytest_fairness.trials_frame import AnsweredCell
 
         key = collection.grid_key(item)
         planned = self._grids[key]
@@ -85,7 +85,7 @@ class Asking:
             places = {entry.cell.id: at for at, entry in zip(chosen, entries, strict=True)}
             for own, some in _by_system(entries):
                 _, trials = self._ask(system if own is None else own, tier, planned, some, temperature)
-                memory.update({places[e.cell.id]: Asked(e.cell, tuple(trials[e.cell.id])) for e in some})
+                memory.update({places[e.cell.id]: AnsweredCell(e.cell, tuple(trials[e.cell.id])) for e in some})
         self._skip_on_a_shard()
         return memory[index]
 
@@ -119,7 +119,7 @@ class Asking:
             pytest.skip(f"shard {shard}: asked, to be merged (pytest-fairness merge) and judged then")
 
     def _ask(
-        self, system: Any, tier: int, planned: Planned, entries: Sequence[Entry], temperature: float | None
+        self, system: Any, tier: int, planned: Planned, entries: Sequence[PlannedCell], temperature: float | None
     ) -> tuple[Endpoint, dict[str, list[Trial]]]:
         endpoint, engine = self._engine(system)
         deaf = _lacks_system_prompt(endpoint, entries) if tier == 1 else None
@@ -255,7 +255,7 @@ def usable(scorer: Any, scorers: Mapping[str, Any]) -> Usable:
 # ---------------------------------------------------------------- what is asked
 
 
-def planned_trials(planned: Planned, entries: Sequence[Entry], temperature: float | None) -> list[PlannedTrial]:
+def planned_trials(planned: Planned, entries: Sequence[PlannedCell], temperature: float | None) -> list[PlannedTrial]:
     """Every trial of *entries*, repetition by repetition."""
     from pytest_fairness.runs.designs import PlannedTrial
 
@@ -290,9 +290,9 @@ def _of_another_shard(key: str, planned: PlannedTrial) -> Trial:
     return Trial(key=key, repetition=planned.repetition, status=Status.NOT_RUN, error="asked by another shard")
 
 
-def _by_system(entries: Sequence[Entry]) -> list[tuple[Any, list[Entry]]]:
+def _by_system(entries: Sequence[PlannedCell]) -> list[tuple[Any, list[PlannedCell]]]:
     """The entries of each system of an arm's own, and those of the test's (None)."""
-    found: dict[int, tuple[Any, list[Entry]]] = {}
+    found: dict[int, tuple[Any, list[PlannedCell]]] = {}
     for entry in entries:
         found.setdefault(id(entry.system), (entry.system, []))[1].append(entry)
     return list(found.values())
@@ -301,7 +301,7 @@ def _by_system(entries: Sequence[Entry]) -> list[tuple[Any, list[Entry]]]:
 # ---------------------------------------------------------------- whether a system can be asked it
 
 
-def _lacks_system_prompt(endpoint: Endpoint, entries: Sequence[Entry]) -> Endpoint | None:
+def _lacks_system_prompt(endpoint: Endpoint, entries: Sequence[PlannedCell]) -> Endpoint | None:
     """The first system that *entries*, asked of *endpoint*, would send a system prompt that it does not take."""
     for entry in entries:
         for asked, has_one in _prompted(endpoint, entry):
@@ -310,7 +310,7 @@ def _lacks_system_prompt(endpoint: Endpoint, entries: Sequence[Entry]) -> Endpoi
     return None
 
 
-def _prompted(endpoint: Endpoint, entry: Entry) -> Iterator[tuple[Endpoint, bool]]:
+def _prompted(endpoint: Endpoint, entry: PlannedCell) -> Iterator[tuple[Endpoint, bool]]:
     """Each system that a trial of *entry* asks, and whether it is sent a system prompt."""
     from pytest_fairness.engine.scripts import Pipeline
 
@@ -321,7 +321,7 @@ def _prompted(endpoint: Endpoint, entry: Entry) -> Iterator[tuple[Endpoint, bool
         yield endpoint if own is None else own, prompt is not None
 
 
-def _refuse_conversations(endpoint: Endpoint, entries: Sequence[Entry]) -> None:
+def _refuse_conversations(endpoint: Endpoint, entries: Sequence[PlannedCell]) -> None:
     """Raise UsageError where *entries* hold conversations and *endpoint* can only be sent their last turn: before
     anything is paid for.
     """
@@ -347,7 +347,7 @@ def _refuse_conversations(endpoint: Endpoint, entries: Sequence[Entry]) -> None:
 # ---------------------------------------------------------------- what scripts say of their trials
 
 
-def _add_columns(frame: pd.DataFrame, rows: Sequence[tuple[Entry, Trial]], always: Sequence[str]) -> None:
+def _add_columns(frame: pd.DataFrame, rows: Sequence[tuple[PlannedCell, Trial]], always: Sequence[str]) -> None:
     """Columns of the scripts; missing where a trial has no script.
 
     Those in *always* are there whether a script fills them or not: they depend on the test, not on its tier.
@@ -358,7 +358,7 @@ def _add_columns(frame: pd.DataFrame, rows: Sequence[tuple[Entry, Trial]], alway
         frame[column] = [row.get(column, old) for row, old in zip(found, before, strict=True)]
 
 
-def _script_columns(entry: Entry, trial: Trial) -> dict[str, JSON]:
+def _script_columns(entry: PlannedCell, trial: Trial) -> dict[str, JSON]:
     from pytest_fairness.engine.scripts import Escalation, Pipeline
 
     row: dict[str, JSON] = {"requests": len(trial.replies) or int(trial.status is not Status.NOT_RUN)}

@@ -58,7 +58,7 @@ class PlannedTrial:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Design:
+class RecordedDesign:
     """What one test asks one system. ``part`` tells several samples of one test apart, ``session`` who wrote this.
 
     ``templates`` maps each template to the digest of its text; ``prompts`` and ``cell_ids`` are digests over all
@@ -98,7 +98,7 @@ class Design:
         known = {part.name for part in fields(cls)}
         return cls(**{key: value for key, value in record.items() if key in known})
 
-    def same(self, other: Design) -> bool:
+    def same(self, other: RecordedDesign) -> bool:
         """Whether both ask the same, whoever wrote them."""
         return replace(self, session="").to_record() == replace(other, session="").to_record()
 
@@ -113,7 +113,7 @@ def design_of(
     parameters: Mapping[str, JSON],
     templates: Mapping[str, str],
     **more: Any,
-) -> Design:
+) -> RecordedDesign:
     """The design of *planned*, asked of *endpoint* with *parameters* (the endpoint's defaults included).
 
     *templates* maps ids to texts; *more* is passed on.
@@ -125,7 +125,7 @@ def design_of(
             groups.setdefault(protected, set()).add(group)
     ordered = sorted(cells.values(), key=lambda cell: cell.id)
     scripts = {one.cell.id: one.script.identity() for one in planned if one.script is not None}
-    return Design(
+    return RecordedDesign(
         test=test,
         tier=tier,
         endpoint=endpoint,
@@ -147,7 +147,7 @@ def _digest(value: Any) -> str:
     return hashlib.sha256(canonical_json(value)).hexdigest()[:16]
 
 
-def changes(before: Design, now: Design) -> list[str]:
+def changes(before: RecordedDesign, now: RecordedDesign) -> list[str]:
     """What differs between two designs of one place, each in a few words; empty if nothing does."""
     found = [f"the endpoint was {before.endpoint!r}, is {now.endpoint!r}"] if before.endpoint != now.endpoint else []
     found += _between("the endpoint's", before.identity, now.identity)
@@ -164,7 +164,7 @@ def changes(before: Design, now: Design) -> list[str]:
     return found
 
 
-def _cells(before: Design, now: Design, *, explained: bool) -> list[str]:
+def _cells(before: RecordedDesign, now: RecordedDesign, *, explained: bool) -> list[str]:
     found = []
     if before.system != now.system:
         found.append("the prompt: the system prompt changed")
@@ -206,7 +206,7 @@ def _listed(values: Sequence[str]) -> str:
     return ", ".join(values) or "none"
 
 
-def closest_changes(before: Sequence[Design], now: Design) -> list[str]:
+def closest_changes(before: Sequence[RecordedDesign], now: RecordedDesign) -> list[str]:
     """What differs between *now* and the most alike of *before*; empty if one is the same or there is none."""
     compared = [changes(one, now) for one in before if one.place == now.place]
     return min(compared, key=len, default=[])

@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from pytest_fairness.errors import UsageError
 from pytest_fairness.runs.database import NAME, connect
-from pytest_fairness.runs.designs import Design, closest_changes
+from pytest_fairness.runs.designs import RecordedDesign, closest_changes
 from pytest_fairness.runs.export import export_records
 from pytest_fairness.runs.folder import reserve_run
 from pytest_fairness.runs.lines import columns_of
@@ -111,7 +111,7 @@ def _check_designs(one: _Shard, other: _Shard) -> None:
             raise UsageError(f"{one} and {other} asked {design.test} differently: {'; '.join(differ)}")
 
 
-def _unknown(design: Design, others: Sequence[Design]) -> list[str]:
+def _unknown(design: RecordedDesign, others: Sequence[RecordedDesign]) -> list[str]:
     return [] if any(other.place == design.place for other in others) else ["the test is in one of them alone"]
 
 

@@ -21,7 +21,7 @@ from pytest_fairness.errors import StoreError
 from pytest_fairness.model import Trial
 from pytest_fairness.runs import files
 from pytest_fairness.runs.database import COUNTS, NAME, SCHEMA, connect, create_tables, damaged, log_name, writer_of
-from pytest_fairness.runs.designs import Design
+from pytest_fairness.runs.designs import RecordedDesign
 from pytest_fairness.runs.lines import FIRST, BadLineError, check_line, columns_of, decode_line
 from pytest_fairness.runs.manifest import FINISHED, LOGS, Anchor, anchors_of, read_manifest
 from pytest_fairness.runs.records import TrialRecord, cell_of, trial_of
@@ -102,9 +102,9 @@ class RunReader:
         )
         return [key for (key,) in self.connection.execute(query, (wanted,))]
 
-    def designs(self) -> list[Design]:
+    def designs(self) -> list[RecordedDesign]:
         """What each test asked, in the order of asking."""
-        return [Design.from_record(record) for record in self._of_type("design")]
+        return [RecordedDesign.from_record(record) for record in self._of_type("design")]
 
     def records(self) -> Iterator[TrialRecord]:
         """Every finished trial with its cell, and then once more for each further cell that shares it."""

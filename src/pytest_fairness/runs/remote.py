@@ -77,20 +77,20 @@ class CloseStore(Operation):
     """Close it."""
 
 
-Asked: TypeAlias = (
+AnyOperation: TypeAlias = (
     Append | Claim | CloseStore | Correct | Count | Find | FindType | Flush | Hello | Look | OpenStore | ReadAccount
     | ReadManifest | Release | ReplaceManifest | Report | Reserve | Settle | Take
 )  # fmt: skip
 
 
-class Question(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class StoreMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a worker sends; without a number nobody waits for the answer."""
 
     number: int | None
-    operation: Asked
+    operation: AnyOperation
 
 
-class Answer(msgspec.Struct, frozen=True, omit_defaults=True):
+class StoreResponse(msgspec.Struct, frozen=True, omit_defaults=True):
     """What the controller sends: a *value*, an *error* (its class, and what it says), or *halt*: send nothing more."""
 
     number: int | None = None
@@ -116,7 +116,7 @@ class Channel(Protocol):
         """Close it, for both sides."""
 
 
-def encode(message: Question | Answer) -> str:
+def encode(message: StoreMessage | StoreResponse) -> str:
     """*message* as it is sent. Raises StoreError for one that is too long."""
     text = msgspec.json.encode(message).decode()
     if len(text) > LONGEST:
@@ -176,13 +176,13 @@ class Line:
         with self._mutex:
             self._refuse_if_broken()
             self._waiting[number] = future
-        self._send(Question(number, operation))
+        self._send(StoreMessage(number, operation))
         return future
 
     def post(self, operation: Any) -> None:
         """Have *operation* done without an answer; an error of it ends the line."""
         self._refuse_if_broken()
-        self._send(Question(None, operation))
+        self._send(StoreMessage(None, operation))
 
     def ask(self, operation: Any) -> Any:
         """What the controller answers. Raises what it raised, or StoreError where no answer comes."""
@@ -222,7 +222,7 @@ class Line:
         if self._broken is not None:  # one of its own for each asker, as each raises it with its own traceback
             raise type(self._broken)(str(self._broken))
 
-    def _send(self, question: Question) -> None:
+    def _send(self, question: StoreMessage) -> None:
         text = encode(question)
         try:
             self._channel.send(text)
@@ -235,7 +235,7 @@ class Line:
             self._break(StoreError(_LOST))
             return
         try:
-            answer: Answer = decode(item, Answer)
+            answer: StoreResponse = decode(item, StoreResponse)
         except BadMessageError as error:
             self._break(StoreError(f"pytest-xdist's controller sent no answer of this version: {error}"))
             return
@@ -359,7 +359,7 @@ class Service:
     def halt(self) -> None:
         """Ask the worker to send nothing more; one that has closed its store has nothing to send."""
         if self._store is not None:
-            self._send(Answer(halt="the session that this worker belongs to has ended; nothing more is sent"))
+            self._send(StoreResponse(halt="the session that this worker belongs to has ended; nothing more is sent"))
 
     def stop(self, grace: float) -> None:
         """Halt the worker, give it *grace* seconds to log what is under way, and close its store."""
@@ -377,10 +377,10 @@ class Service:
     def _serve(self) -> None:
         try:
             while not self._closed and (item := self._inbox.get()) is not None:
-                self._answer(decode(item, Question))
+                self._answer(decode(item, StoreMessage))
         except (BadMessageError, FairnessError) as error:
             self.trouble = f"worker {self.worker} is served no more: {error}"
-            self._send(Answer(error=("StoreError", self.trouble)))
+            self._send(StoreResponse(error=("StoreError", self.trouble)))
             with contextlib.suppress(OSError):
                 self._channel.close()
         finally:
@@ -389,7 +389,7 @@ class Service:
             except FairnessError as error:
                 self.trouble = str(error)
 
-    def _answer(self, question: Question) -> None:
+    def _answer(self, question: StoreMessage) -> None:
         operation = question.operation
         local: dict[type, Callable[[Any], Any]] = {Hello: self._hello, OpenStore: self._open, CloseStore: self._close}
         if type(operation) is Append:
@@ -410,11 +410,15 @@ class Service:
     def _reply(self, number: int | None, future: Future[Any]) -> None:
         error = future.exception()
         try:
-            self._send(Answer(number, future.result()) if error is None else Answer(number, error=_described(error)))
+            self._send(
+                StoreResponse(number, future.result())
+                if error is None
+                else StoreResponse(number, error=_described(error))
+            )
         except StoreError as long:
-            self._send(Answer(number, error=_described(long)))
+            self._send(StoreResponse(number, error=_described(long)))
 
-    def _send(self, answer: Answer) -> None:
+    def _send(self, answer: StoreResponse) -> None:
         text = encode(answer)
         with contextlib.suppress(OSError):  # it has gone: that arrives here too, in its turn
             self._channel.send(text)

@@ -14,7 +14,7 @@ from typing import Any
 from pytest_fairness.endpoints.protocol import Endpoint
 from pytest_fairness.errors import EndpointError
 from pytest_fairness.model import Trial
-from pytest_fairness.runs.designs import Design, PlannedTrial, closest_changes
+from pytest_fairness.runs.designs import PlannedTrial, RecordedDesign, closest_changes
 from pytest_fairness.runs.keys import identity_hash
 from pytest_fairness.runs.reader import RunReader
 from pytest_fairness.runs.records import SIMULATED, cell_record, trial_of
@@ -38,7 +38,7 @@ class Recording:
             found.setdefault(record["endpoint"]["name"], []).append(record["endpoint"])
         return found
 
-    def missing(self, planned: PlannedTrial, number: int, total: int, design: Design | None) -> EndpointError:
+    def missing(self, planned: PlannedTrial, number: int, total: int, design: RecordedDesign | None) -> EndpointError:
         """The error that names the missing trial *planned*, one of *number* of *total*, and why it is missing."""
         changed = [] if design is None else closest_changes(self.reader.designs(), design)
         why = (
@@ -73,7 +73,7 @@ class Replayer:
         """The content key of *planned*: the one under which it was asked. Raises UsageError."""
         return planned.key(self.endpoint, self._identity)
 
-    def run(self, planned: Sequence[PlannedTrial], design: Design | None = None) -> list[Trial]:
+    def run(self, planned: Sequence[PlannedTrial], design: RecordedDesign | None = None) -> list[Trial]:
         """The recorded trials of *planned*, in its order.
 
         Raises EndpointError naming the first trial that the recording lacks, StoreError where this run's own log

@@ -21,7 +21,7 @@ from pytest_fairness.endpoints.protocol import Limits
 from pytest_fairness.errors import StoreError
 from pytest_fairness.model import Status, Trial
 from pytest_fairness.runs.database import Database, Flush, Key, Operation, log_name
-from pytest_fairness.runs.designs import Design
+from pytest_fairness.runs.designs import RecordedDesign
 from pytest_fairness.runs.export import export_records
 from pytest_fairness.runs.folder import reserve_run
 from pytest_fairness.runs.lines import decode_line, encode_record
@@ -360,9 +360,9 @@ class RunStore:
         """The number of finished trials."""
         return int(self.ask(Count()))
 
-    def designs(self) -> list[Design]:
+    def designs(self) -> list[RecordedDesign]:
         """What the tests of this run have asked, of every session and process."""
-        return [Design.from_record(record) for record in self._of_type("design")]
+        return [RecordedDesign.from_record(record) for record in self._of_type("design")]
 
     def batch_records(self) -> list[dict[str, Any]]:
         """What this run's records say of batches at a provider, of every session and process."""

@@ -38,7 +38,7 @@ class Coded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Design:
+class Membership:
     """Who stands where: one entry a row of the frame.
 
     ``clusters`` counts the labels of its codes, ``block_labels`` are those of the blocks;
@@ -155,7 +155,7 @@ def read_design(
     *,
     cluster: str | None = DEFAULT_CLUSTER,
     block: str | None = DEFAULT_BLOCK,
-) -> Design:
+) -> Membership:
     """Read the groups of *by* (several columns: their intersection), clusters, blocks, refusals.
 
     Raises FrameError for a missing column, a missing label, duplicate trials, or fewer than two groups. The
@@ -172,7 +172,7 @@ def read_design(
         block = None
     blocks = None if block is None else code(frame, block, "block")
     clusters = _clusters(frame, cluster, group)
-    design = Design(
+    design = Membership(
         group=group,
         cluster=np.arange(len(frame)) if clusters is None else clusters.codes,
         clusters=len(frame) if clusters is None else len(clusters.labels),
@@ -255,7 +255,7 @@ def _copies(frame: pd.DataFrame, group: Coded, clusters: Coded, blocks: Coded | 
     return np.asarray(table.duplicated().to_numpy() & (reply >= 0))
 
 
-def _require_distinct(frame: pd.DataFrame, design: Design) -> None:
+def _require_distinct(frame: pd.DataFrame, design: Membership) -> None:
     """Two rows for one trial would count its evidence twice."""
     if "repetition" not in frame.columns:
         return
@@ -273,7 +273,7 @@ def _require_distinct(frame: pd.DataFrame, design: Design) -> None:
         _raise_duplicate(frame, design, key)
 
 
-def _raise_duplicate(frame: pd.DataFrame, design: Design, key: Ints) -> NoReturn:
+def _raise_duplicate(frame: pd.DataFrame, design: Membership, key: Ints) -> NoReturn:
     order = np.argsort(key, kind="stable")
     place = int(np.argmax(key[order][1:] == key[order][:-1]))
     first, second = order[[place, place + 1]].tolist()

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import stdtr
 
 from pytest_fairness.model import GroupResult, OutcomeKind
-from pytest_fairness.statistics.arrays import Bools, Design, Floats, Ints
+from pytest_fairness.statistics.arrays import Bools, Floats, Ints, Membership
 from pytest_fairness.statistics.categories import compare_categories
 from pytest_fairness.statistics.clusters import NameParts, all_pairs, t_quantile, two_sided_t
 from pytest_fairness.statistics.layout import Layout, identical_cells, lay_out
@@ -55,7 +55,7 @@ class _Rows(NamedTuple):
 
 
 def measure(
-    design: Design, values: Floats, used: Bools, kind: OutcomeKind, *, categories: int = 0, seed: int = 0
+    design: Membership, values: Floats, used: Bools, kind: OutcomeKind, *, categories: int = 0, seed: int = 0
 ) -> Metric:
     """Compare all pairs of groups on *values* (one a row of the design) over the rows that are *used*."""
     labels = design.group.labels
@@ -158,7 +158,7 @@ def _without_copies(rows: _Rows, layout: Layout, *, repeats: bool) -> _Rows:
     return _Rows(values, layout.cell_group, cluster, layout.cell_block, None)
 
 
-def _parts(design: Design, layout: Layout) -> NameParts | None:
+def _parts(design: Membership, layout: Layout) -> NameParts | None:
     """The parts of the clusters' names, where any of them recurs within a group."""
     codes = tuple(part.codes[layout.cluster_label] for part in design.parts)
     for own in codes:
@@ -169,7 +169,7 @@ def _parts(design: Design, layout: Layout) -> NameParts | None:
 
 
 def describe_groups(
-    design: Design,
+    design: Membership,
     metric: Metric,
     kind: OutcomeKind,
     categories: tuple[str, ...] = (),

@@ -25,7 +25,7 @@ from pytest_fairness.statistics.proportions import (
 from pytest_fairness.statistics.scores import stratified_z
 
 
-class _Compared(NamedTuple):
+class _RatePass(NamedTuple):
     """One pass over comparisons: of pairs of groups, or of pairs within a block."""
 
     z: Floats
@@ -109,7 +109,7 @@ def compare_rates(layout: Layout, pairs: Pairs, parts: NameParts | None = None, 
     )
 
 
-def _compare(cells: PairCells, parts: NameParts | None) -> _Compared:
+def _compare(cells: PairCells, parts: NameParts | None) -> _RatePass:
     layout = cells.layout
     yes = cells.one_row(layout.by_cell(layout.values) + layout.cell_size * layout.reference)
     x = cells.by_stratum(yes * cells.multiplicity)
@@ -123,7 +123,7 @@ def _compare(cells: PairCells, parts: NameParts | None) -> _Compared:
     z, p_row = stratified_z(cells, aligned, variance)
     found = contrast(cells, aligned, 1.0, parts)
     levels = np.rint(layout.values + layout.reference).astype(np.intp)
-    return _Compared(z, p_row, found, *cumulative_odds(cells, removals(cells), levels, 2, parts), yes, aligned, square)
+    return _RatePass(z, p_row, found, *cumulative_odds(cells, removals(cells), levels, 2, parts), yes, aligned, square)
 
 
 def _of_block(cells: PairCells, parts: NameParts | None) -> tuple[Floats, Contrast, tuple[Effect], Floats]:

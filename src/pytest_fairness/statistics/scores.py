@@ -36,7 +36,7 @@ from pytest_fairness.statistics.ranks import (
 )
 
 
-class _Compared(NamedTuple):
+class _ScorePass(NamedTuple):
     """One pass over comparisons: of pairs of groups, or of pairs within a block."""
 
     z: Floats
@@ -130,7 +130,7 @@ class _Scores:
     scale: float
     parts: NameParts | None
 
-    def compare(self, cells: PairCells, stratum_variance: Floats) -> _Compared:
+    def compare(self, cells: PairCells, stratum_variance: Floats) -> _ScorePass:
         own, other = self._below(cells, cells.layout.cell_group[cells.cell]), self._below(cells, cells.partner)
         total = cells.rows.sum(axis=1)
         aligned = (own + other) / (total[cells.stratum] + 1)
@@ -145,7 +145,7 @@ class _Scores:
             chosen = (cumulative_odds(cells, leaving, codes, levels.size, self.parts)[1],)
         else:
             chosen = raw.g, d
-        return _Compared(z, p_row, found, raw, delta, d, chosen)
+        return _ScorePass(z, p_row, found, raw, delta, d, chosen)
 
     def of_block(
         self, cells: PairCells, stratum_variance: Floats
