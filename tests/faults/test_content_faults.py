@@ -221,6 +221,7 @@ def test_f40_any_text_survives_every_sink(tmp_path_factory: pytest.TempPathFacto
     and an XML parser reads what JUnit's file is given."""
     from pytest_fairness.reports.findings_json import write_results
     from pytest_fairness.reports.html import write_html
+    from pytest_fairness.runs.manifest import read_manifest
 
     root = tmp_path_factory.mktemp("runs")
     answers = iter(texts * 2)
@@ -231,7 +232,7 @@ def test_f40_any_text_survives_every_sink(tmp_path_factory: pytest.TempPathFacto
     assert sorted(trial.reply or "" for trial in trials) == sorted(texts)
     assert sorted(trial.reply or "" for trial in read_trials(store.directory).values()) == sorted(texts)
     items: list[Any] = [{"nodeid": text, "outcome": "failed", "message": text, "findings": []} for text in texts]
-    write_results(store.directory, store.manifest(), {"items": items, "findings": [], "missing": []})
+    write_results(store.directory, read_manifest(store.directory), {"items": items, "findings": [], "missing": []})
     _page_is_inert(write_html(store.directory).read_text(encoding="utf-8"))
     for text in texts:
         element = ET.Element("property", value=terminal(text))
@@ -550,9 +551,12 @@ def test_f49_a_replay_asks_nobody(project: Project, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished run."""
+    """The archive of a finished run: its manifest and the export of its records."""
     with open_run(tmp_path_factory.mktemp("runs"), "session") as store, Engine(Scripted(), store) as engine:
         engine.run(plan(6))
+        store.finish()
+    for database in store.directory.glob("run.sqlite3*"):
+        database.unlink()
     return store.directory
 
 

@@ -349,7 +349,8 @@ def nobody() -> ModelServer:
 
 
 def test_f60_a_session_with_a_dead_server_ends_soon(project: Project, mode: list[str]) -> None:
-    """After a few dozen attempts, not after three for each trial, with the address and what to look at."""
+    """After a few dozen attempts, not after three for each trial, with the address and what to look at. Ten trials are
+    under way at eight places in flight: two have their money reserved ahead."""
     project.server = nobody()
     project.write(SUITE.replace("repetitions=1", "repetitions=5"))
     case = project.run(*mode)
@@ -357,7 +358,7 @@ def test_f60_a_session_with_a_dead_server_ends_soon(project: Project, mode: list
     output = " ".join(case.output.split())
     assert f"{project.server.url} refuses connections: is the server running?" in output
     assert "in a row got no connection, so nothing more is sent to this endpoint" in output
-    assert 12 <= len(case.of("attempt")) <= 3 * 8
+    assert 12 <= len(case.of("attempt")) <= 3 * 10
     assert case.of("sent") == []
     check(case)
 
@@ -369,8 +370,8 @@ def test_f60_over_each_route(ask: Ask, route: str) -> None:
     server = nobody()
     asked = ask(route, endpoint=endpoint_of(route, server), count=100, concurrency=16)
     assert f"{server.url} refuses connections: is the server running?" in str(asked.error)
-    assert len(asked.case.of("attempt")) <= 3 * 16
-    assert len(asked.case.of("trial")) < 16
+    assert len(asked.case.of("attempt")) <= 3 * 19  # sixteen in flight, three reserved ahead
+    assert len(asked.case.of("trial")) < 19
     check(asked.case)
 
 
