@@ -26,10 +26,15 @@ def correct(p_values: Sequence[float] | Floats, method: str = "bonferroni", size
     absent = max((size or 0) - p.size, 0)
     if method == "bonferroni" or p.size == 0:
         return np.minimum(p * (p.size + absent), 1.0)
-    from statsmodels.stats.multitest import multipletests  # a second, which only a session that judges pays
+    if method == "fdr_bh":
+        from statsmodels.stats.multitest import fdrcorrection  # a second, which only who asks for it pays
 
-    family = np.concatenate([p, np.ones(absent)])
-    return np.asarray(multipletests(family, method=method)[1][: p.size])
+        return np.asarray(fdrcorrection(np.concatenate([p, np.ones(absent)]))[1][: p.size])
+    # multipletests collects garbage twice a call, 50 ms in a session with pandas; a test holds this against it.
+    order = np.argsort(p, kind="stable")
+    adjusted = np.empty(p.size)
+    adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * (p.size + absent - np.arange(p.size))), 1.0)
+    return adjusted
 
 
 def minimum_detectable_effect(
