@@ -105,7 +105,7 @@ def test_size_and_number_of_values_are_limited(tmp_path: Path, monkeypatch: pyte
     big = tmp_path / "big.yaml"
     big.write_bytes(b"a: '" + b"x" * 50_000_000 + b"'\n")
     with pytest.raises(UsageError, match="larger than 5,000,000 bytes"):
-        documents.load_path(big)
+        documents.open_document(big)
     with pytest.raises(UsageError, match="larger than 10 characters"):
         documents.load("x" * 11, "f", max_bytes=10)
     monkeypatch.setattr(documents, "MAX_NODES", 5)
@@ -118,18 +118,18 @@ def test_text_that_is_no_text(tmp_path: Path) -> None:
     path = tmp_path / "latin.yaml"
     path.write_bytes("ok: 1\nname: José\n".encode("latin-1"))
     with pytest.raises(UsageError, match=r"latin.yaml:2: not UTF-8"):
-        documents.load_path(path)
+        documents.open_document(path)
     for text in ("a: \x00\n", "a: b\nc: \ud800\n"):
         with pytest.raises(UsageError):
             documents.load(text, "f")
     path.write_bytes(b"\xef\xbb\xbfa: b\n")
-    assert documents.load_path(path) == {"a": "b"}
+    assert documents.open_document(path).data == {"a": "b"}
 
 
 def test_a_missing_file_is_a_usage_error(tmp_path: Path) -> None:
     """No traceback of the operating system reaches the user."""
     with pytest.raises(UsageError, match="cannot be read"):
-        documents.load_path(tmp_path / "absent.yaml")
+        documents.open_document(tmp_path / "absent.yaml")
 
 
 def test_an_empty_document_is_nothing() -> None:

@@ -171,11 +171,6 @@ def read(path: Path, kind: type[T], *, max_bytes: int = MAX_BYTES) -> T:
     return open_document(path, max_bytes=max_bytes).convert(kind)
 
 
-def load_path(path: Path, *, max_bytes: int = MAX_BYTES) -> Plain:
-    """The document in *path* as plain data. Raises as :func:`load`."""
-    return open_document(path, max_bytes=max_bytes).data
-
-
 def open_document(path: Path, *, max_bytes: int = MAX_BYTES) -> Document:
     """The document in *path*, read as UTF-8. Raises UsageError if it cannot be read or is refused."""
     return parse(read_text(path, max_bytes=max_bytes), str(path), max_bytes=max_bytes)

@@ -1,6 +1,6 @@
 """A process that asks in batches, for the tests that stop, kill and race processes.
 
-    python -m …running.batch_child ROOT --url URL [--count N] [--writer W] [--die POINT] …
+    python -m tests.engine.batch_child ROOT --url URL [--count N] [--writer W] [--die POINT] …
 
 It prints ``waiting`` when it first looks at a batch, and at the end the statuses of its trials as JSON. ``--die`` names
 the point at which it kills itself, at the *--at*-th occasion: ``after-intent``, ``before-upload``, ``after-upload``,
@@ -11,9 +11,7 @@ the point at which it kills itself, at the *--at*-th occasion: ``after-intent``,
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +19,11 @@ from pytest_fairness.endpoints import Price, create_endpoint
 from pytest_fairness.endpoints.batch_api import AnthropicBatches, BatchOptions, OpenAIBatches
 from pytest_fairness.endpoints.protocol import Endpoint
 from pytest_fairness.engine.engine import Engine
-from pytest_fairness.errors import FairnessError
 from pytest_fairness.runs.database import Database
 from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.store import RunStore, open_run
 from tests.support.doubles import cell, plan
-from tests.support.killing import Suicide, die
+from tests.support.killing import Suicide, ask_and_print, die
 
 
 def install(suicide: Suicide) -> None:
@@ -115,13 +112,7 @@ def main() -> int:
         open_run(options.root, options.token, writer=options.writer) as store,
         Engine(endpoint_at(options.url, options.kind), store, attempt_timeout=20.0, grace=options.grace) as engine,
     ):
-        try:
-            trials = engine.run(planned_of(options.count, turns=options.turns))
-        except FairnessError as error:
-            print(type(error).__name__, error, flush=True)  # noqa: T201
-            return 1
-    print(json.dumps(Counter(trial.status for trial in trials)), flush=True)  # noqa: T201
-    return 0
+        return ask_and_print(engine, planned_of(options.count, turns=options.turns))
 
 
 if __name__ == "__main__":

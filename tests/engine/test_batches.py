@@ -486,7 +486,6 @@ def test_money_that_nobody_gives_back_is_not_waited_for_for_ever(
     with pytest.raises(BudgetError, match="is held for calls without an account"):
         ask(plan(3), max_cost=0.01, attempt_timeout=0.2)
     assert not server.calls
-    held.close()
 
 
 def test_waiting_for_money_ends_with_the_session(server: BatchServer, store: RunStore) -> None:
@@ -501,7 +500,6 @@ def test_waiting_for_money_ends_with_the_session(server: BatchServer, store: Run
             waits.result(10)
     assert held.account().reserved == 9_999_000
     assert not server.calls
-    held.close()
 
 
 def test_a_request_that_cannot_be_sent_is_an_outcome_of_its_own(

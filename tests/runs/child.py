@@ -1,6 +1,6 @@
 """A process that asks, for the tests that stop, kill and race processes.
 
-    python -m …running.child ROOT --ledger FILE [--count N] [--writer W] [--delay S] [--die POINT] …
+    python -m tests.runs.child ROOT --ledger FILE [--count N] [--writer W] [--delay S] [--die POINT] …
 
 It prints ``asking`` before the first request, and at the end the statuses of its trials as JSON. ``--die``
 names the point at which it kills itself: ``before-send``, ``after-send``, ``before-append``, ``mid-append``,
@@ -10,18 +10,15 @@ names the point at which it kills itself: ``before-send``, ``after-send``, ``bef
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-from collections import Counter
 from pathlib import Path
 
 from pytest_fairness.endpoints.protocol import Price, Reply, Request
 from pytest_fairness.engine.engine import Engine
-from pytest_fairness.errors import FairnessError
 from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.store import open_run
 from tests.support.doubles import Scripted, cell, plan, polite
-from tests.support.killing import Suicide
+from tests.support.killing import Suicide, ask_and_print
 
 
 def main() -> int:
@@ -68,13 +65,7 @@ def main() -> int:
             max_cost=options.max_cost,
         ) as engine,
     ):
-        try:
-            trials = engine.run(planned)
-        except FairnessError as error:
-            print(type(error).__name__, error, flush=True)  # noqa: T201
-            return 1
-    print(json.dumps(Counter(trial.status for trial in trials)), flush=True)  # noqa: T201
-    return 0
+        return ask_and_print(engine, planned)
 
 
 if __name__ == "__main__":

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from pytest_fairness.engine.engine import Engine
+from pytest_fairness.errors import FairnessError
 from pytest_fairness.runs.database import Database
+from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.store import RunStore
 
 
@@ -62,3 +67,14 @@ class Suicide:
         RunStore.append = dying_append  # type: ignore[method-assign]
         Database._insert = dying_insert  # type: ignore[method-assign]
         Path.replace = dying_replace  # type: ignore[assignment, method-assign]
+
+
+def ask_and_print(engine: Engine, planned: list[PlannedTrial]) -> int:
+    """Ask *planned*, and print the statuses of the trials as JSON, or the error; the exit code of the process."""
+    try:
+        trials = engine.run(planned)
+    except FairnessError as error:
+        print(type(error).__name__, error, flush=True)  # noqa: T201
+        return 1
+    print(json.dumps(Counter(trial.status for trial in trials)), flush=True)  # noqa: T201
+    return 0

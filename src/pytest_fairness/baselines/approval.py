@@ -151,14 +151,19 @@ def git_state(rootdir: Path, folder: Path) -> tuple[str | None, bool | None]:
     left out: the second approval of a session would otherwise find the tree changed by the first. Remotes are
     never read, since their URLs may carry tokens.
     """
-    commit = (_git(rootdir, "rev-parse", "--verify", "HEAD") or "").strip()
-    if not commit:
+    commit = git_commit(rootdir)
+    if commit is None:
         return None, None
     paths = [":/"]
     if rootdir.absolute() in folder.absolute().parents:
         paths.append(f":(exclude,literal){folder.absolute().relative_to(rootdir.absolute()).as_posix()}")
     changes = _git(rootdir, "status", "--porcelain", "--untracked-files=no", "--", *paths)
     return commit, None if changes is None else bool(changes.strip())
+
+
+def git_commit(rootdir: Path) -> str | None:
+    """The commit checked out in *rootdir*, or None without git, outside a repository and before the first commit."""
+    return (_git(rootdir, "rev-parse", "--verify", "HEAD") or "").strip() or None
 
 
 def _git(rootdir: Path, *arguments: str) -> str | None:

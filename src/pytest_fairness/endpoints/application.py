@@ -259,7 +259,6 @@ _SECRET = re.compile(r"authorization|cookie|token|secret|key|password|passwd|cre
 # Wrong keys, requests that took too long or came too often: no answer of the application's.
 _NO_ANSWER = (401, 407, 408, 425, 429)
 _NOTHING: tuple[Any, ...] = (None, False, "", [], {})
-_TEXT_PATH = 'the JSON path of the text in the answer, such as "$.reply.text"'
 
 Scalar = str | int | float | bool
 

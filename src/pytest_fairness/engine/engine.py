@@ -383,10 +383,6 @@ class Engine:
             finally:
                 if loop is not None and self._own_loop:
                     loop.close()
-                self._budget.close()
-                for lane in self._lanes:
-                    if lane.limiter is not None:
-                        lane.limiter.close()
 
     def _close_endpoints(self, loop: EventLoop) -> None:
         closing = [(lane.endpoint.name, loop.submit(lane.endpoint.aclose())) for lane in self._lanes]

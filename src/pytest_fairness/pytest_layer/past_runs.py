@@ -79,7 +79,7 @@ def refuse_changes(settings: Settings, root: Path) -> None:
 
 def changes(manifest: Mapping[str, Any], settings: Settings, root: Path) -> list[str]:
     """What differs, in a few words each. What tests ask is compared test by test, when it is asked."""
-    from pytest_fairness.runs.manifest import git_commit
+    from pytest_fairness.baselines.approval import git_commit
     from pytest_fairness.runs.manifest import versions as current_versions
 
     then, now = manifest.get("settings", {}), settings.to_dict()

@@ -66,7 +66,8 @@ def start_manifest(store: RunStore, context: RunContext) -> None:
     """Write what is known at the start: who asks, with what, and since when. Once a session, whichever process is
     first; a session that resumes a run is added to what is there.
     """
-    from pytest_fairness.runs.manifest import FINISHED, git_commit, read_manifest, versions
+    from pytest_fairness.baselines.approval import git_commit
+    from pytest_fairness.runs.manifest import FINISHED, read_manifest, versions
 
     settings, session = context.settings, context.session
     if session in store.manifest().get("sessions", ()):

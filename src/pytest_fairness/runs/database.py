@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, NamedTuple, TypeAlias
+from typing import Annotated, Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
@@ -93,6 +93,19 @@ class Operation(msgspec.Struct, tag=True, forbid_unknown_fields=True):
     def run(self, database: Database) -> Any:
         """Do it; what comes of it, as plain JSON."""
         raise NotImplementedError
+
+
+class Operator(Protocol):
+    """Who has operations done: a run's store, here or at the other end of a connection."""
+
+    def submit(self, operation: Operation) -> Future[Any]:
+        """Have *operation* done after all that came before. Raises StoreError."""
+
+    def ask(self, operation: Operation) -> Any:
+        """Have *operation* done, and wait for its result. Raises what it raises, and StoreError."""
+
+    def done(self, operation: Operation) -> asyncio.Future[Any]:
+        """The same on the running event loop."""
 
 
 class Append(Operation):

@@ -5,8 +5,6 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import platform
-import shutil
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -85,21 +83,3 @@ def versions() -> dict[str, JSON]:
         except importlib.metadata.PackageNotFoundError:
             continue
     return found
-
-
-def git_commit(root: Path) -> str | None:
-    """The commit checked out in *root*, or None where there is none or no git."""
-    git = shutil.which("git")
-    if git is None:
-        return None
-    try:
-        answer = subprocess.run(  # noqa: S603 - fixed arguments, no shell
-            [git, "-C", str(root), "rev-parse", "HEAD"],
-            capture_output=True,
-            text=True,
-            timeout=10,
-            check=False,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return answer.stdout.strip() or None

@@ -10,15 +10,12 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from pytest_fairness.endpoints.protocol import Price
 from pytest_fairness.errors import BudgetError, StoreError
 from pytest_fairness.model import JSON, Message, Usage
-from pytest_fairness.runs.database import Amount, Database, Operation
-
-if TYPE_CHECKING:
-    from pytest_fairness.runs.store import RunStore
+from pytest_fairness.runs.database import Amount, Database, Operation, Operator
 
 #: More tokens than this in one call is no measurement: the longest contexts on offer hold a few million.
 ABSURD_TOKENS = 50_000_000
@@ -159,7 +156,7 @@ class Budget:
     ``reserved`` is what this process has reserved now.
     """
 
-    def __init__(self, store: RunStore, cap: float | None) -> None:
+    def __init__(self, store: Operator, cap: float | None) -> None:
         if cap is not None and not 0 <= cap < math.inf:
             raise BudgetError(f"a cost cap is a number of US dollars, 0 or more, not {cap!r}: mend --fairness-max-cost")
         self.cap = None if cap is None else math.floor(cap * _NANO + 1e-6)
@@ -217,6 +214,3 @@ class Budget:
     def blocked(self, amount: int) -> BudgetError:
         """The error for an *amount* that reservations of processes which do not settle keep from fitting."""
         return exhausted(self.account(), amount, self.cap or 0)
-
-    def close(self) -> None:
-        """Nothing is held open."""

@@ -8,15 +8,11 @@ workers hold the limits together.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from pytest_fairness.endpoints.protocol import Limits
 from pytest_fairness.model import JSON, Message, Usage
-from pytest_fairness.runs.database import Amount, Database, Key, Operation
+from pytest_fairness.runs.database import Amount, Database, Key, Operation, Operator
 from pytest_fairness.runs.money import output_limit
-
-if TYPE_CHECKING:
-    from pytest_fairness.runs.store import RunStore
 
 #: Seconds that a request may come early: what keeps small delays from adding up. The minute is longer by as much,
 #: so that no 60 seconds hold more than the limit.
@@ -80,7 +76,7 @@ def _schedule(database: Database, identity: str, now: float, request_due: float,
 class Limiter:
     """Requests and tokens per minute of the system with the hash *identity*, for all processes of the run."""
 
-    def __init__(self, store: RunStore, identity: str, limits: Limits) -> None:
+    def __init__(self, store: Operator, identity: str, limits: Limits) -> None:
         self._store = store
         self._identity = identity
         self._limits = limits
@@ -105,9 +101,6 @@ class Limiter:
         if self._limits.tokens_per_minute is not None:
             counted = max(0, usage.input_tokens) + max(0, usage.output_tokens)
             self._store.submit(Correct(self._identity, tokens, counted, self._limits.tokens_per_minute))
-
-    def close(self) -> None:
-        """Nothing is held open."""
 
 
 def _share(amount: int, per_minute: int | None) -> float:

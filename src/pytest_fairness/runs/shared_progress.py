@@ -5,16 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from pytest_fairness.errors import StoreError
 from pytest_fairness.model import Status, Trial
-from pytest_fairness.runs.database import Database, Operation
-
-if TYPE_CHECKING:
-    from pytest_fairness.runs.store import RunStore
+from pytest_fairness.runs.database import Database, Operation, Operator
 
 _EVERY = 0.5
 
@@ -57,7 +53,7 @@ class ReadReports(Operation):
 class WorkerProgress:
     """Reports how far the writer of *store* is, twice a second at the most."""
 
-    def __init__(self, store: RunStore, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, store: Operator, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._store = store
         self._clock = clock
         self._report = WorkerReport()
@@ -133,7 +129,7 @@ class Standing:
         return ", ".join(parts)
 
 
-def together(store: RunStore) -> Standing:
+def together(store: Operator) -> Standing:
     """How far all workers are that have reported."""
     texts = store.ask(ReadReports())
     workers = [msgspec.json.decode(text, type=WorkerReport) for text in texts]
