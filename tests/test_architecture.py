@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
+from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "src" / "pytest_fairness"
@@ -10,25 +12,25 @@ PACKAGE = Path(__file__).parents[1] / "src" / "pytest_fairness"
 #: Floors from the bottom up. A room imports from itself and from lower floors, never from its own or above.
 FLOORS = [
     {"model", "errors"},
-    {"documents", "context", "statistics", "trials_frame"},
-    {"design", "scorers"},
-    {"endpoints"},
-    {"runs"},
-    {"engine"},
-    {"analysis", "baselines"},
-    {"reports"},
+    {"documents", "running_test", "statistics", "trials_frame"},
+    {"design", "scorers", "endpoints", "baselines"},
+    {"runs", "analysis"},
+    {"engine", "context", "reports", "testing"},
     {"asserts"},
-    {"suites"},
-    {"pytest_layer"},
-    {"plugin", "testing", "commands"},
-    {"cli"},
+    {"__init__", "pytest_layer"},
+    {"plugin", "commands", "suites", "cli"},
 ]
 PYTEST_LAYER = {"pytest_layer", "plugin", "testing", "commands", "suites"}
-#: Arrows that still run upwards, each with a reason to go.
-UPWARDS: set[tuple[str, str]] = set()
+
+
+MODULES = {
+    ".".join(("pytest_fairness", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__"): path
+    for path in sorted(PACKAGE.rglob("*.py"))
+}
 
 
 def room(module: str) -> str:
+    """The folder or file below the package that *module* is or is in."""
     parts = module.split(".")
     return parts[1] if len(parts) > 1 else "__init__"
 
@@ -37,66 +39,68 @@ def floor(name: str) -> int:
     return next(height for height, rooms in enumerate(FLOORS) if name in rooms)
 
 
-def imports(path: Path, *, runtime: bool) -> set[str]:
-    """Modules that *path* imports; with *runtime*, without those that only a type checker sees."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    skipped: set[ast.AST] = set()
-    if runtime:
-        for node in ast.walk(tree):
-            if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
-                skipped.update(child for statement in node.body for child in ast.walk(statement))
+@cache
+def imports(module: str) -> set[str]:
+    """What *module* imports, lazily and for a type checker included; of this package, the modules themselves."""
     found = set()
-    for node in ast.walk(tree):
-        if node in skipped:
-            continue
+    for node in ast.walk(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
-            if node.module == "pytest_fairness":
-                # A public name that is no room comes from the assertions, which ready-made tests use like anybody's.
-                rooms = (
-                    (PACKAGE / alias.name).exists() or (PACKAGE / f"{alias.name}.py").exists() for alias in node.names
-                )
-                names = [alias.name if there else "asserts" for alias, there in zip(node.names, rooms, strict=True)]
-                found.update(f"pytest_fairness.{name}" for name in names)
-            else:
-                found.add(node.module)
-    return found
-
-
-MODULES = sorted(p for p in PACKAGE.rglob("*.py") if p != PACKAGE / "__init__.py")
-
-
-ROOMS = {path: path.relative_to(PACKAGE).with_suffix("").parts[0] for path in MODULES}
+            names = (f"{node.module}.{alias.name}" for alias in node.names)
+            found.update(name if name in MODULES else node.module for name in names)
+    return found - {module}
 
 
 def test_imports_point_down() -> None:
     """No room reaches up or beside itself; a room may use itself."""
-    wrong = set()
-    for path, own in ROOMS.items():
-        for module in imports(path, runtime=True):
-            other = room(module) if module.startswith("pytest_fairness.") else own
-            if other != own and floor(other) >= floor(own) and (own, other) not in UPWARDS:
-                wrong.add(f"{path.relative_to(PACKAGE)} imports {module}")
-    assert not wrong
+    assert not [
+        f"{module} imports {other}"
+        for module in MODULES
+        for other in imports(module)
+        if other in MODULES and room(other) != room(module) and floor(room(other)) >= floor(room(module))
+    ]
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    """Strike out what imports nothing that is left, until nothing is left: a circle would be."""
+    left = {module: imports(module) & MODULES.keys() for module in MODULES}
+    while free := [module for module, others in left.items() if not others & left.keys()]:
+        for module in free:
+            del left[module]
+    assert not left
+
+
+def test_the_root_holds_a_dozen_files() -> None:
+    assert len(list(PACKAGE.glob("*.py"))) <= 12
+
+
+def test_no_name_stands_for_two_classes() -> None:
+    """Nor for two modules, but for a command, which is named for what it runs."""
+    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in MODULES.values())
+    classes = Counter(node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+    assert not [name for name, uses in classes.items() if uses > 1]
+    files = (path for path in MODULES.values() if path.name != "__init__.py" and path.parent.name != "commands")
+    stems = Counter(path.stem for path in files)
+    assert not [stem for stem, uses in stems.items() if uses > 1]
 
 
 def test_only_the_pytest_layer_imports_pytest() -> None:
-    others = (path for path, own in ROOMS.items() if own not in PYTEST_LAYER)
-    assert not [p for p in others for m in imports(p, runtime=True) if m.split(".")[0] in ("pytest", "_pytest")]
+    others = (module for module in MODULES if room(module) not in PYTEST_LAYER)
+    assert not [one for one in others for m in imports(one) if m.split(".")[0] in ("pytest", "_pytest")]
 
 
 def test_only_statistics_imports_scipy_and_statsmodels() -> None:
-    others = (path for path, own in ROOMS.items() if own != "statistics")
-    assert not [p for p in others for m in imports(p, runtime=False) if m.split(".")[0] in ("scipy", "statsmodels")]
+    others = (module for module in MODULES if room(module) != "statistics")
+    assert not [one for one in others for m in imports(one) if m.split(".")[0] in ("scipy", "statsmodels")]
 
 
 def test_nothing_imports_the_plugin() -> None:
-    assert not [p for p in MODULES if "pytest_fairness.plugin" in imports(p, runtime=False)]
+    assert not [module for module in MODULES if "pytest_fairness.plugin" in imports(module)]
 
 
 def test_every_room_stands_on_a_floor() -> None:
-    assert set(ROOMS.values()) <= set().union(*FLOORS)
+    assert {room(module) for module in MODULES} <= set().union(*FLOORS)
 
 
 def test_hooks_are_short() -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from pytest_fairness.context import FreshSample
 from pytest_fairness.design.grid import expand_grid, other_names
 from pytest_fairness.errors import EndpointError, UsageError
 from pytest_fairness.pytest_layer.plans import PlannedGrid
 from pytest_fairness.pytest_layer.second_sample import Repeatable
+from pytest_fairness.running_test import FreshSample
 
 TEMPLATE = "Write a reference for {name}."
 RACE = {"race_ethnicity": ["white", "black", "hispanic", "asian"]}

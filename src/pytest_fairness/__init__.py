@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pytest_fairness.analysis.preference import analyze_preference
     from pytest_fairness.analysis.words import analyze_words
     from pytest_fairness.asserts import (
+        FairnessFailure,
         assert_arm_reduces_disparity,
         assert_baseline,
         assert_equivalent,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     )
     from pytest_fairness.design.arms import Arm
     from pytest_fairness.design.strategies import Strategy
-    from pytest_fairness.errors import FairnessError, FairnessFailure, InconclusiveWarning, UsageError
+    from pytest_fairness.errors import FairnessError, InconclusiveWarning, UsageError
     from pytest_fairness.model import Ask, Finding, Verdict
     from pytest_fairness.scorers import Scorer
     from pytest_fairness.scorers.scorer import scorer
@@ -76,7 +77,7 @@ _HOME = {
     "Ask": "model",
     "Strategy": "design.strategies",
     "FairnessError": "errors",
-    "FairnessFailure": "errors",
+    "FairnessFailure": "asserts",
     "InconclusiveWarning": "errors",
     "UsageError": "errors",
     "Finding": "model",

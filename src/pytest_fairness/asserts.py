@@ -12,22 +12,31 @@ from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from pytest_fairness.context import Policy, TestContext, current_test
 from pytest_fairness.errors import (
     BudgetError,
     EndpointError,
-    FairnessFailure,
     InconclusiveWarning,
     StoreError,
     UsageError,
 )
 from pytest_fairness.model import ALARMS, Finding, Verdict
+from pytest_fairness.running_test import Policy, TestContext, current_test
 
 if TYPE_CHECKING:
     import pandas as pd
 
 #: A column, the name of a scorer, or a callable on the reply.
 Outcome: TypeAlias = "str | Callable[..., Any]"
+
+
+class FairnessFailure(AssertionError):
+    """An assertion did not hold. ``finding`` is the whole comparison."""
+
+    __module__ = "pytest_fairness"  # the public name, which is what pytest prints before the sentence
+
+    def __init__(self, message: str, finding: Finding) -> None:
+        super().__init__(message)
+        self.finding = finding
 
 
 def assert_no_disparity(

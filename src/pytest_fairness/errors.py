@@ -2,16 +2,12 @@
 
 A :class:`UsageError` is mended by whoever wrote the test or the configuration (pytest exits 4 for it, or the test
 errors); an :class:`EndpointError` by whoever runs the system under test; a :class:`StoreError` by whoever owns the
-disk. :class:`FairnessFailure` is not an error but a result: an assertion that did not hold.
+disk. An assertion that does not hold is a result, not an error: ``asserts.FairnessFailure``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pytest_fairness.model import Finding
 
 
 class FairnessError(Exception):
@@ -60,16 +56,6 @@ class BudgetError(FairnessError):
 
 class StoreError(FairnessError):
     """The run's folder or log cannot be written or read; nothing is skipped silently."""
-
-
-class FairnessFailure(AssertionError):
-    """An assertion did not hold. ``finding`` is the whole comparison."""
-
-    __module__ = "pytest_fairness"  # the public name, which is what pytest prints before the sentence
-
-    def __init__(self, message: str, finding: Finding) -> None:
-        super().__init__(message)
-        self.finding = finding
 
 
 class InconclusiveWarning(UserWarning):

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from pytest_fairness import (
+    FairnessFailure,
     analyze_disparity,
     analyze_four_fifths,
     assert_arm_reduces_disparity,
@@ -18,10 +19,10 @@ from pytest_fairness import (
     assert_no_preference,
 )
 from pytest_fairness.analysis.confirmation import confirmed, together, unconfirmed
-from pytest_fairness.context import FreshSample, Policy, TestContext, running_test
-from pytest_fairness.errors import BudgetError, FairnessFailure, UsageError
+from pytest_fairness.errors import BudgetError, UsageError
 from pytest_fairness.model import Finding, Reason, Verdict
 from pytest_fairness.reports.formatting import marks
+from pytest_fairness.running_test import FreshSample, Policy, TestContext, running_test
 from pytest_fairness.testing import choices_frame, decisions_frame, scores_frame
 
 

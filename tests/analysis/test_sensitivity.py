@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from pytest_fairness import (
+    FairnessFailure,
     analyze_disparity,
     assert_arm_reduces_disparity,
     assert_equivalent,
@@ -23,10 +24,10 @@ from pytest_fairness.analysis.sensitivity import (
     with_sensitivity,
     within_sd,
 )
-from pytest_fairness.context import Policy, TestContext, running_test
-from pytest_fairness.errors import FairnessFailure, UsageError
+from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Finding, OutcomeKind, Verdict
 from pytest_fairness.reports.formatting import could_fail, marks, sensitivity_line
+from pytest_fairness.running_test import Policy, TestContext, running_test
 
 from .test_confirmation import chosen, decided, table
 

@@ -13,7 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_fairness.baselines import folder as folder_module
-from pytest_fairness.baselines.folder import MAX_BYTES, BaselineFolder, Orphan, baseline_name, find_orphans, slug
+from pytest_fairness.baselines.snapshot_files import (
+    MAX_BYTES,
+    BaselineFolder,
+    Orphan,
+    baseline_name,
+    find_orphans,
+    slug,
+)
 from pytest_fairness.errors import BaselineError, StoreError
 
 from .conftest import APPROVE, SCORE, Desk

@@ -11,7 +11,7 @@ import pytest
 import syrupy.extensions.base
 
 from pytest_fairness.baselines.approval import ApprovalPolicy
-from pytest_fairness.baselines.folder import baseline_name
+from pytest_fairness.baselines.snapshot_files import baseline_name
 from pytest_fairness.errors import ApprovalRefusedError, BaselineError, MissingBaselineError, UsageError
 from pytest_fairness.model import Finding, Reason, Verdict
 

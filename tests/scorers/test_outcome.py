@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from pytest_fairness import analyze_disparity, scorer
-from pytest_fairness.context import TestContext, running_test
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import OutcomeKind
+from pytest_fairness.running_test import TestContext, running_test
 from pytest_fairness.scorers import BUILT_IN, Scorer, outcome_of
 from pytest_fairness.scorers.scorer import ScoreCache
 

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_fairness.analysis.disparity import analyze_disparity
-from pytest_fairness.context import TestContext, running_test
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import Finding, OutcomeKind, Verdict
+from pytest_fairness.running_test import TestContext, running_test
 
 from .frames_of import scores
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from pytest_fairness.analysis.explanations import explain
 from pytest_fairness.analysis.sentences import interval_words, p_words
-from pytest_fairness.context import FreshSample
 from pytest_fairness.model import ALARMS, JSON, Finding, PairResult
+from pytest_fairness.running_test import FreshSample
 
 if TYPE_CHECKING:
     import pandas as pd

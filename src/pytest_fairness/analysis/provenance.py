@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.analysis.explanations import explain
 from pytest_fairness.analysis.policy import worst_spec
-from pytest_fairness.context import current_test
 from pytest_fairness.model import Finding, GroupResult, PairResult, Reason, Status, Verdict
+from pytest_fairness.running_test import current_test
 
 if TYPE_CHECKING:
     import pandas as pd

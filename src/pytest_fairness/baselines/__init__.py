@@ -5,7 +5,7 @@
 
 from pytest_fairness.baselines.approval import ApprovalPolicy
 from pytest_fairness.baselines.document import Fingerprints
-from pytest_fairness.baselines.folder import BaselineFolder, find_orphans
 from pytest_fairness.baselines.gate import BaselineStore
+from pytest_fairness.baselines.snapshot_files import BaselineFolder, find_orphans
 
 __all__ = ["ApprovalPolicy", "BaselineFolder", "BaselineStore", "Fingerprints", "find_orphans"]

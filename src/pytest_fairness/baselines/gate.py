@@ -23,7 +23,7 @@ from pytest_fairness.baselines.approval import (
     new_approval,
 )
 from pytest_fairness.baselines.document import BaselineDocument, Fingerprints
-from pytest_fairness.baselines.folder import BaselineFolder, baseline_name
+from pytest_fairness.baselines.snapshot_files import BaselineFolder, baseline_name
 from pytest_fairness.errors import ApprovalRefusedError, BaselineError, MissingBaselineError
 from pytest_fairness.model import JSON, Finding, OutcomeKind, Reason, Verdict, to_json
 

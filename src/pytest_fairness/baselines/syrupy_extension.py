@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from syrupy.data import SnapshotCollection, SnapshotCollections
 from syrupy.extensions.base import AbstractSyrupyExtension, SnapshotCollectionStorage
 
-from pytest_fairness.baselines.folder import BaselineFolder
+from pytest_fairness.baselines.snapshot_files import BaselineFolder
 from pytest_fairness.errors import BaselineError
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 import pytest
 
 from pytest_fairness.analysis.sentences import percent
-from pytest_fairness.context import FreshSample
 from pytest_fairness.errors import EndpointError, UsageError
+from pytest_fairness.running_test import FreshSample
 
 if TYPE_CHECKING:
     import pandas as pd

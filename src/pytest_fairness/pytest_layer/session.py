@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_fairness.context import RunContext, Settings, TestContext, reading_until, running_test
+from pytest_fairness.context import RunContext, Settings
 from pytest_fairness.errors import FairnessError, StoreError
 from pytest_fairness.model import Verdict
 from pytest_fairness.pytest_layer import collection, ledger, marks, past_runs, reporting, second_sample
 from pytest_fairness.pytest_layer.options import SETTINGS, resolve
 from pytest_fairness.pytest_layer.trials import Asking, deal_of
+from pytest_fairness.running_test import TestContext, reading_until, running_test
 
 if TYPE_CHECKING:
     from pathlib import Path

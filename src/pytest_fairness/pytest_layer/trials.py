@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_fairness.context import RunContext, reading_until
+from pytest_fairness.context import RunContext
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON, Status, Trial
 from pytest_fairness.pytest_layer import collection, past_runs, reporting, second_sample
 from pytest_fairness.pytest_layer.plans import design_of_baseline
+from pytest_fairness.running_test import reading_until
 
 if TYPE_CHECKING:
     import pandas as pd

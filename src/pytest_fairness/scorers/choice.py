@@ -16,7 +16,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
-from pytest_fairness.context import check_reading_time
+from pytest_fairness.running_test import check_reading_time
 from pytest_fairness.scorers.refusal import is_refusal
 from pytest_fairness.scorers.text import LONGEST, agreed, json_fields, plain, squeezed
 

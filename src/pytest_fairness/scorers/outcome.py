@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from pytest_fairness.context import check_reading_time, current_test
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import OutcomeKind
+from pytest_fairness.running_test import check_reading_time, current_test
 from pytest_fairness.scorers.decision import decision
 from pytest_fairness.scorers.rating import rating
 from pytest_fairness.scorers.refusal import is_refusal

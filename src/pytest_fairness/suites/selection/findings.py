@@ -10,8 +10,8 @@ import msgspec
 from pytest_fairness.analysis.provenance import stamp
 from pytest_fairness.analysis.sentences import p_words
 from pytest_fairness.asserts import conclude
-from pytest_fairness.context import current_test
 from pytest_fairness.model import JSON, Finding, OutcomeKind, PairResult, Verdict, to_json
+from pytest_fairness.running_test import current_test
 from pytest_fairness.statistics.corrections import correct
 from pytest_fairness.suites.selection.results import ArmResult, Interaction, ScrubberQuality, SelectionResults
 

@@ -1,0 +1,103 @@
+"""The test that is running, as assertions and scorers see it, and until when replies may be read."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+from pytest_fairness.errors import EndpointError
+from pytest_fairness.model import JSON, Finding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """What a verdict does to the test.
+
+    ``smoke``: INCONCLUSIVE for want of usable data skips; ``require_conclusive``: any other fails. ``confirm``: a FLAG
+    or FAIL is looked at again, on this sample and a fresh one together, before it may fail the test. ``sensitivity``: a
+    PASS is tried on copies of its own data with a planted disparity.
+    """
+
+    smoke: bool = False
+    require_conclusive: bool = False
+    confirm: bool = True
+    sensitivity: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FreshSample:
+    """A second, independent sample: its table of trials, and in words what is new about it."""
+
+    frame: Any
+    about: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestContext:
+    """The running test as the assertions see it; outside pytest there is none.
+
+    ``emit`` takes each finding, judged and justified, before the assertion raises. ``justification`` looks up the
+    documented reason for a FLAG. ``baseline`` gives the store of approved snapshots. ``fresh_sample``, where the test
+    has one grid, asks it again with other names and gives what corresponds to the table it is handed; it raises
+    UsageError, EndpointError or BudgetError where there can be no such sample. ``notes`` gives what a reader of a
+    finding has to know of the session; ``scored_by`` takes the names of scorers that were looked up.
+    """
+
+    __test__ = False  # not a test class, whatever its name says to pytest
+
+    test_id: str
+    test_module: str
+    description: str
+    emit: Callable[[Finding], None]
+    policy: Policy = field(default_factory=Policy)
+    justification: Callable[[Finding], Mapping[str, JSON] | None] = lambda _finding: None
+    baseline: Callable[[], Any] | None = None
+    fresh_sample: Callable[[Any], FreshSample] | None = None
+    confirmable: Callable[[], bool] = lambda: False
+    scorers: Mapping[str, Any] = field(default_factory=dict)
+    scored_by: set[str] = field(default_factory=set)
+    notes: Callable[[Finding], Sequence[str]] = lambda _finding: ()
+    seed: int = 0
+
+
+_current: ContextVar[TestContext | None] = ContextVar("pytest_fairness_current", default=None)
+_read_until: ContextVar[float | None] = ContextVar("pytest_fairness_read_until", default=None)
+
+
+def current_test() -> TestContext | None:
+    """The context of the running test, or ``None`` outside pytest."""
+    return _current.get()
+
+
+@contextmanager
+def running_test(context: TestContext) -> Iterator[None]:
+    """Make *context* the running test for the duration of the block."""
+    token = _current.set(context)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+@contextmanager
+def reading_until(moment: float | None) -> Iterator[None]:
+    """Let replies be read until *moment* of the monotonic clock for the duration of the block; None: without end."""
+    token = _read_until.set(moment)
+    try:
+        yield
+    finally:
+        _read_until.reset(token)
+
+
+def check_reading_time(reader: str) -> None:
+    """Raises EndpointError where the time to read replies is over: the session's deadline is for reading, too."""
+    moment = _read_until.get()
+    if moment is not None and time.monotonic() > moment:
+        raise EndpointError(
+            f"the run's deadline passed before {reader} had read every reply; give the session more time "
+            "(--fairness-deadline): what was asked is in the run and need not be asked again"
+        )
