@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_fairness.baselines import folder as folder_module
+from pytest_fairness.baselines import snapshot_files
 from pytest_fairness.baselines.snapshot_files import (
     MAX_BYTES,
     BaselineFolder,
@@ -160,7 +160,7 @@ def test_a_failed_write_leaves_the_old_content(
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(folder_module.os if call == "fsync" else Path, call, full)
+    monkeypatch.setattr(snapshot_files.os if call == "fsync" else Path, call, full)
     with pytest.raises(StoreError, match=r"a\.json cannot be written: No space left on device"):
         folder.write("a.json", b"new")
     assert folder.read("a.json") == b"old"

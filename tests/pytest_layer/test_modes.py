@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import MODES
+
+from tests.support.modes import MODES
 
 from . import (
     test_arms,
