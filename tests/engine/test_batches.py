@@ -668,7 +668,7 @@ def test_a_worker_without_the_runs_folder_says_so(server: BatchServer, store: Ru
 
 def test_what_a_dead_process_set_aside_is_taken_over(store: RunStore) -> None:
     """Left, adopted, settled: the account ends with the cost alone; never more is adopted than stands there."""
-    first, second = (Budget(store, 1.0) for _ in range(2))
+    first, second = (store.budget(1.0) for _ in range(2))
     assert asyncio.run(first.reserve(500))
     first.leave(500)
     assert (first.reserved, first.account().reserved) == (0, 500)

@@ -256,7 +256,7 @@ def _asked_again(run: Path) -> list[str]:
 
     trials, again = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     total = 0
-    for record in RunReader.open(run).records():
+    for record in RunReader.open(run).all_records():
         repeated = any(flag.startswith(AGAIN) for flag in record["flags"])
         total += repeated
         for place in record["cell"]["groups"].items():
