@@ -329,11 +329,21 @@ def test_malformed_tables_name_the_place(change, options, says):
         analyze_preference(change(table()), **{"cluster": None, **options})
 
 
-@pytest.mark.parametrize("options", [{"alpha": 2}, {"correction": "sidak"}, {"rank": "rank"}, {"position": "position"}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"alpha": 2},
+        {"correction": "sidak"},
+        {"rank": "rank"},
+        {"position": "position"},
+        {"trial": "trial", "cluster": ("a", "b")},
+    ],
+    ids=range(5),
+)
 def test_options_out_of_range(options):
     """An option that means nothing is refused."""
     with pytest.raises(UsageError):
-        analyze_preference(table(), cluster=None, **options)
+        analyze_preference(table(), **{"cluster": None, **options})
 
 
 outcomes = st.sampled_from(["first", "second", "second", "neither", None])
@@ -463,30 +473,6 @@ def test_conditional_logit_agrees_with_statsmodels():
     assert told["likelihood_ratio"] == pytest.approx(expected, rel=1e-6)
 
 
-def test_without_positions_shares_decide():
-    """Log odds of two groups are then the log ratio of their wins, with its textbook error."""
-    frame = slates(np.random.default_rng(9), [0.5, 0.0, 0.0], trials=400)
-    pair = analyze_preference(frame, **OPTIONS).pairs[0]
-    wins = frame[frame["chosen"]].groupby("group").size()
-    log_ratio = math.log(wins["A"] / wins["B"])
-    error = math.sqrt(1 / wins["A"] + 1 / wins["B"])
-    assert pair.effect == pytest.approx(log_ratio * math.sqrt(3) / math.pi, rel=1e-8)
-    assert pair.p_value == pytest.approx(2 * stats.norm.sf(abs(log_ratio / error)), rel=1e-8)
-
-
-def test_positions_uncover_what_shares_hide():
-    """Strong position bias: the logit with position terms rejects more often than the shares do."""
-    rng = np.random.default_rng(14)
-    logit = shares = 0
-    for _ in range(40):
-        frame = slates(rng, [0.55, 0.0, 0.0], position=[2.0, 0.0, -2.0], trials=150)
-        details = analyze_preference(frame, position="position", **OPTIONS).details
-        logit += details["conditional_logit"]["p_value"] < 0.05
-        shares += details["goodness_of_fit"]["p_value"] < 0.05
-    assert shares < logit
-    assert logit >= 20
-
-
 def test_a_position_that_never_wins():
     """What stood in the last position was not really on offer: it drops out, and groups are still compared."""
     rng = np.random.default_rng(15)
@@ -596,9 +582,3 @@ def test_malformed_slates_tables_name_the_place(change, options, says):
     frame = change(slates(np.random.default_rng(7), [0, 0, 0], trials=20))
     with pytest.raises(FrameError, match=says):
         analyze_preference(frame, **{**OPTIONS, **options})
-
-
-def test_two_cluster_columns_are_for_pairs():
-    """A trial of k has one cluster."""
-    with pytest.raises(UsageError, match="pairwise"):
-        analyze_preference(slates(np.random.default_rng(7), [0, 0]), trial="trial", cluster=("a", "b"))

@@ -17,7 +17,6 @@ from pytest_fairness import (
 )
 from pytest_fairness.analysis.sensitivity import (
     Sensitivity,
-    halves,
     plant,
     sensitivity,
     sensitivity_of,
@@ -95,7 +94,6 @@ def test_refusals_and_a_callable_outcome_are_planted_too_and_nothing_is_random()
     first = sensitivity(two, "refused", "group", splits=2, copies=2, seed=5)
     assert first.caught[0.8] >= 0.5
     assert first == sensitivity(two, "refused", "group", splits=2, copies=2, seed=5)
-    assert first.to_dict()["caught"].keys() == {"0.5", "0.8"}
     assert sensitivity(two.assign(refused=False), len, "group", splits=0).caught[0.8] >= 0.5
     pd.testing.assert_frame_equal(two, before)
 
@@ -267,15 +265,6 @@ def test_planted_numbers_and_rates_have_the_size_they_say(d, down):
     assert change == pytest.approx((-d if down else d) * np.pi / np.sqrt(3), abs=0.08)
 
 
-def test_planted_levels_stay_levels():
-    """Ordinal levels remain whole and within range; their mean moves as far as the range lets it."""
-    rng = np.random.default_rng(11)
-    y = rng.integers(3, 9, 20_000).astype(float)
-    moved = plant(y, OutcomeKind.ORDINAL, np.ones(y.size, bool), sd=1.0, d=0.5, lower_is_worse=True, rng=rng)
-    assert set(np.unique(moved)) <= set(np.unique(y))
-    assert y.mean() - moved.mean() == pytest.approx(0.5 * 5 / 6, abs=0.03)
-
-
 def test_plants_at_the_edge():
     """All yes, all no, one label, missing values: nothing raises, missing stays missing."""
     rng = np.random.default_rng(12)
@@ -304,12 +293,3 @@ def test_within_sd():
     assert within_sd(wild, group, block) == pytest.approx(within_sd(y, group, block), rel=0.05)
     rare = np.where(np.arange(1000) % 10 == 0, 1.0, 0.0)
     assert within_sd(rare, group, np.zeros(1000, dtype=int)) == pytest.approx(0.3, rel=0.02)
-
-
-def test_halves():
-    """Clusters are split, not rows; with three clusters there is nothing to split."""
-    cluster = np.repeat(np.arange(9), 4)
-    first = halves(cluster, np.random.default_rng(1))
-    assert all(len(set(first[cluster == c])) == 1 for c in range(9))
-    assert first.sum() == 16
-    assert halves(np.repeat([0, 1, 2], 5), np.random.default_rng(1)) is None
