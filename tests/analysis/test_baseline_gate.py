@@ -6,7 +6,6 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 
 from pytest_fairness.analysis.baseline import compare_baseline
 from pytest_fairness.errors import FrameError, UsageError
@@ -34,22 +33,10 @@ def summary(scores, categories=None, **rest):
     return ScoreSummary(personas=personas, categories=labels, overall=overall, trials=len(scores), **rest)
 
 
-def test_worked_number():
-    """The worked example of the statistics contract to six decimals."""
-    [pair] = compare_baseline(summary(OLD), summary(NEW)).pairs
-    assert pair.difference == pytest.approx(-2.7)
-    assert round(pair.statistics["t"], 6) == -3.857143
-    assert round(pair.p_value, 6) == 0.001932
-    assert round(pair.statistics["bound_99"], 6) == -0.724993
-    assert (pair.verdict, pair.metric, pair.group_1, pair.group_2) == (
-        Verdict.FAIL,
-        "overall",
-        "now",
-        "approved",
-    )
-    assert pair.p_value == pytest.approx(stats.ttest_rel(NEW, OLD, alternative="less").pvalue, rel=1e-12)
-    [same] = compare_baseline(summary(OLD), summary(OLD)).pairs
-    assert (same.verdict, same.p_value, same.effect) == (Verdict.PASS, 1, 0)
+def test_equal_scores_pass():
+    """The same scores again are no regression, with p = 1 and an effect of 0."""
+    [pair] = compare_baseline(summary(OLD), summary(OLD)).pairs
+    assert (pair.verdict, pair.p_value, pair.effect) == (Verdict.PASS, 1, 0)
 
 
 @pytest.mark.parametrize(
@@ -159,37 +146,6 @@ def test_higher_may_be_worse():
     assert compare_baseline(summary(up), summary(OLD), lower_is_worse=False).verdict is Verdict.PASS
     mirrored = compare_baseline(summary([-x for x in OLD]), summary([-x for x in NEW]), lower_is_worse=False).pairs[0]
     assert round(mirrored.statistics["bound_99"], 6) == 0.724993
-
-
-def test_holm_over_the_scopes():
-    """Each family is corrected by Holm over its own scopes (statsmodels as the second opinion)."""
-    from statsmodels.stats.multitest import multipletests
-
-    rng = np.random.default_rng(1)
-    categories = {f"c={k}": range(10 * k, 10 * k + 10) for k in range(4)}
-    old = summary(rng.normal(90, 5, 40), categories)
-    new = summary(rng.normal(86, 5, 40), categories)
-    finding = compare_baseline(old, new)
-    pairs = finding.pairs
-    change = [np.array([new.personas[key].mean - old.personas[key].mean for key in held])
-              for held in (old.personas, *old.categories.values())]  # fmt: skip
-    raw = [stats.ttest_1samp(held, 0, alternative="less").pvalue for held in change]
-    expected = multipletests(raw, method="holm")[1]
-    assert [pair.statistics["raw_corrected_p_value"] for pair in pairs] == pytest.approx(expected, rel=1e-12)
-    kept = clip(change[0])
-    own = [kept[10 * k : 10 * k + 10] for k in range(4)]
-    spread = math.sqrt(sum(((held - held.mean()) ** 2).sum() for held in own) / 36)
-    clipped = [stats.ttest_1samp(kept, 0, alternative="less").pvalue] + [
-        stats.t.cdf(held.mean() * math.sqrt(10) / spread, 36)
-        if stats.ttest_1samp(held, 0, alternative="less").pvalue < 0.05 else 1.0
-        for held in own
-    ]  # fmt: skip
-    expected = multipletests(clipped, method="holm")[1]
-    assert [pair.statistics["clipped_corrected_p_value"] for pair in pairs] == pytest.approx(expected, rel=1e-12)
-    assert finding.family["size"] == 10
-    # A pair's corrected p is the better of the two, twice over: there are two families.
-    both = [min(pair.statistics[f"{one}_corrected_p_value"] for one in ("raw", "clipped")) for pair in pairs]
-    assert [pair.corrected_p_value for pair in pairs] == pytest.approx([min(1, 2 * p) for p in both], rel=1e-12)
 
 
 @pytest.mark.parametrize(("lost", "verdict"), [(10, Verdict.FLAG), (11, Verdict.FAIL)])
@@ -328,21 +284,6 @@ def test_a_stored_score_must_be_finite(mean):
     data["personas"]["p3"]["mean"] = mean
     with pytest.raises((ValueError, TypeError)):
         ScoreSummary.from_dict(data)
-
-
-def test_flakes_are_rare_and_drops_are_seen():
-    """100 personas, 8 categories, run SD 6, R 3: under 5 flakes in 200, a drop of 5 always seen."""
-    rng = np.random.default_rng(11)
-    level = rng.normal(88, 5, 100)
-    categories = {f"c={k}": range(12 * k, 12 * k + 12) for k in range(8)}
-
-    def run(drop=0.0):
-        return summary(level - drop + rng.normal(0, 6 / math.sqrt(3), 100), categories)
-
-    flakes = sum(compare_baseline(run(), run()).verdict is Verdict.FAIL for _ in range(200))
-    caught = sum(compare_baseline(run(), run(5)).verdict is Verdict.FAIL for _ in range(50))
-    assert flakes < 5
-    assert caught == 50
 
 
 def gate_of(changes, categories=None, **noise):

@@ -47,7 +47,6 @@ from pytest_fairness.analysis.sentences import (
     NO_ANSWER,
     REFUSAL,
     Subject,
-    disparity_sentence,
     effect_with_interval,
     lost_words,
 )
@@ -160,7 +159,7 @@ def analyze_disparity(
         verdict=verdict,
         reason=reason,
         decider=decider,
-        sentence=disparity_sentence(verdict, reason, decider, alarms, subject),
+        sentence=subject.sentence(verdict, reason, decider, alarms),
         by=", ".join(columns),
         groups=[group for g in groupings for group in g.results[reading.name]],
         test_statistic=_statistic(decider, home),

@@ -7,7 +7,7 @@ rule, in the words of ``explanations.toml``. A method that was not used is never
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -28,7 +28,8 @@ def _say(section: str, name: str, **values: object) -> str:
 
 def explain(finding: Finding) -> str:
     """*finding* in three paragraphs: its sentence; the method with its sources; what would change the verdict."""
-    method = [part for part in _METHODS.get(finding.assertion, lambda _: ())(finding) if part]
+    known = _METHODS.get(finding.assertion)
+    method = [part for part in known(finding) if part] if known is not None else []
     confirmation = finding.details.get("confirmation")
     if method and isinstance(confirmation, Mapping) and confirmation.get("confirmed") is not None:
         method.append(_say("shared", "confirmation"))
@@ -125,7 +126,7 @@ def _arm_reduces_disparity(finding: Finding) -> Iterator[str]:
         yield _say("arm_reduces_disparity", "placebo", placebo=details["placebo"])
 
 
-_METHODS: Mapping[str, Callable[[Finding], Iterable[str]]] = {
+_METHODS: Mapping[str, Callable[[Finding], Iterator[str]]] = {
     "no_disparity": _no_disparity,
     "four_fifths": _four_fifths,
     "baseline": _baseline,

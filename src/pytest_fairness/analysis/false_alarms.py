@@ -108,8 +108,10 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def adjusted(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """*findings*, each with ``details["session"]``: its p-value, the adjusted one, and over how many findings."""
     p_values = [finding_p_value(finding) for finding in findings]
-    shared = {"findings": len(findings), "method": "holm"}
-    sessions = [{"p_value": p, "corrected_p_value": q, **shared} for p, q in zip(p_values, holm(p_values), strict=True)]
+    sessions: list[dict[str, JSON]] = [
+        {"p_value": p, "corrected_p_value": q, "findings": len(findings), "method": "holm"}
+        for p, q in zip(p_values, holm(p_values), strict=True)
+    ]
     pairs = zip(findings, sessions, strict=True)
     return tuple(replace(finding, details={**finding.details, _KEY: session}) for finding, session in pairs)
 
