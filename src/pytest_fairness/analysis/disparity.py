@@ -218,9 +218,7 @@ class _Grouping:
             kind=kind,
             lost=lost,
             total=total,
-            imputed=lambda at, high: (
-                rows.measure(*rows.filled((int(table.first[at]), int(table.second[at])), high)).pairs
-            ),
+            imputed=lambda at, high: rows.measure(*rows.filled(table, at, high)).pairs,
             by_rank=True,
             lower_is_worse=reading.lower_is_worse,
             favourable=reading.favourable,

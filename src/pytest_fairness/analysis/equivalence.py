@@ -129,9 +129,7 @@ def analyze_equivalence(
         decide=decide,
         lost=lost,
         total=total,
-        imputed=lambda at, high: compared(
-            rows.measure(*rows.filled((int(table.first[at]), int(table.second[at])), high))
-        ),
+        imputed=lambda at, high: compared(rows.measure(*rows.filled(table, at, high))),
         stands=False,
         lower_is_worse=reading.lower_is_worse,
         alarm_only=False,

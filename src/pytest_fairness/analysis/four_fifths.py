@@ -283,7 +283,7 @@ class _Decisions:
         lost, total = self.rows.unanswered(table, self.rows.design.count(self.rows.used))
 
         def imputed(at: int, high: bool) -> PairTable:
-            values, used = self.rows.filled((int(table.first[at]), int(table.second[at])), high)
+            values, used = self.rows.filled(table, at, high)
             return self.compared(self.rows.measure(values, used), values, used)
 
         return Member(
