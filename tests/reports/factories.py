@@ -263,24 +263,36 @@ def results(*findings: Finding, **changes: Any) -> RunResults:
 
 
 def trial(group_name: str = "white", reply: str = "A superb data scientist.", **changes: Any) -> dict[str, Any]:
-    """A log record of type ``trial``."""
+    """A log record of type ``trial``; what is *changed* of the ``cell`` is laid over it."""
+    cell = {
+        "id": f"t1-{group_name}",
+        "template": "summary",
+        "groups": {"race_ethnicity": group_name},
+        "name": "Emily Walsh",
+        "turns": ["Write a summary for Emily Walsh."],
+        **changes.pop("cell", {}),
+    }
     return {
         "type": "trial",
         "key": f"{group_name}-{changes.get('repetition', 0)}",
         "status": "answered",
-        "cell": {
-            "id": f"t1-{group_name}",
-            "template": "summary",
-            "groups": {"race_ethnicity": group_name},
-            "name": "Emily Walsh",
-            "turns": ["Write a summary for Emily Walsh."],
-        },
+        "cell": cell,
         "repetition": 0,
         "messages": [{"role": "user", "content": "Write a summary for Emily Walsh."}],
+        "parameters": {"asked": {}, "sent": {}},
         "replies": [reply],
         "endpoint": {"name": "gpt-4o", "identity": "abc"},
+        "finish_reason": "stop",
+        "model": None,
+        "usage": None,
         "cost": 0.001,
+        "attempts": 1,
+        "seconds": 0.1,
+        "error": None,
         "source": "live",
+        "order": 0,
+        "seed": 0,
+        "flags": [],
         "something_newer": [1, 2, 3],
         **changes,
     }

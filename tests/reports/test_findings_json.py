@@ -8,8 +8,8 @@ import pytest
 
 from pytest_fairness.errors import FairnessError, StoreError
 from pytest_fairness.model import Verdict
+from pytest_fairness.reports.examples import each_trial
 from pytest_fairness.reports.findings_json import NAME, read_results, save_results, write_results
-from pytest_fairness.reports.trial_views import each_trial
 
 from .factories import (
     HOSTILE,
@@ -87,8 +87,8 @@ def test_a_run_is_written_from_its_manifest_its_log_and_the_ledger(tmp_path):
     )
     assert read.run["cost"] == pytest.approx(0.002)
     assert read.simulated
-    assert read.nodeid_of(0) == "t::a"
-    assert read.nodeid_of(1) == ""
+    assert read.maker_of(0).nodeid == "t::a"
+    assert read.maker_of(1).nodeid == ""
     assert read.missing == ("t::b",)
 
 
@@ -177,13 +177,10 @@ def test_logs_are_read_leniently(tmp_path):
         '{"type":"trial","status":',
         '{"type":"trial"}',
         '["trial"]',
-        json.dumps({"type": "trial", "status": "answered", "cell": 3, "messages": [1, {"role": None}],
-                    "replies": "x", "cost": True, "endpoint": "plain", "repetition": "a"}),
+        json.dumps(trial() | {"cell": 3, "messages": [1, {"role": None}], "replies": "x"}),
         "\x00\xff trial",
         '{"a":' * 99_999 + '"trial"',
-    ]  # fmt: skip
+    ]
     (tmp_path / "trials-gw0.jsonl").write_text("\n".join(lines), encoding="latin-1")
-    views = list(each_trial(tmp_path))
-    assert len(views) == 2
-    assert views[0].groups == {"race_ethnicity": "white"}
-    assert (views[1].endpoint, views[1].cost, views[1].repetition, views[1].replies) == ("plain", None, 0, ())
+    (read,) = each_trial(tmp_path)
+    assert read.cell.groups == {"race_ethnicity": "white"}

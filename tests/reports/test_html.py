@@ -85,7 +85,7 @@ def test_a_page_of_hostile_text_is_inert(tmp_path):
         group_results=(group(HOSTILE), group("b")),
         justification={"reason": HOSTILE, "approver": HOSTILE},
     )  # fmt: skip
-    record = trial(HOSTILE, HOSTILE, endpoint={"name": HOSTILE}, messages=[{"role": HOSTILE, "content": HOSTILE}])
+    record = trial(HOSTILE, HOSTILE, endpoint={"name": HOSTILE, "identity": ""}, messages=[{"role": HOSTILE, "content": HOSTILE}])
     record["cell"]["groups"] = {HOSTILE: HOSTILE}
     folder = run_folder(
         tmp_path,
@@ -271,10 +271,10 @@ def test_the_worse_off_group_is_marked_in_words_too():
     chart, other = group_chart(disparity()), group_chart(passing())
     assert isinstance(chart, Forest)
     assert isinstance(other, Forest)
-    marked = {row.label: (row.words, row.verdict) for row in chart.parts[0].rows}
+    marked = {row.label: (row.words, row.verdict) for row in chart.rows}
     assert marked["black"] == ("0.560 worse off", Verdict.FAIL)
     assert marked["white"] == ("0.720", None)
-    assert {row.verdict for row in other.parts[0].rows} == {None}
+    assert {row.verdict for row in other.rows} == {None}
 
 
 def test_the_four_fifths_line_stands_at_four_fifths_of_the_reference():
