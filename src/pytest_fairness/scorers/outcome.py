@@ -131,7 +131,7 @@ def _scorer_of(
     return known[outcome]
 
 
-def _score(scorer: Scorer, fingerprint: str | None, reply: Any, refused: Any, row: Any) -> Score:
+def _score(scorer: Scorer, fingerprint: str | None, reply: Any, refused: Any, row: Any) -> Any:
     if refused is True or refused == 1:
         return True if scorer.kind is OutcomeKind.REFUSAL else None
     if not isinstance(reply, str):
