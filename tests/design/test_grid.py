@@ -359,7 +359,7 @@ def test_samples_of_every_size(sample: int) -> None:
     counts = Counter(c.groups["race"] for c in cells)
     assert counts["a"] == counts["b"]
     assert list(cells) == list(again)
-    assert (list(cells) == list(other)) == (sample >= 160)
+    assert list(cells) != list(other) or sample > 150
 
 
 # ---------------------------------------------------------------- what is refused
