@@ -94,26 +94,52 @@ _LONGEST_PATH = 500
 _looked_at: ContextVar[list[int]] = ContextVar("pytest_fairness_values_looked_at")
 
 
+def _look_at(count: int) -> None:
+    looked = _looked_at.get()
+    looked[0] += count
+    if looked[0] > MOST_VALUES:
+        raise Unreadable(f"its JSON paths lead to more than {MOST_VALUES:,} values of the body")
+
+
+class _Array(list[Any]):
+    """A list whose values are counted as they are looked at."""
+
+    def __iter__(self) -> Iterator[Any]:
+        _look_at(len(self))
+        return map(_counted, super().__iter__())
+
+    def __getitem__(self, key: Any) -> Any:
+        found = super().__getitem__(key)
+        _look_at(len(found) if isinstance(key, slice) else 1)
+        return [_counted(value) for value in found] if isinstance(key, slice) else _counted(found)
+
+
+class _Object(dict[str, Any]):
+    """An object whose values are counted as they are looked at."""
+
+    def __getitem__(self, key: str) -> Any:
+        _look_at(1)
+        return _counted(super().__getitem__(key))
+
+    def items(self) -> Any:
+        _look_at(len(self))
+        return ((key, _counted(value)) for key, value in super().items())
+
+
+def _counted(data: Any) -> Any:
+    """*data* for the paths that are read off one body; what it holds is counted when they come to it."""
+    return _Object(data) if isinstance(data, dict) else _Array(data) if isinstance(data, list) else data
+
+
 @cache
 def _library() -> tuple[JSONPathEnvironment, type[Exception]]:
     """What reads paths, and what it raises. Raises UsageError where it is not installed."""
     try:
-        from jsonpath import JSONPathEnvironment, JSONPathError, JSONPathMatch
+        from jsonpath import JSONPathEnvironment, JSONPathError
     except ImportError:
         raise UsageError("JSON paths need a package that is missing: pip install python-jsonpath") from None
 
-    class CountedMatch(JSONPathMatch):
-        """A value that a path looks at."""
-
-        def __init__(self, **given: Any) -> None:
-            super().__init__(**given)
-            looked = _looked_at.get([0])
-            looked[0] += 1
-            if looked[0] > MOST_VALUES:
-                raise Unreadable(f"its JSON paths lead to more than {MOST_VALUES:,} values of the body")
-
     environment = JSONPathEnvironment(strict=True)
-    environment.match_class = CountedMatch
     for name in ("match", "search"):  # regular expressions can take for ever on somebody else's text
         environment.function_extensions.pop(name, None)
     return environment, JSONPathError
@@ -411,7 +437,7 @@ class ApplicationEndpoint(RemoteEndpoint):
         if exchange.status is not None and exchange.whole:
             _looked_at.set([0])
             try:
-                body = read_json(exchange.received.data)
+                body = _counted(read_json(exchange.received.data))
                 reply = self._reply(body)
             except Unreadable as problem:
                 reply = problem.reply
