@@ -27,10 +27,13 @@ from .factories import (
 
 
 def test_results_come_back_equal(tmp_path):
-    """Every finding, item and fact of the run survives the file."""
+    """Every finding, item and fact of the run survives the file; its verdicts are counted, the worst first."""
     written = results(disparity(), passing(simulated=True), four_fifths(), baseline(), categorical(), missing=["a::b"])
     save_results(written, tmp_path)
     assert read_results(tmp_path) == written
+    assert list(written.counts.items()) == [
+        (Verdict.FAIL, 3), (Verdict.FLAG, 0), (Verdict.INCONCLUSIVE, 1), (Verdict.PASS, 1),
+    ]  # fmt: skip
 
 
 def test_infinite_effects_and_lone_surrogates_come_back(tmp_path):
@@ -117,14 +120,6 @@ def test_a_trial_asked_again_counts_once_and_unknown_ones_are_told(tmp_path):
     assert "--fairness-retry-unknown" in run["notes"][1]
 
 
-def test_counts_name_every_verdict_worst_first():
-    """The reader meets FAIL before PASS, and a zero is said."""
-    counts = results(disparity(), passing()).counts
-    assert list(counts.items()) == [
-        (Verdict.FAIL, 1), (Verdict.FLAG, 0), (Verdict.INCONCLUSIVE, 0), (Verdict.PASS, 1),
-    ]  # fmt: skip
-
-
 def test_another_schema_is_refused_with_the_mend(tmp_path):
     """A file of a later version is never half understood."""
     data = results(disparity()).to_dict() | {"schema": 2}
@@ -133,28 +128,16 @@ def test_another_schema_is_refused_with_the_mend(tmp_path):
         read_results(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "{",
-        "[]",
-        "null",
-        '{"schema": 1}',
-        '{"schema": 1, "run": {}, "items": [], "findings": [{}]}',
-        "[" * 99_999,
-    ],
-)
+BROKEN = ["", "{", "[]", "null", '{"schema": 1}', '{"schema": 1, "run": {}, "items": [], "findings": [{}]}']
+
+
+@pytest.mark.parametrize("text", [*BROKEN, "[" * 99_999])
 def test_a_broken_file_is_an_error_that_names_it(tmp_path, text):
-    """Torn, foreign or edited: one kind of error, with the path."""
+    """Torn, foreign or edited: one kind of error, with the path; and where there is none, that there is none."""
+    with pytest.raises(FairnessError, match=r"holds no findings\.json"):
+        read_results(tmp_path)
     (tmp_path / NAME).write_text(text)
     with pytest.raises(FairnessError, match=NAME):
-        read_results(tmp_path)
-
-
-def test_a_folder_without_findings_says_so(tmp_path):
-    """Not a traceback of a missing file."""
-    with pytest.raises(FairnessError, match=r"holds no findings\.json"):
         read_results(tmp_path)
 
 

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pytest_fairness.model import Finding, Status
+from pytest_fairness.model import Cell, Finding, Message, Status, Trial
 from pytest_fairness.reports.escaping import shortened
 from pytest_fairness.reports.sections import Dialogue
 from pytest_fairness.runs.reader import trial_lines
-from pytest_fairness.runs.records import TrialRecord
+from pytest_fairness.runs.records import cell_of, trial_of
 
 _MOST = {Status.ANSWERED: 2, Status.REFUSED: 1}
 #: Finish reasons that say no more than that the model had come to its end.
@@ -21,7 +21,19 @@ _WHOLE = ("", "stop", "end_turn", "stop_sequence", "eos", "eos_token", "complete
 _SIDE = re.compile(r"group_\d+")
 
 
-def each_trial(run_dir: Path) -> Iterator[TrialRecord]:
+@dataclass(frozen=True, slots=True)
+class LoggedTrial:
+    """A finished trial as the log has it. A ``pipeline`` asks each of its turns in a conversation of its own."""
+
+    trial: Trial
+    cell: Cell
+    endpoint: str
+    messages: tuple[Message, ...]
+    flags: tuple[str, ...]
+    pipeline: bool
+
+
+def each_trial(run_dir: Path) -> Iterator[LoggedTrial]:
     """Every trial of the run. Records of other types, torn or foreign ones are passed over.
 
     Judging and verifying a run is the store's business; a report shows what can be shown.
@@ -29,11 +41,19 @@ def each_trial(run_dir: Path) -> Iterator[TrialRecord]:
     for line in trial_lines(run_dir):
         try:
             record = json.loads(line)
-            found = TrialRecord.from_record(record) if record["type"] == "trial" else None
+            if record["type"] != "trial":
+                continue
+            found = LoggedTrial(
+                trial=trial_of(record),
+                cell=cell_of(record["cell"]),
+                endpoint=record["endpoint"]["name"],
+                messages=tuple(Message(**message) for message in record["messages"]),
+                flags=tuple(record["flags"]),
+                pipeline="pipeline" in (record.get("script") or ()),
+            )
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
             continue
-        if found is not None:
-            yield found
+        yield found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,11 +76,11 @@ class Tally:
 class Examples:
     """For each group a few of its trials, the answered ones first, then one refused, if any; and the count of all."""
 
-    kept: dict[str, list[TrialRecord]] = field(default_factory=dict)
+    kept: dict[str, list[LoggedTrial]] = field(default_factory=dict)
     counted: dict[str, Counter[str]] = field(default_factory=dict)
     endings: dict[str, Counter[str]] = field(default_factory=dict)
 
-    def add(self, group: str, trial: TrialRecord) -> None:
+    def add(self, group: str, trial: LoggedTrial) -> None:
         """Count *trial*, and keep it if it is among the first of its kind in the order shown, one a template."""
         status = trial.trial.status
         self.counted.setdefault(group, Counter()).update(
@@ -77,7 +97,7 @@ class Examples:
         elif same and _order(trial) < _order(worst := max(same, key=_order)):
             kept[kept.index(worst)] = trial
 
-    def trials(self, group: str) -> list[TrialRecord]:
+    def trials(self, group: str) -> list[LoggedTrial]:
         return sorted(self.kept.get(group, ()), key=_order)
 
     def tally(self, group: str) -> Tally:
@@ -105,7 +125,7 @@ def collect_examples(run_dir: Path, findings: Sequence[Finding]) -> dict[tuple[s
     return found
 
 
-def groups_of(trial: TrialRecord, protected_class: str) -> frozenset[str]:
+def groups_of(trial: LoggedTrial, protected_class: str) -> frozenset[str]:
     """The groups of *protected_class* that the trial is evidence of: its own, or those of all candidates that it lists.
 
     Listed candidates stand for the group that each competes for, and for each class that their texts convey.
@@ -120,13 +140,13 @@ def groups_of(trial: TrialRecord, protected_class: str) -> frozenset[str]:
     return frozenset(group for group in conveyed if group is not None)
 
 
-def dialogue(record: TrialRecord) -> Dialogue:
+def dialogue(record: LoggedTrial) -> Dialogue:
     """What was asked and answered, step by step, cut to what a reader would read."""
     trial, cell = record.trial, record.cell
     about = [cell.name or cell.persona or "no name", shortened(cell.template, 80), trial.status, cell.arm]
     about += ["simulated"] if trial.source == "simulated" else []
     turns = []
-    if isinstance(record.script, Mapping) and "pipeline" in record.script:
+    if record.pipeline:
         for number, (prompt, reply) in enumerate(zip(cell.turns[:-1], trial.replies, strict=False), start=1):
             turns += [(f"step {number}", shortened(prompt, 900)), (f"reply to step {number}", shortened(reply, 900))]
     turns += [(message.role, shortened(message.content, 900)) for message in record.messages]
@@ -134,19 +154,19 @@ def dialogue(record: TrialRecord) -> Dialogue:
     return Dialogue(about=" · ".join(words for words in about if words), turns=tuple(turns))
 
 
-def _ending(record: TrialRecord) -> str:
+def _ending(record: LoggedTrial) -> str:
     """How it ended, if not with a whole answer: its status, and the provider's own word where that says more."""
     reason = "provider_error" if "provider_error" in record.flags else record.trial.finish_reason or ""
     detail = "" if reason.lower() in _WHOLE else f" ({reason})"
     return "" if record.trial.status is Status.ANSWERED and not detail else f"{record.trial.status}{detail}"
 
 
-def _retried(record: TrialRecord) -> bool:
+def _retried(record: LoggedTrial) -> bool:
     """Whether there were more attempts than requests; the one that was not answered is a request, too."""
     trial, turns = record.trial, max(len(record.cell.turns), 1)
     return trial.attempts > max(min(turns, len(trial.replies) + (trial.status not in _MOST)), 1)
 
 
-def _order(record: TrialRecord) -> tuple[bool, str, str, int]:
+def _order(record: LoggedTrial) -> tuple[bool, str, str, int]:
     trial, cell = record.trial, record.cell
     return (trial.status is not Status.ANSWERED, cell.template, cell.name or cell.persona or "", trial.repetition)

@@ -15,9 +15,8 @@ import msgspec
 from pytest_fairness.analysis import false_alarms
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import JSON, MODEL_DIFFERS, UNPRICED, USAGE_INVALID, Finding, Status, Verdict, to_json
-from pytest_fairness.reports.examples import each_trial
+from pytest_fairness.reports.examples import LoggedTrial, each_trial
 from pytest_fairness.runs.files import write_atomically
-from pytest_fairness.runs.records import TrialRecord
 
 NAME = "findings.json"
 SCHEMA = 1
@@ -200,9 +199,9 @@ class _Count:
     sources: set[str] = field(default_factory=set)
     models: Counter[tuple[str, str]] = field(default_factory=Counter)
     others: Counter[tuple[str, str]] = field(default_factory=Counter)
-    _unsettled: dict[str, TrialRecord] = field(default_factory=dict)
+    _unsettled: dict[str, LoggedTrial] = field(default_factory=dict)
 
-    def add(self, record: TrialRecord) -> None:
+    def add(self, record: LoggedTrial) -> None:
         trial = record.trial
         if (previous := self._unsettled.pop(trial.key, None)) is not None:
             self._sum(previous, -1)
@@ -214,7 +213,7 @@ class _Count:
         self.models[answered] += bool(trial.model)
         self.others[answered] += MODEL_DIFFERS in record.flags
 
-    def _sum(self, record: TrialRecord, times: int) -> None:
+    def _sum(self, record: LoggedTrial, times: int) -> None:
         trial = record.trial
         self.trials[trial.status] += times
         self.cost += times * (trial.cost or 0.0)

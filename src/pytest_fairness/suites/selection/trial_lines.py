@@ -43,12 +43,8 @@ def write_lines(path: Path, trials: pd.DataFrame, run: Path) -> None:
 
 def trial_lines(trials: pd.DataFrame, run: Path) -> Iterator[dict[str, JSON]]:
     """A mapping for each row of *trials*, in their order."""
-    reader = RunReader.open(run)
-    known = set(trials["key"]) - set(reader.missing(trials["key"]))
-    logged = reader.raw(key for key in trials["key"] if key in known)
-    rows = trials.astype(object).where(trials.notna(), None)
-    for row in rows.to_dict("records"):
-        record = next(logged) if row["key"] in known else None
+    rows = trials.astype(object).where(trials.notna(), None).to_dict("records")
+    for row, record in zip(rows, RunReader.open(run).records(trials["key"]), strict=True):
         line = {
             "schema": SCHEMA,
             **{column: row[column] for column in _FACTS if column in row},
