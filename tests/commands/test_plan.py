@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pytest_fairness.commands.suite_facts import Requests, output_limit, requests_of
+from pytest_fairness.commands.suite_price import Assumptions, collect, price_suite
 
 from pytest_fairness.analysis.false_alarms import chance, of_session, words
 from pytest_fairness.analysis.planning import assess_design, plan_sample
 from pytest_fairness.cli import main
-from pytest_fairness.commands.suite_facts import Requests, output_limit, requests_of
-from pytest_fairness.commands.suite_price import Assumptions, collect, price_suite
 from pytest_fairness.engine.scripts import Escalation, Pipeline, Rung
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Cell
