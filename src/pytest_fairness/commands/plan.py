@@ -148,11 +148,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         path.write_text(json.dumps({"error": str(error)}), encoding="utf-8")
         return
     if suite is None or not suite["tests"]:
-        error = (
-            f"no test with a grid among {len(session.items)} collected items: nothing to price "
+        result: dict[str, Any] = {
+            "error": f"no test with a grid among {len(session.items)} collected items: nothing to price "
             "(a fairness test has @pytest.mark.fairness_grid or fairness_pairs)"
-        )
-        result: dict[str, Any] = {"error": error}
+        }
     else:
         text = json.dumps(suite, indent=2) + "\n" if assumed["json"] else _table(suite)
         result = {"text": text, "code": 1 if suite["problems"] else 0}
@@ -215,7 +214,7 @@ def _priced(row: TestEstimate, endpoint: Endpoint | None, assumed: dict[str, Any
     reply = min(assumed["reply_tokens"] or row.reply_tokens, row.longest_reply)
     few, most = row.requests(own=True)
     price, grid, classes = None if endpoint is None else endpoint.price, row.planned.grid, {}
-    for name, shape in {} if row.planned.tiers_by_arm else shapes(grid, swapped=False).items():
+    for name, shape in shapes(grid, swapped=False).items():
         if shape.groups > 1:
             design = assess_design(
                 **shape._asdict(),

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from pytest_fairness.context import RunContext, Settings
     from pytest_fairness.design.grid import Grid
+    from pytest_fairness.design.pairs import PairGrid
     from pytest_fairness.endpoints.protocol import Endpoint, Price
     from pytest_fairness.pytest_layer.plans import Planned, PlannedCell
 
@@ -109,8 +110,12 @@ class Shape(NamedTuple):
     trials: int
 
 
-def shapes(grid: Grid, *, swapped: bool) -> dict[str, Shape]:
-    """The classes of *grid*; *swapped*: those alone that it swaps, while everything else stays."""
+def shapes(grid: Grid | PairGrid, *, swapped: bool) -> dict[str, Shape]:
+    """The classes of a grid; *swapped*: those alone that it swaps, while everything else stays. None of pairs."""
+    from pytest_fairness.design.grid import Grid
+
+    if not isinstance(grid, Grid):
+        return {}
     found: dict[str, dict[str, list[str | None]]] = {}
     for unit in grid.units:
         for by, group in (unit.swapped if swapped else unit.groups).items():
@@ -184,7 +189,10 @@ def estimates(
     for selection, members in collection.asking_items(items, grids).items():
         (key, tier, temperature), item = selection, members[0]
         planned, cells = grids[key], cellwise.get(selection)
-        parameters = {**planned.grid.parameters, **({} if temperature is None else {"temperature": temperature})}
+        parameters: dict[str, Any] = {
+            **planned.grid.parameters,
+            **({} if temperature is None else {"temperature": temperature}),
+        }
         chosen = range(len(planned.grid)) if cells is None else cells
         entries = planned.entries(tier, chosen[:: 1 if sample is None else max(1, len(chosen) // sample)])
         repetitions, share = planned.grid.repetitions, len(chosen) / max(1, len(entries))

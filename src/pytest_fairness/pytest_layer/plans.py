@@ -141,13 +141,15 @@ class PlannedPairs:
         for index in range(len(self.grid)) if indices is None else indices:
             made = self.grid.prepared(index)
             steps, arm = made.steps, arms.get(made.cell.arm or "")
-            script = steps and Pipeline(
-                systems=steps.systems,
-                between=steps.between,
-                first=steps.first,
-                refused=is_refusal,
-                endpoints=tuple(None if one is None else self._endpoint(one) for one in steps.endpoints),
-            )
+            script = None
+            if steps is not None:
+                script = Pipeline(
+                    systems=steps.systems,
+                    between=steps.between,
+                    first=steps.first,
+                    refused=is_refusal,
+                    endpoints=tuple(None if one is None else self._endpoint(one) for one in steps.endpoints),
+                )
             # Stand-ins of one group come to the same texts for different groups.
             own_numbers = steps is not None or (arm is not None and arm.placebo)
             first = self.beyond + (made.number * self.grid.repetitions if own_numbers else 0)

@@ -273,9 +273,7 @@ def _unequal_texts(grid: Grid | PairGrid) -> Iterator[str]:
 def _undecidable(grid: Grid | PairGrid) -> Iterator[str]:
     """What a comparison of the groups of *grid* can never conclude, with what it takes: of scores, for which outcome a
     test asks is not known before it runs, and other outcomes need more."""
-    from pytest_fairness.design.grid import Grid
-
-    for by, shape in shapes(grid, swapped=True).items() if isinstance(grid, Grid) else ():
+    for by, shape in shapes(grid, swapped=True).items():
         if shape.groups < 2 or (shape.names >= _ENOUGH_NAMES and shape.trials >= _ENOUGH_TRIALS):
             continue  # a PASS and a FAIL are in reach: statistics are not imported to say so
         from pytest_fairness.analysis.planning import assess_design
