@@ -236,8 +236,8 @@ def test_the_steps_of_a_pipeline_are_requests_of_the_trial(engine_for: EngineMak
     assert trial.replies == (f"s:{prompt}", f"j:{asked}")
     names = [record["endpoint"]["name"] for record in records(engine.store.directory, "attempt")]
     assert names == ["scrubber", "judge"]
-    (logged,) = RunReader.open(engine.store.directory).records()
-    assert logged.endpoint == "both"
+    (logged,) = RunReader.open(engine.store.directory).all_records()
+    assert logged["endpoint"]["name"] == "both"
     assert engine.run(planned) == [trial]
     assert len(judge.asked) == 1
 

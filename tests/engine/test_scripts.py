@@ -9,7 +9,6 @@ from pytest_fairness.engine.scripts import Escalation, Pipeline, Rung, fingerpri
 from pytest_fairness.model import Message, Status, Usage
 from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.reader import RunReader
-from pytest_fairness.runs.records import TrialRecord
 from tests.support.doubles import Scripted, cell
 from tests.support.runs import EngineMaker, records
 
@@ -97,10 +96,9 @@ def test_every_step_is_paid_for_and_logged(engine_for: EngineMaker) -> None:
     assert round(trial.cost * 1e6) == 30
     attempts = records(engine.store.directory, "attempt")
     assert [(a["turn"], a["text"]) for a in attempts] == [(0, "<a>"), (1, "<b <a>>")]
-    (logged,) = RunReader.open(engine.store.directory).records()
-    assert isinstance(logged, TrialRecord)
-    assert logged.script == {"pipeline": [None, "s"], "between": []}
-    assert logged.messages == (Message("system", "s"), Message("user", "b <a>"))
+    (logged,) = RunReader.open(engine.store.directory).all_records()
+    assert logged["script"] == {"pipeline": [None, "s"], "between": []}
+    assert logged["messages"] == [{"role": "system", "content": "s"}, {"role": "user", "content": "b <a>"}]
 
 
 def test_only_the_step_that_failed_is_asked_again(engine_for: EngineMaker) -> None:

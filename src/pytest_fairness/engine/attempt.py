@@ -239,7 +239,7 @@ class Asker:
 
     def announce(self, conversation: Conversation, number: int, reserved: int) -> None:
         """Log that a request is about to leave: found without an answer, it is not sent again."""
-        record = sent_record(conversation.key, conversation.turn, number, conversation.order, time.monotonic())
+        record = sent_record(conversation.key, conversation.turn, number, conversation.order)
         if conversation.waiting is not None:
             record["batch"] = asdict(conversation.waiting)
         try:
@@ -263,7 +263,7 @@ class Asker:
             seconds=seconds,
             flags=(*self._flags, *ending.flags, *(flag for flag, holds in flags.items() if holds)),
         )
-        record = attempt_record(conversation.key, attempt, time.monotonic())
+        record = attempt_record(conversation.key, attempt)
         if self._step is not None:
             record["endpoint"] = {"name": self.endpoint.name, "identity": self._step}
         self._store.append(record)

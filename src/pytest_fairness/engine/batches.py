@@ -26,7 +26,7 @@ from pytest_fairness.engine.progress import printable
 from pytest_fairness.engine.queue import LOST, Queue, hopeless
 from pytest_fairness.errors import BudgetError, EndpointError
 from pytest_fairness.model import Status
-from pytest_fairness.runs.records import Attempt, utc_now, wire_record
+from pytest_fairness.runs.records import Attempt, utc_now
 
 T = TypeVar("T")
 #: Conversations with the bodies of their next requests, and what is reserved for each (nano-dollars).
@@ -77,7 +77,7 @@ def batch_record(tag: str, event: str, *, wire: Wire | None = None, **facts: Any
     """The record of one step of the batch *tag*: intent, uploaded, submitted, status, ended, stray, or one of the
     last: collected, void (never made), lost.
     """
-    evidence = {} if wire is None else {"wire": wire_record(wire)}
+    evidence = {} if wire is None else {"wire": wire}
     now = {"time": utc_now(), "unix": time.time(), "monotonic": time.monotonic()}
     return {"type": "batch", "tag": tag, "event": event, **facts, **evidence, **now}
 
@@ -215,7 +215,7 @@ class BatchQueue(Queue):
         resumed = list(self._ready)
         self._ready.clear()
         left = self._budget.adopt(sum(one.waiting.reserved for one in resumed if one.waiting is not None))
-        known = submissions(self._store.batch_records()) if any(one.waiting for one in resumed) else {}
+        known = submissions(self._store.of_type("batch")) if any(one.waiting for one in resumed) else {}
         found: dict[str, Submission] = {}
         for conversation in resumed:
             waiting = conversation.waiting
@@ -331,7 +331,7 @@ class BatchQueue(Queue):
         return []
 
     def _patience(self) -> float:
-        waiting = any(not one.over for one in submissions(self._store.batch_records()).values())
+        waiting = any(not one.over for one in submissions(self._store.of_type("batch")).values())
         return self._api.options.max_wait_hours * 3600 if waiting else self._policy.attempt_timeout
 
     async def _bodies(self) -> Lot:

@@ -35,7 +35,7 @@ from pytest_fairness.errors import EndpointError, UsageError
 from pytest_fairness.model import Status, Trial, to_json
 from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.keys import identity_hash
-from pytest_fairness.runs.records import SIMULATED, TrialRecord, cell_record, trial_of
+from pytest_fairness.runs.records import SIMULATED, trial_of, trial_record
 from pytest_fairness.runs.store import NEVER, Retry, RunStore
 
 T = TypeVar("T")
@@ -307,20 +307,19 @@ class Engine:
             conversation.status = Status.REFUSED
         trial = conversation.to_trial(self._source)
         planned = conversation.planned
-        record = TrialRecord(
-            trial=trial,
-            cell=planned.cell,
+        record = trial_record(
+            trial,
+            planned.cell,
             endpoint=self.endpoint.name,
             identity=self._hash,
             messages=conversation.messages,
-            parameters_asked=planned.parameters,
-            parameters_sent=conversation.parameters,
+            parameters={"asked": planned.parameters, "sent": conversation.parameters},
             order=conversation.order,
             seed=self.seed,
-            flags=tuple(conversation.flags),
+            flags=conversation.flags,
             script=None if planned.script is None else planned.script.identity(),
         )
-        self.store.append(record.to_record(time.monotonic()))
+        self.store.append(record)
         return trial
 
     def _introduce(self, endpoint: Endpoint) -> None:
@@ -364,7 +363,7 @@ class Engine:
         for key, one in zip(keys, planned, strict=True):
             use = (key, one.cell.id)
             if one.cell.id != found[key][1] and use not in self._used:
-                self.store.append({"type": "use", "key": key, "cell": cell_record(one.cell)})
+                self.store.append({"type": "use", "key": key, "cell": one.cell})
                 self._used.add(use)
 
     # ------------------------------------------------------------ the end

@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Literal, TextIO, TypeAlias
 
 from pytest_fairness.errors import StoreError
-from pytest_fairness.model import Status, Trial
-from pytest_fairness.runs.shared_progress import Standing, WorkerProgress, together
+from pytest_fairness.model import Trial
+from pytest_fairness.runs.shared_progress import Standing, WorkerProgress
 from pytest_fairness.runs.store import RunStore
 
 Mode = Literal["auto", "terminal", "log", "off"]
@@ -39,19 +39,12 @@ class Progress:
 
     def advance(self, trial: Trial) -> None:
         """*trial* has just been asked."""
-        now = self._standing
-        self._standing = replace(
-            now,
-            done=now.done + 1,
-            refused=now.refused + (trial.status is Status.REFUSED),
-            failed=now.failed + (trial.status not in (Status.REFUSED, Status.ANSWERED)),
-            cost=now.cost + (trial.cost or 0.0),
-        )
+        self._standing.count(trial)
         self._write_if_due()
 
     def note(self, text: str) -> None:
         """Things stand so with what is waited for."""
-        self._standing = replace(self._standing, note=printable(text)[:100])
+        self._standing.note = printable(text)[:100]
         self._write_if_due()
 
     def show(self, standing: Standing) -> None:
@@ -109,7 +102,7 @@ class Watching:
     def _watch(self) -> None:
         while not self._ended.wait(self._every):
             try:
-                standing = together(self._store)
+                standing = self._store.standing()
             except StoreError:  # the end of the session says why
                 return
             if standing.done < standing.planned:
