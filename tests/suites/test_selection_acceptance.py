@@ -74,7 +74,7 @@ def test_the_truth_is_that_of_a_large_sample(truth: Any) -> None:
     ][:40]  # fmt: skip
     assert truth.rates["raw_naive", "white_male", "black_male"] == pytest.approx(0.807, abs=0.001)
     wins = 0
-    entries = plan.entries(1, (lambda _text: True, ""), indices)
+    entries = plan.entries(1, indices)
     for seed in range(25):
         model = benchmark.endpoint(1000 + seed)
         for entry in entries:

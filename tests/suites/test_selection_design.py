@@ -11,9 +11,8 @@ import pytest
 from pytest_fairness.design.pairs import PairGrid, expand_pairs
 from pytest_fairness.endpoints.protocol import Price
 from pytest_fairness.errors import UsageError
-from pytest_fairness.pytest_layer.estimate import Requests, requests_of, usual_cost
+from pytest_fairness.pytest_layer.estimate import Requests, requests_of
 from pytest_fairness.pytest_layer.plans import PlannedPairs
-from pytest_fairness.scorers import is_refusal
 from pytest_fairness.suites.selection.configuration import Configuration, load_configuration
 from pytest_fairness.suites.selection.design import arms_of_task, marker_arguments, planned_contrasts
 
@@ -204,12 +203,12 @@ def test_the_published_contrasts() -> None:
 
 def test_the_estimate_at_the_declared_price() -> None:
     """8,640 requests at $0.80 and $4.00 a million tokens come to less than the declared cap of $5.00."""
-    plan = PlannedPairs(expanded(Configuration()), is_refusal)
+    plan = PlannedPairs(expanded(Configuration()))
     asked = Requests()
-    for entry in plan.entries(1, (lambda _text: True, "")):
-        asked += requests_of(entry)[0]
+    for entry in plan.entries(1):
+        asked = asked.plus(requests_of(entry)[0])
     assert asked.requests == 8640
-    cost = usual_cost(Price(input_per_million=0.80, output_per_million=4.00), asked, reply_tokens=30)
+    cost = asked.usual_cost(Price(input_per_million=0.80, output_per_million=4.00), reply_tokens=30)
     assert 1.0 < cost < Configuration().max_cost == 5.0
 
 
