@@ -43,13 +43,7 @@ from pytest_fairness.analysis.reading import (
     read,
     reasons_by_group,
 )
-from pytest_fairness.analysis.sentences import (
-    NO_ANSWER,
-    REFUSAL,
-    Subject,
-    effect_with_interval,
-    lost_words,
-)
+from pytest_fairness.analysis.sentences import NO_ANSWER, REFUSAL, Subject, effect_with_interval, lost_words
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import ALARMS, JSON, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
 from pytest_fairness.statistics.arrays import Bools, Floats, read_design, row_name

@@ -31,15 +31,7 @@ from pytest_fairness.analysis.policy import (
     verdict_by,
 )
 from pytest_fairness.analysis.provenance import finding_of
-from pytest_fairness.analysis.reading import (
-    Reading,
-    ScoredRows,
-    as_columns,
-    check_level,
-    nouns,
-    read,
-    reasons_by_group,
-)
+from pytest_fairness.analysis.reading import Reading, ScoredRows, as_columns, check_level, nouns, read, reasons_by_group
 from pytest_fairness.analysis.sentences import amount, effect_words, left_without, p_words
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON, Finding, OutcomeKind, PairResult, Reason, Verdict

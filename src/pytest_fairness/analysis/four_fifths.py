@@ -162,10 +162,7 @@ def analyze_four_fifths(
 
 
 def read_decisions(
-    frame: pd.DataFrame,
-    outcome: str | Callable[..., Any],
-    favourable: object,
-    scorers: Mapping[str, Any] | None,
+    frame: pd.DataFrame, outcome: str | Callable[..., Any], favourable: object, scorers: Mapping[str, Any] | None
 ) -> tuple[str, Floats, Bools]:
     """The outcome's name, 1 where it is favourable, and where there is an outcome.
 

@@ -375,10 +375,7 @@ def assess_design(
     # Replies a name that tell something. Where one name is all there is, copies of a reply do not count either.
     rows = max(trials // (people * repetitions if repeats else people), 1)
     here = PlannedDesign(
-        names=people,
-        templates=templates,
-        rows=rows,
-        trials=rows if repeats and people < 2 else trials,
+        names=people, templates=templates, rows=rows, trials=rows if repeats and people < 2 else trials
     )
     passing = passed(outcome, here, family)
     enough = here.trials >= minimum
@@ -409,10 +406,7 @@ def _ways(outcome: PlannedOutcome, here: PlannedDesign, family: int, repetitions
 
     def likely(names: int, times: float) -> bool:
         larger = replace(
-            here,
-            names=names,
-            rows=max(int(here.rows * times), 1),
-            trials=int(here.trials * times * names / here.names),
+            here, names=names, rows=max(int(here.rows * times), 1), trials=int(here.trials * times * names / here.names)
         )
         return passed(outcome, larger, family, ROUGH) >= LIKELY
 

@@ -182,8 +182,7 @@ _TURNED = Decision(
     notes=("the means and the ranks differ in opposite directions: a few extreme values turn the mean",),
 )
 _CLOSE = Decision(
-    verdict=Verdict.FLAG,
-    notes=("beyond chance, but under 5 points and with a ratio of .8 or more, so FAIL is FLAG",),
+    verdict=Verdict.FLAG, notes=("beyond chance, but under 5 points and with a ratio of .8 or more, so FAIL is FLAG",)
 )
 _NEAR = Decision(
     verdict=Verdict.PASS,

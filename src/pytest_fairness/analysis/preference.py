@@ -19,13 +19,7 @@ from pytest_fairness.analysis.sentences import effect_words, interval_words, p_w
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import ALARMS, JSON, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
 from pytest_fairness.statistics.arrays import Bools, Ints, require_frame
-from pytest_fairness.statistics.bradley_terry import (
-    Among,
-    LikelihoodRatio,
-    bradley_terry,
-    choose_among,
-    interaction,
-)
+from pytest_fairness.statistics.bradley_terry import Among, LikelihoodRatio, bradley_terry, choose_among, interaction
 from pytest_fairness.statistics.choices import (
     FIRST,
     NEITHER,
