@@ -327,8 +327,12 @@ class Database:
         query = "SELECT number, record FROM records WHERE writer = ? ORDER BY number DESC LIMIT 1"
         if (last := self.connection.execute(query, (self.writer,)).fetchone()) is not None:
             self.number, self.head = last[0], last[1][-66:-2]
+        about = (self.writer, self.life, self._pid, socket.gethostname())
+        try:
+            self.connection.execute("INSERT OR REPLACE INTO writers VALUES (?, ?, ?, ?)", about)
+        except sqlite3.Error as error:
+            raise _explained(self.path, error) from error
         self._thread.start()
-        self.ask(_Begin(life=self.life, pid=self._pid, host=socket.gethostname()))
 
     def append(self, body: str) -> None:
         self._put(_Waiting(Append(body), None), urgent=len(body) > _LONG)
@@ -500,14 +504,3 @@ def _resolve(settled: Sequence[tuple[Future[Any] | asyncio.Future[Any], Any]]) -
             future.set_exception(result)
         else:
             future.set_result(result)
-
-
-class _Begin(Operation):
-    life: str
-    pid: int
-    host: str
-
-    def run(self, database: Database) -> None:
-        database.connection.execute(
-            "INSERT OR REPLACE INTO writers VALUES (?, ?, ?, ?)", (database.writer, self.life, self.pid, self.host)
-        )

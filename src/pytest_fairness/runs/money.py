@@ -193,7 +193,7 @@ class Budget:
         return None if self.cap is None else max(0, self.cap - sum(self.account()))
 
     def leave(self, amount: int) -> None:
-        """Let *amount* stand reserved, for whoever goes on from here to :meth:`adopt`."""
+        """Let *amount* stand reserved, for a later session to :meth:`adopt`."""
         self.reserved -= amount
 
     def adopt(self, amount: int) -> int:
