@@ -98,7 +98,7 @@ def test_repetitions_are_spread_over_distinct_names_in_both_orders() -> None:
 
 
 def test_more_pairs_than_names_are_named_for_what_they_are() -> None:
-    """Thirty different pairs of 21 names: all different, and the reader is told how to compare them."""
+    """Thirty different pairs of 21 names: all different, and the reader learns how to compare them."""
     grid = experiment(names=30)
     assert (grid.tuples, grid.repetitions) == (30, 1)
     assert len({(cell.name, cell.attributes["pair"]) for cell in grid}) == 6 * 30
@@ -177,7 +177,7 @@ def test_whole_resumes_under_labels(tmp_path: Path) -> None:
 
 
 def test_personas_and_pronouns_of_each_candidate(matrix: PersonaMatrix) -> None:
-    """A persona brings its attributes; names bring the pronouns of the gender that is said."""
+    """A persona brings its attributes; names bring the pronouns of the gender that is stated."""
     two = {"women": [matrix[0]], "men": [next(p for p in matrix if p.gender == "male")]}
     cell = pairs(template="{candidate_1} ({age_1}) or {candidate_2}?", candidates=two, repetitions=1)[0]
     assert cell.prompt.startswith("Sarah Chen, 2 years of experience (24) or ")
@@ -345,7 +345,7 @@ def test_samples_ask_every_pair_order_condition_and_arm_alike() -> None:
     places = Counter((c.attributes["pair"], c.attributes["order"], c.signal, c.arm) for c in cells)
     assert set(places.values()) == {20}
     assert len(places) == 48
-    asked = {
+    contexts = {
         key: [
             (c.context["role"], c.context["place"], c.id[-3:])
             for c in cells
@@ -353,13 +353,13 @@ def test_samples_ask_every_pair_order_condition_and_arm_alike() -> None:
         ]
         for key in places
     }
-    assert len({tuple(found) for found in asked.values()}) == 1, "an arm, order or pair is asked in other contexts"
+    assert len({tuple(found) for found in contexts.values()}) == 1, "an arm, order or pair is asked in other contexts"
     assert grid.full_size == 48 * 200 * 20
     assert grid.describe().splitlines()[1:] == [
         "× 20 sets of names × 1 repetitions = 192,000 trials",
         "of which a balanced sample of 960 is asked",
     ]
-    (first, *_) = asked.values()
+    (first, *_) = contexts.values()
     assert set(Counter(role for role, _, _ in first).values()) == {2}
     assert set(Counter(place for _, place, _ in first).values()) == {1}
     assert len({number for _, _, number in first}) == 20

@@ -258,7 +258,7 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
         """
         shared = self._surnames(*_SHARED, seed)
         if len(shared) < n:
-            raise UsageError(f"there are {len(shared)} neutral names, and {n} were asked for; ask for fewer")
+            raise UsageError(f"there are {len(shared)} neutral names, and {n} are wanted; ask for fewer")
         initials = (_INITIALS[i % len(_INITIALS)] for i in range(n))
         return tuple(
             Name(first=f"{initial}.", last=entry.name, groups={}, source=entry.source)
