@@ -29,7 +29,7 @@ from tests.support.killing import Suicide, ask_and_print, die
 
 def install(suicide: Suicide) -> None:
     """Put the points where they are passed."""
-    append, insert, upload = RunStore.append, Database._insert, OpenAIBatches.upload
+    append, insert, upload = RunStore.append, Database._save, OpenAIBatches.upload
     told = False
 
     def dying_insert(self: Database) -> None:
@@ -67,7 +67,7 @@ def install(suicide: Suicide) -> None:
 
         return dying_state
 
-    Database._insert = dying_insert  # type: ignore[method-assign]
+    Database._save = dying_insert  # type: ignore[method-assign]
     RunStore.append = dying_append  # type: ignore[method-assign]
     OpenAIBatches.upload = dying_upload  # type: ignore[method-assign]
     for api in (OpenAIBatches, AnthropicBatches):

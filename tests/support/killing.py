@@ -42,7 +42,7 @@ class Suicide:
         ``before-append`` and ``after-append`` around its answer's, ``mid-append`` within the transaction that holds it,
         ``after-trial``, and ``mid-rename`` of the manifest that says *finished*.
         """
-        append, insert, replace = RunStore.append, Database._insert, Path.replace
+        append, insert, replace = RunStore.append, Database._save, Path.replace
         around = {"sent": ("before-intent", "before-send"), "attempt": ("before-append", "after-append")}
 
         def dying_append(store: RunStore, record: dict[str, Any]) -> None:
@@ -65,7 +65,7 @@ class Suicide:
             return replace(path, target)
 
         RunStore.append = dying_append  # type: ignore[method-assign]
-        Database._insert = dying_insert  # type: ignore[method-assign]
+        Database._save = dying_insert  # type: ignore[method-assign]
         Path.replace = dying_replace  # type: ignore[assignment, method-assign]
 
 

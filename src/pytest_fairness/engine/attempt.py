@@ -18,7 +18,6 @@ from pytest_fairness.endpoints.protocol import (
     Reply,
     Request,
     Wire,
-    announces_leaving,
 )
 from pytest_fairness.engine.conversation import FREE, Conversation
 from pytest_fairness.errors import StoreError
@@ -224,7 +223,7 @@ class Asker:
                 unlogged = error  # the endpoint may make something else of it
                 raise
 
-        if announces_leaving(self.endpoint):
+        if getattr(self.endpoint, "announces_leaving", False):
             request = replace(request, leaving=leaving)
         elif not self.endpoint.simulated:  # nothing is paid for there, and asking again gives the same
             await leaving()

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from pytest_fairness.endpoints.protocol import Endpoint, preparation_of
+from pytest_fairness.endpoints.protocol import Endpoint
 from pytest_fairness.engine.attempt import Asker
 from pytest_fairness.runs.keys import identity_hash
 from pytest_fairness.runs.rate_limits import Limiter
@@ -84,7 +84,7 @@ class Lane:
 
     def preparing(self) -> asyncio.Task[None] | None:
         """The endpoint's preparation, which is begun once; None where it needs none. Call it on the event loop."""
-        prepare = preparation_of(self.endpoint)
+        prepare = getattr(self.endpoint, "prepare", None)
         if prepare is not None and self._ready is None:
             self._ready = asyncio.get_running_loop().create_task(prepare())
             # Its error is raised to whoever waits; nobody may be waiting any more.

@@ -326,10 +326,9 @@ def _refuse_conversations(endpoint: Endpoint, entries: Sequence[PlannedCell]) ->
     """Raise UsageError where *entries* hold conversations and *endpoint* can only be sent their last turn: before
     anything is paid for.
     """
-    from pytest_fairness.endpoints.protocol import takes_conversations
     from pytest_fairness.engine.scripts import Escalation, Pipeline
 
-    if takes_conversations(endpoint):
+    if getattr(endpoint, "supports_conversation", True):
         return
     for entry in entries:
         cell, script = entry.cell, entry.script
