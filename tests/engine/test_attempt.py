@@ -9,8 +9,9 @@ import pytest
 
 from pytest_fairness.endpoints import Reply, Request, create_endpoint
 from pytest_fairness.endpoints.protocol import AttemptError, CutOff, Evidence, Limits, Price, Wire
-from pytest_fairness.engine.attempt import Asker, Tariff, same_model
+from pytest_fairness.engine.attempt import Tariff, same_model
 from pytest_fairness.engine.conversation import Conversation
+from pytest_fairness.engine.lane import Lane
 from pytest_fairness.errors import BudgetError
 from pytest_fairness.model import Message, Status, Usage
 from pytest_fairness.runs.money import absurd
@@ -279,8 +280,10 @@ def test_an_interrupt_keeps_what_had_come(store: RunStore, evidence: Evidence, s
     conversation = Conversation("k" * 64, plan(1)[0], {"max_tokens": 50})
 
     async def interrupted() -> None:
-        asker = Asker(Half(evidence), store, None, 30.0)
-        task = asyncio.create_task(asker.attempt(conversation, 7000, None))
+        budget = store.budget(None)
+        await budget.reserve(7000)
+        lane = Lane(Half(evidence), "d" * 64, store, budget, timeout=30.0, concurrency=1)
+        task = asyncio.create_task(lane.attempt(conversation, 7000, None))
         await asyncio.sleep(0.05)
         task.cancel()
         ending = await task

@@ -11,7 +11,7 @@ import pytest
 from pytest_fairness.endpoints import load_endpoints
 from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Limits, Reply, Request
 from pytest_fairness.endpoints.registry import create_endpoint
-from pytest_fairness.engine.pace import Pace
+from pytest_fairness.engine.lane import Pace
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Status, to_json
 from tests.support.doubles import Scripted, plan, polite
@@ -73,26 +73,17 @@ def test_the_pace_halves_once_for_a_round() -> None:
     """Requests that were turned away together count once; each round that goes well allows one more."""
 
     async def scenario() -> list[int]:
-        pace, stopped = Pace(8), asyncio.Event()
+        pace = Pace(8)
         widths = [pace.width]
-        numbers = [number for _ in range(8) if (number := await pace.enter(stopped)) is not None]
-        for number in numbers:
+        for number in [await pace.enter() for _ in range(8)]:
             pace.leave(number, throttled=True)
         widths.append(pace.width)
         for _ in range(5):
-            number = await pace.enter(stopped)
-            assert number is not None
-            pace.leave(number, throttled=False)
+            pace.leave(await pace.enter(), throttled=False)
         widths.append(pace.width)
         for _ in range(6):
-            number = await pace.enter(stopped)
-            assert number is not None
-            pace.leave(number, throttled=True)
-        widths.append(pace.width)
-        number = await pace.enter(stopped)
-        stopped.set()
-        assert await pace.enter(stopped) is None
-        return widths
+            pace.leave(await pace.enter(), throttled=True)
+        return [*widths, pace.width]
 
     assert asyncio.run(scenario()) == [8, 4, 5, 1]
 

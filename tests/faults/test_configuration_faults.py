@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from .conftest import SUITE, Project
+from .conftest import SUITE, Project, words
 from .oracles import check
 
 # ---------------------------------------------------------------- F52: secrets on the command line
@@ -111,9 +111,8 @@ def test_f58_the_ini_file_approves_nothing(project: Project, mode: list[str], in
     path.write_text(path.read_text(encoding="utf-8") + ini + "\n", encoding="utf-8")
     case = project.run(*mode)
     assert case.code == pytest.ExitCode.USAGE_ERROR
-    output = " ".join(case.output.split())
-    assert key in output
-    assert "read from the command line alone" in output
+    assert key in words(case)
+    assert "read from the command line alone" in words(case)
     assert case.ledger == []
     assert baselines(project) == []
 
@@ -127,11 +126,11 @@ def test_f58_the_environment_approves_nothing(
     monkeypatch.setenv("PYTEST_ADDOPTS", flag)
     case = project.run(*mode)
     assert case.code == pytest.ExitCode.USAGE_ERROR
-    assert f"{flag} comes from addopts, PYTEST_ADDOPTS" in " ".join(case.output.split())
+    assert f"{flag} comes from addopts, PYTEST_ADDOPTS" in words(case)
     monkeypatch.delenv("PYTEST_ADDOPTS")
     case = project.run(*mode, "-o", "fairness_approve=true")
     assert case.code == pytest.ExitCode.USAGE_ERROR
-    assert "type --fairness-approve in the session that approves" in " ".join(case.output.split())
+    assert "type --fairness-approve in the session that approves" in words(case)
     assert case.ledger == []
     assert baselines(project) == []
 

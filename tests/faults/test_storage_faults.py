@@ -37,9 +37,9 @@ from tests.support.doubles import Scripted, cell
 from tests.support.runs import archived, edit, records
 from tests.support.servers import ModelServer
 
-from .conftest import SUITE, TRIALS, Project, cells, endpoint_of
+from .conftest import SUITE, TRIALS, Project, cells, endpoint_of, words
 from .oracles import check, newest_run, same_statistics
-from .sessions import Background, Steady, case_after
+from .sessions import Background, Steady
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="limits and locks of POSIX")
 CONCURRENCY = 8
@@ -81,7 +81,7 @@ def test_f30_the_disk_fills_while_asking(project: Project) -> None:
     full = Background(project, preexec_fn=_limit_files).end()
     assert full.code == 1, full.output
     assert "cannot be written" in full.output
-    assert "the disk or a quota is full" in " ".join(full.output.split())
+    assert "the disk or a quota is full" in words(full)
     sent = len(full.ledger)
     assert CONCURRENCY <= sent < TRIALS
     logged = len(full.of("attempt"))
@@ -177,7 +177,7 @@ def test_f32_damage_is_named_and_never_passed_over(project: Project) -> None:
     for option in ("--fairness-resume", "--fairness-replay"):
         case = project.run(f"{option}={run.name}")
         assert case.code == pytest.ExitCode.USAGE_ERROR, case.output
-        assert "record 9 of trials.jsonl: the record was changed" in " ".join(case.output.split())
+        assert "record 9 of trials.jsonl: the record was changed" in words(case)
         assert "INTERNALERROR" not in case.output
     (run / "run.sqlite3").write_bytes(stored)
 
@@ -188,9 +188,8 @@ def test_f32_damage_is_named_and_never_passed_over(project: Project) -> None:
         for option in ("--fairness-resume", "--fairness-replay"):
             case = project.run(f"{option}={run.name}")
             assert case.code == pytest.ExitCode.USAGE_ERROR, f"{how}, {option}: {case.output}"
-            told = " ".join(case.output.split())
-            assert f"trials.jsonl, line {line or ''}" in told, f"{how}, {option}: {told}"
-            assert "INTERNALERROR" not in told
+            assert f"trials.jsonl, line {line or ''}" in words(case), f"{how}, {option}: {case.output}"
+            assert "INTERNALERROR" not in case.output
     assert len(project.server.requests) == asked
 
     log_of(run).write_bytes(b"".join(DAMAGE["changed"](whole)))
@@ -199,7 +198,7 @@ def test_f32_damage_is_named_and_never_passed_over(project: Project) -> None:
     assert salvaged is not None
     assert salvaged != run
     case = project.run(f"--fairness-resume={salvaged.name}")
-    assert "salvaged from the damaged run" in " ".join(case.output.split())
+    assert "salvaged from the damaged run" in words(case)
     assert asked <= len(project.server.requests) <= asked + 1
     check(case, oracles="4567")
 
@@ -227,7 +226,7 @@ def test_f33_what_was_cut_off_or_made_anew_shows(project: Project) -> None:
     for option in ("--fairness-resume", "--fairness-replay"):
         case = project.run(f"{option}={run.name}")
         assert case.code == pytest.ExitCode.USAGE_ERROR, case.output
-        assert "ends after 100 records" in " ".join(case.output.split())
+        assert "ends after 100 records" in words(case)
     shutil.rmtree(run)
     kept.rename(run)
 
@@ -243,11 +242,11 @@ def test_f33_what_was_cut_off_or_made_anew_shows(project: Project) -> None:
             log_of(run).write_bytes(content)
         case = project.run(f"--fairness-replay={run.name}")
         assert case.code == pytest.ExitCode.USAGE_ERROR, case.output
-        assert told in " ".join(case.output.split())
+        assert told in words(case)
         if content is not None:
             case = project.run(f"--fairness-resume={run.name}")
             assert case.code == pytest.ExitCode.USAGE_ERROR, case.output
-            assert told in " ".join(case.output.split())
+            assert told in words(case)
     assert len(project.server.requests) == TRIALS
     assert main(["salvage", str(run)]) == 2
 
@@ -279,7 +278,7 @@ def test_f34_two_sessions_in_one_project(project: Project) -> None:
     with RunStore.open(folders[0]) as held:
         case = project.run(f"--fairness-resume={folders[0].name}")
         assert case.code == pytest.ExitCode.USAGE_ERROR, case.output
-        assert f"is being written by process {os.getpid()} on " in " ".join(case.output.split())
+        assert f"is being written by process {os.getpid()} on " in words(case)
         assert held.directory == folders[0]
     child = f"import os, sys; from pathlib import Path; {WRITER.splitlines()[3]}; RunStore.open(Path(sys.argv[1]))"
     subprocess.run([sys.executable, "-c", f"{child}; os._exit(9)", folders[0]], check=False)
@@ -324,10 +323,10 @@ def test_f35_the_wall_clock_jumps(project: Project) -> None:
     keep their order, and the findings are those of a quiet clock."""
     quiet = recorded(project)
     project.path.joinpath("jumping.py").write_text(JUMPING)
-    case = Background(project, "-p", "jumping", "--fairness-deadline", "600", env={"PYTHONPATH": "."}).end()
+    case = Background(project, "-p", "jumping", "--fairness-deadline", "600").end()
     jumped = next(run for run in run_folders(project.path / ".fairness" / "runs") if run != quiet)
     assert case.code == 0, case.output
-    case = case_after(project, run=jumped, ledger=project.server.requests[TRIALS:], code=0)
+    case = project.case(run=jumped, ledger=project.server.requests[TRIALS:], code=0)
     assert len(case.of("trial")) == TRIALS
     assert {record["status"] for record in case.of("trial")} == {"answered"}
     assert all(0 <= record["seconds"] < 60 for record in case.of("attempt"))
@@ -446,7 +445,7 @@ def test_f37_each_change_is_named_and_nothing_mixed(project: Project) -> None:
         project.write(**{"suite": SUITE, **changed})
         case = project.run("--fairness-resume=last", *options)
         assert case.code in (1, pytest.ExitCode.USAGE_ERROR), f"{what}: {case.output}"
-        assert told in " ".join(case.output.split()), f"{what}: {case.output}"
+        assert told in words(case), f"{what}: {case.output}"
         assert len(project.server.requests) == TRIALS, what
         after = log_of(run).read_bytes()
         assert after.startswith(before), what
@@ -465,7 +464,7 @@ def test_f37_another_version_of_the_code(project: Project, monkeypatch: pytest.M
     (run / "manifest.json").write_text(json.dumps(manifest))
     case = project.run("--fairness-resume=last")
     assert case.code == pytest.ExitCode.USAGE_ERROR
-    assert "the version of pytest-fairness was 0.0.1, is" in " ".join(case.output.split())
+    assert "the version of pytest-fairness was 0.0.1, is" in words(case)
 
     application = "import pytest\n\n@pytest.fixture\ndef endpoint():\n    return lambda prompt: 'Some words.'\n"
     project.pytester.makeconftest(application)
@@ -475,7 +474,7 @@ def test_f37_another_version_of_the_code(project: Project, monkeypatch: pytest.M
     _git(project, "two")
     case = project.run("--fairness-resume=last")
     assert case.code == pytest.ExitCode.USAGE_ERROR
-    assert "the code was at commit" in " ".join(case.output.split())
+    assert "the code was at commit" in words(case)
 
 
 # ---------------------------------------------------------------- F38: other locales
@@ -492,7 +491,7 @@ def test_f38_other_locales(project: Project) -> None:
     assert ordinary is not None
     case = Background(project, env={**PLAIN, "PYTHONIOENCODING": "cp1252"}).end()
     assert case.code == 0, case.output
-    case = case_after(project, ledger=project.server.requests[TRIALS:], output=case.output, code=0)
+    case = project.case(ledger=project.server.requests[TRIALS:], output=case.output, code=0)
     check(case)
     assert case.run is not None
     assert case.run != ordinary
@@ -541,7 +540,7 @@ def test_f56_the_run_goes_between_two_tests(project: Project, mode: list[str], h
     workers = ("--dist=loadfile",) if "-n2" in mode else ()
     case = project.run(*mode, *workers, price=None)
     assert case.code == 1
-    output = " ".join(case.output.split())
+    output = words(case)
     assert "was removed or moved while this session wrote to it: nothing more is sent" in output
     assert "an error of the test's own" in output
     assert "nothing can be asked any more" not in output
@@ -566,7 +565,7 @@ def test_f56_the_run_goes_while_it_asks(project: Project, how: str, workers: tup
     gone = len(project.server.requests)
     case = session.end(deadline=20)
     assert case.code == 1
-    assert "was removed or moved while this session wrote to it" in " ".join(case.output.split())
+    assert "was removed or moved while this session wrote to it" in words(case)
     assert "Traceback" not in case.output
     assert len(case.ledger) <= gone + 2 * CONCURRENCY
 
@@ -577,7 +576,7 @@ def test_f56_the_run_goes_after_the_last_test(project: Project, mode: list[str])
     workers = ("--dist=loadfile",) if "-n2" in mode else ()
     case = project.run(*mode, *workers, price=None)
     assert case.code == pytest.ExitCode.INTERNAL_ERROR
-    assert "was removed or moved while this session wrote to it" in " ".join(case.output.split())
+    assert "was removed or moved while this session wrote to it" in words(case)
     assert "Traceback" not in case.output
 
 
@@ -615,13 +614,13 @@ def test_f57_a_finished_run_without_its_heads_is_damaged(
     (case.run / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
     again = project.run(*mode, f"--fairness-replay={case.run.name}")
     assert again.code != 0
-    output = " ".join(again.output.split())
+    output = words(again)
     assert "is damaged: the run came to its end" in output or "when the run was closed" in output
     assert "INTERNALERROR" not in output
     if forget is not _with_an_empty_head:
         again = project.run(*mode, f"--fairness-resume={case.run.name}")
         assert again.code != 0
-        assert "is damaged: the run came to its end" in " ".join(again.output.split())
+        assert "is damaged: the run came to its end" in words(again)
     assert len(project.server.requests) == TRIALS
 
 
@@ -629,7 +628,7 @@ def test_f57_a_worker_that_died_leaves_a_log_that_is_sealed(project: Project) ->
     """By the controller, at the end: the run is whole, and what is taken from that log afterwards shows."""
     project.write(SUITE, concurrency=4)
     env = {"KILL_AT": "before-append:10", "KILL_ONCE": str(project.path / "killed")}
-    case = Background(project, "-n2", "-p", "tests.faults.killing", env=env).end(deadline=60)
+    case = Background(project, "-n2", "-p", "tests.support.killing", env=env).end(deadline=60)
     assert case.code == 1, case.output
     assert case.run is not None
     manifest = json.loads((case.run / "manifest.json").read_text(encoding="utf-8"))

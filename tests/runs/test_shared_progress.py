@@ -75,7 +75,7 @@ def test_a_watch_shows_what_workers_do(store: RunStore, engine_for: EngineMaker)
     """An engine with a worker's progress, and a watch on its run: a line while it asks, none once it has ended."""
     stream = io.StringIO()
     clock = Clock()
-    watch = Watching(store, Progress(stream, "log", clock=clock), every=0.01)
+    watch = Watching(store, Progress(stream, clock=clock), every=0.01)
     clock.now += 60
     engine_for(Scripted(delay=0.2), concurrency=2, progress=WorkerProgress(store)).run(plan(4))
     time.sleep(0.05)
