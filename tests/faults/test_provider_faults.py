@@ -98,7 +98,7 @@ def counting(used: Any) -> Callable[[str], Fault]:
 
 
 def answered_by(model: str) -> Fault:
-    return Fault(body=using("direct", {"prompt_tokens": 1000, "completion_tokens": 1000}, model))
+    return Fault(body=using("direct", counts(1000, 1000), model))
 
 
 def digits(number: int) -> Fault:
@@ -109,38 +109,26 @@ def digits(number: int) -> Fault:
     return Fault(body=json.dumps(body).replace(": 0", f": {'9' * number}"))
 
 
-UNREADABLE = {
-    "json": "{broken",
-    "html": "<html><body>502</body></html>",
-    "sse": 'data: {"choices": []}\n\ndata: [DONE]\n\n',
-    "empty": b"",
-    "blank": b" \n ",
-    "null": "null",
-    "list": "[]",
-    "utf8": b'{"choices": [{"message": {"content": "\xff\xfe"}}]}',
-    "deep": "[" * 100_000,
-    "number": '{"n": ' + "9" * 5000 + "}",
-    "nan": '{"choices": NaN}',
-}
-WITHOUT_TEXT: dict[str, tuple[tuple[str, ...], Any, str]] = {
-    "no choices": (OPENAI, {"choices": []}, "empty"),
-    "null choices": (OPENAI, {"choices": None}, "malformed"),
-    "missing choices": (OPENAI, {"id": "1"}, "malformed"),
-    "choices of nothing": (OPENAI, {"choices": [None]}, "malformed"),
-    "null": (OPENAI, message(None), "empty"),
-    "blank": (OPENAI, message("  \n"), "empty"),
-    "number": (OPENAI, message(3), "malformed"),
-    "list": (OPENAI, message(["yes"]), "malformed"),
-    "object": (OPENAI, message({"text": "yes"}), "malformed"),
-    "no message": (OPENAI, {"choices": [{"finish_reason": "stop"}]}, "malformed"),
-    "no content": (("anthropic",), {"content": []}, "empty"),
-    "null content": (("anthropic",), {"content": None}, "malformed"),
-    "content of numbers": (("anthropic",), {"content": [{"type": "text", "text": 3}]}, "malformed"),
-    "content of text": (("anthropic",), {"content": "yes"}, "malformed"),
-    "empty message": (("ollama",), {"message": {"content": ""}}, "empty"),
-    "message of a number": (("ollama",), {"message": {"content": 3}}, "malformed"),
-    "null message": (("ollama",), {"message": None}, "malformed"),
-    "missing message": (("ollama",), {}, "malformed"),
+def counts(tokens_in: Any, tokens_out: Any) -> dict[str, Any]:
+    return {"prompt_tokens": tokens_in, "completion_tokens": tokens_out}
+
+
+SSE = 'data: {"choices": []}\n\ndata: [DONE]\n\n'
+BAD_UTF8 = b'{"choices": [{"message": {"content": "\xff\xfe"}}]}'
+NUMBER = '{"n": ' + "9" * 5000 + "}"
+HTML = "<html><body>502</body></html>"
+UNREADABLE = ["{broken", HTML, SSE, b"", b" \n ", "null", "[]", BAD_UTF8, "[" * 100_000, NUMBER, '{"choices": NaN}']
+#: By the format and what the trial comes to.
+WITHOUT_TEXT: dict[tuple[tuple[str, ...], str], list[Any]] = {
+    (OPENAI, "empty"): [{"choices": []}, message(None), message("  \n")],
+    (OPENAI, "malformed"): [
+        *({"choices": None}, {"id": "1"}, {"choices": [None]}, {"choices": [{"finish_reason": "stop"}]}),
+        *(message(3), message(["yes"]), message({"text": "yes"})),
+    ],
+    (("anthropic",), "empty"): [{"content": []}],
+    (("anthropic",), "malformed"): [{"content": None}, {"content": [{"type": "text", "text": 3}]}, {"content": "yes"}],
+    (("ollama",), "empty"): [{"message": {"content": ""}}],
+    (("ollama",), "malformed"): [{"message": {"content": 3}}, {"message": None}, {}],
 }
 ENDED = {
     "refusal field": (message(None, refusal="I cannot help with that."), "refused", "stop", "I cannot help with that."),
@@ -150,31 +138,22 @@ ENDED = {
     "none": (message("Yes.", None), "answered", None, "Yes."),
 }
 POLICIES = ("content_policy_violation", "content_filter", "ResponsibleAIPolicyViolation")
-USED: dict[str, Any] = {
-    "missing": ...,
-    "null": None,
-    "empty": {},
-    "negative": {"prompt_tokens": -5, "completion_tokens": -9},
-    "string": {"prompt_tokens": "12", "completion_tokens": "7"},
-    "list": [1, 2],
-    "true": {"prompt_tokens": True, "completion_tokens": True},
-    "half": {"prompt_tokens": 20.5, "completion_tokens": 3},
-    "nothing": {"prompt_tokens": 0, "completion_tokens": 0},
-    "one": {"prompt_tokens": 20},
-}
+NUMBERS = [counts(-5, -9), counts("12", "7"), counts(True, True), counts(20.5, 3), counts(0, 0)]
+USED: list[Any] = [..., None, {}, [1, 2], {"prompt_tokens": 20}, *NUMBERS]
 SNAPSHOTS = ("gpt-4o-mini-2024-07-18", "GPT-4o-mini", "openai/gpt-4o-mini")
 ERRORS: tuple[Any, ...] = ({"message": "overloaded", "code": 529}, "overloaded", {"status": "overloaded"})
 
 ROWS = {
     **{f"f05 HTTP {status}": Row(Fault(status=status), "error") for status in (500, 502, 504)},
     **{f"f07 cut after {cut}": Row(Fault(cut=cut), "malformed", error="broke off") for cut in (1, 120)},
-    **{f"f08 {what}": Row(Fault(body=body), "malformed") for what, body in UNREADABLE.items()},
+    **{f"f08 {number}": Row(Fault(body=body), "malformed") for number, body in enumerate(UNREADABLE)},
     "f08 byte order mark": Row(
         Fault(body="\ufeff" + json.dumps(message("Yes."))), "answered", None, (), OPENAI, "stop", "Yes."
     ),
     **{
-        f"f09 {what}": Row(Fault(body=body), status, None, routes=routes)
-        for what, (routes, body, status) in WITHOUT_TEXT.items()
+        f"f09 {routes[0]} {status} {number}": Row(Fault(body=body), status, None, routes=routes)
+        for (routes, status), bodies in WITHOUT_TEXT.items()
+        for number, body in enumerate(bodies)
     },
     **{
         f"f10 {what}": Row(Fault(body=body), status, None, (), OPENAI, reason, reply)
@@ -186,10 +165,7 @@ ROWS = {
         )
         for code in POLICIES
     },
-    **{
-        f"f11 usage {what}": Row(counting(used), "answered", flags=("usage_invalid",), reply="Yes.")
-        for what, used in USED.items()
-    },
+    **{f"f11 {used}": Row(counting(used), "answered", flags=("usage_invalid",), reply="Yes.") for used in USED},
     **{
         f"f12 {model}": Row(answered_by(model), "answered", 1000 * (0.15 + 0.6) / 1e6, (), ("direct",), "stop", "Yes.")
         for model in SNAPSHOTS
@@ -224,10 +200,7 @@ def test_f05_f07_f08_f09_f10_f11_f12_f16_f54_what_a_server_answers(ask: Ask, ser
 
 ENDS = {
     **{
-        f"f11 {count}": (
-            counting({"prompt_tokens": count, "completion_tokens": count}),
-            "counts more tokens for one call than any model can take",
-        )
+        f"f11 {count}": (counting(counts(count, count)), "counts more tokens for one call than any model can take")
         for count in (10**12, 1e12, 10**30)
     },
     "f54 counts of 4000 digits": (lambda _: digits(4000), "counts more tokens for one call"),

@@ -57,8 +57,7 @@ def recorded(project: Project) -> Path:
     project.write()
     case = project.run()
     assert case.code == 0, case.output
-    assert case.run is not None
-    return case.run
+    return project.folder(case)
 
 
 def log_of(run: Path) -> Path:
@@ -360,40 +359,28 @@ def test_f35_sessions_of_one_second(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 # ---------------------------------------------------------------- F36: places where nothing can be logged
 
 
-def odd_places(tmp_path: Path) -> dict[str, Path]:
-    (tmp_path / "a file").write_text("")
-    (tmp_path / "link").symlink_to(tmp_path)
-    return {
-        "a file": tmp_path / "a file",
-        "below a file": tmp_path / "a file" / "runs",
-        "a link": tmp_path / "link",
-        "a name that is too long": tmp_path / ("x" * 300),
-        "a device": Path("/dev/null"),
-        "a network disk": tmp_path / "nfs",
-    }
-
-
-@pytest.mark.parametrize(
-    "where", ["a file", "below a file", "a link", "a name that is too long", "a device", "a network disk"]
-)
 def test_f36_no_place_for_a_log(
-    project: Project, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, where: str
+    project: Project, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Found out before the first call: exit status 4, and the message names the place and the option that mends it."""
     project.write()
-    if where == "a network disk":
-        monkeypatch.setattr(files, "network_file_system", lambda _: "nfs4")
-    place = odd_places(tmp_path_factory.mktemp("places"))[where]
-    case = project.run(f"--override-ini=fairness_run_dir={place}")
-    assert case.code == pytest.ExitCode.USAGE_ERROR, case.output
-    assert "INTERNALERROR" not in case.output
-    told = "".join(case.output.split())
-    assert str(place).replace(" ", "") in told
-    assert "fairness_run_dir" in told
-    assert not case.ledger
+    places = tmp_path_factory.mktemp("places")
+    (places / "a file").write_text("")
+    (places / "link").symlink_to(places)
+    odd = [places / name for name in ("a file", "a file/runs", "link", "x" * 300)]
+    for place in (*odd, Path("/dev/null"), places / "nfs"):
+        if place.name == "nfs":
+            monkeypatch.setattr(files, "network_file_system", lambda _: "nfs4")
+        case = project.run(f"--override-ini=fairness_run_dir={place}")
+        assert case.code == pytest.ExitCode.USAGE_ERROR, case.output
+        assert "INTERNALERROR" not in case.output
+        output = "".join(case.output.split())
+        assert str(place).replace(" ", "") in output
+        assert "fairness_run_dir" in output
+        assert not case.ledger
 
 
-@pytest.mark.parametrize("name", ["d" * 200 + "/" + "e" * 120, "CON", "trailing.", "Runs", "nul.txt", "a b ü"])
+@pytest.mark.parametrize("name", ["d" * 200 + "/" + "e" * 120, "CON/trailing./Runs/nul.txt/a b ü"], ids=["long", "odd"])
 def test_f36_odd_places_that_do(project: Project, name: str) -> None:
     """Long paths, names that mean devices or are trimmed elsewhere: where the system takes them, the run is there and
     whole; and no file of ours in it has such a name, nor two that differ by case alone."""
@@ -533,26 +520,26 @@ def test_of_its_own():
 """.replace("{{", "{").replace("}}", "}")  # fmt: skip
 
 
-@pytest.mark.parametrize("how", ["removed", "moved", "removed with all runs"])
-def test_f56_the_run_goes_between_two_tests(project: Project, mode: list[str], how: str) -> None:
-    """Nothing more is asked, the tests' own errors are shown, and one message says what became of the run."""
-    project.write(GOES.replace("HOW", repr(how)))
+def test_f56_the_run_goes_between_two_tests(project: Project, mode: list[str]) -> None:
+    """Removed, moved, or removed with all runs: nothing more is asked, the tests' own errors are shown, and one message
+    says what became of the run."""
     workers = ("--dist=loadfile",) if "-n2" in mode else ()
-    case = project.run(*mode, *workers, price=None)
-    assert case.code == 1
-    output = words(case)
-    assert "was removed or moved while this session wrote to it: nothing more is sent" in output
-    assert "an error of the test's own" in output
-    assert "nothing can be asked any more" not in output
-    assert "Traceback" not in output
-    assert "INTERNALERROR" not in output
-    assert len(case.ledger) == TRIALS
+    for how in ("removed",) if workers else ("removed", "moved", "removed with all runs"):
+        project.write(GOES.replace("HOW", repr(how)))
+        case = project.run(*mode, *workers, price=None)
+        assert case.code == 1
+        assert "was removed or moved while this session wrote to it: nothing more is sent" in words(case)
+        assert "an error of the test's own" in case.output
+        for unwanted in ("nothing can be asked any more", "Traceback", "INTERNALERROR"):
+            assert unwanted not in case.output
+        assert len(case.ledger) == TRIALS
+        shutil.rmtree(project.path / ".fairness", ignore_errors=True)
+        shutil.rmtree(project.path / "elsewhere", ignore_errors=True)
 
 
-@pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["plain", "n2"])
-@pytest.mark.parametrize("how", ["removed", "moved"])
+@pytest.mark.parametrize(("how", "workers"), [("removed", ()), ("moved", ("-n2",))], ids=["plain", "n2"])
 def test_f56_the_run_goes_while_it_asks(project: Project, how: str, workers: tuple[str, ...]) -> None:
-    """No more than was under way is sent; the end is told as such."""
+    """No more than was under way is sent; the end is shown as such."""
     project.write(SUITE.replace("repetitions=1", "repetitions=20"))
     project.server.latency = 0.05
     session = Background(project, *workers)
@@ -562,12 +549,12 @@ def test_f56_the_run_goes_while_it_asks(project: Project, how: str, workers: tup
     run.rename(project.path / "elsewhere")
     if how == "removed":
         shutil.rmtree(project.path / "elsewhere", ignore_errors=True)
-    gone = len(project.server.requests)
+    sent = len(project.server.requests)
     case = session.end(deadline=20)
     assert case.code == 1
     assert "was removed or moved while this session wrote to it" in words(case)
     assert "Traceback" not in case.output
-    assert len(case.ledger) <= gone + 2 * CONCURRENCY
+    assert len(case.ledger) <= sent + 2 * CONCURRENCY
 
 
 def test_f56_the_run_goes_after_the_last_test(project: Project, mode: list[str]) -> None:
@@ -583,44 +570,30 @@ def test_f56_the_run_goes_after_the_last_test(project: Project, mode: list[str])
 # ---------------------------------------------------------------- F57: heads that were taken out of the manifest
 
 
-def _without_heads(manifest: dict[str, Any]) -> None:
-    del manifest["logs"]
-
-
-def _without_one_head(manifest: dict[str, Any]) -> None:
-    del manifest["logs"][min(manifest["logs"])]
-
-
-def _with_an_empty_head(manifest: dict[str, Any]) -> None:
-    manifest["logs"][min(manifest["logs"])] |= {"records": 0, "head": "0" * 64}
-
-
-@pytest.mark.parametrize("forget", [_without_heads, _without_one_head, _with_an_empty_head])
-def test_f57_a_finished_run_without_its_heads_is_damaged(
-    project: Project, mode: list[str], forget: Callable[[dict[str, Any]], None]
-) -> None:
-    """Edited, hashed anew, and its heads taken away: nothing shows that it is whole, so it is not."""
+def test_f57_a_finished_run_without_its_heads_is_damaged(project: Project, mode: list[str]) -> None:
+    """Edited, hashed anew, and its heads, or one of them, taken away or emptied: nothing shows that it is whole, so it
+    is not."""
     project.write()
     case = project.run(*mode)
     assert case.code == 0, case.output
-    assert case.run is not None
-    manifest = json.loads((case.run / "manifest.json").read_text(encoding="utf-8"))
+    run = project.folder(case)
+    manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
     name = min(manifest["logs"])
-    for number, line in enumerate(rehashed((case.run / name).read_bytes().splitlines(keepends=True)), 1):
+    for number, line in enumerate(rehashed((run / name).read_bytes().splitlines(keepends=True)), 1):
         text = line.decode().rstrip()
         about = (text, columns_of(text)[2], writer_of(name), number)
-        edit(case.run, "UPDATE records SET record = ?, status = ? WHERE writer = ? AND number = ?", *about)
-    forget(manifest)
-    (case.run / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
-    again = project.run(*mode, f"--fairness-replay={case.run.name}")
-    assert again.code != 0
-    output = words(again)
-    assert "is damaged: the run came to its end" in output or "when the run was closed" in output
-    assert "INTERNALERROR" not in output
-    if forget is not _with_an_empty_head:
-        again = project.run(*mode, f"--fairness-resume={case.run.name}")
-        assert again.code != 0
-        assert "is damaged: the run came to its end" in words(again)
+        edit(run, "UPDATE records SET record = ?, status = ? WHERE writer = ? AND number = ?", *about)
+    others = {other: head for other, head in manifest["logs"].items() if other != name}
+    empty = others | {name: manifest["logs"][name] | {"records": 0, "head": "0" * 64}}
+    for logs in (None, others, empty):
+        changed = {key: value for key, value in {**manifest, "logs": logs}.items() if value is not None}
+        (run / "manifest.json").write_text(json.dumps(changed), encoding="utf-8")
+        for option in ("replay", "resume") if logs is not empty else ("replay",):
+            again = project.run(*mode, f"--fairness-{option}={run.name}")
+            assert again.code != 0
+            damaged = "is damaged: the run came to its end" in words(again)
+            assert damaged or (option == "replay" and "when the run was closed" in words(again))
+            assert "INTERNALERROR" not in again.output
     assert len(project.server.requests) == TRIALS
 
 
