@@ -9,7 +9,6 @@ import threading
 
 import numpy as np  # noqa: F401 - numpy cannot be imported twice in one process, which in-process pytester would do
 import pytest
-from tests.support.modes import MODES
 
 pytest_plugins = ["pytester"]
 
@@ -31,6 +30,9 @@ def pytester(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pyte
     """Sessions that are tested go without two plugins that load in every session, and take it half a second each."""
     monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:hypothesispytest -p no:anyio")
     return pytester
+
+
+MODES = {"plain": ["-p", "no:xdist"], "n0": ["-n0"], "n2": ["-n2"]}
 
 
 @pytest.fixture(params=list(MODES))

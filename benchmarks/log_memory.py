@@ -63,7 +63,7 @@ def log(folder: Path, count: int) -> None:
     from pytest_fairness.endpoints.protocol import Wire
     from pytest_fairness.engine.engine import Engine
     from pytest_fairness.model import Status, Trial, Usage
-    from pytest_fairness.runs.records import Attempt, TrialRecord, attempt_record, conversation, sent_record
+    from pytest_fairness.runs.records import Attempt, attempt_record, conversation, sent_record, trial_record
     from pytest_fairness.runs.store import open_run
 
     usage = Usage(input_tokens=20, output_tokens=80)
@@ -74,7 +74,7 @@ def log(folder: Path, count: int) -> None:
             store.claim(keys)
             for number, (key, one) in enumerate(zip(keys, some, strict=True), start):
                 reply = REPLY.format(number=number)
-                store.append(sent_record(key, 0, 1, number, 1.0))
+                store.append(sent_record(key, 0, 1, number))
                 wire = Wire(
                     url="http://127.0.0.1/v1/chat/completions",
                     request_body=json.dumps({"messages": one.cell.turns}),
@@ -87,16 +87,14 @@ def log(folder: Path, count: int) -> None:
                 attempt = Attempt(
                     turn=0, number=1, status=Status.ANSWERED, text=reply, usage=usage, cost=0.001, wire=wire
                 )
-                store.append(attempt_record(key, attempt, 1.0))
+                store.append(attempt_record(key, attempt))
                 trial = Trial(
                     key=key, repetition=one.repetition, status=Status.ANSWERED, replies=(reply,), usage=usage,
                     cost=0.001, attempts=1, seconds=0.5, finish_reason="stop", model="m-1",
                 )  # fmt: skip
                 messages = conversation(None, one.cell.turns, ())
-                record = TrialRecord(
-                    trial=trial, cell=one.cell, endpoint="recorded", identity="0" * 64, messages=messages, order=number
-                )
-                store.append(record.to_record(1.0))
+                about = {"messages": messages, "parameters": {"asked": {}, "sent": {}}, "order": number}
+                store.append(trial_record(trial, one.cell, endpoint="recorded", identity="0" * 64, **about))
 
 
 def resume(folder: Path, count: int) -> None:

@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pytest_fairness.errors import (
+    BaselineError,
     BudgetError,
     EndpointError,
     InconclusiveWarning,
@@ -61,24 +62,8 @@ def assert_no_disparity(
     The arguments are those of :func:`pytest_fairness.analyze_disparity`. Returns the finding; raises FairnessFailure
     where the assertion does not hold and FrameError for a table of the wrong shape.
     """
-    __tracebackhide__ = True
-    return _assert(
-        "disparity",
-        frame,
-        outcome,
-        by,
-        cluster=cluster,
-        block=block,
-        kind=kind,
-        alpha=alpha,
-        correction=correction,
-        min_raw_diff=min_raw_diff,
-        min_raw_ratio=min_raw_ratio,
-        lower_is_worse=lower_is_worse,
-        favourable=favourable,
-        scorers=scorers,
-        seed=seed,
-    )
+    arguments, __tracebackhide__ = dict(locals()), True
+    return _assert("disparity", arguments)
 
 
 def assert_four_fifths(
@@ -100,21 +85,8 @@ def assert_four_fifths(
     The arguments are those of :func:`pytest_fairness.analyze_four_fifths`. Returns and raises as
     :func:`assert_no_disparity`.
     """
-    __tracebackhide__ = True
-    return _assert(
-        "four_fifths",
-        frame,
-        outcome,
-        by,
-        cluster=cluster,
-        block=block,
-        favourable=favourable,
-        reference=reference,
-        alpha=alpha,
-        correction=correction,
-        bare_ratio=bare_ratio,
-        scorers=scorers,
-    )
+    arguments, __tracebackhide__ = dict(locals()), True
+    return _assert("four_fifths", arguments)
 
 
 def assert_no_preference(
@@ -138,23 +110,8 @@ def assert_no_preference(
     The arguments are those of :func:`pytest_fairness.analyze_preference`. Returns and raises as
     :func:`assert_no_disparity`.
     """
-    __tracebackhide__ = True
-    return _assert(
-        "preference",
-        frame,
-        by,
-        first=first,
-        second=second,
-        chosen=chosen,
-        neither=neither,
-        cluster=cluster,
-        block=block,
-        trial=trial,
-        rank=rank,
-        position=position,
-        alpha=alpha,
-        correction=correction,
-    )
+    arguments, __tracebackhide__ = dict(locals()), True
+    return _assert("preference", arguments)
 
 
 def assert_equivalent(
@@ -177,22 +134,8 @@ def assert_equivalent(
     The arguments are those of :func:`pytest_fairness.analyze_equivalence`. Returns and raises as
     :func:`assert_no_disparity`.
     """
-    __tracebackhide__ = True
-    return _assert(
-        "equivalence",
-        frame,
-        outcome,
-        by,
-        margin=margin,
-        unit=unit,
-        cluster=cluster,
-        block=block,
-        kind=kind,
-        alpha=alpha,
-        correction=correction,
-        lower_is_worse=lower_is_worse,
-        scorers=scorers,
-    )
+    arguments, __tracebackhide__ = dict(locals()), True
+    return _assert("equivalence", arguments)
 
 
 def assert_arm_reduces_disparity(
@@ -222,29 +165,8 @@ def assert_arm_reduces_disparity(
     The arguments are those of :func:`pytest_fairness.analyze_arms`. Returns and raises as
     :func:`assert_no_disparity`.
     """
-    __tracebackhide__ = True
-    return _assert(
-        "arm_contrast",
-        frame,
-        outcome,
-        treated=treated,
-        control=control,
-        by=by,
-        classes=classes,
-        group=group,
-        arm=arm,
-        placebo=placebo,
-        cluster=cluster,
-        block=block,
-        kind=kind,
-        first=first,
-        second=second,
-        chosen=chosen,
-        neither=neither,
-        alpha=alpha,
-        correction=correction,
-        scorers=scorers,
-    )
+    arguments, __tracebackhide__ = dict(locals()), True
+    return _assert("arm_contrast", arguments)
 
 
 def assert_baseline(
@@ -275,7 +197,6 @@ def assert_baseline(
     __tracebackhide__ = True
     from pytest_fairness.analysis.baseline import compare_baseline, summarise_scores
     from pytest_fairness.baselines.document import Fingerprints
-    from pytest_fairness.errors import BaselineError
     from pytest_fairness.scorers import outcome_of
     from pytest_fairness.trials_frame import UNFINISHED, design_of
 
@@ -339,49 +260,43 @@ _ANALYSES = {
 }
 
 
-def _assert(analysis: str, frame: pd.DataFrame, *columns: Any, **options: Any) -> Finding:
-    """The finding of *analysis* on *frame*, after what the running test's policy asks for, acted upon."""
+def _assert(analysis: str, arguments: dict[str, Any]) -> Finding:
+    """The finding of *analysis* by the *arguments* of the assertion, which are its own, after what the running test's
+    policy asks for, acted upon."""
     __tracebackhide__ = True
+    from pytest_fairness.analysis.false_alarms import CONFIRMED, chance
+
     analyze = getattr(import_module(f"pytest_fairness.analysis.{analysis}"), _ANALYSES[analysis])
 
-    def judge(table: pd.DataFrame, share: float = 1.0) -> Finding:
-        if share == 1:
-            return analyze(table, *columns, **options)  # type: ignore[no-any-return]
-        alarm = {"alarm_share": share} if analysis == "equivalence" else {"alpha": options["alpha"] * share}
-        return analyze(table, *columns, **{**options, **alarm})  # type: ignore[no-any-return]
+    def judge_both(table: pd.DataFrame) -> Finding:
+        """As a second look does: the alarm at a share of alpha, a PASS as before."""
+        alarm = {"alpha": arguments["alpha"] * CONFIRMED}
+        if analysis == "equivalence":
+            alarm = {"alarm_share": CONFIRMED}
+        return analyze(**{**arguments, **alarm, "frame": table})  # type: ignore[no-any-return]
 
-    test = current_test()
-    finding = judge(frame)
+    test, frame = current_test(), arguments["frame"]
+    finding: Finding = analyze(**arguments)
     if test is None:
         return conclude(finding)
-    false_alarm = _false_alarm(finding, test)
+    alpha = finding.family.get("alpha")
     if test.policy.confirm and finding.verdict in ALARMS:
-        finding = _second_look(finding, frame, judge, test)
+        finding = _second_look(finding, frame, judge_both, test)
     if test.policy.sensitivity and finding.verdict is Verdict.PASS:
         from pytest_fairness.analysis.sensitivity import sensitivity_of, with_sensitivity
 
-        finding = with_sensitivity(finding, sensitivity_of(analysis, frame, *columns, **options))
-    if false_alarm is not None:
+        finding = with_sensitivity(finding, sensitivity_of(analysis, **arguments))
+    if isinstance(alpha, float):  # a bare ratio has none, and no bound on its false alarms
+        false_alarm = chance(alpha, confirmed=test.policy.confirm and test.confirmable())
         finding = replace(finding, family={**finding.family, "false_alarm": false_alarm})
     return conclude(finding)
 
 
-def _false_alarm(finding: Finding, test: TestContext) -> float | None:
-    """How likely a fair system fails this assertion, at most; None for a bare ratio, which has no bound."""
-    from pytest_fairness.analysis.false_alarms import chance
-
-    alpha = finding.family.get("alpha")
-    if not isinstance(alpha, float):
-        return None
-    return chance(alpha, confirmed=test.policy.confirm and test.confirmable())
-
-
 def _second_look(
-    finding: Finding, frame: pd.DataFrame, judge: Callable[[pd.DataFrame, float], Finding], test: TestContext
+    finding: Finding, frame: pd.DataFrame, judge_both: Callable[[pd.DataFrame], Finding], test: TestContext
 ) -> Finding:
     """An alarm that nothing justifies, judged again on this sample and a fresh one together."""
     from pytest_fairness.analysis.confirmation import confirmed, together, unconfirmed
-    from pytest_fairness.analysis.false_alarms import CONFIRMED
 
     if finding.verdict is Verdict.FLAG and test.justification(finding) is not None:
         return finding  # it does not fail the test, so there is nothing to pay for
@@ -391,10 +306,9 @@ def _second_look(
         )
     try:
         sample = test.fresh_sample(frame)
-        both = judge(together(frame, sample), CONFIRMED)
+        return confirmed(finding, judge_both(together(frame, sample)), sample)
     except (UsageError, EndpointError, BudgetError, StoreError) as error:
         return unconfirmed(finding, str(error))
-    return confirmed(finding, both, sample)
 
 
 def conclude(finding: Finding) -> Finding:
@@ -412,23 +326,15 @@ def conclude(finding: Finding) -> Finding:
             finding = replace(finding, justification=test.justification(finding))
         finding = replace(finding, notes=(*finding.notes, *test.notes(finding)))
         test.emit(finding)
-    if _fails(finding, policy):
+    undecided = finding.verdict is Verdict.INCONCLUSIVE
+    fails = finding.verdict is Verdict.FAIL or (finding.verdict is Verdict.FLAG and finding.justification is None)
+    if undecided:
+        fails = not policy.smoke if unusable(finding) else policy.require_conclusive
+    if fails:
         raise FairnessFailure(_message(finding), finding)
-    if finding.verdict is Verdict.INCONCLUSIVE and not unusable(finding):
+    if undecided and not unusable(finding):
         python_warnings.warn(finding.sentence, InconclusiveWarning, stacklevel=4)
     return finding
-
-
-def _fails(finding: Finding, policy: Policy) -> bool:
-    match finding.verdict:
-        case Verdict.PASS:
-            return False
-        case Verdict.FAIL:
-            return True
-        case Verdict.FLAG:
-            return finding.justification is None
-        case Verdict.INCONCLUSIVE:
-            return not policy.smoke if unusable(finding) else policy.require_conclusive
 
 
 def unusable(finding: Finding) -> bool:

@@ -111,3 +111,12 @@ def unknown(what: str, wrong: str, known: Iterable[str]) -> str:
 def listed(names: Iterable[str]) -> str:
     """The names in their order, with commas; ``none`` where there are none."""
     return ", ".join(names) or "none"
+
+
+def refuse_twice(where: str, items: Iterable[str]) -> None:
+    """Raise UsageError for the first of *items* that stands twice; *where* is what the message begins with."""
+    seen: set[str] = set()
+    for item in items:
+        if item in seen:
+            raise UsageError(f"{where} {item[:60]!r} stands twice; keep one")
+        seen.add(item)

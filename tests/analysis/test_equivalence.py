@@ -164,7 +164,7 @@ def test_few_trials():
     """Equivalence shown on 8 trials a group is not believed; the sentence says how many it takes."""
     finding = analyse(two([5.0, 5.1] * 4, [5.0, 5.1] * 4), 1.0, cluster=None)
     assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.N)
-    assert "at least 30 cases a group (now 8)" in finding.sentence
+    assert "at least 30 cases a group (A has 8)" in finding.sentence
 
 
 def test_one_name_a_group():
@@ -199,7 +199,7 @@ def test_missing_outcomes():
     assert lost.reason is Reason.UNSCORED
     empty = analyse(frame.assign(y=frame["y"].where(frame["group"] == "A")), 0.5)
     assert (empty.verdict, empty.pairs[0].reason) == (Verdict.FAIL, Reason.UNSCORED)
-    assert "B is left without an outcome more often" in empty.sentence
+    assert "B is left without an outcome in 100.0 % of trials" in empty.sentence
     apart = analyse(frame.assign(template=frame["group"]).drop(columns="repetition"), 0.5)
     assert apart.reason is Reason.RAGGED
     for finding in (lost, empty, apart):

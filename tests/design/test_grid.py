@@ -91,8 +91,7 @@ def test_the_plan_of_calls() -> None:
     """Cells times repetitions; the text of describe() says the same."""
     cells = grid(repetitions=3)
     assert cells.size == 4
-    assert cells.calls == len(list(cells.plan())) == 12
-    assert [repetition for _, repetition in cells.plan()][:3] == [0, 1, 2]
+    assert cells.calls == 12
     assert cells.describe().splitlines()[:2] == [
         "1 template × 4 combinations of group and name = 4 cells",
         "× 3 repetitions = 12 calls",
@@ -476,7 +475,7 @@ ERRORS: list[tuple[dict[str, object], str]] = [
         {"groups": {"race": {"a": ["x", "y"], "b": ["z"]}}},
         r"different numbers of names or values \(a: 2, b: 1\)",
     ),
-    ({"groups": {"race": {"a": {"x"}, "b": ["y"]}}}, "give a list of names or phrases, not set"),
+    ({"groups": {"race": {"a": {"x"}, "b": ["y"]}}}, "give a list, each item a name or phrase, not set"),
     ({"groups": {"race": {"a": [3], "b": ["y"]}}}, "3 is no name or phrase"),
     ({"groups": {"race": "white"}}, r"groups\['race'\]: give a list of groups"),
     ({"groups": {"race_ethnicity": ["white", "white"]}}, "the group 'white' stands twice"),

@@ -267,7 +267,7 @@ def test_a_users_file_replaces_the_bank(own: Path) -> None:
         (COLUMNS + "a,b,male,B\x1bo,x,\n", "not a name that a text can carry"),
         ("group,name\n", "the column 'gender' is missing"),
         (COLUMNS.replace("flags", "flag"), "unknown column 'flag'"),
-        ("protected_class,group,gender,name,source,source\n", "a column stands twice"),
+        ("protected_class,group,gender,name,source,source\n", "the column 'source' stands twice"),
         (
             "protected_class,group,gender,name,source,strength\na,b,male,Bo,x,1.2\n",
             "strength: expected a number <= 1",

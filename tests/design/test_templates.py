@@ -155,8 +155,8 @@ def test_what_is_no_template(source: object, message: str) -> None:
 
 def test_spans_say_where_each_value_stands() -> None:
     """Reports and signals point at the values themselves."""
-    filled = Template("t", "{a} and {b}, {a}").fill({"a": "x", "b": "yy"}, {"a": "first"})
-    assert [(slot, filled.text[start:end]) for slot, start, end in filled.spans] == [
+    text, spans = Template("t", "{a} and {b}, {a}").fill({"a": "x", "b": "yy"}, {"a": "first"})
+    assert [(slot, text[start:end]) for slot, start, end in spans] == [
         ("a", "first"),
         ("b", "yy"),
         ("a", "x"),

@@ -167,7 +167,7 @@ def test_an_interrupt_leaves_the_batch_where_it_is(server: BatchServer, start: S
     assert "KeyboardInterrupt" in err
     assert not read_trials(folder(root))
     with RunStore.open(folder(root)) as store:
-        (sentence,) = still_open(store.batch_records())
+        (sentence,) = still_open(store.of_type("batch"))
     assert "batch_0" in sentence
     assert server.called("POST", "/cancel") == 0
     server.hold = False

@@ -24,7 +24,6 @@ from pytest_fairness.engine.scripts import Escalation, Pipeline, Rung
 from pytest_fairness.errors import BudgetError, EndpointError, UsageError
 from pytest_fairness.model import Status, Trial
 from pytest_fairness.runs.designs import PlannedTrial
-from pytest_fairness.runs.money import Budget
 from pytest_fairness.runs.reader import RunReader
 from pytest_fairness.runs.store import Retry, RunStore, open_run
 from tests.support.batch_server import BatchServer, Fate
@@ -124,7 +123,7 @@ def test_the_log_tells_as_much_as_of_one_by_one(server: BatchServer, store: RunS
     assert engine["batch"] == {**engine["batch"], "poll_seconds": 0.02, "price_share": 0.5}
     reader = RunReader.open(store.directory)
     assert (len(reader), unanswered(store.directory)) == (5, set())
-    assert not still_open(store.batch_records())
+    assert not still_open(store.of_type("batch"))
 
 
 def test_a_large_design_is_several_batches_at_once(
@@ -469,7 +468,7 @@ def test_a_deadline_leaves_the_batch_and_a_resumed_session_collects_it(
     trials = ask(plan(4), deadline=0.6)
     assert {trial.status for trial in trials} == {Status.NOT_RUN}
     assert all("batch batch_0 is in progress at the provider" in str(trial.error) for trial in trials)
-    (sentence,) = still_open(store.batch_records())
+    (sentence,) = still_open(store.of_type("batch"))
     assert "batch batch_0 of 'model' (4 requests) goes on at the provider and will be billed" in sentence
     assert sentence.endswith(f"to cancel it: POST {server.openai_url}/batches/batch_0/cancel")
     reserved = store.budget(None).account().reserved
@@ -479,7 +478,7 @@ def test_a_deadline_leaves_the_batch_and_a_resumed_session_collects_it(
     assert len(server.batches) == 1
     account = store.budget(None).account()
     assert (account.reserved, 0 < account.settled < reserved) == (0, True)
-    assert not still_open(store.batch_records())
+    assert not still_open(store.of_type("batch"))
 
 
 def test_nobody_waits_longer_than_the_entry_says(server: BatchServer, ask: Asking) -> None:
@@ -586,7 +585,7 @@ def test_a_worker_without_the_runs_folder_says_so(server: BatchServer, store: Ru
 
 def test_what_a_dead_process_set_aside_is_taken_over(store: RunStore) -> None:
     """Left, adopted, settled: the account ends with the cost alone; never more is adopted than stands there."""
-    first, second = (Budget(store, 1.0) for _ in range(2))
+    first, second = (store.budget(1.0) for _ in range(2))
     assert asyncio.run(first.reserve(500))
     first.leave(500)
     assert (first.reserved, first.account().reserved) == (0, 500)

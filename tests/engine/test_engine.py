@@ -23,6 +23,7 @@ from pytest_fairness.model import Message, Status, Usage
 from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.keys import content_key
 from pytest_fairness.runs.reader import RunReader, read_trials
+from pytest_fairness.runs.records import cell_of
 from pytest_fairness.runs.store import RunStore, open_run
 from tests.support.doubles import Scripted, cell, failing, plan, polite
 from tests.support.runs import EngineMaker, records, unanswered
@@ -237,10 +238,11 @@ def test_the_log_alone_gives_the_results(engine_for: EngineMaker) -> None:
     engine.close()
     engine.store.close()
     assert read_trials(engine.store.directory) == {trial.key: trial for trial in trials}
-    read = {record.trial.key: record for record in RunReader.open(engine.store.directory).records()}
-    assert [read[trial.key].cell for trial in trials] == [one.cell for one in planned]
     reader = RunReader.open(engine.store.directory)
-    assert reader.engines[next(iter(read.values())).identity]["endpoint"]["identity"] == engine.endpoint.identity()
+    read = {record["key"]: record for record in reader.all_records()}
+    assert [cell_of(read[trial.key]["cell"]) for trial in trials] == [one.cell for one in planned]
+    (about,) = {record["endpoint"]["identity"] for record in read.values()}
+    assert reader.engines[about]["endpoint"]["identity"] == engine.endpoint.identity()
     assert not unanswered(engine.store.directory)
 
 
@@ -252,7 +254,8 @@ def test_cells_that_share_a_trial_are_each_on_record(engine_for: EngineMaker) ->
     engine.run([PlannedTrial(cell=cell()), PlannedTrial(cell=twin)])
     engine.run([PlannedTrial(cell=twin)])
     assert len(endpoint.asked) == 1
-    assert [record.cell for record in RunReader.open(engine.store.directory).records()] == [cell(), twin]
+    found = RunReader.open(engine.store.directory).all_records()
+    assert [cell_of(record["cell"]) for record in found] == [cell(), twin]
 
 
 def test_the_request_is_on_record_before_it_leaves(engine_for: EngineMaker) -> None:

@@ -59,20 +59,20 @@ def test_each_step_is_a_fresh_conversation_with_the_text_before_it(engine_for: E
     engine = engine_for(endpoint, max_cost=1.0)
     planned = two_steps(None, None)
     (trial,) = engine.run([planned])
-    last = (Message("system", "You judge."), Message("user", "pick from s:scrub Greg"))
+    last = "pick from s:scrub Greg"
     assert [request.messages for request in endpoint.asked] == [
         (Message("system", "You scrub."), Message("user", "scrub Greg")),
-        last,
+        (Message("system", "You judge."), Message("user", last)),
     ]
     assert trial.replies == ("s:scrub Greg", "s:pick from s:scrub Greg")
     assert (trial.usage, trial.cost) == (Usage(input_tokens=20, output_tokens=10), pytest.approx(30e-6))
     assert planned.script is not None
     columns = planned.script.columns(planned.cell, trial)
-    assert columns == {"requests": 2, "candidates_text": "s:scrub Greg", "prompt": "pick from s:scrub Greg"}
+    assert columns == {"requests": 2, "candidates_text": "s:scrub Greg", "prompt": last}
     assert [record["turn"] for record in records(engine.store.directory, "attempt")] == [0, 1]
-    (logged,) = RunReader.open(engine.store.directory).records()
-    assert logged.script == {"pipeline": ["You scrub.", "You judge."], "between": []}
-    assert logged.messages == last
+    (logged,) = RunReader.open(engine.store.directory).all_records()
+    assert logged["script"] == {"pipeline": ["You scrub.", "You judge."], "between": []}
+    assert [message["content"] for message in logged["messages"]] == ["You judge.", last]
 
 
 def test_functions_between_steps(engine_for: EngineMaker) -> None:
@@ -300,8 +300,8 @@ def test_the_steps_of_a_pipeline_are_requests_of_the_trial(engine_for: EngineMak
     assert trial.replies == (f"s:{prompt}", f"j:{asked}")
     names = [record["endpoint"]["name"] for record in records(engine.store.directory, "attempt")]
     assert names == ["scrubber", "judge"]
-    (logged,) = RunReader.open(engine.store.directory).records()
-    assert logged.endpoint == "both"
+    (logged,) = RunReader.open(engine.store.directory).all_records()
+    assert logged["endpoint"]["name"] == "both"
     assert engine.run(planned) == [trial]
     assert len(judge.asked) == 1
 

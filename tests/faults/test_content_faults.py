@@ -221,7 +221,7 @@ def test_f40_any_text_survives_every_sink(tmp_path_factory: pytest.TempPathFacto
         store.update_manifest(id=store.directory.name)
     assert sorted(trial.reply or "" for trial in trials) == sorted(texts)
     assert sorted(trial.reply or "" for trial in read_trials(store.directory).values()) == sorted(texts)
-    asked = [record.messages[-1].content for record in RunReader.open(store.directory).records()]
+    asked = [record["messages"][-1]["content"] for record in RunReader.open(store.directory).all_records()]
     assert sorted(asked) == sorted(text or "-" for text in texts)
     items: list[Any] = [{"nodeid": text, "outcome": "failed", "message": text, "findings": []} for text in texts]
     write_results(store.directory, read_manifest(store.directory), {"items": items, "findings": [], "missing": []})

@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from tests.support.modes import MODES
+from conftest import MODES
 
 from . import (
     test_arms,

@@ -20,6 +20,7 @@ passed = 0.0
 def clock(monkeypatch):
     late = types.SimpleNamespace(monotonic=lambda: time.monotonic() + passed)
     monkeypatch.setattr("pytest_fairness.context.time", late)
+    monkeypatch.setattr("pytest_fairness.running_test.time", late)
 
 def take(seconds):
     global passed

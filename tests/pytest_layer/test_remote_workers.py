@@ -188,7 +188,7 @@ def test_findings_are_those_of_a_plain_run(machines: Machines, ssh: str) -> None
         assert by_test(case.run) == by_test(machines.here.parent / "plain")
         nothing_there(machines)
         manifest = json.loads((case.run / "manifest.json").read_text())
-        assert manifest["elsewhere"].keys() == {"gw0", "gw1"}
+        assert manifest["remote"].keys() == {"gw0", "gw1"}
 
 
 def by_test(run: Path) -> list[dict[str, Any]]:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import MODES
 
 from pytest_fairness.endpoints.simulated import simulated_endpoint
-from tests.support.modes import MODES
 from tests.support.servers import ModelServer
 
 from .conftest import GRID, Run

@@ -77,9 +77,9 @@ def test_records_are_committed_in_groups_and_without_being_asked(
     """When records come fast one commit serves many; whoever flushes has all that was before; and the last are on the
     disk within a moment although nobody waits."""
     commits: list[int] = []
-    settle = store._database._settle
+    settle = store.database._settle
     monkeypatch.setattr(
-        store._database, "_settle", lambda group, *rest: commits.append(len(group)) or settle(group, *rest)
+        store.database, "_settle", lambda group, *rest: commits.append(len(group)) or settle(group, *rest)
     )
     for number in range(3000):
         store.append({"type": "note", "number": number})
@@ -87,7 +87,7 @@ def test_records_are_committed_in_groups_and_without_being_asked(
     assert len(records(store.directory, "note")) == 3000
     assert len(commits) < 300
     noticed = threading.Event()
-    monkeypatch.setattr(store._database, "_settle", lambda *_: noticed.set())
+    monkeypatch.setattr(store.database, "_settle", lambda *_: noticed.set())
     store.append({"type": "note", "number": 3000})
     assert noticed.wait(5)
     assert len(records(store.directory, "note")) == 3001

@@ -52,7 +52,7 @@ def test_the_same_design_has_no_changes() -> None:
         ({"parameters": {"temperature": 0.0}}, "the parameter temperature was 1.0, is 0.0"),
         ({"parameters": {}}, "the parameter temperature was 1.0, is not given"),
         ({"templates": {"t": "Tell about {name}."}}, "the prompt: the text of template 't' changed"),
-        ({"templates": {"u": "Write about {name}."}}, "the prompt: template 't' is gone"),
+        ({"templates": {"u": "Write about {name}."}}, "the prompt: template 't' is absent"),
         ({"seed": 7}, "the seed was 0, is 7"),
     ],
     ids=["endpoint", "model", "parameter", "parameter left off", "prompt", "template", "seed"],

@@ -30,8 +30,8 @@ class Clock:
 
 @pytest.fixture
 def clock(store: RunStore) -> Clock:
-    store._database.clock = Clock()
-    return store._database.clock
+    store.database.clock = Clock()
+    return store.database.clock
 
 
 def take(limiter: Limiter, tokens: int) -> float:
@@ -53,7 +53,7 @@ def test_no_minute_holds_more_requests_than_allowed(
 ) -> None:
     """Whatever the limit: no 60 seconds hold more, and no more time is lost than that needs."""
     with open_run(tmp_path_factory.mktemp("runs"), "t") as store:
-        store._database.clock = clock = Clock()
+        store.database.clock = clock = Clock()
         sent = list(times(store.limiter(SYSTEM, Limits(requests_per_minute=limit)), clock, calls))
     for first, beyond in zip(sent, sent[limit:], strict=False):
         assert beyond - first >= 60 - 1e-4
@@ -75,7 +75,7 @@ def test_processes_share_the_limits(root: Path, store: RunStore, clock: Clock) -
     """Two writers have one schedule; a machine started anew begins a new one."""
     limits = Limits(requests_per_minute=1)
     with open_run(root, "a session", writer="gw0") as other:
-        other._database.clock = clock
+        other.database.clock = clock
         assert take(store.limiter(SYSTEM, limits), 0) == 0
         assert take(other.limiter(SYSTEM, limits), 0) > 50
         assert take(other.limiter("b" * 64, limits), 0) == 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import inspect
 import json
 import queue
 import socket
@@ -23,7 +22,7 @@ from pytest_fairness.engine.engine import Engine
 from pytest_fairness.errors import BudgetError, EndpointError, FairnessError, StoreError, UsageError
 from pytest_fairness.model import Usage
 from pytest_fairness.runs import remote
-from pytest_fairness.runs.database import Append, Flush
+from pytest_fairness.runs.database import Append, Database, Flush
 from pytest_fairness.runs.folder import reserve_run
 from pytest_fairness.runs.lines import encode_record
 from pytest_fairness.runs.manifest import read_manifest
@@ -35,12 +34,12 @@ from pytest_fairness.runs.remote import (
     Hello,
     Line,
     OpenStore,
-    RemoteStore,
     Service,
     StoreMessage,
     StoreResponse,
+    open_remote,
 )
-from pytest_fairness.runs.shared_progress import WorkerProgress, together
+from pytest_fairness.runs.shared_progress import WorkerProgress
 from pytest_fairness.runs.store import Retry, RunStore, open_run
 from tests.support.doubles import Scripted, plan
 from tests.support.runs import records
@@ -99,8 +98,8 @@ class Elsewhere:
         ours.setcallback(self.service.take, endmarker=None)
         self.line = Line(self.theirs, patience=patience)
 
-    def store(self) -> RemoteStore:
-        return RemoteStore(self.line)
+    def store(self) -> RunStore:
+        return open_remote(self.line)
 
     def die(self) -> None:
         """The worker's process ends, without a word."""
@@ -137,15 +136,6 @@ def ended(service: Service) -> bool:
 
 
 class TestAsGoodAsTheLocalStore:
-    def test_no_method_looks_for_a_database(self) -> None:
-        """A remote store has no folder: whatever of the local one leads to its database is overridden."""
-        source = {
-            name: inspect.getsource(method) for name, method in vars(RunStore).items() if inspect.isfunction(method)
-        }
-        local = {name for name, text in source.items() if "self._database" in text}
-        assert local
-        assert local <= vars(RemoteStore).keys()
-
     def test_trials_reach_the_controllers_log(self, root: Path, worker: Worker) -> None:
         """What a worker elsewhere asks is in the controller's folder, in a log of its own, as it would be if it had
         written that itself; texts that no encoding knows included."""
@@ -196,7 +186,7 @@ class TestAsGoodAsTheLocalStore:
         with open_run(root, TOKEN) as local, Engine(Scripted(), local) as engine:
             expected = engine.run(plan(5))
         store = worker().store()
-        monkeypatch.setattr("pytest_fairness.runs.store.LONGEST_ANSWER", 10)
+        monkeypatch.setattr("pytest_fairness.runs.reader.LONGEST_ANSWER", 10)
         found = list(store.records([trial.key for trial in expected]))
         assert [record["replies"][0] for record in found if record] == [trial.reply for trial in expected]
 
@@ -212,13 +202,13 @@ class TestAsGoodAsTheLocalStore:
                 manifest.setdefault("endpoints", []).append("one")
 
             store.amend_manifest(add)
-            store.write_planned(["test_b", "test_a"])
+            store.update_manifest(planned=["test_a", "test_b"])
             manifest = local.manifest()
         assert manifest["seed"] == 7
         assert manifest["between"] is True
         assert manifest["endpoints"] == ["one"]
         assert manifest["planned"] == ["test_a", "test_b"]
-        assert manifest["elsewhere"]["gw0"]["host"] == socket.gethostname()
+        assert manifest["remote"]["gw0"]["host"] == socket.gethostname()
         assert store.designs() == []
 
     def test_closing_seals_the_log(self, root: Path, worker: Worker) -> None:
@@ -254,7 +244,7 @@ class TestAsGoodAsTheLocalStore:
         progress.begin(10, "model", "these")
         store.flush()
         with open_run(root, TOKEN) as local:
-            standing = together(local)
+            standing = local.standing()
         assert (standing.planned, standing.label) == (10, "model (1 worker)")
 
 
@@ -391,7 +381,7 @@ class TestWhenOneSideIsGone:
         append = RunStore.append
 
         def full(self: RunStore, record: dict[str, Any]) -> None:
-            if record["type"] == "attempt" and not isinstance(self, RemoteStore):
+            if record["type"] == "attempt" and isinstance(self.database, Database):
                 raise StoreError("run.sqlite3 cannot be written (No space left on device)")
             append(self, record)
 
@@ -407,9 +397,9 @@ class TestWhenOneSideIsGone:
         ours.other, theirs.other = theirs, ours
         line = Line(theirs, patience=0.2)
         with pytest.raises(StoreError, match=r"did not answer \(OpenStore\) within 0.2 s"):
-            RemoteStore(line)
+            open_remote(line)
         with pytest.raises(StoreError, match="did not answer"):
-            line.post(Flush())
+            line.append("{}")
         told: list[str] = []
         line.when_over(told.append)
         assert "did not answer" in told[0]
@@ -424,7 +414,7 @@ class TestWhenOneSideIsGone:
         ours.send("{]")
         assert "no answer of this version" in told.get(timeout=10)
         with pytest.raises(StoreError, match="no answer of this version"):
-            line.post(Flush())
+            line.append("{}")
 
 
 def record(text: str) -> dict[str, Any]:
@@ -435,7 +425,7 @@ def a_record(**fields: Any) -> dict[str, Any]:
     return record(json.dumps(fields))
 
 
-CLAIM = {"type": "Claim", "unknown": False, "errors": False, "before": 0}
+CLAIM = {"type": "Claim", "retry": {"unknown": False, "errors": False}, "before": 0}
 TAKE = {"type": "Take", "requests_per_minute": 1, "tokens_per_minute": None}
 
 
@@ -511,7 +501,7 @@ class TestHostileMessages:
     def test_before_it_is_open(self, worker: Worker) -> None:
         """There is nothing to write to, and no folder is made."""
         one = worker()
-        one.line.post(Flush())
+        one.line.submit(Flush())
         assert ended(one.service)
         assert "no open store" in str(one.service.trouble)
 

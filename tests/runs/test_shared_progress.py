@@ -12,7 +12,7 @@ import pytest
 
 from pytest_fairness.engine.progress import Progress, Watching
 from pytest_fairness.model import Status, Trial
-from pytest_fairness.runs.shared_progress import WorkerProgress, together
+from pytest_fairness.runs.shared_progress import WorkerProgress
 from pytest_fairness.runs.store import RunStore, open_run
 from tests.support.doubles import Scripted, plan
 from tests.support.runs import EngineMaker
@@ -31,7 +31,7 @@ class Clock:
 
 def worker(store: RunStore, planned: int, asked: int, of: str, cost: float | None = None) -> WorkerProgress:
     clock = Clock()
-    progress = WorkerProgress(store, clock=clock)
+    progress = WorkerProgress(store.database, clock=clock)
     progress.begin(planned, "gpt", of)
     for number in range(asked):
         clock.now += 1
@@ -52,13 +52,13 @@ def test_workers_on_the_same_trials_are_not_counted_twice(stores: list[RunStore]
     worker(stores[2], 10, 0, "other")
     for store in stores:
         store.flush()
-    standing = together(stores[0])
+    standing = stores[0].standing()
     assert (standing.done, standing.planned, standing.refused) == (50, 110, 2)
     assert (
         standing.line(10.0) == "gpt (3 workers): 50/110 trials, 5.0/s, $0.3000 of about $0.6600, 2 refused, 0:12 left"
     )
     late.end()
-    assert together(stores[1]).done == 50
+    assert stores[1].standing().done == 50
 
 
 def test_batches_add_up(store: RunStore) -> None:
@@ -66,7 +66,7 @@ def test_batches_add_up(store: RunStore) -> None:
     progress = worker(store, 5, 5, "one")
     progress.end()
     progress.begin(7, "gpt \ud800", "two")
-    assert (together(store).done, together(store).planned) == (5, 12)
+    assert (store.standing().done, store.standing().planned) == (5, 12)
     store.close()
     progress.begin(3, "gpt", "one")  # reporting is never a reason to fail
 
@@ -77,10 +77,10 @@ def test_a_watch_shows_what_workers_do(store: RunStore, engine_for: EngineMaker)
     clock = Clock()
     watch = Watching(store, Progress(stream, clock=clock), every=0.01)
     clock.now += 60
-    engine_for(Scripted(delay=0.2), concurrency=2, progress=WorkerProgress(store)).run(plan(4))
+    engine_for(Scripted(delay=0.2), concurrency=2, progress=store.progress()).run(plan(4))
     time.sleep(0.05)
     watch.stop()
     (line,) = stream.getvalue().splitlines()
     assert line.startswith("scripted (1 worker): ")
     assert "/4 trials" in line
-    assert together(store).done == together(store).planned == 4
+    assert store.standing().done == store.standing().planned == 4

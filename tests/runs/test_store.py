@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 import stat
-import time
 from pathlib import Path
 
 import pytest
 
 from pytest_fairness.cli import main
 from pytest_fairness.errors import StoreError
-from pytest_fairness.model import Status, Trial
+from pytest_fairness.model import JSON, Status, Trial
 from pytest_fairness.runs.manifest import read_manifest
 from pytest_fairness.runs.reader import RunReader, read_trials
-from pytest_fairness.runs.records import TrialRecord, conversation
+from pytest_fairness.runs.records import trial_record
 from pytest_fairness.runs.store import Retry, RunStore, open_run
 from tests.support.doubles import cell
 from tests.support.runs import archived, records
@@ -25,15 +24,8 @@ KEYS = [f"{number:064x}" for number in range(10)]
 def finish(store: RunStore, key: str, status: Status = Status.ANSWERED, reply: str = "yes") -> Trial:
     """Log a finished trial, as the engine does."""
     trial = Trial(key=key, repetition=0, status=status, replies=(reply,), attempts=1, seconds=0.1)
-    asked = cell()
-    record = TrialRecord(
-        trial=trial,
-        cell=asked,
-        endpoint="e",
-        identity="0" * 64,
-        messages=conversation(asked.system, asked.turns, ()),
-    )
-    store.append(record.to_record(time.monotonic()))
+    parameters: dict[str, dict[str, JSON]] = {"asked": {}, "sent": {}}
+    store.append(trial_record(trial, cell(), endpoint="e", identity="0" * 64, messages=[], parameters=parameters))
     return trial
 
 
@@ -164,7 +156,7 @@ def test_the_manifest_gathers_what_all_processes_know(root: Path) -> None:
     with open_run(root, "t") as one, open_run(root, "t", writer="gw0") as worker:
         one.update_manifest(seed=3, versions={"x": "1"})
         worker.update_manifest(worker="gw0")
-        one.write_planned(["b", "a"])
+        one.update_manifest(planned=["a", "b"])
         finish(worker, KEYS[0])
         directory = one.directory
     manifest = read_manifest(directory)

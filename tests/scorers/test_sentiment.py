@@ -24,9 +24,9 @@ def _texts(count: int, seed: int) -> list[str]:
     vader = _vader()
     pools = [
         list(vader.lexicon),
-        list(vader.boosters),
-        sorted(vader.negations),
-        [word for phrase in vader.special for word in phrase.split()],
+        list(vader.source.BOOSTER_DICT),
+        sorted(vader.source.NEGATE),
+        [word for phrase in vader.source.SPECIAL_CASES for word in phrase.split()],
         _FILL,
     ]
     emoji = list(vader.emoji)

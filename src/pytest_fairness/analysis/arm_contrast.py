@@ -2,39 +2,36 @@
 
 from __future__ import annotations
 
-import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from pytest_fairness.analysis.family import settle_missing
+from pytest_fairness.analysis.family import Family, Member, pair_results
 from pytest_fairness.analysis.policy import (
     MARGIN,
     MAX_RAGGED,
-    MAX_UNSCORED,
-    MINIMUM_N,
     TRIVIAL,
     Decision,
+    Rule,
     deciding_pair,
     undecided,
+    until_significant,
     verdict_by,
 )
 from pytest_fairness.analysis.provenance import finding_of
-from pytest_fairness.analysis.reading import Reading, check_level, cluster_noun, read, scored_rows, several
-from pytest_fairness.analysis.sentences import amount, effect_words, p_words, percent
+from pytest_fairness.analysis.reading import Reading, ScoredRows, check_level, nouns, read, several
+from pytest_fairness.analysis.sentences import RATES, amount, effect_words, p_words, percent, signed
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import ALARMS, JSON, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
-from pytest_fairness.statistics.arrays import Bools, Coded, Ints, Membership, code, read_design, require_frame
+from pytest_fairness.statistics.arrays import Bools, Coded, Floats, Ints, code, read_design, require_frame
 from pytest_fairness.statistics.choices import (
+    FIRST,
     NEITHER,
     REFUSED,
     UNSCORED,
-    Choices,
     block_columns,
     cross,
     read_choices,
@@ -42,16 +39,13 @@ from pytest_fairness.statistics.choices import (
 )
 from pytest_fairness.statistics.compare import impute
 from pytest_fairness.statistics.corrections import correct
-from pytest_fairness.statistics.gaps import ArmContrast, Gap, contrast_choices, contrast_scores
+from pytest_fairness.statistics.gaps import ArmContrast, contrast_choices, contrast_scores
+from pytest_fairness.statistics.pair_table import PairTable
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Missing = Literal["left out", "raises the change", "lowers the change"]
-"""What becomes of trials without an outcome: the last two set them to the extremes that are furthest apart."""
-Became = Literal["smaller", "larger", "idle", "open"]
 IDLE = "nothing to reduce: in both arms the whole 90 % interval lies inside ±.2 SD"
-_RATES = (OutcomeKind.BINARY, OutcomeKind.REFUSAL)
 
 
 def analyze_arms(
@@ -112,25 +106,32 @@ def analyze_arms(
     blocks = block_columns(frame, block)
     # Every arm repeats the others' cells: a column of this name keeps them from looking like duplicates.
     labelled = frame.assign(arm=frame[arm])
-    whole: ArmTrials
     if outcome is None:
-        choices = read_choices(
-            labelled, first=first, second=second, chosen=chosen, neither=neither, cluster=cluster, block=blocks
-        )
-        whole = ChoiceTrials.of(arms, choices)
-        data: ArmTrials = whole if classes is None else ChoiceTrials.of(*_pooled_choices(arms, choices, classes))
+        columns = {"first": first, "second": second, "chosen": chosen, "neither": neither}
+        whole = _choices(labelled, arms, columns, cluster, blocks)
+    elif isinstance(cluster, tuple):
+        raise UsageError("cluster=(…, …) is for pairwise choices; an outcome has one cluster a row")
     else:
-        if isinstance(cluster, tuple):
-            raise UsageError("cluster=(…, …) is for pairwise choices; an outcome has one cluster a row")
-        column = by if classes is None else group
-        whole = _read_scores(labelled, arms, outcome, column, cluster, blocks, kind, scorers)
-        data = whole if classes is None else whole.pooled(classes)
-    rule = ArmRule(treated, control, arms.labels.index(treated), arms.labels.index(control), alpha, correction)
-    judged = rule.judge(data)
-    detail = [] if classes is None else rule.judge(whole, whole.differing(classes), detail=True)
+        reading = read(labelled, outcome, kind, None, scorers)
+        if reading.values.kind is OutcomeKind.CATEGORICAL:
+            raise UsageError(
+                f"outcome {reading.name!r} is categorical: a difference between arms needs numbers or yes/no"
+            )
+        whole = _scores(labelled, arms, reading, by if classes is None else group, cluster, blocks)
+    data = whole if classes is None else whole.pooled(classes)
+    names = treated, control
+    at = arms.labels.index(treated), arms.labels.index(control)
+    rule = Rule(alpha=alpha, correction=correction, cluster_noun=data.noun)
+    judged = _judge(data, data.met, at, rule)
+    detail = []
+    if classes is not None:
+        apart = [(a, b) for a, b in whole.met if classes[whole.labels[a]] != classes[whole.labels[b]]]
+        detail = _judge(whole, apart, at, rule, detail=True)
     verdict, reason, decider = _conclude(judged, detail)
     details: dict[str, JSON] = {"treated": treated, "control": control, "placebo": placebo}
-    details["disparity"] = {name: _disparities([*judged, *detail], name, rule) for name in (control, treated)}
+    details["disparity"] = {
+        name: _disparities([*judged, *detail], key) for name, key in zip(names, ("treated", "control"), strict=True)
+    }
     notes: tuple[str, ...] = ()
     if placebo is not None:
         details["against_placebo"], notes = _against(data, arms.labels.index(placebo), treated, alpha)
@@ -139,9 +140,9 @@ def analyze_arms(
         assertion="arm_reduces_disparity",
         verdict=verdict,
         reason=reason,
-        sentence=_sentence(verdict, decider, judged, data, rule) + _others(judged, detail, by),
+        sentence=_sentence(verdict, decider, judged, data, names) + _others(judged, detail, by),
         by=by,
-        groups=tuple(data.group(at, (rule.treated_at, rule.control_at)) for at in range(len(data.labels))),
+        groups=[data.group(place, at) for place in range(len(data.labels))],
         decider=decider,
         test_statistic="" if decider is None else f"t = {float(str(decider.statistics.get('t', 0.0))):.4f}",
         effect_size="" if decider is None else f"Δ/SD = {effect_words(decider.effect)}",
@@ -160,50 +161,69 @@ def analyze_arms(
 # ---------------------------------------------------------------- the trials of several arms
 
 
-@dataclass(frozen=True, kw_only=True)
-class ArmTrials(ABC):
-    """The groups of a table with several arms; ``arm``, ``used`` and what is not used have one entry a row.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmTrials:
+    """A table with several arms; the arrays have one entry a row.
 
-    ``met`` are the pairs of groups to contrast; ``noun`` is what clusters are called.
+    Of pairwise choices a row is about the groups ``first`` and ``second``, its value is 1 where the first was chosen,
+    and the disparity is a win rate less one half. Of scores it is about ``first`` (``second`` is None), and the
+    disparity is a difference of means. ``clusters`` are none, one or the names of both candidates, and ``noun`` is what
+    they are called; ``scale`` are the ends of the scores.
     """
 
-    arm: Coded
+    outcome: str
+    kind: OutcomeKind
+    unit: str
+    noun: str
+    scale: tuple[float | None, float | None]
     labels: tuple[str, ...]
-    met: tuple[tuple[int, int], ...]
+    arm: Coded
+    first: Ints
+    second: Ints | None
+    clusters: tuple[Ints, ...]
+    block: Ints
+    values: Floats
     used: Bools
     refused: Bools
     undetermined: Bools
     unscored: Bools
-    outcome: str
-    kind: OutcomeKind
-    unit: str
-    one_cluster: bool
-    noun: str
 
-    @abstractmethod
+    @property
+    def met(self) -> list[tuple[int, int]]:
+        """The pairs of groups to contrast."""
+        if self.second is None:
+            return list(combinations(range(len(self.labels)), 2))
+        low, high = np.minimum(self.first, self.second), np.maximum(self.first, self.second)
+        return sorted(set(zip(low.tolist(), high.tolist(), strict=True)))
+
+    @property
+    def one_cluster(self) -> bool:
+        """Whether the result is about single names."""
+        if not self.clusters:
+            return False
+        if self.second is None:
+            rows = [self.stood(group) for group in range(len(self.labels))]
+        else:
+            rows = [self.stood(a) & self.stood(b) & self.used for a, b in self.met]
+        codes = cross(self.clusters, self.first.size)
+        return min((np.unique(codes[some]).size for some in rows), default=2) < 2
+
     def stood(self, group: int) -> Bools:
-        """Rows about *group*."""
+        here = self.first == group
+        return np.asarray(here if self.second is None else here | (self.second == group))
 
-    @abstractmethod
     def cluster_of(self, group: int) -> Ints:
         """The cluster of each row as far as it is about *group*."""
+        if not self.clusters:
+            return np.arange(self.first.size)
+        return np.where(self.first == group, self.clusters[0], self.clusters[-1])
 
-    @abstractmethod
-    def cells(self, arm: int, a: int, b: int) -> list[Bools]:
-        """Rows of *arm* about two groups that have an outcome or lack one: both together, or each by itself."""
-
-    @abstractmethod
-    def contrast(self, one: int, other: int, a: int, b: int, missing: Missing) -> ArmContrast | None:
-        """Arm *one* − arm *other* on two groups."""
-
-    def count(self, arm: int, a: int, b: int) -> int:
-        """The fewest scored trials of two groups in an arm."""
-        return min(int(np.sum(self.used & cell)) for cell in self.cells(arm, a, b))
-
-    def unanswered(self, arms: Sequence[int], a: int, b: int) -> tuple[Ints, Ints]:
-        """The trials of two groups in *arms* that have no outcome, and all of them."""
-        cells = [cell for arm in arms for cell in self.cells(arm, a, b)]
-        return np.array([np.sum(cell & ~self.used) for cell in cells]), np.array([np.sum(cell) for cell in cells])
+    def cells(self, arms: Sequence[int], a: int, b: int) -> list[Bools]:
+        """Rows of each arm about two groups that have an outcome or lack one: both together, or each by itself."""
+        sides = [self.stood(a), self.stood(b)]
+        if self.second is not None:
+            sides = [sides[0] & sides[1] & ~self.undetermined]
+        return [(self.arm.codes == arm) & side for arm in arms for side in sides]
 
     def group(self, at: int, arms: Sequence[int]) -> GroupResult:
         """The trials of one group in several arms."""
@@ -217,369 +237,281 @@ class ArmTrials(ABC):
             unscored=int(np.sum(here & self.unscored)),
         )
 
-    def differing(self, classes: Mapping[str, str]) -> list[tuple[int, int]]:
-        """Of the pairs of groups those that differ in their class."""
-        return [(a, b) for a, b in self.met if classes[self.labels[a]] != classes[self.labels[b]]]
+    def pooled(self, classes: Mapping[str, str]) -> ArmTrials:
+        """With the *classes* of the groups for groups; choices are those between different ones.
 
-
-@dataclass(frozen=True, kw_only=True)
-class ChoiceTrials(ArmTrials):
-    """Pairwise choices: the disparity is a win rate less one half."""
-
-    choices: Choices
-
-    @classmethod
-    def of(cls, arm: Coded, choices: Choices) -> ChoiceTrials:
-        low, high = np.minimum(choices.first, choices.second), np.maximum(choices.first, choices.second)
-        pairs = sorted({(int(a), int(b)) for a, b in zip(low.tolist(), high.tolist(), strict=True)})
-        known, clusters = choices.decided, cross(choices.clusters, arm.codes.size)
-        counts = [np.unique(clusters[known & choices.between(a, b)]).size for a, b in pairs]
-        named = len(choices.clusters) == 2 or choices.cluster_name == "name"
-        return cls(
-            arm=arm,
-            labels=choices.labels,
-            met=tuple(pairs),
-            used=known,
-            refused=choices.outcome == REFUSED,
-            undetermined=choices.outcome == NEITHER,
-            unscored=choices.outcome == UNSCORED,
-            outcome="chosen",
-            kind=OutcomeKind.BINARY,
-            unit="",
-            one_cluster=bool(choices.clusters) and min(counts, default=2) < 2,
-            noun="name pairs" if named else several(choices.cluster_name or "row"),
-            choices=choices,
+        Raises FrameError for a group that *classes* lack.
+        """
+        lost = next((label for label in self.labels if label not in classes), None)
+        if lost is not None:
+            raise FrameError(f"classes={dict(classes)!r} do not say which class the group {lost!r} is of")
+        own = [classes[label] for label in self.labels]
+        first = recode(Coded(self.first, self.labels), own, own)
+        pooled = replace(self, first=first.codes, labels=first.labels)
+        if self.second is None:
+            return pooled
+        second = recode(Coded(self.second, self.labels), own, own).codes
+        kept = first.codes != second
+        rows = ("first", "block", "values", "used", "refused", "undetermined", "unscored")
+        return replace(
+            pooled,
+            second=second[kept],
+            arm=Coded(self.arm.codes[kept], self.arm.labels),
+            clusters=tuple(codes[kept] for codes in self.clusters),
+            **{name: getattr(pooled, name)[kept] for name in rows},
         )
 
-    def stood(self, group: int) -> Bools:
-        return self.choices.stood(group)
+    def contrast(self, arms: tuple[int, int], a: int, b: int, raised: bool | None = None) -> ArmContrast | None:
+        """The first of two *arms* − the second on two groups.
 
-    def cluster_of(self, group: int) -> Ints:
-        names = self.choices.clusters
-        return np.where(self.choices.first == group, names[0], names[-1]) if names else np.arange(self.used.size)
-
-    def cells(self, arm: int, a: int, b: int) -> list[Bools]:
-        return [self.choices.between(a, b) & (self.arm.codes == arm) & ~self.undetermined]
-
-    def contrast(self, one: int, other: int, a: int, b: int, missing: Missing) -> ArmContrast | None:
-        arms, choices = self.arm.codes, self.choices
-        lost = ~self.used & ~self.undetermined
-        rows = self.used if missing == "left out" else self.used | lost
-        here = rows & choices.between(a, b) & ((arms == one) | (arms == other))
-        won = np.where(lost, (arms == one) == (missing == "raises the change"), choices.winner == a)[here]
-        treated = arms[here] == one
-        # The name of the first group's candidate before that of the other's, whoever was listed first.
-        sides = tuple(self.cluster_of(group)[here] for group in (a, b)) if len(choices.clusters) == 2 else ()
-        clusters = sides or tuple(codes[here] for codes in choices.clusters)
-        pairs = cross(clusters, treated.size)
-        if np.unique(pairs).size > 1:
-            return contrast_choices(won, treated, pairs, "cluster", (sides[0], sides[1]) if sides else None)
-        return contrast_choices(won, treated, choices.block[here], "block")
-
-
-@dataclass(frozen=True, kw_only=True)
-class ScoreTrials(ArmTrials):
-    """Numbers or yes/no: the disparity is a difference of means."""
-
-    design: Membership
-    reading: Reading
-    block: Ints
-
-    @classmethod
-    def of(cls, arm: Coded, design: Membership, reading: Reading, block: Ints) -> ScoreTrials:
-        used, groups = scored_rows(design, reading), design.group
-        refused = ~used & design.refused
-        counts = [np.unique(design.cluster[groups.codes == at]).size for at in range(len(groups.labels))]
-        return cls(
-            arm=arm,
-            labels=groups.labels,
-            met=tuple(combinations(range(len(groups.labels)), 2)),
-            used=used,
-            refused=refused,
-            undetermined=~used & design.undetermined & ~refused,
-            unscored=~used & ~refused & ~design.undetermined,
-            outcome=reading.name,
-            kind=reading.values.kind,
-            unit=reading.unit,
-            one_cluster=design.cluster_name is not None and min(counts) < 2,
-            noun=cluster_noun(design),
-            design=design,
-            reading=reading,
-            block=block,
-        )
-
-    def pooled(self, classes: Mapping[str, str]) -> ScoreTrials:
-        """With the classes of the groups for groups."""
-        design = replace(self.design, group=_pooled(self.design.group, classes))
-        return ScoreTrials.of(self.arm, design, self.reading, self.block)
-
-    def stood(self, group: int) -> Bools:
-        return np.asarray(self.design.group.codes == group)
-
-    def cluster_of(self, group: int) -> Ints:  # noqa: ARG002 - a row is about one group
-        return self.design.cluster
-
-    def cells(self, arm: int, a: int, b: int) -> list[Bools]:
-        return [(self.arm.codes == arm) & self.stood(at) for at in (a, b)]
-
-    def contrast(self, one: int, other: int, a: int, b: int, missing: Missing) -> ArmContrast | None:
-        arms, design, reading = self.arm.codes, self.design, self.reading
-        values, rows = reading.values.values, self.used
-        if missing != "left out":
-            rows = np.ones(rows.size, dtype=np.bool_)
-            for at in (one, other):
+        Trials without an outcome are left out, or set to the extremes: such that the change is *raised*, or lowered.
+        """
+        here = np.logical_or.reduce(self.cells(arms, a, b)) & (self.used if raised is None else True)
+        treated, lost = self.arm.codes == arms[0], ~self.used
+        names = [self.cluster_of(group)[here] for group in (a, b)]
+        if self.second is None:
+            values = self.values
+            for arm in arms if raised is not None else ():
                 values = impute(
                     values,
                     self.kind,
-                    design.group.codes,
+                    self.first,
                     (a, b),
                     used=self.used,
-                    missing=~self.used & (arms == at),
-                    first_high=(at == one) == (missing == "raises the change"),
-                    scale=(reading.low, reading.high),
+                    missing=lost & (self.arm.codes == arm),
+                    first_high=(arm == arms[0]) == raised,
+                    scale=self.scale,
                 )
-        here = rows & np.logical_or.reduce([*self.cells(one, a, b), *self.cells(other, a, b)])
-        return contrast_scores(
-            values[here],
-            second=self.stood(b)[here],
-            treated=arms[here] == one,
-            cluster=None if design.cluster_name is None else design.cluster[here],
-            block=self.block[here],
-        )
+            return contrast_scores(
+                values[here],
+                second=self.stood(b)[here],
+                treated=treated[here],
+                cluster=names[0] if self.clusters else None,
+                block=self.block[here],
+            )
+        won = np.where(lost, treated == raised, (self.first == a) == (self.values == 1))[here]
+        if len(self.clusters) == 2:
+            # The name of the first group's candidate before that of the other's, whoever was listed first.
+            pairs = cross(names, won.size)
+        else:
+            pairs = cross([codes[here] for codes in self.clusters], won.size)
+        if np.unique(pairs).size > 1:
+            both = (names[0], names[1]) if len(self.clusters) == 2 else None
+            return contrast_choices(won, treated[here], pairs, "cluster", both)
+        return contrast_choices(won, treated[here], self.block[here], "block")
 
 
-def _read_scores(
+def _choices(
     frame: pd.DataFrame,
-    arm: Coded,
-    outcome: str | Callable[..., Any],
-    by: str,
-    cluster: str | None,
+    arms: Coded,
+    columns: Mapping[str, str],
+    cluster: str | tuple[str, str] | None,
     blocks: tuple[str, ...],
-    kind: str,
-    scorers: Mapping[str, Any] | None,
-) -> ScoreTrials:
-    reading = read(frame, outcome, kind, None, scorers)
-    if reading.values.kind is OutcomeKind.CATEGORICAL:
-        raise UsageError(f"outcome {reading.name!r} is categorical: a difference between arms needs numbers or yes/no")
+) -> ArmTrials:
+    read = read_choices(frame, **columns, cluster=cluster, block=blocks)
+    named = len(read.clusters) == 2 or read.cluster_name == "name"
+    return ArmTrials(
+        outcome="chosen",
+        kind=OutcomeKind.BINARY,
+        unit="",
+        noun="name pairs" if named else several(read.cluster_name or "row"),
+        scale=(None, None),
+        labels=read.labels,
+        arm=arms,
+        first=read.first,
+        second=read.second,
+        clusters=read.clusters,
+        block=read.block,
+        values=(read.outcome == FIRST).astype(np.float64),
+        used=read.decided,
+        refused=read.outcome == REFUSED,
+        undetermined=read.outcome == NEITHER,
+        unscored=read.outcome == UNSCORED,
+    )
+
+
+def _scores(
+    frame: pd.DataFrame, arms: Coded, reading: Reading, by: str, cluster: str | None, blocks: tuple[str, ...]
+) -> ArmTrials:
     crossed = cross([code(frame, column, "block").codes for column in blocks], len(frame))
     name = " × ".join(blocks) or None
-    if name is not None and len(blocks) > 1:
-        frame = frame.assign(**{name: crossed})
-    return ScoreTrials.of(arm, read_design(frame, (by,), cluster=cluster, block=name), reading, crossed)
-
-
-def _pooled(groups: Coded, classes: Mapping[str, str]) -> Coded:
-    """The *groups* by the class that each is of. Raises FrameError for a group that *classes* lack."""
-    lost = next((label for label in groups.labels if label not in classes), None)
-    if lost is not None:
-        raise FrameError(f"classes={dict(classes)!r} do not say which class the group {lost!r} is of")
-    own = [classes[label] for label in groups.labels]
-    return recode(groups, own, own)
-
-
-def _pooled_choices(arm: Coded, choices: Choices, classes: Mapping[str, str]) -> tuple[Coded, Choices]:
-    """The arms and the choices between candidates of different *classes*, with these for groups."""
-    first, second = (_pooled(Coded(codes, choices.labels), classes) for codes in (choices.first, choices.second))
-    apart = np.asarray(first.codes != second.codes)
-    kept = replace(choices, labels=first.labels, first=first.codes, second=second.codes).take(apart)
-    return Coded(arm.codes[apart], arm.labels), kept
+    if len(blocks) > 1:
+        frame = frame.assign(**{str(name): crossed})
+    design = read_design(frame, (by,), cluster=cluster, block=name)
+    used = ScoredRows.of(design, reading).used
+    refused = ~used & design.refused
+    return ArmTrials(
+        outcome=reading.name,
+        kind=reading.values.kind,
+        unit=reading.unit,
+        noun=nouns(frame, design)["cluster_noun"],
+        scale=(reading.low, reading.high),
+        labels=design.group.labels,
+        arm=arms,
+        first=design.group.codes,
+        second=None,
+        clusters=() if design.cluster_name is None else (design.cluster,),
+        block=crossed,
+        values=reading.values.values,
+        used=used,
+        refused=refused,
+        undetermined=~used & design.undetermined & ~refused,
+        unscored=~used & ~refused & ~design.undetermined,
+    )
 
 
 # ---------------------------------------------------------------- each pair
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedPair:
-    """A pair with what became of its disparity, and whether it can have grown by less than the margin only.
-
-    ``grown``: by itself, without the correction over pairs, it grew beyond chance. ``idle_control``: there was nothing
-    to reduce.
-    """
+class JudgedPair(NamedTuple):
+    """A pair with its contrast (None where the arms share too little), and whether by itself, without the correction
+    over pairs, it grew beyond chance."""
 
     pair: PairResult
-    became: Became
-    bounded: bool = False
-    grown: bool = False
-    idle_control: bool = False
+    contrast: ArmContrast | None
+    grown: bool
+
+    @property
+    def became(self) -> str:
+        """What became of the disparity; a key of :data:`_BECAME`."""
+        if self.pair.verdict is Verdict.PASS:
+            return "idle" if IDLE in self.pair.notes else "smaller"
+        return "open" if self.pair.verdict is Verdict.INCONCLUSIVE else "larger"
 
 
-@dataclass(frozen=True, slots=True)
-class _Tested:
-    """Two groups contrasted, the corrected p of the change, the fewest trials of either in either arm, and how many of
-    the trials of each have no outcome."""
+def _judge(
+    data: ArmTrials, pairs: Sequence[tuple[int, int]], arms: tuple[int, int], rule: Rule, *, detail: bool = False
+) -> list[JudgedPair]:
+    """*pairs* of groups as one family; as a *detail* they only raise the alarm."""
+    if not pairs:
+        return []
+    found = [data.contrast(arms, a, b) for a, b in pairs]
+    cells = [data.cells(arms, a, b) for a, b in pairs]
+    n = [min(int(np.sum(data.used & cell)) for cell in some) for some in cells]
+    lost, total = (
+        np.array([[np.sum(cell & rows) for cell in some] for some in cells]) for rows in (~data.used, data.used | True)
+    )
+    table = _table(data, pairs, found, n)
 
-    a: int
-    b: int
-    contrast: ArmContrast
-    corrected: float
-    n: int
-    lost: Ints
-    total: Ints
+    def imputed(at: int, raised: bool) -> PairTable | None:
+        again = data.contrast(arms, *pairs[at], raised)
+        return None if again is None else _table(data, pairs, [*found[:at], again, *found[at + 1 :]], n)
 
-
-@dataclass(frozen=True, slots=True)
-class ArmRule:
-    """The contrast, fixed beforehand, and how each of its pairs is judged."""
-
-    treated: str
-    control: str
-    treated_at: int
-    control_at: int
-    alpha: float
-    correction: str
-
-    def judge(
-        self, data: ArmTrials, met: Sequence[tuple[int, int]] | None = None, *, detail: bool = False
-    ) -> list[JudgedPair]:
-        """All pairs of *data* (or those that *met*) as one family; as a *detail* they only raise the alarm."""
-        pairs = data.met if met is None else met
-        found = [data.contrast(self.treated_at, self.control_at, a, b, "left out") for a, b in pairs]
-        corrected = correct([1.0 if c is None else c.change.p for c in found], self.correction).tolist()
-        judged = []
-        for (a, b), contrast, q in zip(pairs, found, corrected, strict=True):
-            n = min(data.count(at, a, b) for at in (self.treated_at, self.control_at))
-            lost, total = data.unanswered((self.treated_at, self.control_at), a, b)
-            share = float(np.max(lost / np.maximum(total, 1)))
-            blank = PairResult(
-                group_1=data.labels[a],
-                group_2=data.labels[b],
-                metric=data.outcome,
-                verdict=Verdict.INCONCLUSIVE,
-                alarm_only=detail,
-                statistics={"n": n, "without_outcome": share},
-            )
-            if contrast is None:
-                judged.append(_not_shared(blank, share))
-            else:
-                judged.append(self._judged(data, _Tested(a, b, contrast, q, n, lost, total), blank, len(pairs)))
-        return judged
-
-    def _judged(self, data: ArmTrials, test: _Tested, blank: PairResult, family: int) -> JudgedPair:
-        contrast = test.contrast
-        decision, became = self._decide(data, test)
-        if test.lost.any() and decision.reason is not Reason.N:
-            decision = self._with_missing(data, test, decision, family)
-        usable = decision.reason is None or not decision.reason.unusable
-        large = abs(contrast.on_sd(contrast.change.mean)) >= TRIVIAL
-        return JudgedPair(
-            pair=_result(blank, data, test, decision),
-            became=became if decision.verdict is not Verdict.INCONCLUSIVE else "open",
-            bounded=contrast.possible_growth < MARGIN,
-            grown=usable and contrast.change.p < self.alpha and contrast.grows and large,
-            idle_control=contrast.extent(contrast.control) < TRIVIAL,
-        )
-
-    def _decide(self, data: ArmTrials, test: _Tested) -> tuple[Decision, Became]:
-        """First match; see :func:`analyze_arms`."""
-        contrast = test.contrast
-        if contrast.lost > MAX_RAGGED:
-            needs = f"the same cells in both arms: {percent(contrast.lost)} of the rows have no counterpart"
-            return undecided(Reason.RAGGED, needs), "open"
-        significant = test.corrected < self.alpha
-        alarm = significant and contrast.grows and abs(contrast.on_sd(contrast.change.mean)) >= TRIVIAL
-        minimum = MINIMUM_N[data.kind]
-        if test.n < minimum:
-            needs = f"at least {minimum} trials a group and arm (now {test.n})"
-            if alarm:
-                return Decision(verdict=Verdict.FLAG, needs=needs), "larger"
-            return undecided(Reason.N, needs), "open"
-        if significant and contrast.shrinks:
-            return Decision(verdict=Verdict.PASS), "smaller"
-        if max(contrast.extent(contrast.control), contrast.extent(contrast.treated)) < TRIVIAL:
-            return Decision(verdict=Verdict.PASS, notes=(IDLE,)), "idle"
-        if alarm:
-            if data.one_cluster:
-                note = "a single name a group: the result is about those, so FAIL is capped at FLAG"
-                return Decision(verdict=Verdict.FLAG, notes=(note,)), "larger"
-            return Decision(verdict=Verdict.FAIL), "larger"
-        notes: tuple[str, ...] = ()
-        if significant and contrast.grows:
-            notes = ("the disparity grows beyond chance, but by less than .2 SD",)
-        elif significant:
-            notes = ("the change is beyond chance, but not whether less is left than there was",)
-        needed = _needs(test, self.alpha, data.noun)
-        return undecided(Reason.PRECISION, needed, *notes), "open"
-
-    def _with_missing(self, data: ArmTrials, test: _Tested, decision: Decision, family: int) -> Decision:
-        def imputed(raised: bool) -> tuple[Decision, bool]:
-            missing: Missing = "raises the change" if raised else "lowers the change"
-            found = data.contrast(self.treated_at, self.control_at, test.a, test.b, missing)
-            if found is None:
-                return undecided(Reason.UNSCORED, None), False
-            p = test.contrast.change.p
-            factor = test.corrected / p if p > 0 else float(family)
-            return self._decide(data, replace(test, contrast=found, corrected=min(1.0, found.change.p * factor)))[
-                0
-            ], True
-
-        least = test.contrast.change.mean <= 0
-        return settle_missing(decision, test.lost, test.total, "trials", imputed, least=least)
+    member = Member(
+        name=data.outcome,
+        table=table,
+        kind=data.kind,
+        decide=_decide,
+        lost=lost,
+        total=total,
+        imputed=imputed,
+        lower_is_worse=None,
+        alarm_only=detail,
+    )
+    family = Family([member], rule)
+    ((table, decisions),) = family.judge()
+    shares = (lost / np.maximum(total, 1)).max(axis=1).tolist()
+    statistics = [_statistics(*one) for one in zip(found, n, shares, strict=True)]
+    results = pair_results(member, table, decisions, family.rule_of(member), statistics=statistics)
+    grown = (table.beside["grows"] == 1) & (table.p_value < rule.alpha) & (table.size >= TRIVIAL)
+    return [
+        JudgedPair(pair, one, bool(more) and not (pair.reason is not None and pair.reason.unusable))
+        for pair, one, more in zip(results, found, grown, strict=True)
+    ]
 
 
-def _not_shared(blank: PairResult, share: float) -> JudgedPair:
-    """Two groups that share too little between the arms to be contrasted."""
-    unread = share > MAX_UNSCORED
-    needs = "at least two names or blocks that stand in both arms, with both groups"
-    if unread:
-        needs = f"an outcome for more trials: {percent(share)} of a group's have none"
-    return JudgedPair(replace(blank, reason=Reason.UNSCORED if unread else Reason.N, needs=needs), "open")
-
-
-def _result(blank: PairResult, data: ArmTrials, test: _Tested, decision: Decision) -> PairResult:
-    contrast, change = test.contrast, test.contrast.change
-    effect, low, high = (contrast.on_sd(value) for value in (change.mean, *change.interval(0.9)))
-    shown = math.isfinite(high - low) and low < effect < high
-    return replace(
-        blank,
-        verdict=decision.verdict,
-        reason=decision.reason,
-        p_row=change.p,
-        p_cluster=change.p if contrast.unit == "cluster" else None,
-        p_value=change.p,
-        corrected_p_value=test.corrected,
-        effect=effect,
-        effect_name="change / SD within groups",
-        effect_low=low if shown else None,
-        effect_high=high if shown else None,
-        difference=change.mean,
-        test=f"paired t over {contrast.unit}s of treated − control",
-        scope="labels" if data.one_cluster else "names",
-        needs=decision.needs,
-        statistics={
-            "n": test.n,
-            "units": change.units,
-            "unit": contrast.unit,
-            "t": change.mean / change.error if change.error else 0.0,
-            "df": change.df,
-            **_ends("change", change),
-            "control": contrast.control.mean,
-            **_ends("control", contrast.control),
-            "control_p_value": contrast.control.p,
-            "treated": contrast.treated.mean,
-            **_ends("treated", contrast.treated),
-            "treated_p_value": contrast.treated.p,
-            "rows_lost_to_ragged_units": contrast.lost,
-            "without_outcome": blank.statistics["without_outcome"],
-        },
-        notes=decision.notes,
+def _table(
+    data: ArmTrials, pairs: Sequence[tuple[int, int]], found: Sequence[ArmContrast | None], n: Sequence[int]
+) -> PairTable:
+    """``beside``: what the policy reads of each contrast; NaN where there is none."""
+    rows = [(np.nan,) * 11 if one is None else _row(one) for one in found]
+    columns = np.array(rows, dtype=np.float64).T
+    effect, low, high, p, p_cluster, difference, lost, *read = columns
+    known = ~np.isnan(p)
+    words = [f"paired t over {one.unit}s of treated − control" if one is not None else "" for one in found]
+    return PairTable(
+        labels=data.labels,
+        first=np.array([a for a, _ in pairs]),
+        second=np.array([b for _, b in pairs]),
+        effect_names=("change / SD within groups",),
+        effect=np.where(known, effect, 0.0)[:, None],
+        low=low[:, None],
+        high=high[:, None],
+        test=np.array(words, dtype=object),
+        p_row=np.where(known, p, 1.0),
+        p_cluster=p_cluster,
+        p_value=np.where(known, p, 1.0),
+        difference=difference,
+        trials=np.repeat(np.array(n, dtype=np.float64)[:, None], 2, axis=1),
+        ragged=lost,
+        alone=np.full(len(pairs), data.one_cluster),
+        beside=dict(zip(("shrinks", "grows", "extent", "units"), read, strict=True)),
     )
 
 
-def _ends(name: str, gap: Gap) -> dict[str, JSON]:
-    low, high = gap.interval(0.95)
-    return {f"{name}_low": low, f"{name}_high": high}
+def _row(one: ArmContrast) -> tuple[float, ...]:
+    change = one.change
+    effect, low, high = (one.on_sd(value) for value in (change.mean, *change.interval(0.9)))
+    extent = max(one.extent(one.control), one.extent(one.treated))
+    p_cluster = change.p if one.unit == "cluster" else np.nan
+    return effect, low, high, change.p, p_cluster, change.mean, one.lost, one.shrinks, one.grows, extent, change.units
 
 
-def _needs(test: _Tested, alpha: float, noun: str) -> str | None:
-    p = test.contrast.change.p
-    if not 1e-15 < p < 1:
-        return None
-    normal = NormalDist()
-    share = alpha * p / max(test.corrected, p)
-    ratio = normal.inv_cdf(1 - share / 2) / normal.inv_cdf(1 - p / 2)
-    units = test.contrast.change.units * ratio**2
-    what = noun if test.contrast.unit == "cluster" else "blocks"
-    return f"about {int(units) + 1:,} {what} if the change stays as it is" if ratio > 1 and units < 1e6 else None
+def _decide(table: PairTable, rule: Rule) -> list[Decision]:
+    return [_decision(table, at, rule) for at in range(table.first.size)]
+
+
+def _decision(table: PairTable, at: int, rule: Rule) -> Decision:
+    """First match; see :func:`analyze_arms`."""
+    shrinks, grows, extent, units = (table.beside[key][at] for key in ("shrinks", "grows", "extent", "units"))
+    if np.isnan(units):
+        return undecided(Reason.N, "at least two names or blocks that stand in both arms, with both groups")
+    if table.ragged[at] > MAX_RAGGED:
+        needs = f"the same cells in both arms: {percent(table.ragged[at])} of the rows have no counterpart"
+        return undecided(Reason.RAGGED, needs)
+    significant, n = table.corrected[at] < rule.alpha, table.trials[at, 0]
+    alarm = significant and grows and table.size[at] >= TRIVIAL
+    if n < rule.minimum:
+        needs = f"at least {rule.minimum} trials a group and arm (now {n:.0f})"
+        return Decision(verdict=Verdict.FLAG, needs=needs) if alarm else undecided(Reason.N, needs)
+    if significant and shrinks:
+        return Decision(verdict=Verdict.PASS)
+    if extent < TRIVIAL:
+        return Decision(verdict=Verdict.PASS, notes=(IDLE,))
+    if alarm and table.alone[at]:
+        note = "a single name a group: the result is about those, so FAIL is capped at FLAG"
+        return Decision(verdict=Verdict.FLAG, notes=(note,))
+    if alarm:
+        return Decision(verdict=Verdict.FAIL)
+    notes: tuple[str, ...] = ()
+    if significant:
+        notes = ("the change is beyond chance, but not whether less is left than there was",)
+        if grows:
+            notes = ("the disparity grows beyond chance, but by less than .2 SD",)
+    noun = "blocks" if np.isnan(table.p_cluster[at]) else rule.cluster_noun
+    ways = until_significant(units, table.p_value[at], rule)
+    few = [f"about {int(way) + 1:,} {noun} if the change stays as it is" for way in ways if units < way < 1e6]
+    return undecided(Reason.PRECISION, few[0] if few else None, *notes)
+
+
+def _statistics(contrast: ArmContrast | None, n: int, share: float) -> dict[str, JSON]:
+    if contrast is None:
+        return {"n": n, "without_outcome": share}
+    change = contrast.change
+    found: dict[str, JSON] = {
+        "n": n,
+        "units": change.units,
+        "unit": contrast.unit,
+        "t": change.mean / change.error if change.error else 0.0,
+        "df": change.df,
+        "rows_lost_to_ragged_units": contrast.lost,
+        "without_outcome": share,
+    }
+    for name, gap in (("change", change), ("control", contrast.control), ("treated", contrast.treated)):
+        found[f"{name}_low"], found[f"{name}_high"] = gap.interval(0.95)
+        if name != "change":
+            found |= {name: gap.mean, f"{name}_p_value": gap.p}
+    return found
 
 
 # ---------------------------------------------------------------- the finding
@@ -599,7 +531,11 @@ def _conclude(
     if unusable or not smaller:
         decider = max(unusable or pairs, key=_in_control)
         return Verdict.INCONCLUSIVE, decider.reason or Reason.PRECISION, decider
-    loose = [one.pair for one in judged if one.became == "open" and not one.bounded]
+    loose = [
+        one.pair
+        for one in judged
+        if one.became == "open" and (one.contrast is None or one.contrast.possible_growth >= MARGIN)
+    ]
     # A class may shrink as a whole while one pair of its groups grows; the correction over pairs would hide it.
     if loose := loose or [one.pair for one in detail if one.grown]:
         return Verdict.INCONCLUSIVE, Reason.PRECISION, max(loose, key=_in_control)
@@ -611,34 +547,37 @@ def _in_control(pair: PairResult) -> float:
     return round(abs(float(str(pair.statistics.get("control", 0.0)))), 9)
 
 
-def _disparities(judged: Sequence[JudgedPair], arm: str, rule: ArmRule) -> dict[str, JSON]:
-    which = "treated" if arm == rule.treated else "control"
+def _disparities(judged: Sequence[JudgedPair], arm: str) -> dict[str, JSON]:
     return {
         f"{one.pair.group_1} / {one.pair.group_2}": {
-            "difference": one.pair.statistics[which],
-            **{end: one.pair.statistics[f"{which}_{end}"] for end in ("low", "high", "p_value")},
+            "difference": one.pair.statistics[arm],
+            **{end: one.pair.statistics[f"{arm}_{end}"] for end in ("low", "high", "p_value")},
         }
         for one in judged
-        if which in one.pair.statistics
+        if arm in one.pair.statistics
     }
 
 
 def _against(data: ArmTrials, placebo: int, treated: str, alpha: float) -> tuple[dict[str, JSON], tuple[str, ...]]:
-    others = [at for at in range(len(data.arm.labels)) if at != placebo]
-    found = [(at, a, b, data.contrast(at, placebo, a, b, "left out")) for at in others for a, b in data.met]
+    names = data.arm.labels
+    found = [
+        (names[at], f"{data.labels[a]} / {data.labels[b]}", data.contrast((at, placebo), a, b))
+        for at in range(len(names))
+        if at != placebo
+        for a, b in data.met
+    ]
     corrected = correct([1.0 if c is None else c.change.p for *_, c in found], "holm").tolist()
-    tables: dict[str, dict[str, JSON]] = {}
-    differ: dict[str, list[str]] = {data.arm.labels[at]: [] for at in others}
-    for (at, a, b, contrast), q in zip(found, corrected, strict=True):
-        name, pair = data.arm.labels[at], f"{data.labels[a]} / {data.labels[b]}"
-        table = tables.setdefault(name, {})
-        if contrast is not None:
-            change, (low, high) = contrast.change, contrast.change.interval(0.95)
-            table[pair] = {
-                "difference": change.mean, "low": low, "high": high, "p_value": change.p, "corrected_p_value": q,
-            }  # fmt: skip
-            if q < alpha:
-                differ[name].append(pair)
+    tables: dict[str, dict[str, JSON]] = {name: {} for name, *_ in found}
+    differ: dict[str, list[str]] = {name: [] for name in tables}
+    for (name, pair, contrast), q in zip(found, corrected, strict=True):
+        if contrast is None:
+            continue
+        change, (low, high) = contrast.change, contrast.change.interval(0.95)
+        numbers = (change.mean, low, high, change.p, q)
+        keys = ("difference", "low", "high", "p_value", "corrected_p_value")
+        tables[name][pair] = dict(zip(keys, numbers, strict=True))
+        if q < alpha:
+            differ[name].append(pair)
     notes = []
     for name, where in differ.items():
         what = f"differs from the placebo arm ({', '.join(where)})" if where else "does not differ from the placebo arm"
@@ -650,25 +589,26 @@ def _against(data: ArmTrials, placebo: int, treated: str, alpha: float) -> tuple
 
 
 def _sentence(
-    verdict: Verdict, pair: PairResult | None, judged: Sequence[JudgedPair], data: ArmTrials, rule: ArmRule
+    verdict: Verdict, pair: PairResult | None, judged: Sequence[JudgedPair], data: ArmTrials, names: tuple[str, str]
 ) -> str:
+    treated, control = names
     if pair is None:
         return f"{verdict}: there are no two groups to compare."
     if "control" not in pair.statistics or (pair.reason is not None and pair.reason.unusable):
         return (
-            f"{verdict}: {pair.group_1} and {pair.group_2} cannot be compared between {rule.treated} and "
-            f"{rule.control}; it takes {pair.needs}."
+            f"{verdict}: {pair.group_1} and {pair.group_2} cannot be compared between {treated} and {control}; it "
+            f"takes {pair.needs}."
         )
-    gap, sure, turned = _gap(pair, data, rule)
-    what = "preference" if isinstance(data, ChoiceTrials) else "difference"
+    gap, sure, turned = _gap(pair, data, names)
+    what = "difference" if data.second is None else "preference"
     if verdict is Verdict.PASS:
         return f"PASS: the {what} shrinks: {gap} ({sure})."
     if verdict in ALARMS:
         how = "turns round" if turned else "grows"
         return f"{verdict}: the {what} {how} instead of shrinking: {gap} ({sure})."
-    if all(one.idle_control for one in judged):
+    if all(one.contrast is not None and one.contrast.extent(one.contrast.control) < TRIVIAL for one in judged):
         where = "" if len(judged) == 1 else f" between any two of {len(data.labels)} groups"
-        return f"INCONCLUSIVE: there is no {what} to reduce{where} in {rule.control}: {gap} ({sure})."
+        return f"INCONCLUSIVE: there is no {what} to reduce{where} in {control}: {gap} ({sure})."
     needs = f"; it would take {pair.needs}" if pair.needs else ""
     if pair.alarm_only:
         return f"INCONCLUSIVE: by itself the {what} grows here, although it shrinks as a whole: {gap} ({sure})."
@@ -681,41 +621,40 @@ def _sentence(
     return f"INCONCLUSIVE: {gap}{note} ({sure}){needs}."
 
 
-def _gap(pair: PairResult, data: ArmTrials, rule: ArmRule) -> tuple[str, str, bool]:
+def _gap(pair: PairResult, data: ArmTrials, names: tuple[str, str]) -> tuple[str, str, bool]:
     """The disparity in both arms and its change, from the side that the control arm prefers, and how sure; whether it
     turns round."""
-    s = pair.statistics
+    s, (treated, control) = pair.statistics, names
     before, after, low, high = (float(str(s[name])) for name in ("control", "treated", "change_low", "change_high"))
-    change, names = pair.difference or 0.0, (pair.group_1, pair.group_2)
+    change, one, other = pair.difference or 0.0, pair.group_1, pair.group_2
     if before < 0:
         before, after, change, low, high = -before, -after, -change, -high, -low
-        names = names[1], names[0]
+        one, other = other, one
 
-    def signed(value: float) -> str:
-        if data.kind not in _RATES:
-            return ("+" if value > 0 else "") + amount(value, data.kind, data.unit)
-        return f"{100 * value:+.1f} points".replace("-", "−")
+    def moved(value: float) -> str:
+        if data.kind in RATES:
+            return signed(f"{100 * value:+.1f} points")
+        return ("+" if value > 0 else "") + amount(value, data.kind, data.unit)
 
-    choices = isinstance(data, ChoiceTrials)
-    if choices:
+    if data.second is None:
         gap = (
-            f"{names[0]} is chosen over {names[1]} in {50 + 100 * before:.1f} % in {rule.control} and in "
-            f"{50 + 100 * after:.1f} % in {rule.treated}, where 50 % would be even"
+            f"{one} is ahead of {other} on {data.outcome} by {moved(before)} in {control} and by {moved(after)} in "
+            f"{treated}"
         )
     else:
         gap = (
-            f"{names[0]} is ahead of {names[1]} on {data.outcome} by {signed(before)} in {rule.control} and by "
-            f"{signed(after)} in {rule.treated}"
+            f"{one} is chosen over {other} in {50 + 100 * before:.1f} % in {control} and in {50 + 100 * after:.1f} % "
+            f"in {treated}, where 50 % would be even"
         )
-    units = data.noun if s["unit"] == "cluster" else "contexts" if choices else f"{s['unit']}s"
+    units = data.noun if s["unit"] == "cluster" else "blocks" if data.second is None else "contexts"
     sure = (
-        f"change {signed(change)}, 95 % interval {signed(low)} to {signed(high)}, corrected "
+        f"change {moved(change)}, 95 % interval {moved(low)} to {moved(high)}, corrected "
         f"{p_words(pair.corrected_p_value)}; {s['units']} {units}"
     )
     return gap, sure, after < 0
 
 
-_BECAME: Mapping[Became, tuple[str, str]] = {
+_BECAME = {
     "smaller": ("shrinks", "shrink"),
     "idle": ("had nothing to reduce", "had nothing to reduce"),
     "larger": ("grows", "grow"),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from pytest_fairness.analysis.policy import MAX_REFUSAL_DIFFERENCE, MAX_UNSCORED, deciding_pair
+from pytest_fairness.analysis.policy import MAX_REFUSAL_DIFFERENCE, MAX_UNSCORED, deciding_pair, worst_spec
 from pytest_fairness.analysis.provenance import stamp
 from pytest_fairness.analysis.sentences import amount, listed, p_words, percent, signed
 from pytest_fairness.errors import UsageError
@@ -67,6 +69,7 @@ def compare_baseline(
     if not 0 < alpha < 1:
         raise UsageError(f"alpha is {alpha}: a probability between 0 and 1 is needed")
     scale = Scale.of(approved, current, (margin_overall, margin_category), (low, high), unit)
+    runs = {NOW: current, APPROVED: approved}
     passes_from = threshold if threshold is not None else 0.5 if scale.name == "yes_no" else None
     gate = baseline_gate(
         approved,
@@ -85,16 +88,17 @@ def compare_baseline(
         assertion="baseline",
         verdict=verdict,
         reason=reason,
-        spec_verdict=_literal(gate, lower_is_worse),
-        sentence=f"{verdict}: " + sentence(gate, pairs, verdict, reason, (approved, current), scale, new_warnings),
+        # The literal recipe fails whatever is lower than the baseline, overall or in any category.
+        spec_verdict=worst_spec(pair.spec_verdict for pair in pairs if pair.metric != PASSES),
+        sentence=f"{verdict}: " + _sentence(gate, pairs, verdict, reason, (approved, current), scale, new_warnings),
         outcome=outcome,
         unit=unit,
         cluster="persona",
         pairs=pairs,
-        group_results=(_group(NOW, current), _group(APPROVED, approved)),
-        n_per_group={NOW: _scored(current), APPROVED: _scored(approved)},
-        refusal_rates={NOW: share(current.refused, current), APPROVED: share(approved.refused, approved)},
-        test_statistic="" if worst is None else statistic(worst),
+        group_results=tuple(_group(label, run) for label, run in runs.items()),
+        n_per_group={label: _scored(run) for label, run in runs.items()},
+        refusal_rates={label: share(run.refused, run) for label, run in runs.items()},
+        test_statistic="" if worst is None else _statistic(worst),
         p_value=None if worst is None else worst.p_value,
         corrected_p_value=None if worst is None else worst.corrected_p_value,
         effect_size="" if worst is None else scale.change(worst.difference or 0.0),
@@ -108,20 +112,20 @@ def compare_baseline(
             "overlap": gate.overlap,
             "untested": list(gate.untested),
             "clipped": dict(gate.changes),
-            "repetitions": {NOW: current.repetitions, APPROVED: approved.repetitions},
-            "run_sd": {NOW: current.run_sd, APPROVED: approved.run_sd},
+            "repetitions": {label: run.repetitions for label, run in runs.items()},
+            "run_sd": {label: run.run_sd for label, run in runs.items()},
             "scale": scale.name,
             "margins": {"overall": scale.overall, "category": scale.category},
             "margins_declared": scale.declared,
             "new_warnings": list(new_warnings),
         },
-        notes=notes(gate, scale, new_warnings),
+        notes=tuple(_notes(gate, scale, new_warnings)),
     )
     return stamp(finding, pd.DataFrame() if frame is None else frame)
 
 
 def _pair(scope: ScopeTest, lower_is_worse: bool, scale: Scale) -> PairResult:
-    shares = Scale("yes_no", 0, 0, "", declared=False) if scope.label == PASSES else scale
+    shares = Scale(name="yes_no") if scope.label == PASSES else scale
     worsening = -scope.test.mean if lower_is_worse or scope.label == PASSES else scope.test.mean
     low, high = scope.test.interval(0.90)
     notes: list[str] = []
@@ -183,7 +187,7 @@ def _pair(scope: ScopeTest, lower_is_worse: bool, scale: Scale) -> PairResult:
         worse_off=NOW if worsening > 0 else APPROVED if worsening < 0 else None,
         test="exact McNemar over personas" if scope.label == PASSES else "one-sided paired t over personas",
         scope="personas",
-        needs=needs(scope, scale),
+        needs=_needs(scope, scale),
         statistics=statistics,
         notes=tuple(notes),
     )
@@ -193,13 +197,6 @@ def _standardised(value: float, sd: float) -> float:
     if not value:
         return 0.0
     return value / sd if sd else float("inf") if value > 0 else float("-inf")
-
-
-def _literal(gate: GateResult, lower_is_worse: bool) -> Verdict:
-    """The literal recipe, which fails whatever is lower than the baseline: overall or in any category."""
-    sign = 1 if lower_is_worse else -1
-    worse = any(sign * scope.test.mean < 0 for scope in gate.scopes if scope.label != PASSES)
-    return Verdict.FAIL if worse else Verdict.PASS
 
 
 def _verdict(
@@ -241,26 +238,22 @@ def _scored(summary: ScoreSummary) -> int:
     return sum(score.n for score in summary.personas.values())
 
 
-# ---------------------------------------------------------------- baseline words
-
-_RATE = OutcomeKind.BINARY
-
+# ---------------------------------------------------------------- the scale, and words
 
 _MARGINS = {"yes_no": (0.02, 0.05), "percent": (1.0, 3.0)}
-
-
 _OF_SD = (0.1, 0.3)
-
-
 _SPAN = {"yes_no": 1.0, "percent": 100.0}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
     """What the scores are measured on, the margins on it, and how an amount of it reads."""
 
-    def __init__(self, name: str, overall: float, category: float, unit: str, *, declared: bool) -> None:
-        self.name, self.overall, self.category, self.declared = name, overall, category, declared
-        self.unit = unit
+    name: str
+    overall: float = 0.0
+    category: float = 0.0
+    unit: str = ""
+    declared: bool = False
 
     @classmethod
     def of(
@@ -271,17 +264,14 @@ class Scale:
         ends: tuple[float | None, float | None],
         unit: str,
     ) -> Scale:
+        means = np.array([score.mean for score in approved.personas.values()])
         name = wider_scale(_scale(approved), _scale(current))
         low, high = ends
         if low is not None and high is not None and name != "yes_no":
             name = "percent" if (low, high) == (0.0, 100.0) else "other"
-        defaults = _MARGINS.get(name)
-        if defaults is None:
-            means = np.array([score.mean for score in approved.personas.values()])
-            sd = float(means.std(ddof=1)) if means.size > 1 else 0.0
-            defaults = _OF_SD[0] * sd, _OF_SD[1] * sd
+        sd = float(means.std(ddof=1)) if means.size > 1 else 0.0
+        overall, category = _MARGINS.get(name, (_OF_SD[0] * sd, _OF_SD[1] * sd))
         span = _SPAN.get(name, high - low if low is not None and high is not None else math.inf)
-        chosen = [default if given is None else given for given, default in zip(margins, defaults, strict=True)]
         for what, given in zip(("margin_overall", "margin_category"), margins, strict=True):
             if given is not None and (given < 0 or not math.isfinite(given)):
                 raise UsageError(
@@ -292,14 +282,19 @@ class Scale:
                     f"{what} is {given:g}, but the score only spans {span:g}: no drop could reach it. Give the margin "
                     "in the score's own unit" + (", .02 for two percentage points" if name == "yes_no" else "")
                 )
-        declared = any(given is not None for given in margins)
-        return cls(name, chosen[0], chosen[1], unit, declared=declared)
+        return cls(
+            name=name,
+            overall=overall if margins[0] is None else margins[0],
+            category=category if margins[1] is None else margins[1],
+            unit=unit,
+            declared=margins != (None, None),
+        )
 
     def value(self, value: float) -> str:
         """A score: ``55.8 %``, ``81.3``, ``0.412``."""
         if self.name == "percent":
             return signed(f"{value:.1f}")
-        return amount(value, _RATE if self.name == "yes_no" else None)
+        return amount(value, OutcomeKind.BINARY if self.name == "yes_no" else None)
 
     def change(self, value: float) -> str:
         """A change: ``−12.0 percentage points``, ``−2.7 points``, ``+0.021``."""
@@ -322,14 +317,14 @@ def _scale(summary: ScoreSummary) -> str:
     return "percent" if means.min() >= 0 and 10 < means.max() <= 100 else ""
 
 
-def statistic(pair: PairResult) -> str:
+def _statistic(pair: PairResult) -> str:
     s = pair.statistics
     if pair.metric == PASSES:
         return f"{s['passes_lost']} passes lost, {s['passes_gained']} gained"
     return f"t = {float(str(s['t'])):.4g}, df = {s['df']}"
 
 
-def needs(scope: ScopeTest, scale: Scale) -> str | None:
+def _needs(scope: ScopeTest, scale: Scale) -> str | None:
     if scope.reason is not None:
         return "the same personas in the baseline and in the run"
     if scope.label == PASSES:
@@ -339,7 +334,7 @@ def needs(scope: ScopeTest, scale: Scale) -> str | None:
     return f"{scope.repetitions_needed} repetitions to show a drop of {scale.margin(scope.margin)} in 80 % of runs"
 
 
-def sentence(
+def _sentence(
     gate: GateResult,
     pairs: tuple[PairResult, ...],
     verdict: Verdict,
@@ -406,22 +401,20 @@ def _fall(scope: ScopeTest, scale: Scale) -> str:
     )
 
 
-def notes(gate: GateResult, scale: Scale, new_warnings: list[str]) -> tuple[str, ...]:
-    notes = []
+def _notes(gate: GateResult, scale: Scale, new_warnings: list[str]) -> Iterator[str]:
     if gate.changes:
         named = [f"{key} {scale.change(change)}" for key, change in gate.changes.items()]
-        notes.append(f"changes far from all others, clipped in the second family: {listed(named, 6)}")
+        yield (f"changes far from all others, clipped in the second family: {listed(named, 6)}")
     if gate.untested:
-        notes.append(f"not tested, one persona only: {', '.join(gate.untested)}")
+        yield (f"not tested, one persona only: {', '.join(gate.untested)}")
     if not scale.declared:
         on = {"yes_no": "yes/no", "percent": "0 to 100"}.get(scale.name, "a scale of its own")
-        notes.append(
+        yield (
             f"margins by the scale of the score ({on}): {scale.margin(scale.overall)} overall, "
             f"{scale.margin(scale.category)} a category"
         )
     if new_warnings:
-        notes.append(f"warnings that the baseline has none of: {listed(new_warnings, 10)}")
-    return tuple(notes)
+        yield (f"warnings that the baseline has none of: {listed(new_warnings, 10)}")
 
 
 def share(count: int, summary: ScoreSummary) -> float:

@@ -2,32 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pytest_fairness.analysis.family import Family, Member, missing_members
-from pytest_fairness.analysis.policy import RECOMMENDED_CLUSTERS, RECOMMENDED_N, Rule, deciding_pair, verdict_by
+from pytest_fairness.analysis.false_alarms import TEMPLATE_ALPHA
+from pytest_fairness.analysis.family import (
+    Family,
+    Member,
+    beside,
+    missing_answers,
+    pair_results,
+    ratio_of_means,
+    shown,
+    unequal_refusals,
+    unless_refused,
+)
+from pytest_fairness.analysis.policy import (
+    MARGIN,
+    RECOMMENDED_CLUSTERS,
+    RECOMMENDED_N,
+    Decision,
+    Rule,
+    deciding_pair,
+    judge,
+    undecided,
+    verdict_by,
+    worse,
+)
 from pytest_fairness.analysis.provenance import finding_of
 from pytest_fairness.analysis.reading import (
     Reading,
+    ScoredRows,
     as_columns,
-    case_noun,
     check_level,
-    cluster_noun,
     every_grouping,
+    nouns,
     read,
     reasons_by_group,
-    scored_rows,
-    unscored_rows,
 )
-from pytest_fairness.analysis.sentences import NO_ANSWER, REFUSAL, Subject, disparity_sentence, effect_words
+from pytest_fairness.analysis.sentences import (
+    NO_ANSWER,
+    REFUSAL,
+    Subject,
+    disparity_sentence,
+    effect_with_interval,
+    lost_words,
+)
 from pytest_fairness.errors import UsageError
-from pytest_fairness.model import ALARMS, JSON, Finding, GroupResult, OutcomeKind, PairResult
-from pytest_fairness.statistics.arrays import Bools, Floats, Membership, read_design, row_name
-from pytest_fairness.statistics.compare import Metric, describe_groups, impute, measure, turning_rows, worst_rank
+from pytest_fairness.model import ALARMS, JSON, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
+from pytest_fairness.statistics.arrays import Bools, Floats, read_design, row_name
+from pytest_fairness.statistics.compare import Metric, describe_groups, turning_rows, worst_rank
+from pytest_fairness.statistics.corrections import correct
+from pytest_fairness.statistics.pair_table import PairTable, largest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,26 +113,23 @@ def analyze_disparity(
     if min_raw_ratio is not None and not 0 < min_raw_ratio <= 1:
         raise UsageError(f"min_raw_ratio={min_raw_ratio!r}: give a ratio above 0 and up to 1, as .75")
     reading = read(frame, outcome, kind, lower_is_worse, scorers, favourable)
-    if reading.values.kind is OutcomeKind.CATEGORICAL and (min_raw_diff, min_raw_ratio) != (None, None):
+    values = reading.values
+    if values.kind is OutcomeKind.CATEGORICAL and (min_raw_diff, min_raw_ratio) != (None, None):
         raise UsageError(f"{reading.name!r} holds labels: min_raw_diff and min_raw_ratio need numbers")
-    groupings: list[_Grouping] = []
-    members: list[Member] = []
+    groupings = []
     for chosen in every_grouping(columns):
         design = read_design(frame, chosen, cluster=cluster, block=block)
-        groupings.append(_Measuring(design, reading, seed).grouping(" × ".join(chosen), len(members)))
-        members += groupings[-1].members
-    design = groupings[0].design
+        groupings.append(_Grouping.of(" × ".join(chosen), ScoredRows.of(design, reading, seed)))
+    design = groupings[0].rows.design
     rule = Rule(
         alpha=alpha,
         correction=correction,
         min_raw_diff=min_raw_diff,
         min_raw_ratio=min_raw_ratio,
-        cluster_noun=cluster_noun(design),
-        case_noun=case_noun(frame),
-        block_noun="block" if design.block_name is None else design.block_name.replace("_", " "),
+        **nouns(frame, design),
     )
-    family = Family(members, rule)
-    pairs, blocks = family.judge()
+    family = Family([member for grouping in groupings for member in grouping.members], rule)
+    pairs, blocks = _judge(family, groupings)
     decider = deciding_pair(pairs)
     verdict, reason = verdict_by(decider)
     home = next((g for g in groupings if decider is not None and g.by == decider.statistics["by"]), groupings[0])
@@ -114,7 +140,7 @@ def analyze_disparity(
     )
     subject = Subject(
         outcome=reading.name,
-        kind=reading.values.kind,
+        kind=values.kind,
         unit=reading.unit,
         by=home.by,
         pairs=len(own),
@@ -122,10 +148,10 @@ def analyze_disparity(
         cases=rule.case_noun,
         block=rule.block_noun,
         groups={name: {group.group: group for group in results} for name, results in home.results.items()},
-        answers=reading.values.categories if reading.values.kind is OutcomeKind.BINARY else (),
-        missing=reasons_by_group(frame, home.design, home.missing),
+        answers=values.categories if values.kind is OutcomeKind.BINARY else (),
+        missing=reasons_by_group(frame, home.rows.design, home.rows.missing),
         raised=[pair for pair in own if pair.verdict in ALARMS],
-        turning=_turning(frame, home, reading, decider),
+        turning=_turning(frame, home.rows, decider),
         in_block=_in_block(blocks, decider, reading, rule.block_noun),
     )
     return finding_of(
@@ -138,11 +164,13 @@ def analyze_disparity(
         by=", ".join(columns),
         groups=[group for g in groupings for group in g.results[reading.name]],
         test_statistic=_statistic(decider, home),
-        effect_size=_effect_size(decider),
-        notes=_notes(groupings, reading, rule, subject.missing),
+        effect_size=""
+        if decider is None
+        else effect_with_interval(decider.effect_name, decider.effect, decider.effect_low, decider.effect_high),
+        notes=tuple(dict.fromkeys(_notes(groupings, reading, rule, subject.missing))),
         pairs=pairs,
         outcome=reading.name,
-        kind=reading.values.kind,
+        kind=values.kind,
         unit=reading.unit,
         cluster=design.cluster_name,
         block=design.block_name,
@@ -153,115 +181,199 @@ def analyze_disparity(
             "metrics": list(dict.fromkeys(pair.metric for pair in pairs)),
         },
         details={
-            "kind": reading.values.kind.value,
-            "kind_inferred": kind == "auto" and reading.values.why is not None,
+            "kind": values.kind.value,
+            "kind_inferred": kind == "auto" and values.why is not None,
             "lower_is_worse": reading.lower_is_worse,
             "favourable": _favourable(reading),
             "min_raw_diff": min_raw_diff,
             "min_raw_ratio": min_raw_ratio,
-            "omnibus": {g.by: dict(g.members[0].metric.pairs.omnibus) for g in groupings if g.comparable},
+            "omnibus": {g.by: dict(g.metric.pairs.omnibus) for g in groupings if g.metric.present.size >= 2},
             **_rates(groupings),
             **_by_block(blocks),
         },
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Grouping:
-    """One way of forming groups (a protected class, or an intersection), measured: the outcome, and beside it refusals
-    and missing answers where there are any."""
+    """One way of forming groups (a protected class, or an intersection): the outcome, and beside it refusals and
+    missing answers where there are any; ``results`` are those of each group, by metric."""
 
     by: str
-    design: Membership
-    used: Bools
-    missing: Bools
+    rows: ScoredRows
+    metric: Metric
+    refusals: Metric | None
     members: tuple[Member, ...]
     results: Mapping[str, tuple[GroupResult, ...]]
 
-    @property
-    def comparable(self) -> bool:
-        return self.members[0].metric.present.size >= 2
-
-
-@dataclass(frozen=True, slots=True)
-class _Measuring:
-    """The outcome over one design: as it is, with refusals ranked worst, and with what is missing at the extremes."""
-
-    design: Membership
-    reading: Reading
-    seed: int
-
-    def measure(self, values: Floats, used: Bools, kind: OutcomeKind | None = None, categories: int = 0) -> Metric:
-        own = self.reading.values
-        count = categories or len(own.categories)
-        return measure(self.design, values, used, kind or own.kind, categories=count, seed=self.seed)
-
-    def grouping(self, by: str, place: int) -> _Grouping:
-        """*place* is where its members stand in the family."""
-        design, reading = self.design, self.reading
-        kind, values = reading.values.kind, reading.values.values
-        used = scored_rows(design, reading)
-        missing = unscored_rows(design, reading, used)
-        refusing = kind is OutcomeKind.REFUSAL
-        beside = []
-        if not refusing and bool(np.any(design.refused)):
-            refused = measure(design, design.refused.astype(np.float64), ~design.undetermined, OutcomeKind.REFUSAL)
-            beside.append(Member(name=REFUSAL if reading.name != REFUSAL else "refused", by=by, metric=refused))
+    @classmethod
+    def of(cls, by: str, rows: ScoredRows) -> _Grouping:
+        reading, design, metric, refusals = rows.reading, rows.design, rows.measure(), rows.refusals()
+        kind, table = reading.values.kind, metric.pairs
+        lost, total = rows.unanswered(table, metric.trials)
         own = Member(
             name=reading.name,
             by=by,
-            blocks=design.block_labels,
-            metric=self.measure(values, used),
-            unscored=design.count(missing),
+            table=table,
+            metric=metric,
+            kind=kind,
+            lost=lost,
+            total=total,
+            imputed=lambda at, high: (
+                rows.measure(*rows.filled((int(table.first[at]), int(table.second[at])), high)).pairs
+            ),
+            by_rank=True,
             lower_is_worse=reading.lower_is_worse,
             favourable=reading.favourable,
             categories=reading.values.categories,
             alarm_only=False,
-            refusals=place + 1 if beside else None,
-            worst_rank=(lambda: self.worst_rank(used)) if beside else None,
-            imputed=lambda i, j, high: self.imputed(used, missing, (i, j), high),
         )
-        members = (own, *beside, *missing_members(design, by, missing))
-        refused_rows = np.nan_to_num(values) == 1 if refusing else design.refused
+        members = (
+            own,
+            *beside(refusals, REFUSAL if reading.name != REFUSAL else "refused", by),
+            *missing_answers(by, design, rows.missing),
+        )
+        refusing = kind is OutcomeKind.REFUSAL
+        refused = (np.nan_to_num(reading.values.values) == 1) & rows.used if refusing else design.refused
         results = {
             member.name: describe_groups(
                 design,
-                member.metric,
-                kind if member is own else OutcomeKind.REFUSAL,
+                member.metric or metric,
+                member.kind,
                 reading.values.categories,
-                refused=refused_rows & used if refusing else refused_rows,
-                missing=missing,
+                refused=refused,
+                missing=rows.missing,
                 has_refusals=design.has_refusals or refusing,
             )
             for member in members
         }
-        return _Grouping(by, design, used, missing, members, results)
+        return cls(by=by, rows=rows, metric=metric, refusals=refusals, members=members, results=results)
 
-    def worst_rank(self, used: Bools) -> Metric:
-        own, refused = self.reading.values, self.design.refused & ~self.design.undetermined
-        unknown = own.kind is OutcomeKind.BINARY and self.reading.favourable is None
+    def with_refusals_worst(self) -> tuple[PairTable, OutcomeKind]:
+        """The outcome with every refusal worse than the worst answer, and the kind that it then is."""
+        rows, own = self.rows, self.rows.reading.values
+        refused = rows.design.refused & ~rows.design.undetermined
+        unknown = own.kind is OutcomeKind.BINARY and rows.reading.favourable is None
         values, kind, categories = worst_rank(
             own.values,
             OutcomeKind.CATEGORICAL if unknown else own.kind,
-            scored=used,
+            scored=rows.used,
             refused=refused,
-            lower_is_worse=self.reading.lower_is_worse,
+            lower_is_worse=rows.reading.lower_is_worse,
             categories=len(own.categories),
         )
-        return self.measure(values, used | refused, kind, categories)
+        return rows.measure(values, rows.used | refused, kind, categories).pairs, kind
 
-    def imputed(self, used: Bools, missing: Bools, groups: tuple[int, int], first_high: bool) -> Metric:
-        values = impute(
-            self.reading.values.values,
-            self.reading.values.kind,
-            self.design.group.codes,
-            groups,
-            used=used,
-            missing=missing,
-            first_high=first_high,
-            scale=(self.reading.low, self.reading.high),
+
+def _judge(family: Family, groupings: Sequence[_Grouping]) -> tuple[list[PairResult], list[dict[str, Any]]]:
+    """The pairs of all groupings, in order, and what the outcome does within each block."""
+    judged = family.judge()
+    results: list[PairResult] = []
+    blocks: list[dict[str, Any]] = []
+    place = 0
+    for grouping in groupings:
+        member, (table, decisions) = grouping.members[0], judged[place]
+        extra: dict[str, Floats] = {}
+        if grouping.refusals is not None:
+            refused = unequal_refusals(grouping.refusals.pairs, judged[place + 1][1])
+            if bool(refused.any()):
+                table, decisions, extra = _with_refusals(family, place, grouping, table, decisions, refused)
+        found, decisions = _with_templates(grouping, table, decisions, family.rule)
+        blocks += found
+        results += pair_results(member, table, decisions, family.rule_of(member), extra=extra)
+        results += family.results_beside(judged, grouping.by)
+        place += len(grouping.members)
+    return results, blocks
+
+
+def _with_refusals(
+    family: Family, at: int, grouping: _Grouping, table: PairTable, decisions: list[Decision], refused: Bools
+) -> tuple[PairTable, list[Decision], dict[str, Floats]]:
+    """Pairs whose refusals differ: the worse of the decision on the answers and that with refusals ranked worst."""
+    member, answered = grouping.members[0], grouping.metric.pairs.p_value
+    worst, kind = grouping.with_refusals_worst()
+    ranked = np.where(refused, np.minimum(answered, worst.p_value), answered)
+    again = family.corrected(at, ranked)[at]
+    changed = replace(member, kind=kind)
+    harsher = judge(family.completed(changed, worst, again), family.rule_of(changed))
+    final = [
+        worse(unless_refused(one), other) if flag and one.reason is not Reason.UNSCORED else one
+        for one, other, flag in zip(decisions, harsher, refused.tolist(), strict=True)
+    ]
+    p_values = {"complete_case_p_value": answered, "worst_rank_p_value": worst.p_value}
+    extra = {name: np.where(refused, p, np.nan) for name, p in p_values.items()}
+    return replace(table, p_value=ranked, corrected=again), final, extra
+
+
+def _with_templates(
+    grouping: _Grouping, table: PairTable, decisions: list[Decision], rule: Rule
+) -> tuple[list[dict[str, Any]], list[Decision]]:
+    """Each block by itself, and the decisions where one of several raises the alarm, or keeps a pair from passing.
+
+    p within the block, Holm over blocks × pairs at a fifth of alpha, and an effect above the margin: alarm. The same
+    without the correction over pairs: doubt, which turns a PASS into INCONCLUSIVE(TEMPLATE).
+    """
+    strata, layout = table.strata, grouping.metric.layout
+    if strata is None or layout is None:
+        return [], decisions
+    level, names = rule.alpha * TEMPLATE_ALPHA, grouping.rows.design.block_labels
+    # Blocks too small to raise the alarm are tests too: each counts with p = 1.
+    count = np.zeros((len(table.labels), layout.blocks))
+    count[grouping.metric.present] = layout.count
+    live = (np.minimum(count[table.first], count[table.second]) > 0).sum(axis=1)
+    over_all = correct(strata.p_value, "holm", int(live.sum()))
+    within = np.ones(strata.p_value.size)
+    for pair in np.unique(strata.pair).tolist():
+        own = strata.pair == pair
+        within[own] = correct(strata.p_value[own], "holm", int(live[pair]))
+    _, effect, low, high = largest(strata.effect, strata.low, strata.high)
+    large = (np.abs(np.nan_to_num(effect)) > MARGIN) & ~_too_small(strata.means, rule)
+    alarm, doubt = large & (over_all < level), large & (within < level)
+    final = list(decisions)
+    surest = np.argsort(strata.p_value, kind="stable")
+    for pair in np.unique(strata.pair[alarm | doubt]).tolist():
+        raising, doubtful = (
+            next((names[strata.block[at]] for at in surest if flags[at] and strata.pair[at] == pair), None)
+            for flags in (alarm, doubt)
         )
-        return self.measure(values, np.isin(self.design.group.codes, groups) & (used | missing))
+        final[pair] = _with_block(final[pair], raising, doubtful, rule.block_noun)
+    lows, highs = shown(effect, low, high)
+    columns = {
+        "by": [grouping.by] * effect.size,
+        "group_1": [table.labels[at] for at in table.first[strata.pair]],
+        "group_2": [table.labels[at] for at in table.second[strata.pair]],
+        "block": [names[at] for at in strata.block],
+        "n_1": strata.rows[:, 0].astype(int).tolist(),
+        "n_2": strata.rows[:, 1].astype(int).tolist(),
+        "p_value": strata.p_value.tolist(),
+        "effect": effect.tolist(),
+        "effect_low": lows,
+        "effect_high": highs,
+        "alarm": alarm.tolist(),
+    }
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)], final
+
+
+def _too_small(means: Floats, rule: Rule) -> Bools:
+    """Whether two means are less apart than the caller declared (T)."""
+    small = np.zeros(len(means), dtype=np.bool_)
+    if rule.min_raw_diff is not None:
+        small |= np.abs(means[:, 0] - means[:, 1]) < rule.min_raw_diff
+    if rule.min_raw_ratio is not None:
+        positive, ratio, _ = ratio_of_means(means[:, 0], means[:, 1])
+        small |= positive & (ratio >= rule.min_raw_ratio)
+    return small
+
+
+def _with_block(decision: Decision, alarm: str | None, doubt: str | None, noun: str) -> Decision:
+    if alarm is not None and decision.reason not in (Reason.RAGGED, Reason.UNSCORED):
+        note = f"{noun} {alarm!r} by itself raises the alarm: the groups differ there"
+        if decision.verdict in ALARMS:
+            return replace(decision, notes=(*decision.notes, note))
+        return Decision(verdict=Verdict.FLAG, notes=(note,))
+    if doubt is not None and decision.verdict is Verdict.PASS:
+        return undecided(Reason.TEMPLATE, f"more names in {noun} {doubt!r}, where the groups may differ")
+    return decision
 
 
 # ---------------------------------------------------------------- beside the verdict
@@ -281,75 +393,58 @@ def _in_block(blocks: Sequence[Mapping[str, Any]], decider: PairResult | None, r
         sign = 1.0 if (one["effect"] < 0) == reading.lower_is_worse else -1.0
         worse, better = (one[f"group_{at}"] for at in ((1, 2) if sign > 0 else (2, 1)))
         differ = f"{worse} is worse off than {better}"
-    sure = f"d = {effect_words(sign * one['effect'])}"
-    if one["effect_low"] is not None:
-        low, high = sorted((sign * one["effect_low"], sign * one["effect_high"]))
-        sure += f", 90 % interval {effect_words(low)} to {effect_words(high)}"
+    ends = [sign * end for end in (one["effect_low"], one["effect_high"]) if end is not None]
+    sure = effect_with_interval("d", sign * one["effect"], *sorted(ends))
     return f"in {noun} {one['block']!r} by itself {differ} on {reading.name} ({sure})"
 
 
-def _turning(frame: pd.DataFrame, home: _Grouping, reading: Reading, decider: PairResult | None) -> str:
+def _turning(frame: pd.DataFrame, rows: ScoredRows, decider: PairResult | None) -> str:
     """Which rows turn the mean of a pair round whose ranks say the opposite; empty where none do."""
     if decider is None or not any("opposite directions" in note for note in decider.notes):
         return ""
-    labels, values = home.design.group.labels, reading.values.values
-    groups = labels.index(decider.group_1), labels.index(decider.group_2)
-    rows = turning_rows(values, home.design.group.codes, groups, home.used)
-    if not rows:
+    group, values = rows.design.group, rows.reading.values.values
+    pair = group.labels.index(decider.group_1), group.labels.index(decider.group_2)
+    found = turning_rows(values, group.codes, pair, rows.used)
+    if not found:
         return "no few rows account for it"
-    named = [f"{row_name(frame, row)}: {values[row]:g}" for row in rows[:3]]
-    return f"{', '.join(named)}{' …' if len(rows) > 3 else ''} turn{'s' if len(rows) == 1 else ''} the mean"
+    named = [f"{row_name(frame, row)}: {values[row]:g}" for row in found[:3]]
+    return f"{', '.join(named)}{' …' if len(found) > 3 else ''} turn{'s' if len(found) == 1 else ''} the mean"
 
 
 def _statistic(decider: PairResult | None, home: _Grouping) -> str:
     if decider is None:
         return ""
-    table = next(m for m in home.members if m.name == decider.metric).metric.pairs
+    table = next(member.table for member in home.members if member.name == decider.metric)
     first, second = table.labels.index(decider.group_1), table.labels.index(decider.group_2)
     value = float(table.value_of_test[(table.first == first) & (table.second == second)][0])
     return "" if np.isnan(value) else f"{table.statistic} = {value:.4f}"
 
 
-def _effect_size(decider: PairResult | None) -> str:
-    if decider is None:
-        return ""
-    text = f"{decider.effect_name} = {effect_words(decider.effect)}"
-    if decider.effect_low is None or decider.effect_high is None:
-        return text
-    return f"{text} (90 % interval {effect_words(decider.effect_low)} to {effect_words(decider.effect_high)})"
-
-
-def _notes(groupings: Sequence[_Grouping], reading: Reading, rule: Rule, missing: Mapping[str, str]) -> tuple[str, ...]:
+def _notes(groupings: Sequence[_Grouping], reading: Reading, rule: Rule, missing: Mapping[str, str]) -> Iterator[str]:
     noun, cases, wanted = rule.cluster_noun, rule.case_noun, RECOMMENDED_N[reading.values.kind]
-    notes: list[str] = []
     if reading.values.why is not None:
-        notes.append(f"the kind of {reading.name} is taken to be {reading.values.kind.value}: {reading.values.why}")
+        yield f"the kind of {reading.name} is taken to be {reading.values.kind.value}: {reading.values.why}"
     for grouping in groupings:
-        results, metric = grouping.results[reading.name], grouping.members[0].metric
+        results, metric = grouping.results[reading.name], grouping.metric
         few = [f"{g.group} ({g.clusters})" for g in results if 0 < g.clusters < RECOMMENDED_CLUSTERS and noun != "rows"]
         if few:
-            notes.append(f"fewer than {RECOMMENDED_CLUSTERS} {noun} a group: {', '.join(few[:6])}")
+            yield f"fewer than {RECOMMENDED_CLUSTERS} {noun} a group: {', '.join(few[:6])}"
         small = [f"{g.group} ({g.n})" for g in results if g.n < wanted]
         if small:
-            notes.append(f"fewer than the recommended {wanted} {cases} a group: {', '.join(small[:6])}")
+            yield f"fewer than the recommended {wanted} {cases} a group: {', '.join(small[:6])}"
         lost = sum(g.undetermined + g.unscored for g in results)
         if lost:
-            why = "; ".join(f"{group}: {words}" for group, words in list(missing.items())[:4])
-            notes.append(f"{lost} {cases} have no outcome{f' ({why})' if why else ''}")
+            yield lost_words(lost, cases, "outcome", missing)
         if metric.repeats:
-            notes.append(
-                f"every repetition repeats its outcome: more of them add nothing; names and {rule.block_noun}s do"
-            )
+            yield f"every repetition repeats its outcome: more of them add nothing; names and {rule.block_noun}s do"
         if metric.copies_dropped:
-            notes.append("repetitions with the same text count once, for a group has one cluster only")
-        least = float(np.min(metric.pairs.part_clusters, initial=np.inf))
-        recurs = bool(np.any(metric.pairs.part_clusters < metric.pairs.units.min(axis=1) - 1e-9))
-        if recurs and least < RECOMMENDED_CLUSTERS:
-            notes.append(
-                f"first or last {noun} recur: a group counts as about {least:.1f} of them, {RECOMMENDED_CLUSTERS} or "
-                "more are better"
+            yield "repetitions with the same text count once, for a group has one cluster only"
+        parts = metric.pairs.part_clusters
+        if np.any(parts < metric.pairs.units.min(axis=1) - 1e-9) and parts.min() < RECOMMENDED_CLUSTERS:
+            yield (
+                f"first or last {noun} recur: a group counts as about {parts.min():.1f} of them, "
+                f"{RECOMMENDED_CLUSTERS} or more are better"
             )
-    return tuple(dict.fromkeys(notes))
 
 
 def _rates(groupings: Sequence[_Grouping]) -> dict[str, JSON]:
@@ -369,10 +464,11 @@ def _rates(groupings: Sequence[_Grouping]) -> dict[str, JSON]:
 def _by_block(blocks: list[dict[str, Any]]) -> dict[str, JSON]:
     if not blocks:
         return {}
-    shown = blocks
-    if len(blocks) > MOST_BLOCK_EFFECTS:
-        shown = sorted(blocks, key=lambda one: float(one["p_value"]))[:MOST_BLOCK_EFFECTS]
-    return {"by_block": list(shown), "by_block_left_out": len(blocks) - len(shown)}
+    surest = sorted(blocks, key=lambda one: float(one["p_value"])) if len(blocks) > MOST_BLOCK_EFFECTS else blocks
+    return {
+        "by_block": list(surest[:MOST_BLOCK_EFFECTS]),
+        "by_block_left_out": max(len(blocks) - MOST_BLOCK_EFFECTS, 0),
+    }
 
 
 def _favourable(reading: Reading) -> JSON:

@@ -2,48 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from pytest_fairness.analysis.family import Family, missing_members, pair_results, settle_missing, shown
+from pytest_fairness.analysis.family import Family, Member, missing_answers, pair_results
 from pytest_fairness.analysis.policy import (
     MAX_RAGGED,
     MINIMUM_N,
     Decision,
     Rule,
+    capped,
     deciding_pair,
-    judge,
-    spec_verdict,
     undecided,
     verdict_by,
 )
 from pytest_fairness.analysis.provenance import finding_of
 from pytest_fairness.analysis.reading import (
+    Reading,
+    ScoredRows,
     as_columns,
-    case_noun,
     check_level,
-    cluster_noun,
     every_grouping,
+    nouns,
     reasons_by_group,
 )
-from pytest_fairness.analysis.sentences import amount, interval_words, p_words
+from pytest_fairness.analysis.sentences import left_without, lost_words, p_words
 from pytest_fairness.errors import FrameError, UsageError
-from pytest_fairness.model import Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
-from pytest_fairness.statistics.arrays import Bools, Floats, Membership, read_design, require_frame, row_name
-from pytest_fairness.statistics.compare import Metric, describe_groups, measure
-from pytest_fairness.statistics.corrections import correct
-from pytest_fairness.statistics.pair_table import combine
+from pytest_fairness.model import JSON, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
+from pytest_fairness.statistics.arrays import (
+    Bools,
+    Coded,
+    Floats,
+    Ints,
+    Membership,
+    Values,
+    read_design,
+    require_frame,
+    row_name,
+)
+from pytest_fairness.statistics.compare import Metric, describe_groups
+from pytest_fairness.statistics.layout import Pairs
+from pytest_fairness.statistics.pair_table import PairTable, combine
 from pytest_fairness.statistics.proportions import (
     SMALLEST_SHARE,
     ImpactRatio,
     chance_of,
     deviations,
     impact_ratio,
-    lower_first,
     reference_group,
 )
 
@@ -51,6 +60,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 HIGHEST = "highest"
+LEAST_RATIO = 2 / 3
+"""A PASS needs the lower end of the ratio's 90 % interval to reach this: four fifths of four fifths is .64."""
 
 
 def analyze_four_fifths(
@@ -90,25 +101,29 @@ def analyze_four_fifths(
     columns = as_columns(by)
     check_level(alpha, correction)
     name, yes, present = read_decisions(require_frame(frame), outcome, favourable, scorers)
-    declared = reference not in (None, HIGHEST)
-    if declared and len(columns) > 1:
+    declared = None if reference == HIGHEST else reference
+    if declared is not None and len(columns) > 1:
         raise UsageError("reference=… names one group, but by=… names several classes: analyse them one by one")
     tables = [
-        _tabulate(
-            read_design(frame, chosen, cluster=cluster, block=block),
-            yes,
-            present,
-            by=" × ".join(chosen),
-            reference=reference if declared else None,
+        _Decisions.of(
+            read_design(frame, chosen, cluster=cluster, block=block), name, yes, present, " × ".join(chosen), declared
         )
         for chosen in every_grouping(columns)
     ]
     design = tables[0].design
-    rule = Rule(alpha=alpha, correction=correction, cluster_noun=cluster_noun(design), case_noun=case_noun(frame))
-    pairs, size = _judge(tables, name, rule, bare=bare_ratio)
+    rule = Rule(alpha=alpha, correction=correction, **nouns(frame, design))
+    beside = [member for table in tables for member in missing_answers(table.by, table.design, table.rows.missing)]
+    family = Family([*(table.member(bare=bare_ratio) for table in tables), *beside], rule)
+    judged = family.judge()
+    pairs = [
+        pair
+        for table, member, (compared, decisions) in zip(tables, family.members, judged, strict=False)
+        for pair in table.results(member, compared, decisions, family.rule_of(member))
+    ]
+    pairs += [pair for table in tables for pair in family.results_beside(judged, table.by)]
     decider = deciding_pair(pairs)
     verdict, reason = verdict_by(decider)
-    missing = reasons_by_group(frame, design, tables[0].missing)
+    missing = reasons_by_group(frame, design, tables[0].rows.missing)
     return finding_of(
         frame,
         assertion="four_fifths",
@@ -124,22 +139,20 @@ def analyze_four_fifths(
             missing=missing,
         ),
         by=", ".join(columns),
-        groups=[group for table in tables for group in table.groups],
+        groups=[group for table in tables for group in table.groups()],
         decider=decider,
-        test_statistic="" if decider is None else f"z = {_number(decider, 'z'):.4f} SD",
+        test_statistic="" if decider is None else f"z = {_numbers(decider).get('z', 0.0):.4f} SD",
         effect_size=_effect_size(decider),
-        notes=_notes(tables, bare_ratio, missing, rule.case_noun),
+        notes=tuple(dict.fromkeys(_notes(tables, bare_ratio, missing, rule.case_noun))),
         pairs=pairs,
         outcome=name,
         kind=OutcomeKind.BINARY,
         cluster=design.cluster_name,
         block=design.block_name,
-        family={"size": size, "method": correction, "alpha": None if bare_ratio else alpha},
+        family={"size": family.size, "method": correction, "alpha": None if bare_ratio else alpha},
         details={
-            "reference": {
-                table.by: None if table.reference is None else table.labels[table.reference] for table in tables
-            },
-            "reference_declared": declared,
+            "reference": {table.by: table.reference for table in tables},
+            "reference_declared": declared is not None,
             "mode": "bare ratio" if bare_ratio else "ratio with significance and flip-flop",
         },
     )
@@ -165,19 +178,24 @@ def read_decisions(
     series = found.values
     present = ~series.isna().to_numpy()
     if callable(favourable):
-        chosen = np.zeros(present.size)
-        kept = series[present]
-        chosen[present] = [float(bool(favourable(value))) for value in kept]
-        return found.name, chosen, present
-    many = isinstance(favourable, Collection) and not isinstance(favourable, str)
-    wanted = list(favourable) if many and isinstance(favourable, Collection) else [favourable]
+        chosen = [held and bool(favourable(value)) for value, held in zip(series, present, strict=True)]
+        return found.name, np.array(chosen, dtype=np.float64), present
+    wanted = [favourable]
+    if isinstance(favourable, Collection) and not isinstance(favourable, str):
+        wanted = list(favourable)
     yes = series.isin(wanted).to_numpy(dtype=np.bool_, na_value=False) & present
     if favourable is True and yes.any():
-        _require_yes_or_no(frame, found.name, series.to_numpy(dtype=object), present)
+        values = series.to_numpy(dtype=object)
+        for at in np.flatnonzero(present).tolist():
+            if not isinstance(values[at], (bool, np.bool_, int, float, np.number)) or values[at] not in (0, 1):
+                raise FrameError(
+                    f"column {found.name!r}, {row_name(frame, at)}: {values[at]!r} is neither True nor False; correct "
+                    "it, make it a missing value, or name the favourable decision with favourable=…"
+                )
     if not yes.any() and present.any():
-        values = series[present].drop_duplicates().tolist()
-        if any(value not in (0, 1) for value in values):
-            seen = ", ".join(repr(value) for value in values[:8])
+        known = series[present].drop_duplicates().tolist()
+        if any(value not in (0, 1) for value in known):
+            seen = ", ".join(repr(value) for value in known[:8])
             raise UsageError(
                 f"favourable={favourable!r} never occurs in {found.name!r}, which holds {seen}: name the value "
                 "that is the favourable decision"
@@ -185,83 +203,128 @@ def read_decisions(
     return found.name, yes.astype(np.float64), present
 
 
-def _require_yes_or_no(frame: pd.DataFrame, name: str, values: NDArray[np.object_], present: Bools) -> None:
-    for at in np.flatnonzero(present).tolist():
-        if not isinstance(values[at], (bool, np.bool_, int, float, np.number)) or values[at] not in (0, 1):
-            raise FrameError(
-                f"column {name!r}, {row_name(frame, at)}: {values[at]!r} is neither True nor False; correct it, make "
-                "it a missing value, or name the favourable decision with favourable=…"
-            )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Decisions:
-    """One grouping: who got the favourable decision, and the tests of every pair.
+    """One grouping: the favourable decisions about each group; who was refused got none and counts.
 
-    ``x`` of ``n`` decisions were favourable; who was refused got none and counts. ``missing`` marks the rows without a
-    decision. ``p`` is the p-value of every pair of groups, ``family`` the pairs corrected together and ``reported``
-    those with the reference, as places in the table of pairs.
+    In ``rows`` the ``reference`` (None without any decision) is the last of the groups of the ``design``, so that it is
+    the second of its pairs, at the places ``reported``.
     """
 
     by: str
     design: Membership
+    rows: ScoredRows
+    refused: Bools
     metric: Metric
-    yes: Floats
-    x: list[int]
-    n: list[int]
-    p: Floats
-    missing: Bools
-    reference: int | None
-    family: list[int]
-    reported: list[int]
-    groups: tuple[GroupResult, ...]
+    reference: str | None
+    reported: Ints
+    declared: bool
 
-    @property
-    def labels(self) -> tuple[str, ...]:
-        return self.design.group.labels
+    @classmethod
+    def of(
+        cls, design: Membership, name: str, yes: Floats, present: Bools, by: str, reference: str | None
+    ) -> _Decisions:
+        """Count and test. Raises FrameError for a *reference* that is no group."""
+        labels = design.group.labels
+        if reference is not None and reference not in labels:
+            raise FrameError(f"reference={reference!r} is no group of {by!r}; it has {', '.join(map(repr, labels))}")
+        refused = design.refused & ~design.undetermined
+        used = (present & ~design.undetermined) | refused
+        yes = np.where(refused, 0.0, yes)
+        at = reference_group(*_counts(design, yes, used)) if reference is None else labels.index(reference)
+        best = None if at is None else labels[at]
+        ordered = tuple(sorted(labels, key=lambda one: (one == best, labels.index(one))))
+        places = np.array([ordered.index(one) for one in labels], dtype=np.intp)
+        last = replace(design, group=Coded(places[design.group.codes], ordered))
+        values = Values(values=yes, kind=OutcomeKind.BINARY)
+        reading = Reading(name=name, values=values, unit="", lower_is_worse=True, favourable=1.0, low=0.0, high=1.0)
+        rows = ScoredRows(reading=reading, design=last, used=used, missing=~used)
+        metric = rows.measure()
+        return cls(
+            by=by,
+            design=design,
+            rows=rows,
+            refused=refused,
+            metric=metric,
+            reference=best,
+            reported=np.flatnonzero(metric.pairs.second == (len(labels) - 1 if best is not None else -1)),
+            declared=reference is not None,
+        )
 
-    def imputed(self, groups: tuple[int, int], place: int, *, first_favourable: bool) -> tuple[ImpactRatio, float, int]:
-        """Ratio, p and the lower group with what is missing of one group favourable, and of the other not."""
-        codes, values = self.design.group.codes, self.yes.copy()
-        best, worst = groups if first_favourable else groups[::-1]
-        values[self.missing & (codes == best)] = 1.0
-        values[self.missing & (codes == worst)] = 0.0
-        here = [codes == group for group in groups]
-        metric = measure(self.design, values, here[0] | here[1], OutcomeKind.BINARY)
-        x1, x2 = (int(values[rows].sum()) for rows in here)
-        n1, n2 = (int(rows.sum()) for rows in here)
-        lower = groups[0] if lower_first(x1, n1, x2, n2) else groups[1]
-        return _ratio(metric, place, x1, n1, x2, n2), float(_selection_p(metric)[place]), lower
+    def groups(self) -> list[GroupResult]:
+        found = describe_groups(
+            self.rows.design,
+            self.metric,
+            OutcomeKind.BINARY,
+            refused=self.refused,
+            missing=self.rows.missing,
+            refused_count=True,
+        )
+        return sorted(found, key=lambda group: group.group)
+
+    def compared(self, metric: Metric, values: Floats, used: Bools) -> PairTable:
+        """The pairs with the reference, in whose decisions 1 is favourable."""
+        x, n = _counts(self.rows.design, values, used)
+        every, at = metric.pairs, self.reported
+        table = every.spread(Pairs(first=every.first[at], second=every.second[at]), at)
+        (x1, n1), (x2, n2) = ((np.array(x, float)[side], np.array(n, float)[side]) for side in
+                              (table.first, table.second))  # fmt: skip
+        return replace(
+            table,
+            p_value=_selection_p(metric)[self.reported],
+            difference=x1 / np.maximum(n1, 1) - x2 / np.maximum(n2, 1),
+            trials=np.stack([n1, n2], axis=1),
+            beside={**table.beside, "favourable_1": x1, "n_1": n1, "favourable_2": x2, "n_2": n2},
+        )
+
+    def member(self, *, bare: bool) -> Member:
+        """The pairs with the reference; where the data choose it, all pairs count in the family."""
+        table = self.compared(self.metric, self.rows.reading.values.values, self.rows.used)
+        lost, total = self.rows.unanswered(table, self.rows.design.count(self.rows.used))
+
+        def imputed(at: int, high: bool) -> PairTable:
+            values, used = self.rows.filled((int(table.first[at]), int(table.second[at])), high)
+            return self.compared(self.rows.measure(values, used), values, used)
+
+        return Member(
+            name=self.rows.reading.name,
+            by=self.by,
+            table=table,
+            kind=OutcomeKind.BINARY,
+            decide=partial(_decided, bare=bare),
+            unreported=np.zeros(0) if self.declared else np.delete(_selection_p(self.metric), self.reported),
+            lost=lost[:0] if bare else lost,
+            total=total,
+            imputed=imputed,
+            noun="decision",
+            lower_is_worse=True,
+            favourable=1.0,
+            alarm_only=False,
+        )
+
+    def results(self, member: Member, table: PairTable, decisions: list[Decision], rule: Rule) -> list[PairResult]:
+        x, n = _counts(self.design, self.rows.reading.values.values, self.rows.used)
+        figures: list[dict[str, JSON]] = [{"by": self.by} for _ in decisions]
+        for at, decision in enumerate(decisions):
+            ratio = _ratio(table, at)
+            if ratio is None:
+                continue
+            figures[at] |= _figures(table, at, ratio)
+            if decision.reason is Reason.SMALL_NUMBERS:
+                inflation = float(table.beside["design_effect"][at])
+                chance = chance_of(ratio.ratio, x, n, design_effect=inflation)
+                share = f"{100 * chance:.0f} %" if chance >= 0.005 else "under 1 %"
+                note = f"equal treatment brings a ratio this low in {share} of audits with as many {rule.case_noun}"
+                decisions[at] = replace(decision, notes=(*decision.notes, note))
+            if table.trials[at, 1] < SMALLEST_SHARE * sum(n) and decision.verdict is Verdict.PASS:
+                decisions[at] = undecided(Reason.N, "a reference group of at least 2 % of the data", *decision.notes)
+        every = self.metric.pairs.first.size
+        return pair_results(member, table, decisions, rule, statistics=figures, spec_tests=every)
 
 
-def _tabulate(design: Membership, yes: Floats, present: Bools, *, by: str, reference: str | None) -> _Decisions:
-    """Count and test; a refused applicant is not selected. Raises FrameError for a *reference* that is no group."""
-    labels = design.group.labels
-    refused = design.refused & ~design.undetermined
-    used = (present & ~design.undetermined) | refused
-    yes = np.where(refused, 0.0, yes)
-    metric = measure(design, yes, used, OutcomeKind.BINARY)
-    n, x = design.count(used).tolist(), design.count(used & (yes == 1)).tolist()
-    if reference is not None and reference not in labels:
-        raise FrameError(f"reference={reference!r} is no group of {by!r}; it has {', '.join(map(repr, labels))}")
-    at = reference_group(x, n) if reference is None else labels.index(reference)
-    table = metric.pairs
-    reported = [] if at is None else np.flatnonzero((table.first == at) | (table.second == at)).tolist()
-    groups = describe_groups(design, metric, OutcomeKind.BINARY, refused=refused, missing=~used, refused_count=True)
-    return _Decisions(
-        by=by,
-        design=design,
-        metric=metric,
-        yes=yes,
-        x=x,
-        n=n,
-        p=_selection_p(metric),
-        missing=~used,
-        reference=at,
-        family=reported if reference is not None else list(range(table.first.size)),
-        reported=reported,
-        groups=groups,
-    )
+def _counts(design: Membership, values: Floats, used: Bools) -> tuple[list[int], list[int]]:
+    """The favourable decisions about each group, and all."""
+    return design.count(used & (values == 1)).tolist(), design.count(used).tolist()
 
 
 def _selection_p(metric: Metric) -> Floats:
@@ -275,180 +338,77 @@ def _selection_p(metric: Metric) -> Floats:
     return np.nan_to_num(combine(row, table.p_cluster), nan=1.0)
 
 
-def _ratio(metric: Metric, place: int, x1: int, n1: int, x2: int, n2: int) -> ImpactRatio:
-    inflation, df = float(metric.pairs.beside["design_effect"][place]), float(metric.pairs.df[place])
-    return impact_ratio(x1, n1, x2, n2, design_effect=inflation, df=df)
+def _ratio(table: PairTable, at: int) -> ImpactRatio | None:
+    """None where one of the groups has no decisions."""
+    x1, n1, x2, n2 = (int(table.beside[key][at]) for key in ("favourable_1", "n_1", "favourable_2", "n_2"))
+    if not n1 or not n2:
+        return None
+    return impact_ratio(x1, n1, x2, n2, design_effect=float(table.beside["design_effect"][at]), df=float(table.df[at]))
+
+
+def _figures(table: PairTable, at: int, ratio: ImpactRatio) -> dict[str, JSON]:
+    x1, n1, x2, n2 = (int(table.beside[key][at]) for key in ("favourable_1", "n_1", "favourable_2", "n_2"))
+    return {
+        "impact_ratio": ratio.ratio,
+        "impact_ratio_low": ratio.ratio_low,
+        "impact_ratio_high": ratio.ratio_high,
+        "impact_ratio_90_low": ratio.low_90,
+        "impact_ratio_90_high": ratio.high_90,
+        "favourable_1": x1,
+        "n_1": n1,
+        "rate_1": x1 / n1,
+        "favourable_2": x2,
+        "n_2": n2,
+        "rate_2": x2 / n2,
+        "z": ratio.z if x1 * n2 <= x2 * n1 else -ratio.z,
+        "standard_deviations": deviations(float(table.p_value[at])),
+        "fisher_p_value": ratio.fisher,
+        "smallest_expected_count": ratio.smallest_expected,
+        "shortfall": ratio.shortfall,
+        "flip_flop": ratio.flip_flop,
+        "below_four_fifths": ratio.below,
+        **{key: float(table.beside[key][at]) for key in ("design_effect", "odds_ratio", "cohens_h")},
+    }
 
 
 # ---------------------------------------------------------------- the rule
 
-LEAST_RATIO = 2 / 3
-"""A PASS needs the lower end of the ratio's 90 % interval to reach this: four fifths of four fifths is .64."""
+
+def _decided(table: PairTable, rule: Rule, *, bare: bool) -> list[Decision]:
+    return [_decide(table, at, rule, bare=bare) for at in range(table.first.size)]
 
 
-def decide(ratio: ImpactRatio, q: float, *, alpha: float, bare: bool, cases: str = "cases") -> Decision:
+def _decide(table: PairTable, at: int, rule: Rule, *, bare: bool) -> Decision:
+    ratio = _ratio(table, at)
+    if ratio is None:
+        group = int((table.first, table.second)[int(np.argmin(table.trials[at]))][at])
+        return undecided(Reason.N, f"decisions about {table.labels[group]}, which has none")
+    if table.ragged[at] > MAX_RAGGED:
+        return undecided(Reason.RAGGED, "both groups in every block, or block=None if blocks mean nothing here")
+    decision = decide(ratio, float(table.corrected[at]), alpha=rule.alpha, bare=bare, cases=rule.case_noun)
+    return capped(table, at, rule) if decision.verdict is Verdict.FAIL and table.alone[at] else decision
+
+
+def decide(ratio: ImpactRatio, q: float, *, alpha: float, bare: bool = False, cases: str = "cases") -> Decision:
     """The rule: the ratio, significance after correction, and whether one decision more would turn it."""
     if bare:
         return Decision(verdict=Verdict.FAIL if ratio.below else Verdict.PASS)
     if ratio.x_high == 0:
-        return Decision(
-            verdict=Verdict.INCONCLUSIVE,
-            reason=Reason.PRECISION,
-            needs="favourable decisions in some group: without any there is no ratio",
-        )
+        return undecided(Reason.PRECISION, "favourable decisions in some group: without any there is no ratio")
     if ratio.below:
         if q < alpha and not ratio.flip_flop:
             return Decision(verdict=Verdict.FAIL)
         why = "one decision more would turn it round" if ratio.flip_flop else "the difference is within chance"
-        return Decision(
-            verdict=Verdict.INCONCLUSIVE,
-            reason=Reason.SMALL_NUMBERS,
-            needs=f"more {cases} in the smaller group",
-            notes=(f"below four fifths, but {why}",),
-        )
+        return undecided(Reason.SMALL_NUMBERS, f"more {cases} in the smaller group", f"below four fifths, but {why}")
     if q < alpha:
         return Decision(verdict=Verdict.FLAG, notes=("at least four fifths, but the rates differ by more than chance",))
-    fewest = min(ratio.n_low, ratio.n_high)
-    if fewest < MINIMUM_N[OutcomeKind.BINARY]:
-        return Decision(
-            verdict=Verdict.INCONCLUSIVE,
-            reason=Reason.PRECISION,
-            needs=f"at least {MINIMUM_N[OutcomeKind.BINARY]} {cases} a group (now {fewest})",
-        )
+    fewest, least = min(ratio.n_low, ratio.n_high), MINIMUM_N[OutcomeKind.BINARY]
+    if fewest < least:
+        return undecided(Reason.PRECISION, f"at least {least} {cases} a group (now {fewest})")
     if ratio.low_90 >= LEAST_RATIO:
         return Decision(verdict=Verdict.PASS)
-    return Decision(
-        verdict=Verdict.INCONCLUSIVE,
-        reason=Reason.PRECISION,
-        needs=f"more {cases}, until the interval of the ratio stays above two thirds",
-        notes=("the interval reaches below two thirds",),
-    )
-
-
-def _judge(tables: Sequence[_Decisions], name: str, rule: Rule, *, bare: bool) -> tuple[list[PairResult], int]:
-    """One family: the pairs of all tables, and those of missing decisions where there are any; and its size."""
-    missing = [member for table in tables for member in missing_members(table.design, table.by, table.missing)]
-    families = [table.p[table.family] for table in tables] + [member.metric.pairs.p_value for member in missing]
-    joined, starts = np.concatenate(families), np.cumsum([0, *(p.size for p in families)])
-    rule = replace(rule, family_size=joined.size, minimum=MINIMUM_N[OutcomeKind.BINARY])
-    results: list[PairResult] = []
-    for table, start in zip(tables, starts.tolist(), strict=False):
-        for place in table.reported:
-            at = start + table.family.index(place)
-            results.append(_result(table, name, place, joined, at, rule, bare=bare))
-    beside = Family(missing, rule)
-    for member, q in zip(missing, np.split(correct(joined, rule.correction), starts[1:-1])[len(tables) :], strict=True):
-        of_missing = replace(beside.rule_of(member), family_size=joined.size)
-        judged = beside.table(member, member.metric, q)
-        results += pair_results(member, judged, judge(judged, of_missing), of_missing)
-    return results, joined.size
-
-
-def _result(table: _Decisions, name: str, place: int, family: Floats, at: int, rule: Rule, *, bare: bool) -> PairResult:
-    """A group beside the reference: *at* is the place of the pair in the *family* of p-values."""
-    pairs = table.metric.pairs
-    first, second, reference = int(pairs.first[place]), int(pairs.second[place]), table.reference or 0
-    group = first if second == reference else second
-    labels = table.labels[group], table.labels[reference]
-    (x1, n1), (x2, n2) = ((table.x[one], table.n[one]) for one in (group, reference))
-    if n1 == 0 or n2 == 0:
-        return PairResult(
-            group_1=labels[0],
-            group_2=labels[1],
-            metric=name,
-            verdict=Verdict.INCONCLUSIVE,
-            reason=Reason.N,
-            needs=f"decisions about {labels[0] if n1 == 0 else labels[1]}, which has none",
-            statistics={"by": table.by},
-        )
-    ratio, lower = _ratio(table.metric, place, x1, n1, x2, n2), group if lower_first(x1, n1, x2, n2) else reference
-
-    def corrected(p: float) -> float:
-        changed = family.copy()
-        changed[at] = p
-        return float(correct(changed, rule.correction)[at])
-
-    def imputed(first_favourable: bool) -> tuple[Decision, bool]:
-        again, p, low = table.imputed((group, reference), place, first_favourable=first_favourable)
-        q = corrected(p)
-        decision = decide(again, q, alpha=rule.alpha, bare=False, cases=rule.case_noun)
-        return decision, q < rule.alpha and low == lower
-
-    q = corrected(float(family[at]))
-    decision = decide(ratio, q, alpha=rule.alpha, bare=bare, cases=rule.case_noun)
-    if decision.reason is Reason.SMALL_NUMBERS:
-        inflation = float(pairs.beside["design_effect"][place])
-        chance = chance_of(ratio.ratio, table.x, table.n, design_effect=inflation)
-        share = f"{100 * chance:.0f} %" if chance >= 0.005 else "under 1 %"
-        note = f"equal treatment brings a ratio this low in {share} of audits with as many {rule.case_noun}"
-        decision = replace(decision, notes=(*decision.notes, note))
-    lost = table.design.count(table.missing)[[group, reference]]
-    if lost.any() and not bare:
-        total, least = lost + np.array([n1, n2]), lower == group
-        decision = settle_missing(decision, lost, total, rule.case_noun, imputed, least=least, noun="decision")
-    if pairs.ragged[place] > MAX_RAGGED:
-        needs = "both groups in every block, or block=None if blocks mean nothing here"
-        decision = undecided(Reason.RAGGED, needs)
-    elif n2 < SMALLEST_SHARE * sum(table.n) and decision.verdict is Verdict.PASS:
-        decision = undecided(Reason.N, "a reference group of at least 2 % of the data", *decision.notes)
-    if decision.verdict is Verdict.FAIL and pairs.alone[place]:
-        note = "a group has a single name: the result is about that one, so FAIL is capped at FLAG"
-        decision = replace(decision, verdict=Verdict.FLAG, notes=(*decision.notes, note))
-    sign, beside = (
-        1.0 if group < reference else -1.0,
-        {key: values[place].item() for key, values in pairs.beside.items()},
-    )
-    ends = np.sort(sign * np.array([pairs.low[place, 0], pairs.high[place, 0]]))
-    low, high = shown(sign * pairs.effect[place], ends[:1], ends[1:])
-    rates = x1 / n1, x2 / n2
-    return PairResult(
-        group_1=labels[0],
-        group_2=labels[1],
-        metric=name,
-        verdict=decision.verdict,
-        reason=decision.reason,
-        spec_verdict=spec_verdict(
-            beside["spec_p_value"], pairs.first.size, beside["spec_effect"], min(n1, n2), rule.minimum
-        ),
-        p_row=float(pairs.p_row[place]),
-        p_cluster=None if np.isnan(pairs.p_cluster[place]) else float(pairs.p_cluster[place]),
-        p_value=float(table.p[place]),
-        corrected_p_value=q,
-        effect=sign * float(pairs.effect[place, 0]),
-        effect_name=pairs.effect_names[0],
-        effect_low=low[0],
-        effect_high=high[0],
-        difference=rates[0] - rates[1],
-        worse_off=None if rates[0] == rates[1] else table.labels[lower],
-        test=pairs.test[place],
-        scope="labels" if pairs.alone[place] else "names",
-        needs=decision.needs,
-        statistics={
-            "by": table.by,
-            "impact_ratio": ratio.ratio,
-            "impact_ratio_low": ratio.ratio_low,
-            "impact_ratio_high": ratio.ratio_high,
-            "impact_ratio_90_low": ratio.low_90,
-            "impact_ratio_90_high": ratio.high_90,
-            "favourable_1": x1,
-            "n_1": n1,
-            "rate_1": rates[0],
-            "favourable_2": x2,
-            "n_2": n2,
-            "rate_2": rates[1],
-            "z": ratio.z if lower == group else -ratio.z,
-            "standard_deviations": deviations(float(table.p[place])),
-            "fisher_p_value": ratio.fisher,
-            "smallest_expected_count": ratio.smallest_expected,
-            "shortfall": ratio.shortfall,
-            "flip_flop": ratio.flip_flop,
-            "below_four_fifths": ratio.below,
-            "design_effect": beside["design_effect"],
-            "odds_ratio": beside["odds_ratio"] ** sign,
-            "cohens_h": sign * beside["cohens_h"],
-        },
-        notes=decision.notes,
-    )
+    needs = f"more {cases}, until the interval of the ratio stays above two thirds"
+    return undecided(Reason.PRECISION, needs, "the interval reaches below two thirds")
 
 
 # ---------------------------------------------------------------- words
@@ -466,21 +426,13 @@ def four_fifths_sentence(
 ) -> str:
     """Who gets the favourable decision how often, the ratio, and how sure that is."""
     if decider is not None and decider.alarm_only:
-        worse = decider.worse_off or decider.group_1
-        share = decider.statistics.get("rate_1" if worse == decider.group_1 else "rate_2")
-        rate = amount(float(share), OutcomeKind.BINARY) if isinstance(share, (int, float)) else "many"
-        why = (missing or {}).get(worse, "")
-        sure = f"{interval_words(decider, of=worse)}, corrected {p_words(decider.corrected_p_value)}"
-        return (
-            f"{verdict}: {worse} is left without a decision in {rate} of {cases}{f': {why}' if why else ''} ({sure})."
-        )
+        return f"{verdict}: {left_without(decider, 'a decision', cases, missing or {})}."
     if decider is None or "impact_ratio" not in decider.statistics:
         needs = f": it would take {decider.needs}" if decider is not None and decider.needs else ""
         return f"{verdict}: there are no two groups of {by} with decisions to compare{needs}."
-    s = {name: float(value) if isinstance(value, (int, float)) else 0.0 for name, value in decider.statistics.items()}
-    first = decider.worse_off != decider.group_2
-    worse, better = (decider.group_1, decider.group_2) if first else (decider.group_2, decider.group_1)
-    low, high = ("1", "2") if first else ("2", "1")
+    s = _numbers(decider)
+    low, high = ("1", "2") if decider.worse_off != decider.group_2 else ("2", "1")
+    worse, better = (decider.group_1, decider.group_2)[:: 1 if low == "1" else -1]
     if s["rate_1"] == s["rate_2"] == 0:
         return f"{verdict}: no group of {by} is favoured on {decider.metric} at all, so there is no ratio."
     shares = [
@@ -500,12 +452,9 @@ def four_fifths_sentence(
     if verdict is Verdict.PASS:
         return f"{text}; no two groups of {by} are further apart."
     if verdict is Verdict.INCONCLUSIVE:
-        because = {
-            Reason.SMALL_NUMBERS: "; ".join(decider.notes).removeprefix("below four fifths, but ")
-            or "the numbers are too small to tell",
-            Reason.PRECISION: "; ".join(decider.notes),
-            Reason.UNSCORED: f"too many {cases} have no decision",
-        }.get(reason or Reason.N, "")
+        because = "; ".join(decider.notes).removeprefix("below four fifths, but ")
+        if reason is Reason.UNSCORED:
+            because = f"too many {cases} have no decision"
         needs = f"it would take {decider.needs}" if decider.needs else ""
         return f"{text}; " + "; ".join(part for part in (because, needs) if part) + "."
     lack = f"; at equal rates {worse} would have {s['shortfall']:.1f} more" if s["shortfall"] >= 0.05 else ""
@@ -516,33 +465,28 @@ def four_fifths_sentence(
 def _effect_size(decider: PairResult | None) -> str:
     if decider is None or "impact_ratio" not in decider.statistics:
         return ""
-    ratio, low, high = (_number(decider, f"impact_ratio{end}") for end in ("", "_low", "_high"))
-    return f"impact ratio = {ratio:.3f} (95 % interval {low:.3f} to {high:.3f})"
+    s = _numbers(decider)
+    ends = f"{s['impact_ratio_low']:.3f} to {s['impact_ratio_high']:.3f}"
+    return f"impact ratio = {s['impact_ratio']:.3f} (95 % interval {ends})"
 
 
-def _number(pair: PairResult, name: str) -> float:
-    value = pair.statistics.get(name)
-    return float(value) if isinstance(value, (int, float)) else 0.0
+def _numbers(pair: PairResult) -> dict[str, float]:
+    return {name: float(value) for name, value in pair.statistics.items() if isinstance(value, (int, float))}
 
 
-def _notes(tables: Sequence[_Decisions], bare: bool, missing: Mapping[str, str], cases: str) -> tuple[str, ...]:
-    notes = []
+def _notes(tables: Sequence[_Decisions], bare: bool, missing: Mapping[str, str], cases: str) -> Iterator[str]:
     if bare:
-        notes.append(
+        yield (
             "judged by the bare ratio: with few decisions it falls below four fifths by chance alone (for four "
             "groups of 100 and a rate of one half, in about 40 % of fair audits)"
         )
     if missing:
-        lost = int(tables[0].missing.sum())
-        why = "; ".join(f"{group}: {words}" for group, words in list(missing.items())[:4])
-        notes.append(f"{lost} {cases} have no decision ({why})")
+        yield lost_words(int(tables[0].rows.missing.sum()), cases, "decision", missing)
     for table in tables:
-        if table.reference is None:
-            continue
-        total = sum(table.n)
-        tiny = [label for label, n in zip(table.labels, table.n, strict=True) if 0 < n < SMALLEST_SHARE * total]
-        if tiny:
-            notes.append(f"under 2 % of the data, so never the reference: {', '.join(tiny)}")
+        counts = table.design.count(table.rows.used).tolist()
+        named = zip(table.design.group.labels, counts, strict=True)
+        tiny = [label for label, n in named if 0 < n < SMALLEST_SHARE * sum(counts)]
+        if tiny and table.reference is not None:
+            yield f"under 2 % of the data, so never the reference: {', '.join(tiny)}"
         if table.metric.copies_dropped:
-            notes.append("repetitions with the same text count once in the tests, for a group has one cluster only")
-    return tuple(dict.fromkeys(notes))
+            yield "repetitions with the same text count once in the tests, for a group has one cluster only"

@@ -164,13 +164,13 @@ def judge(table: PairTable, rule: Rule) -> list[Decision]:
     alarm = beyond & (size >= TRIVIAL)
     signs = np.sign(np.nan_to_num(table.effect))
     least = table.trials.min(axis=1)
-    few = least < max(rule.minimum, 2)
+    too_few = least < max(rule.minimum, 2)
     evidence = np.where(table.single, least, table.clusters.min(axis=1))
     same = table.constant & (size == 0)
     rows: tuple[tuple[Bools, Decision | Callable[[int], Decision]], ...] = (
-        (table.ragged > MAX_RAGGED, lambda at: undecided(Reason.RAGGED, _RAGGED.format(percent(table.ragged[at])))),
-        (few & alarm & (least >= 2), lambda at: _few(table, at, rule, verdict=Verdict.FLAG)),
-        (few, lambda at: _few(table, at, rule)),
+        (table.ragged > MAX_RAGGED, lambda at: ragged(table, at)),
+        (too_few & alarm & (least >= 2), lambda at: few(table, at, rule, verdict=Verdict.FLAG)),
+        (too_few, lambda at: few(table, at, rule)),
         (same & (not table.own_rows) & (evidence < RECOMMENDED_CLUSTERS), lambda at: _too_few_alike(table, at, rule)),
         (same, lambda at: _saturated(table, at, rule)),
         (
@@ -183,7 +183,7 @@ def judge(table: PairTable, rule: Rule) -> list[Decision]:
         (alarm & (signs.min(axis=1) * signs.max(axis=1) < 0), _TURNED),
         (alarm & (size <= MARGIN), Decision(verdict=Verdict.FLAG)),
         (alarm & table.close, _CLOSE),
-        (alarm & (table.single | table.one_part), lambda at: _capped(table, at, rule)),
+        (alarm & (table.single | table.one_part), lambda at: capped(table, at, rule)),
         (alarm, Decision(verdict=Verdict.FAIL)),
         (np.all((table.low > -MARGIN) & (table.high < MARGIN), axis=1), Decision(verdict=Verdict.PASS)),
         (table.near, _NEAR),
@@ -195,7 +195,6 @@ def judge(table: PairTable, rule: Rule) -> list[Decision]:
     return [one if isinstance(one, Decision) else one(at) for at, one in enumerate(found)]
 
 
-_RAGGED = "every group in every block: {} of the rows are in blocks that lack a group"
 _APART = "each group always has the same outcome, and the two differ"
 _DECLARED = "by less than the difference declared"
 _TURNED = Decision(
@@ -213,12 +212,17 @@ _NEAR = Decision(
 _INSIDE = Decision(verdict=Verdict.PASS, notes=("the whole 90 % interval of the difference is below the one declared",))
 
 
+def ragged(table: PairTable, at: int) -> Decision:
+    lost = percent(table.ragged[at])
+    return undecided(Reason.RAGGED, f"every group in every block: {lost} of the rows are in blocks that lack a group")
+
+
 def undecided(reason: Reason, needs: str | None, *notes: str) -> Decision:
     """INCONCLUSIVE for a *reason*, and what it would take."""
     return Decision(verdict=Verdict.INCONCLUSIVE, reason=reason, needs=needs, notes=notes)
 
 
-def _few(table: PairTable, at: int, rule: Rule, *, verdict: Verdict = Verdict.INCONCLUSIVE) -> Decision:
+def few(table: PairTable, at: int, rule: Rule, *, verdict: Verdict = Verdict.INCONCLUSIVE) -> Decision:
     n = table.trials[at]
     small = int(np.argmin(n))
     group, fewest = table.labels[int((table.first, table.second)[small][at])], max(rule.minimum, 2)
@@ -258,7 +262,7 @@ def saturated(clusters: float, noun: str) -> str:
     )
 
 
-def _capped(table: PairTable, at: int, rule: Rule) -> Decision:
+def capped(table: PairTable, at: int, rule: Rule) -> Decision:
     """A group of one name, or of names with one part: the result is about that one, not about the group."""
     noun = rule.cluster_noun
     about, needs = f"all {noun} of a group share a first or a last name", f"{noun} that share no part"
@@ -268,28 +272,42 @@ def _capped(table: PairTable, at: int, rule: Rule) -> Decision:
     return Decision(verdict=Verdict.FLAG, needs=needs, notes=(note,))
 
 
+def units(table: PairTable, at: int, rule: Rule) -> tuple[int, str]:
+    """How many clusters, or cases where rows are the unit, the smaller group has, and what they are called."""
+    rows = bool(table.single[at]) or table.own_rows
+    now = int((table.trials if rows else table.clusters)[at].min())
+    return now, rule.case_noun if rows else rule.cluster_noun
+
+
 def needed_size(table: PairTable, at: int, rule: Rule) -> str | None:
     """The clusters (or cases, where rows are the unit) a group that would decide, if the estimate stays.
 
     The half-width of the interval and the standard error both shrink with 1/√K. The nearer of two ways out
     counts: the intervals fit inside the margin (PASS), or the difference becomes significant (FLAG, FAIL).
     """
-    rows = bool(table.single[at]) or table.own_rows
-    now = int((table.trials if rows else table.clusters)[at].min())
-    noun = rule.case_noun if rows else rule.cluster_noun
+    now, noun = units(table, at, rule)
     low, high, room = table.low[at], table.high[at], MARGIN - np.abs(table.effect[at])
     ways = []
     if np.isfinite([low, high]).all() and bool(np.all(room > 0)):
         ways.append(now * float(np.max(((high - low) / 2 / room) ** 2)))
-    p, size = float(table.p_value[at]), float(table.size[at])
-    if 0 < p < 1 and size >= TRIVIAL and not table.trivial[at]:
-        normal = NormalDist()
-        wanted = normal.inv_cdf(1 - rule.alpha / (2 * max(rule.family_size, 1)))
-        seen = normal.inv_cdf(1 - max(p, 1e-15) / 2)
-        if seen > 0:
-            ways.append(now * (wanted / seen) ** 2)
+    if table.size[at] >= TRIVIAL and not table.trivial[at]:
+        ways += until_significant(now, float(table.p_value[at]), rule)
+    return needed(ways, now, noun)
+
+
+def until_significant(now: float, p: float, rule: Rule) -> list[float]:
+    """The units that would make a difference with *p* from *now* units significant; none where p is 0 or 1."""
+    if not 0 < p < 1:
+        return []
+    wanted, seen = (NormalDist().inv_cdf(1 - max(one, 1e-15) / 2) for one in (rule.alpha / max(rule.family_size, 1), p))
+    return [now * (wanted / seen) ** 2] if seen > 0 else []
+
+
+def needed(ways: Sequence[float], now: int, noun: str) -> str | None:
+    """The fewest units a group of several *ways* to decide, in words; None where none is within reach."""
     finite = [way for way in ways if math.isfinite(way) and way < 1e7]
     if not finite:
         return None
-    needed = max(math.ceil(min(finite)), now + 1)
-    return f"about {needed:,} {noun} a group if the difference stays as it is (now {now:,})"
+    return (
+        f"about {max(math.ceil(min(finite)), now + 1):,} {noun} a group if the difference stays as it is (now {now:,})"
+    )

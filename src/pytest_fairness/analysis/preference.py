@@ -10,17 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pytest_fairness.analysis.family import settle_missing
-from pytest_fairness.analysis.policy import (
-    MAX_UNSCORED,
-    MINIMUM_N,
-    Decision,
-    Rule,
-    assertion_verdict,
-    deciding_pair,
-    spec_verdict,
-    undecided,
-)
+from pytest_fairness.analysis.family import Family, Member, pair_results
+from pytest_fairness.analysis.policy import Decision, Rule, assertion_verdict, deciding_pair
 from pytest_fairness.analysis.policy import judge as judge_table
 from pytest_fairness.analysis.provenance import finding_of
 from pytest_fairness.analysis.reading import check_level, several
@@ -48,7 +39,6 @@ from pytest_fairness.statistics.choices import (
     read_slates,
 )
 from pytest_fairness.statistics.clusters import all_pairs, t_quantile
-from pytest_fairness.statistics.corrections import correct
 from pytest_fairness.statistics.effects import LOGIT_TO_D
 from pytest_fairness.statistics.pair_table import PairTable
 from pytest_fairness.statistics.win_rates import (
@@ -124,11 +114,11 @@ def analyze_preference(
         )
         labels, cluster_name, noun = choices.labels, choices.cluster_name, cluster_noun(choices.cluster_name)
         compared = compare_all(choices)
-        stood = [_stood(choices, at) for at in range(len(labels))]
+        groups = [_group(label, *_stood(choices, at)) for at, label in enumerate(labels)]
         details, notes = _pairwise_details(choices, alpha)
+    elif isinstance(cluster, tuple):
+        raise UsageError("cluster=(…, …) is for pairwise choices; a choice among k has one cluster a trial")
     else:
-        if isinstance(cluster, tuple):
-            raise UsageError("cluster=(…, …) is for pairwise choices; a choice among k has one cluster a trial")
         slates = read_slates(
             frame,
             by=by,
@@ -140,13 +130,13 @@ def analyze_preference(
             block=blocks,
         )
         labels, cluster_name, noun = slates.labels, cluster, cluster_noun(cluster).replace("name pairs", "names")
-        compared = compare_all(slates.as_pairs())
-        stood = [_stood_among(slates, at) for at in range(len(labels))]
-        compared, details = _ranked(slates, compared) if slates.rank is not None else _chosen(slates, compared)
+        groups = [_group(label, *_stood_among(slates, at)) for at, label in enumerate(labels)]
+        compared, details = (_chosen if slates.rank is None else _ranked)(slates, compare_all(slates.as_pairs()))
+    if "refused" not in frame.columns:
+        groups = [replace(group, refusal_rate=None) for group in groups]
     pairs = judge(compared, alpha=alpha, correction=correction, noun=noun)
     verdict, reason = assertion_verdict(pairs)
     decider = deciding_pair(pairs)
-    has_refusals = "refused" in frame.columns
     return finding_of(
         frame,
         assertion="no_preference",
@@ -154,7 +144,7 @@ def analyze_preference(
         reason=reason,
         sentence=preference_sentence(verdict, reason, decider, by=by, pairs=len(pairs), noun=noun),
         by=by,
-        groups=tuple(_group(label, one, has_refusals) for label, one in zip(labels, stood, strict=True)),
+        groups=groups,
         decider=decider,
         test_statistic="" if decider is None else f"z = {_number(decider, 'z'):.4f}",
         effect_size="" if decider is None else f"{decider.effect_name} = {effect_words(decider.effect)}",
@@ -184,18 +174,17 @@ def cluster_noun(cluster: str | None) -> str:
 class Compared:
     """Two groups (``a`` is the first label) and how often one was preferred; what the policy needs beside it.
 
-    Of their ``answered`` trials no choice could be read from ``unscored``; ``imputed`` compares them again with all of
-    those won by A (True) or by B.
+    ``counts`` are the trials without a choice, by what they came to. ``imputed`` compares the groups again with all
+    that could not be read won by A (True) or by B; None where that cannot be done.
     """
 
     a: str
     b: str
     preference: Preference
-    answered: int
-    unscored: int
+    counts: Mapping[str, int]
+    trials: int
     test: str
-    beside: Mapping[str, JSON]
-    imputed: Callable[[bool], Preference] | None = None
+    imputed: Callable[[bool], Preference] | None
 
 
 def compare_all(choices: Choices) -> list[Compared]:
@@ -207,20 +196,17 @@ def compare_all(choices: Choices) -> list[Compared]:
         if not outcomes.size:
             continue
         preference = compare_pair(choices, a, b)
-        counts = {"neither": NEITHER, "unscored": UNSCORED, "refused": REFUSED}
-        beside = {what: int(np.sum(outcomes == outcome)) for what, outcome in counts.items()}
-        answered = outcomes.size - beside["refused"]
+        kinds = {"neither": NEITHER, "unscored": UNSCORED, "refused": REFUSED}
         test = "order-stratified z" if choices.listed else "z against one half"
         compared.append(
             Compared(
                 a=choices.labels[a],
                 b=choices.labels[b],
                 preference=preference,
-                answered=answered,
-                unscored=beside["unscored"],
+                counts={what: int(np.sum(outcomes == outcome)) for what, outcome in kinds.items()},
+                trials=outcomes.size,
                 test=test if preference.p_cluster is None else f"{test}, and t on clusters",
-                beside=beside,
-                imputed=partial(_imputed, choices, a, b) if beside["unscored"] else None,
+                imputed=partial(_imputed, choices, a, b),
             )
         )
     return compared
@@ -237,212 +223,158 @@ def judge(compared: Sequence[Compared], *, alpha: float, correction: str, noun: 
     """One family: every pair of groups on which of the two was chosen."""
     if not compared:
         return ()
-    family = _Family(compared, alpha, correction, noun)
-    decisions, corrected = family.decide([pair.preference for pair in compared])
+
+    def imputed(at: int, won: bool) -> PairTable | None:
+        again = compared[at].imputed
+        if again is None:
+            return None
+        return _table([*compared[:at], replace(compared[at], preference=again(won)), *compared[at + 1 :]], noun)
+
+    member = Member(
+        name=METRIC,
+        table=_table(compared, noun),
+        kind=OutcomeKind.BINARY,
+        decide=_decide,
+        lost=np.array([[one.counts["unscored"]] for one in compared]),
+        total=np.array([[one.trials - one.counts["refused"]] for one in compared]),
+        imputed=imputed,
+        noun="choice",
+        lower_is_worse=True,
+        favourable=1.0,
+        alarm_only=False,
+    )
+    family = Family([member], Rule(alpha=alpha, correction=correction, cluster_noun=noun))
+    ((table, decisions),) = family.judge()
+    for at, one in enumerate(compared):
+        if one.preference.first_share in {0.0, 1.0} and decisions[at].reason is not Reason.RAGGED:
+            notes = (*decisions[at].notes, "the position decided every choice")
+            decisions[at] = replace(decisions[at], notes=notes)
+    df, error = (np.array([getattr(one.preference, name) for one in compared]) for name in ("df", "error"))
+    # Near a rate of one half, d = 4·(rate − ½)·√3/π.
+    mde = (t_quantile(df, 1 - alpha / (2 * len(compared))) + t_quantile(df, 0.8)) * 4 * error * LOGIT_TO_D
     return tuple(
-        _result(pair, family.settled(at, decision, q), q, alpha=alpha, family=len(compared))
-        for at, (pair, decision, q) in enumerate(zip(compared, decisions, corrected, strict=True))
+        pair_results(
+            member,
+            table,
+            decisions,
+            family.rule_of(member),
+            statistics=[_statistics(one) for one in compared],
+            mde=np.where(np.isfinite(mde), mde, np.nan),
+        )
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Family:
-    compared: Sequence[Compared]
-    alpha: float
-    correction: str
-    noun: str
-
-    def decide(self, preferences: Sequence[Preference]) -> tuple[list[Decision], list[float]]:
-        """What the policy makes of *preferences*, one a pair, and their corrected p-values."""
-        at = 2 * np.arange(len(preferences))
-        p_value = np.array([one.p_value for one in preferences])
-        corrected = correct(p_value, self.correction)
-        effects = {"d from win rate": [one.effect for one in preferences]}
-        if any(one.within is not None for one in preferences):
-            effects["d within order"] = [one.within or one.effect for one in preferences]
-        low, value, high = np.array(list(effects.values()), dtype=np.float64).transpose(2, 1, 0)
-        table = PairTable(
-            labels=tuple(label for pair in self.compared for label in (pair.a, pair.b)),
-            first=at,
-            second=at + 1,
-            effect_names=tuple(effects),
-            effect=value,
-            low=low,
-            high=high,
-            p_value=p_value,
-            corrected=corrected,
-            trials=np.array([[one.n, one.n] for one in preferences], dtype=np.float64),
-            clusters=np.array([one.clusters for one in preferences], dtype=np.float64),
-            ragged=np.array([one.lost for one in preferences]),
-            alone=np.array([one.one_cluster for one in preferences], dtype=np.bool_),
-            own_rows=self.noun == "rows",
-        )
-        rule = Rule(
-            alpha=self.alpha,
-            minimum=MINIMUM_N[OutcomeKind.BINARY],
-            family_size=len(preferences),
-            cluster_noun=self.noun,
-        )
-        return judge_table(table, rule), corrected.tolist()
-
-    def settled(self, at: int, decision: Decision, corrected: float) -> Decision:
-        """*decision* after what the ratio of the win rates and what is unread have to say."""
-        p = self.compared[at].preference
-        if decision.reason is Reason.RAGGED:
-            needs = f"each two candidates in both orders: {percent(p.lost)} of their trials come in one order only"
-            return replace(decision, needs=needs)
-        decision = self._with_unread(at, self._by_ratio(decision, p, corrected))
-        if p.first_share in {0.0, 1.0}:
-            decision = replace(decision, notes=(*decision.notes, "the position decided every choice"))
-        return decision
-
-    def _by_ratio(self, decision: Decision, p: Preference, corrected: float) -> Decision:
-        if decision.verdict in ALARMS or decision.reason is Reason.N or corrected >= self.alpha:
-            return decision
-        if min(p.rate, 1 - p.rate) >= LEAST_RATIO * max(p.rate, 1 - p.rate):
-            return decision
-        return Decision(verdict=Verdict.FLAG, notes=("the ratio of the two win rates is below .8, beyond chance",))
-
-    def _with_unread(self, at: int, decision: Decision) -> Decision:
-        pair = self.compared[at]
-        if not pair.unscored or (pair.imputed is None and pair.unscored <= MAX_UNSCORED * pair.answered):
-            return decision
-        ahead = pair.preference.rate > 0.5
-
-        def imputed(won: bool) -> tuple[Decision, bool]:
-            found, rate, significant = self._with_winner(at, won)
-            return found, significant and (rate > 0.5) == ahead
-
-        lost, total = np.array([pair.unscored]), np.array([pair.answered])
-        least = None if pair.imputed is None else not ahead
-        return settle_missing(decision, lost, total, "trials", imputed, least=least, noun="choice")
-
-    def _with_winner(self, at: int, won: bool) -> tuple[Decision, float, bool]:
-        """The decision, the win rate and its significance if what is unread was all won by A (*won*), or by B."""
-        preferences = [pair.preference for pair in self.compared]
-        imputed = self.compared[at].imputed
-        if imputed is None:
-            return undecided(Reason.UNSCORED, None), 0.5, False
-        found = preferences[at] = imputed(won)
-        decisions, corrected = self.decide(preferences)
-        return self._by_ratio(decisions[at], found, corrected[at]), found.rate, corrected[at] < self.alpha
-
-
-def _result(pair: Compared, decision: Decision, corrected: float, *, alpha: float, family: int) -> PairResult:
-    p = pair.preference
-    reach = float(t_quantile(p.df, 1 - alpha / (2 * family)) + t_quantile(p.df, 0.8))
-    mde = reach * 4 * p.error * LOGIT_TO_D  # near a rate of one half, d = 4·(rate − ½)·√3/π
-    within = p.within is not None and abs(p.within.value) >= abs(p.effect.value)
-    shown = p.within if p.within is not None and within else p.effect
-    known = math.isfinite(shown.high - shown.low) and shown.low < shown.value < shown.high
-    return PairResult(
-        group_1=pair.a,
-        group_2=pair.b,
-        metric=METRIC,
-        verdict=decision.verdict,
-        reason=decision.reason,
-        spec_verdict=spec_verdict(p.binomial_p, family, p.effect.value, p.n, MINIMUM_N[OutcomeKind.BINARY]),
-        p_row=p.p_row,
-        p_cluster=p.p_cluster,
-        p_value=p.p_value,
-        corrected_p_value=corrected,
-        effect=shown.value,
-        effect_name="d within order" if within else "d from win rate",
-        effect_low=shown.low if known else None,
-        effect_high=shown.high if known else None,
-        difference=2 * p.rate - 1,
-        worse_off=None if p.rate == 0.5 else pair.a if p.rate < 0.5 else pair.b,
-        test=pair.test,
-        scope="labels" if p.one_cluster else "names",
-        mde=_finite(mde),
-        needs=decision.needs,
-        statistics={
-            "n": p.n,
-            "wins_1": p.wins,
-            "wins_2": p.n - p.wins,
-            "win_rate_1": p.rate,
-            "z": p.z,
-            **({} if p.t is None else {"t": p.t, "df": p.df}),
-            "binomial_p_value": p.binomial_p,
-            "clusters_1": p.clusters[0],
-            "clusters_2": p.clusters[1],
-            "rows_lost_to_one_order": p.lost,
-            "d_from_win_rate": p.effect.value,
-            "d_from_win_rate_low": _finite(p.effect.low),
-            "d_from_win_rate_high": _finite(p.effect.high),
-            "d_within_order": (p.within or p.effect).value,
-            "d_within_order_low": None if p.within is None else _finite(p.within.low),
-            "d_within_order_high": None if p.within is None else _finite(p.within.high),
-            **({} if p.first_share is None else {"first_listed_share": p.first_share}),
-            **pair.beside,
+def _table(compared: Sequence[Compared], noun: str) -> PairTable:
+    found = [one.preference for one in compared]
+    effects = {"d from win rate": [one.effect for one in found]}
+    if any(one.within is not None for one in found):
+        # First, as the one that counts of two equal ones.
+        effects = {"d within order": [one.within or one.effect for one in found], **effects}
+    low, value, high = np.array(list(effects.values()), dtype=np.float64).transpose(2, 1, 0)
+    names = ("p_row", "p_cluster", "p_value", "lost", "rate", "binomial_p")
+    columns = {name: np.array([getattr(one, name) for one in found], dtype=np.float64) for name in names}
+    return PairTable(
+        labels=tuple(label for pair in compared for label in (pair.a, pair.b)),
+        first=2 * np.arange(len(found)),
+        second=2 * np.arange(len(found)) + 1,
+        effect_names=tuple(effects),
+        own_rows=noun == "rows",
+        effect=value,
+        low=low,
+        high=high,
+        test=np.array([one.test for one in compared], dtype=object),
+        p_row=columns["p_row"],
+        p_cluster=columns["p_cluster"],
+        p_value=columns["p_value"],
+        difference=2 * columns["rate"] - 1,
+        trials=np.array([[one.n, one.n] for one in found], dtype=np.float64),
+        clusters=np.array([one.clusters for one in found], dtype=np.float64),
+        ragged=columns["lost"],
+        alone=np.array([one.one_cluster for one in found], dtype=np.bool_),
+        beside={
+            "rate": columns["rate"],
+            "spec_p_value": columns["binomial_p"],
+            "spec_effect": np.array([one.effect.value for one in found]),
         },
-        notes=decision.notes,
     )
 
 
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+def _decide(table: PairTable, rule: Rule) -> list[Decision]:
+    """The policy; and a ratio of win rates below .8, beyond chance, is at least a FLAG."""
+    lower = np.minimum(table.beside["rate"], 1 - table.beside["rate"])
+    below = (table.corrected < rule.alpha) & (lower < LEAST_RATIO * (1 - lower))
+    decisions = judge_table(table, rule)
+    for at, decision in enumerate(decisions):
+        if decision.reason is Reason.RAGGED:
+            lost = percent(table.ragged[at])
+            needs = f"each two candidates in both orders: {lost} of their trials come in one order only"
+            decisions[at] = replace(decision, needs=needs)
+        elif below[at] and decision.verdict not in ALARMS and decision.reason is not Reason.N:
+            note = "the ratio of the two win rates is below .8, beyond chance"
+            decisions[at] = Decision(verdict=Verdict.FLAG, notes=(note,))
+    return decisions
+
+
+def _statistics(pair: Compared) -> dict[str, JSON]:
+    p = pair.preference
+    found: dict[str, JSON] = {
+        "n": p.n,
+        "wins_1": p.wins,
+        "wins_2": p.n - p.wins,
+        "win_rate_1": p.rate,
+        "z": p.z,
+        **({} if p.t is None else {"t": p.t, "df": p.df}),
+        "binomial_p_value": p.binomial_p,
+        "clusters_1": p.clusters[0],
+        "clusters_2": p.clusters[1],
+        "rows_lost_to_one_order": p.lost,
+        **({} if p.first_share is None else {"first_listed_share": p.first_share}),
+        **pair.counts,
+    }
+    for name, effect in (("d_from_win_rate", p.effect), ("d_within_order", p.within or p.effect)):
+        ends = (None, None) if name == "d_within_order" and p.within is None else (effect.low, effect.high)
+        low, high = (None if end is None or not math.isfinite(end) else end for end in ends)
+        found |= {name: effect.value, f"{name}_low": low, f"{name}_high": high}
+    return found
 
 
 # ---------------------------------------------------------------- each group
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Stood:
-    """What became of the trials that a group stood in: whether it won each decided one, and of which cluster it was
-    (None: rows); how many others there were of each kind."""
-
-    won: Bools
-    cluster: Ints | None
-    neither: int
-    unscored: int
-    refused: int
-
-
-def _stood(choices: Choices, group: int) -> _Stood:
+def _stood(choices: Choices, group: int) -> tuple[Bools, Ints | None, int, int, int]:
+    """Of the trials that a group stood in: whether it won each decided one, and of which cluster it was (None: rows);
+    how many chose neither, could not be read, and were refused."""
     rows = choices.take(choices.stood(group))
     done, names = rows.decided, choices.names_of(group)
-    return _Stood(
-        won=rows.winner[done] == group,
-        cluster=None if names is None else names[done],
-        neither=int(np.sum(rows.outcome == NEITHER)),
-        unscored=int(np.sum(rows.outcome == UNSCORED)),
-        refused=int(np.sum(rows.outcome == REFUSED)),
-    )
+    neither, unread, refused = (int(np.sum(rows.outcome == outcome)) for outcome in (NEITHER, UNSCORED, REFUSED))
+    return rows.winner[done] == group, None if names is None else names[done], neither, unread, refused
 
 
-def _stood_among(slates: Slates, group: int) -> _Stood:
-    done = slates.decided
-    if slates.rank is None:
-        won = slates.won[done] == group
-    else:
-        won = slates.rank[done, group] == slates.rank[done].min(axis=1)
-    return _Stood(
-        won=won,
-        cluster=None if slates.cluster is None else slates.cluster[done],
-        neither=0,
-        unscored=int((~done & ~slates.refused).sum()),
-        refused=int(slates.refused.sum()),
-    )
+def _stood_among(slates: Slates, group: int) -> tuple[Bools, Ints | None, int, int, int]:
+    """As :func:`_stood`."""
+    done, refused = slates.decided, slates.refused
+    won = slates.won == group if slates.rank is None else slates.rank[:, group] == slates.rank.min(axis=1)
+    cluster = None if slates.cluster is None else slates.cluster[done]
+    return won[done], cluster, 0, int((~done & ~refused).sum()), int(refused.sum())
 
 
-def _group(label: str, stood: _Stood, has_refusals: bool) -> GroupResult:
+def _group(label: str, won: Bools, cluster: Ints | None, neither: int, unread: int, refused: int) -> GroupResult:
     """A group's share of wins among the decided trials that it stood in, with its 95 % interval."""
-    n = stood.won.size
-    low, high, clusters = share_interval(stood.won, stood.cluster) if n else (None, None, 0)
-    total = n + stood.neither + stood.unscored + stood.refused
+    n = won.size
+    low, high, clusters = share_interval(won, cluster) if n else (None, None, 0)
+    total = n + neither + unread + refused
     return GroupResult(
         group=label,
         n=n,
         clusters=clusters,
-        value=float(stood.won.mean()) if n else None,
+        value=float(won.mean()) if n else None,
         low=low,
         high=high,
-        refused=stood.refused,
-        undetermined=stood.neither,
-        unscored=stood.unscored,
-        refusal_rate=stood.refused / total if has_refusals and total else None,
-        shares={"neither": stood.neither / total} if total else {},
+        refused=refused,
+        undetermined=neither,
+        unscored=unread,
+        refusal_rate=refused / total if total else None,
+        shares={"neither": neither / total} if total else {},
     )
 
 

@@ -22,72 +22,49 @@ def stamp(finding: Finding, frame: pd.DataFrame) -> Finding:
     evidence. A PASS over trials that were never run, or over answers of several model versions, is no PASS: it becomes
     INCONCLUSIVE(INCOMPLETE) or INCONCLUSIVE(MIXED_MODELS).
     """
-    test = current_test()
-    endpoints = _distinct(frame, "endpoint")
-    models = _distinct(frame, "model")
+    endpoints, models, tiers = (_distinct(frame, column) for column in ("endpoint", "model", "tier"))
+    cut, not_run = _count(frame, "cut_short", True), _count(frame, "status", Status.NOT_RUN)
     notes = list(finding.notes)
     if len(endpoints) > 1:
         notes.append(f"the table mixes {len(endpoints)} endpoints: {', '.join(endpoints)}")
     if len(models) > 1:
         notes.append(f"more than one model version answered: {', '.join(models)}")
-    notes += _cut_short(frame)
-    tiers = _distinct(frame, "tier")
-    unfit = Reason.INCOMPLETE if _not_run(frame) else Reason.MIXED_MODELS if len(models) > 1 else None
-    if unfit is not None and finding.verdict is Verdict.PASS:
-        because = {
-            Reason.INCOMPLETE: f"{_not_run(frame)} planned trials were never run",
-            Reason.MIXED_MODELS: f"{len(models)} model versions answered: {', '.join(models)}",
-        }[unfit]
-        passed = finding.sentence.removeprefix("PASS: ")
+    if cut:
+        notes.append(
+            f"{cut:,} of {len(frame):,} replies were cut short at the limit on their length: raise max_tokens in "
+            "endpoints.yaml, or ask for less"
+        )
+    if finding.verdict is Verdict.PASS and (not_run or len(models) > 1):
+        because = f"{len(models)} model versions answered: {', '.join(models)}"
+        if not_run:
+            because = f"{not_run} planned trials were never run"
+        passed = finding.sentence.removeprefix("PASS: ").rstrip(".")
         finding = replace(
             finding,
             verdict=Verdict.INCONCLUSIVE,
-            reason=unfit,
-            sentence=f"INCONCLUSIVE: {because}, so this is no PASS yet ({passed.rstrip('.')}).",
+            reason=Reason.INCOMPLETE if not_run else Reason.MIXED_MODELS,
+            sentence=f"INCONCLUSIVE: {because}, so this is no PASS yet ({passed}).",
         )
+    if test := current_test():
+        finding = replace(finding, test_id=test.test_id, test_module=test.test_module, description=test.description)
     stamped = replace(
         finding,
-        test_id=test.test_id if test is not None else finding.test_id,
-        test_module=test.test_module if test is not None else finding.test_module,
-        description=test.description if test is not None else finding.description,
-        tier=int(tiers[0]) if len(tiers) == 1 and tiers[0] in ("1", "2") else finding.tier,
+        tier=int(tiers[0].removesuffix(".0")) if tiers in (["1"], ["2"], ["1.0"], ["2.0"]) else finding.tier,
         model_endpoint=", ".join(endpoints) if endpoints else finding.model_endpoint,
-        simulated=finding.simulated or _any(frame, "simulated"),
-        replayed=finding.replayed or _any(frame, "replayed"),
+        simulated=finding.simulated or _count(frame, "simulated", True) > 0,
+        replayed=finding.replayed or _count(frame, "replayed", True) > 0,
         notes=tuple(notes),
     )
     return replace(stamped, explanation=explain(stamped))
 
 
-def _cut_short(frame: pd.DataFrame) -> list[str]:
-    """A note on replies that ended at the limit on their length: what is missing of them was never judged."""
-    if "cut_short" not in frame.columns:
-        return []
-    cut = int((frame["cut_short"] == True).sum())  # noqa: E712 - a missing value is not cut
-    if not cut:
-        return []
-    return [
-        f"{cut:,} of {len(frame):,} replies were cut short at the limit on their length: raise max_tokens in "
-        "endpoints.yaml, or ask for less"
-    ]
-
-
-def _not_run(frame: pd.DataFrame) -> int:
-    return int((frame["status"] == Status.NOT_RUN).sum()) if "status" in frame.columns else 0
-
-
 def _distinct(frame: pd.DataFrame, column: str) -> list[str]:
-    if column not in frame.columns:
-        return []
-    values = sorted({str(value) for value in frame[column].dropna().unique()})
-    return [value.removesuffix(".0") for value in values] if column == "tier" else values
+    return sorted({str(value) for value in frame[column].dropna().unique()}) if column in frame.columns else []
 
 
-def _any(frame: pd.DataFrame, column: str) -> bool:
-    if column not in frame.columns:
-        return False
-    values = frame[column]
-    return bool((values.to_numpy(dtype=object)[~values.isna().to_numpy()] == True).any())  # noqa: E712
+def _count(frame: pd.DataFrame, column: str, value: object) -> int:
+    """The rows that hold *value*; a missing one is none of them."""
+    return int((frame[column].dropna().astype(object) == value).sum()) if column in frame.columns else 0
 
 
 def finding_of(

@@ -12,8 +12,10 @@ import numpy as np
 
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import OutcomeKind, Status
-from pytest_fairness.statistics.arrays import Bools, Membership, Values, read_outcome, require_frame
+from pytest_fairness.statistics.arrays import Bools, Floats, Ints, Membership, Values, read_outcome, require_frame
+from pytest_fairness.statistics.compare import Metric, impute, measure
 from pytest_fairness.statistics.corrections import METHODS
+from pytest_fairness.statistics.pair_table import PairTable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,32 +99,83 @@ def check_level(alpha: float, correction: str, *, below: float = 1) -> None:
         raise UsageError(f"correction={correction!r}: it is one of {', '.join(METHODS)}")
 
 
-def scored_rows(design: Membership, reading: Reading) -> Bools:
-    """Rows whose outcome counts: present, determined, and not refused (unless refusing is the outcome)."""
-    used = reading.values.present & ~design.undetermined
-    if reading.values.kind is not OutcomeKind.REFUSAL:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoredRows:
+    """An outcome over one grouping: which rows are ``used``, and which should have an outcome and are ``missing`` it.
+
+    A refusal is an outcome of its own, so what is refused is neither, unless refusing is the outcome.
+    """
+
+    reading: Reading
+    design: Membership
+    used: Bools
+    missing: Bools
+    seed: int = 0
+
+    @classmethod
+    def of(cls, design: Membership, reading: Reading, seed: int = 0) -> ScoredRows:
+        used = reading.values.present & ~design.undetermined
+        if reading.values.kind is OutcomeKind.REFUSAL:
+            return cls(reading=reading, design=design, used=used, missing=~used, seed=seed)
         used &= ~design.refused
-    return used
+        return cls(reading=reading, design=design, used=used, missing=~used & ~design.refused, seed=seed)
+
+    def measure(
+        self,
+        values: Floats | None = None,
+        used: Bools | None = None,
+        kind: OutcomeKind | None = None,
+        categories: int | None = None,
+    ) -> Metric:
+        """The outcome compared between all pairs of groups; or other *values* in its place."""
+        own = self.reading.values
+        return measure(
+            self.design,
+            own.values if values is None else values,
+            self.used if used is None else used,
+            kind or own.kind,
+            categories=len(own.categories) if categories is None else categories,
+            seed=self.seed,
+        )
+
+    def filled(self, pair: tuple[int, int], first_high: bool) -> tuple[Floats, Bools]:
+        """The values and the rows of two groups, with what is missing of the first at the high end and of the second at
+        the low one, or turned."""
+        own, codes = self.reading.values, self.design.group.codes
+        ends = self.reading.low, self.reading.high
+        values = impute(
+            own.values, own.kind, codes, pair, used=self.used, missing=self.missing, first_high=first_high, scale=ends
+        )
+        return values, np.isin(codes, pair) & (self.used | self.missing)
+
+    def refusals(self) -> Metric | None:
+        """Refusals beside an outcome; None where there are none."""
+        design = self.design
+        if self.reading.values.kind is OutcomeKind.REFUSAL or not bool(np.any(design.refused)):
+            return None
+        return measure(design, design.refused.astype(np.float64), ~design.undetermined, OutcomeKind.REFUSAL)
+
+    def unanswered(self, table: PairTable, scored: Ints) -> tuple[Ints, Ints]:
+        """The trials of both groups of each pair (P × 2) that miss an outcome, and all of them."""
+        lost = self.design.count(self.missing)
+        pairs = np.stack([table.first, table.second], axis=1)
+        return lost[pairs], (lost + scored)[pairs]
 
 
-def unscored_rows(design: Membership, reading: Reading, used: Bools) -> Bools:
-    """Rows that should have an outcome and have none; a refusal is an outcome of its own."""
-    return ~used if reading.values.kind is OutcomeKind.REFUSAL else ~used & ~design.refused
-
-
-def case_noun(frame: pd.DataFrame) -> str:
-    """What a row is called in a sentence: trials were asked for, other tables hold cases."""
-    return "trials" if {"reply", "cell", "repetition"} & set(map(str, frame.columns)) else "cases"
+def nouns(frame: pd.DataFrame, design: Membership) -> dict[str, Any]:
+    """What a sentence calls the units of evidence, the rows (trials were asked for, other tables hold cases), and the
+    blocks."""
+    asked = {"reply", "cell", "repetition"} & set(map(str, frame.columns))
+    return {
+        "cluster_noun": "rows" if design.cluster_name is None else several(design.cluster_name),
+        "case_noun": "trials" if asked else "cases",
+        "block_noun": "block" if design.block_name is None else design.block_name.replace("_", " "),
+    }
 
 
 def every_grouping(columns: tuple[str, ...]) -> list[tuple[str, ...]]:
     """Each class by itself, then every intersection of two or more."""
     return [chosen for size in range(1, len(columns) + 1) for chosen in combinations(columns, size)]
-
-
-def cluster_noun(design: Membership) -> str:
-    """What the unit of evidence is called in a sentence."""
-    return "rows" if design.cluster_name is None else several(design.cluster_name)
 
 
 def several(column: str) -> str:

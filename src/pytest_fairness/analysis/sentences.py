@@ -62,12 +62,29 @@ def interval_words(pair: PairResult, *, of: str | None = None) -> str:
     effect, low, high = pair.effect, pair.effect_low, pair.effect_high
     if of is not None and of == pair.group_2:
         effect, low, high = -effect, None if high is None else -high, None if low is None else -low
-    if math.isinf(effect):
-        return "no overlap between the two"
-    text = f"d = {effect_words(effect)}"
-    if low is not None and high is not None:
-        text += f", 90 % interval {effect_words(low)} to {effect_words(high)}"
-    return text
+    return "no overlap between the two" if math.isinf(effect) else effect_with_interval("d", effect, low, high)
+
+
+def effect_with_interval(name: str, effect: float, low: float | None = None, high: float | None = None) -> str:
+    """An effect with its interval, where that has ends."""
+    text = f"{name} = {effect_words(effect)}"
+    return text if low is None or high is None else f"{text}, 90 % interval {effect_words(low)} to {effect_words(high)}"
+
+
+def lost_words(lost: int, cases: str, noun: str, missing: Mapping[str, str]) -> str:
+    """How many have no outcome, and why."""
+    why = "; ".join(f"{group}: {words}" for group, words in list(missing.items())[:4])
+    return f"{lost} {cases} have no {noun}{f' ({why})' if why else ''}"
+
+
+def left_without(pair: PairResult, what: str, cases: str, missing: Mapping[str, str]) -> str:
+    """Which group of *pair* has no outcome more often, how often, why, and how sure."""
+    worse = pair.worse_off or pair.group_1
+    share = pair.statistics.get("rate_1" if worse == pair.group_1 else "rate_2")
+    rate = amount(share, OutcomeKind.BINARY) if isinstance(share, float) else "many"
+    why = f": {missing[worse]}" if worse in missing else ""
+    sure = f"{interval_words(pair, of=worse)}, corrected {p_words(pair.corrected_p_value)}"
+    return f"{worse} is left without {what} in {rate} of {cases}{why} ({sure})"
 
 
 def listed(names: Sequence[str], most: int = 3) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pytest_fairness.errors import FrameError, UsageError
-from pytest_fairness.statistics.arrays import Floats, require_frame
+from pytest_fairness.statistics.arrays import require_frame
 from pytest_fairness.statistics.corrections import correct
 from pytest_fairness.statistics.effects import LOGIT_TO_D
 from pytest_fairness.statistics.proportions import two_by_two_p
@@ -22,23 +22,15 @@ if TYPE_CHECKING:
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 
 
-def analyze_words(
-    frame: pd.DataFrame,
-    by: str,
-    *,
-    text: str = "reply",
-    least_documents: int = 5,
-    permutations: int = 0,
-    seed: int = 0,
-) -> pd.DataFrame:
+def analyze_words(frame: pd.DataFrame, by: str, *, text: str = "reply", least_documents: int = 5) -> pd.DataFrame:
     """Words that stand in the replies to one group more often than in those to another, the surest first.
 
-    A word counts once a reply, and the person's own names are left out. One row a pair of groups and word: the
-    ``share`` of each group's replies with the word (0 to 1), the numbers of replies (``documents``) and of uses
-    (``count``), ``effect`` as d of the odds ratio (positive: more in ``group_1``), ``p_value`` (chi-square, Fisher
-    where few are expected, or by *permutations* of the replies) and ``q_value`` after Benjamini–Hochberg over the
-    pair's words. Replies about one name are not independent and nothing here corrects for it: these numbers describe,
-    they do not judge. Words in fewer than *least_documents* replies are not tried.
+    A word counts once a reply, as words come in bunches, and the person's own names are left out. One row a pair of
+    groups and word: the ``share`` of each group's replies with the word (0 to 1), the numbers of replies
+    (``documents``) and of uses (``count``), ``effect`` as d of the odds ratio (positive: more in ``group_1``),
+    ``p_value`` (chi-square, Fisher where few are expected) and ``q_value`` after Benjamini–Hochberg over the pair's
+    words. Replies about one name are not independent and nothing here corrects for it: these numbers describe, they do
+    not judge. Words in fewer than *least_documents* replies are not tried.
 
     Raises FrameError for a missing column, UsageError for fewer than two groups.
     """
@@ -54,42 +46,23 @@ def analyze_words(
             )
     documents: dict[Any, list[str]] = {}
     for group, reply, names in zip(frame[by].tolist(), frame[text].tolist(), names_of(frame), strict=True):
-        if isinstance(reply, str) and group is not None and group == group:  # noqa: PLR0124 - NaN is not itself
+        if isinstance(reply, str) and not pd.isna(group):
             documents.setdefault(group, []).append(masked(reply, names))
     if len(documents) < 2:
         raise UsageError(f"by={by!r}: words are compared between groups, and only {len(documents)} of them has replies")
-    pairs = list(combinations(sorted(documents, key=str), 2))
-    tables = [
-        word_differences(
-            documents[first],
-            documents[second],
-            least_documents=least_documents,
-            permutations=permutations,
-            seed=seed,
-        )
-        for first, second in pairs
-    ]
-    for table, (first, second) in zip(tables, pairs, strict=True):
+    tables = []
+    for first, second in combinations(sorted(documents, key=str), 2):
+        table = word_differences(documents[first], documents[second], least_documents=least_documents)
         table.insert(0, "group_1", first)
         table.insert(1, "group_2", second)
+        tables.append(table)
     found: pd.DataFrame = pd.concat(tables, ignore_index=True)
     kept: pd.DataFrame = found[found.word != STAND_IN.lower()]
     return kept.reset_index(drop=True)
 
 
-def word_differences(
-    first: Sequence[str],
-    second: Sequence[str],
-    *,
-    least_documents: int = 5,
-    permutations: int = 0,
-    seed: int = 0,
-) -> pd.DataFrame:
-    """Compare the words of two groups' documents, strongest evidence first.
-
-    A word counts once a document: words come in bunches, so a chi-square over all tokens takes one talkative reply for
-    many.
-    """
+def word_differences(first: Sequence[str], second: Sequence[str], *, least_documents: int = 5) -> pd.DataFrame:
+    """The words of two groups' documents compared, strongest evidence first."""
     import pandas as pd
 
     tokens = [[word.lower() for word in _WORD.findall(text)] for text in (*first, *second)]
@@ -106,36 +79,21 @@ def word_differences(
                 uses[int(at >= len(first)), place[word]] += 1
     n1, n2 = (np.full(len(words), float(len(side))) for side in (first, second))
     x1, x2 = table[: len(first)].sum(axis=0), table[len(first) :].sum(axis=0)
-    p = _permuted(table, len(first), permutations, seed) if permutations else two_by_two_p(x1, n1, x2, n2)
+    p = two_by_two_p(x1, n1, x2, n2)
     zero = (x1 == 0) | (x2 == 0) | (x1 == n1) | (x2 == n2)
     a, b, c, d = (cell + np.where(zero, 0.5, 0.0) for cell in (x1, n1 - x1, x2, n2 - x2))
     effect = np.log(a * d / (b * c)) * LOGIT_TO_D
-    found = pd.DataFrame(
-        {
-            "word": np.array(words, dtype=object),
-            "share_1": x1 / np.maximum(n1, 1.0),
-            "share_2": x2 / np.maximum(n2, 1.0),
-            "documents_1": x1.astype(np.intp),
-            "documents_2": x2.astype(np.intp),
-            "count_1": uses[0],
-            "count_2": uses[1],
-            "effect": effect,
-            "p_value": p,
-            "q_value": correct(p, "fdr_bh"),
-        }
-    )
+    columns = {
+        "word": np.array(words, dtype=object),
+        "share_1": x1 / max(len(first), 1),
+        "share_2": x2 / max(len(second), 1),
+        "documents_1": x1.astype(np.intp),
+        "documents_2": x2.astype(np.intp),
+        "count_1": uses[0],
+        "count_2": uses[1],
+        "effect": effect,
+        "p_value": p,
+        "q_value": correct(p, "fdr_bh"),
+    }
     order = np.lexsort((np.arange(len(words)), -np.abs(effect), p))
-    return found.iloc[order].reset_index(drop=True)
-
-
-def _permuted(table: Floats, first: int, permutations: int, seed: int) -> Floats:
-    """Two-sided p of the difference in shares of documents, the division seen included."""
-    rng = np.random.default_rng(seed)
-    documents = table.shape[0]
-    middle = table.sum(axis=0) * first / documents
-    seen = np.abs(table[:first].sum(axis=0) - middle)
-    beyond = np.ones(table.shape[1])
-    for _ in range(permutations):
-        chosen = rng.permutation(documents)[:first]
-        beyond += np.abs(table[chosen].sum(axis=0) - middle) >= seen - 1e-9
-    return np.asarray(beyond / (permutations + 1))
+    return pd.DataFrame(columns).iloc[order].reset_index(drop=True)

@@ -7,10 +7,10 @@ group meets candidate 3 of every other.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 from pytest_fairness.design.names import GENDER, Name, NameBanks
 from pytest_fairness.design.personas import Persona
@@ -18,14 +18,14 @@ from pytest_fairness.design.render import BY_GENDER, pronouns
 from pytest_fairness.design.signals import LABEL, Condition, Signals
 from pytest_fairness.design.sources import entries
 from pytest_fairness.design.templates import read_template
+from pytest_fairness.design.units import given_values, refuse_shared
 from pytest_fairness.documents import Text
-from pytest_fairness.errors import UsageError, did_you_mean, listed
+from pytest_fairness.errors import UsageError, did_you_mean, listed, refuse_twice
 
 Given: TypeAlias = "str | Name | Persona | Path"
 NEITHER = "neither"
 CANDIDATES = "candidates"
 QUALIFICATIONS = "qualifications"
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,6 @@ class Candidate:
     named: bool = False
     demographics: str = ""
     text: str | None = None
-    pronouns: str | None = None
     values: Mapping[str, str] = field(default_factory=dict)
 
     def line(self, position: int, qualifications: str) -> str:
@@ -63,7 +62,7 @@ class Candidate:
         first, _, last = name.partition(" ")
         return {
             **self.values,
-            **(pronouns(self.pronouns).values() if self.pronouns else {}),
+            **(pronouns(BY_GENDER[self.groups[GENDER]]) if self.groups.get(GENDER) in BY_GENDER else {}),
             "name": name,
             "first_name": first,
             "last_name": last,
@@ -80,20 +79,18 @@ def label_of(position: int) -> str:
     return f"Candidate {chr(65 + position)}"
 
 
-def block(slate: Sequence[Candidate], qualifications: str) -> str:
-    """All candidates: numbered lines, or, for résumés, each under its label."""
-    lines = [candidate.line(at, qualifications) for at, candidate in enumerate(slate)]
-    if any(candidate.text is not None for candidate in slate):
-        return "\n\n".join(f"{label_of(at)}:\n{line}" for at, line in enumerate(lines))
-    return "\n".join(f"{number}. {line}" for number, line in enumerate(lines, start=1))
-
-
 def values_of(slate: Sequence[Candidate], context: Mapping[str, str]) -> dict[str, str]:
-    """What every slot of a template holds for *slate*: numbered slots, ``{candidates}`` and the context."""
+    """What every slot of a template holds for *slate*: numbered slots, the context, and ``{candidates}``: numbered
+    lines, or, for résumés, each under its label.
+    """
     values = dict(context)
     for at, candidate in enumerate(slate):
         values |= {f"{slot}_{at + 1}": value for slot, value in candidate.slots(at, context).items()}
-    return values | {CANDIDATES: block(slate, context.get(QUALIFICATIONS) or slate[0].qualifications(context))}
+    qualifications = context.get(QUALIFICATIONS) or slate[0].qualifications(context)
+    lines = [candidate.line(at, qualifications) for at, candidate in enumerate(slate)]
+    if any(candidate.text is not None for candidate in slate):
+        return values | {CANDIDATES: "\n\n".join(f"{label_of(at)}:\n{line}" for at, line in enumerate(lines))}
+    return values | {CANDIDATES: "\n".join(f"{number}. {line}" for number, line in enumerate(lines, start=1))}
 
 
 def surfaces(slate: Iterable[Candidate], text: str) -> dict[str, Mapping[str, str]]:
@@ -111,11 +108,15 @@ def surfaces(slate: Iterable[Candidate], text: str) -> dict[str, Mapping[str, st
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """One group as it was given: its classes, and its own names, personas or résumés, if any."""
+    """One group as it was given: its classes, and its own names, personas or résumés, if any; ``kind`` is theirs."""
 
     label: str
     classes: Mapping[str, str]
     given: tuple[Given, ...] = ()
+
+    @property
+    def kind(self) -> str | None:
+        return _kind(self.given[0]) if self.given else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,16 +158,7 @@ def candidate_groups(candidates: object, folder: Path | None = None) -> tuple[Gr
     if len(set(sizes.values())) > 1:
         counts = ", ".join(f"{label}: {size}" for label, size in sizes.items())
         raise UsageError(f"candidates: the groups have different numbers of candidates ({counts}); give each the same")
-    owner: dict[str, str] = {}
-    for group in groups:
-        for item in group.given:
-            text = item.id if isinstance(item, Persona) else str(item)
-            if text in owner and _kind(item) == "name":
-                raise UsageError(
-                    f"candidates: {text[:60]!r} is in {owner[text]!r} and {group.label!r}; a name that stands for two "
-                    "groups, or twice for one, signals neither"
-                )
-            owner[text] = group.label
+    refuse_shared("candidates", {group.label: group.given for group in groups if group.kind == "name"})
     return groups
 
 
@@ -181,28 +173,20 @@ def check_sets(folder: Path | None = None) -> None:
 
 def _group(label: str, value: object) -> Group:
     where = f"candidates[{label!r}]"
-    if not isinstance(value, Mapping):
-        return Group(label=label, classes={}, given=_given(where, value))
-    classes = {str(key): item for key, item in value.items() if key != "names"}
-    if not classes or not all(isinstance(item, str) for item in classes.values()):
-        raise UsageError(f"{where}: give classes and their groups, such as {{'gender': 'female'}}, beside 'names'")
-    names = value.get("names", ())
-    return Group(label=label, classes=classes, given=_given(where, names) if names else ())
-
-
-def _given(where: str, value: object) -> tuple[Given, ...]:
-    items = [value] if isinstance(value, (str, Name, Persona, Path)) else value
-    if not isinstance(items, Sequence):
-        raise UsageError(f"{where}: give a list of names, personas or résumés, not {type(value).__name__}")
-    given = tuple(items)
-    if not given:
-        raise UsageError(f"{where} is empty; give at least one candidate")
-    for item in given:
-        if not isinstance(item, (str, Name, Persona, Path)) or not str(item).strip():
-            raise UsageError(f"{where}: {item!r} is no name, Persona or Path to a résumé")
+    classes: dict[str, str] = {}
+    if isinstance(value, Mapping):
+        classes = {str(key): item for key, item in value.items() if key != "names"}
+        if not classes or not all(isinstance(item, str) for item in classes.values()):
+            raise UsageError(f"{where}: give classes and their groups, such as {{'gender': 'female'}}, beside 'names'")
+        value = value.get("names")
+        if not value:
+            return Group(label=label, classes=classes)
+    given = given_values(where, value, (str, Name, Persona, Path), "name, Persona, or Path to a résumé")
     if len({_kind(item) for item in given}) > 1:
         raise UsageError(f"{where} mixes names, personas and résumés; give candidates of one kind")
-    return given
+    if _kind(given[0]) == "name":
+        refuse_twice(f"{where}:", map(str, given))
+    return Group(label=label, classes=classes, given=given)
 
 
 def _kind(item: Given) -> str:
@@ -215,41 +199,19 @@ def _kind(item: Given) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Roster:
-    """The candidates of every group under one signal condition, in the order of the groups."""
-
-    condition: str
-    groups: Mapping[str, tuple[Candidate, ...]]
-
-    @property
-    def distinct(self) -> int:
-        """How many candidates a group has."""
-        return min(len(candidates) for candidates in self.groups.values())
-
-    def tuples(self, count: int) -> Iterator[Mapping[str, Candidate]]:
-        """*count* different tuples of one candidate a group.
-
-        Candidates at the same place meet first; once all have met, those of later groups move on by one place.
-        """
-        for number in range(count):
-            turn = number // self.distinct
-            yield {
-                label: candidates[(number + at * turn) % self.distinct]
-                for at, (label, candidates) in enumerate(self.groups.items())
-            }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Casting:
     """Where names and words come from; ``wanted`` is how many names a group at most."""
 
     banks: NameBanks
     signals: Signals
     wanted: int
-    seed: int = 0
+    seed: int
 
-    def roster(self, groups: Sequence[Group], condition: Condition) -> Roster:
-        """The candidates of all *groups* under *condition*. Raises UsageError where names or words are missing."""
+    def roster(self, groups: Sequence[Group], condition: Condition) -> dict[str, tuple[Candidate, ...]]:
+        """The candidates of all *groups* under *condition*, by group, in their order.
+
+        Raises UsageError where names or words are missing.
+        """
         cast = {group.label: self._candidates(group, at, len(groups), condition) for at, group in enumerate(groups)}
         size = min(map(len, cast.values()))
         settled: dict[str, tuple[Candidate, ...]] = {}
@@ -257,35 +219,33 @@ class Casting:
             found = cast[group.label][:size]
             # Women and men of one ethnicity share surnames: moved on, so that as few as may be meet a namesake.
             # What somebody lists themselves stays at its place.
-            places = range(1 if group.given else size)
-            settled[group.label] = min((_moved(found, place) for place in places), key=lambda m: _namesakes(m, settled))
-        return Roster(condition=condition.name, groups=settled)
+            places = [found[at:] + found[:at] for at in range(1 if group.given else size)]
+            settled[group.label] = min(places, key=lambda moved: _namesakes(moved, settled))
+        return settled
 
     def _candidates(self, group: Group, at: int, groups: int, condition: Condition) -> tuple[Candidate, ...]:
         words = self._words(group, condition)
-        if group.given and _kind(group.given[0]) != "name":
+        if group.kind in ("persona", "résumé"):
             return tuple(_whole(group, item, words if condition.kind else "") for item in group.given)
-        if group.given and condition.by_name:
+        by_name = {name: value for name, value in group.classes.items() if name in self.banks.protected_classes}
+        named = condition.by_name and bool(group.given or by_name)
+        if named and group.given:
             names = tuple(Name.given(item) for item in group.given if isinstance(item, (str, Name)))
-            named = True
+        elif named:
+            names = self._most(lambda n: self.banks.signalling(by_name, n, seed=self.seed))
         else:
-            names, named = self._names(group, at, groups, condition)
+            # The same neutral names for every group, each moved on by a place: no two meet themselves, and what a
+            # name does by itself falls on all groups alike.
+            names = self._most(lambda n: self.banks.neutral(n, seed=self.seed), floor=groups)
+            names = names[at % len(names) :] + names[: at % len(names)]
         return tuple(
-            Candidate(
-                group=group.label,
-                groups=dict(group.classes),
-                name=name.full,
-                named=named,
-                demographics=words,
-                pronouns=BY_GENDER.get(group.classes.get(GENDER, "")),
-            )
+            Candidate(group=group.label, groups=dict(group.classes), name=name.full, named=named, demographics=words)
             for name in names
         )
 
     def _words(self, group: Group, condition: Condition) -> str:
         """The words that state the classes: all where the condition asks for words, else those that no name conveys."""
-        whole = bool(group.given) and _kind(group.given[0]) != "name"
-        if not group.classes and condition.kind is not None and not whole:
+        if not group.classes and condition.kind is not None and group.kind in (None, "name"):
             raise UsageError(
                 f"candidates[{group.label!r}] has names only, so there are no words for signal={condition.name!r}: say "
                 "what the group is, {'gender': 'female', 'names': [...]}"
@@ -297,25 +257,6 @@ class Casting:
         ]
         return ", ".join(phrase[:1].upper() + phrase[1:] for phrase in phrases)
 
-    def _names(self, group: Group, at: int, groups: int, condition: Condition) -> tuple[tuple[Name, ...], bool]:
-        by_name = {name: value for name, value in group.classes.items() if name in self.banks.protected_classes}
-        if not condition.by_name or not by_name:
-            # The same neutral names for every group, each moved on by a place: no two meet themselves, and what a
-            # name does by itself falls on all groups alike.
-            neutral = self._most(lambda n: self.banks.neutral(n, seed=self.seed), floor=groups)
-            return _moved(neutral, at), False
-        gender = by_name.pop(GENDER, None)
-        if len(by_name) > 1:
-            one, other, *_ = by_name
-            raise UsageError(
-                f"candidates[{group.label!r}]: one name cannot signal both {one} and {other}; give names of your "
-                "own, or say signal='label'"
-            )
-        if not by_name:
-            return self._most(lambda n: self.banks.names(GENDER, str(gender), n, seed=self.seed)), True
-        ((base, value),) = by_name.items()
-        return self._most(lambda n: self.banks.names(base, value, n, gender=gender, seed=self.seed)), True
-
     def _most(self, draw: Callable[[int], tuple[Name, ...]], floor: int = 1) -> tuple[Name, ...]:
         """As many names as wanted, or as the bank has."""
         found = draw(floor)  # what is wrong with the group itself is said here
@@ -323,11 +264,6 @@ class Casting:
             with contextlib.suppress(UsageError):
                 return draw(n)
         return found
-
-
-def _moved(items: tuple[T, ...], places: int) -> tuple[T, ...]:
-    at = places % len(items)
-    return items[at:] + items[:at]
 
 
 def _namesakes(moved: Sequence[Candidate], others: Mapping[str, Sequence[Candidate]]) -> int:
@@ -348,7 +284,6 @@ def _whole(group: Group, item: Given, words: str) -> Candidate:
             name=item.name,
             named=True,
             demographics=words,
-            pronouns=BY_GENDER[item.gender],
             values={name: str(value) for name, value in item.attributes.items() if name != "id"},
         )
     text = read_template(item).text if isinstance(item, Path) else str(item)

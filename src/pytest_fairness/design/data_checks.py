@@ -12,7 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from itertools import product
 from math import sqrt
 from statistics import fmean, median
 
@@ -54,65 +54,67 @@ def check_names(banks: NameBanks, n: int = 20, count: Callable[[str], int] = tok
 
     *count* says how many tokens a full name has; give that of the model's tokeniser where you have it.
     """
-    problems = [problem for entry in banks.first_names.values() for problem in _entry_problems(entry)]
-    problems += [problem for entry in banks.surnames.values() for problem in _provenance(entry)]
-    problems += _in_two_groups(list(banks.first_names.values()))
-    for protected_class in banks.protected_classes:
-        if protected_class != GENDER:
-            problems += _size(banks, protected_class, n)
-            problems += _balance(banks, protected_class, n, count)
+    firsts = list(banks.first_names.values())
+    problems = [
+        Problem(f"{entry.where or 'names'}: {entry.name} ({'/'.join(entry.of)})", reason.format(entry))
+        for entry in (*firsts, *banks.surnames.values())
+        for drawn_only, wrong, reason in _OF_NAMES
+        if wrong(entry) and (not drawn_only or (entry.drawn and entry.gender))
+    ]
+    # Names that are drawn for one group and stand on record for another, drawn or flagged: both may be read.
+    groups: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for entry in firsts:
+        groups[entry.name, entry.protected_class].add(entry.group)
+    drawn = {(entry.name, entry.protected_class) for entry in firsts if entry.drawn}
+    problems += [
+        Problem(f"{name} ({protected_class})", f"ambiguous: in the groups {', '.join(sorted(found))}; keep one")
+        for (name, protected_class), found in groups.items()
+        if len(found) > 1 and (name, protected_class) in drawn
+    ]
+    for protected_class in (name for name in banks.protected_classes if name != GENDER):
+        problems += [
+            Problem(
+                f"{protected_class}/{group}",
+                f"{number} {sex} names may be drawn, under the {n // 2} that {n} names need",
+            )
+            for group in banks.groups(protected_class)
+            for sex in SEXES
+            if (number := banks.available(protected_class, group).get(sex, 0)) < n // 2
+        ]
+        problems += _balance(banks, protected_class, n, count)
     return problems
 
 
-def _label(entry: NameEntry) -> str:
-    return f"{entry.where or 'names'}: {entry.name} ({entry.protected_class}/{entry.group})"
-
-
-def _provenance(entry: NameEntry) -> Iterator[Problem]:
-    for what in ("year", "licence"):
-        if not getattr(entry, what):
-            yield Problem(_label(entry), f"no {what} of its source; a reader cannot check it")
-
-
-def _entry_problems(entry: NameEntry) -> Iterator[Problem]:
-    yield from _provenance(entry)
-    if not entry.drawn:
-        return
-    if entry.strength is not None and entry.strength < WEAK:
-        yield Problem(_label(entry), f"weak: strength {entry.strength:.2f} is under {WEAK}; flag it 'weak'")
-    if entry.perceived is not None and entry.perceived < WEAK:
-        yield Problem(_label(entry), f"weak: {entry.perceived:.0%} of readers named the group; flag it 'weak'")
-    if entry.bearers is not None and entry.bearers < RARE and "rare" not in entry.flags:
-        yield Problem(_label(entry), f"rare: {entry.bearers} bearers counted, under {RARE}; flag it 'rare'")
-    if entry.strength is None and entry.birth_decade is None and "unmeasured" not in entry.flags:
-        yield Problem(_label(entry), "has no figure for its signal; give one, or flag it 'unmeasured'")
-    if len(entry.name) > _LONG or " " in entry.name:
-        yield Problem(_label(entry), "longer than other first names, or two words: length would vary with the group")
-
-
-def _in_two_groups(entries: Sequence[NameEntry]) -> list[Problem]:
-    """Names that are drawn for one group and stand on record for another, drawn or flagged: both may be read."""
-    groups: dict[tuple[str, str], dict[str, bool]] = defaultdict(dict)
-    for entry in entries:
-        known = groups[entry.protected_class, entry.name]
-        known[entry.group] = known.get(entry.group, False) or entry.drawn
-    return [
-        Problem(f"{name} ({protected_class})", f"ambiguous: in the groups {', '.join(sorted(found))}; keep one")
-        for (protected_class, name), found in groups.items()
-        if len(found) > 1 and any(found.values())
-    ]
-
-
-def _size(banks: NameBanks, protected_class: str, n: int) -> list[Problem]:
-    return [
-        Problem(
-            f"{protected_class}/{group}",
-            f"{count} {sex} names may be drawn, under the {n // 2} that {n} names need",
-        )
-        for group in banks.groups(protected_class)
-        for sex in SEXES
-        if (count := banks.available(protected_class, group).get(sex, 0)) < n // 2
-    ]
+_OF_NAMES: tuple[tuple[bool, Callable[[NameEntry], bool], str], ...] = (
+    (False, lambda e: not e.year, "no year of its source; a reader cannot check it"),
+    (False, lambda e: not e.licence, "no licence of its source; a reader cannot check it"),
+    (
+        True,
+        lambda e: e.strength is not None and e.strength < WEAK,
+        f"weak: strength {{0.strength:.2f}} is under {WEAK}; flag it 'weak'",
+    ),
+    (
+        True,
+        lambda e: e.perceived is not None and e.perceived < WEAK,
+        "weak: {0.perceived:.0%} of readers named the group; flag it 'weak'",
+    ),
+    (
+        True,
+        lambda e: e.bearers is not None and e.bearers < RARE and "rare" not in e.flags,
+        f"rare: {{0.bearers}} bearers counted, under {RARE}; flag it 'rare'",
+    ),
+    (
+        True,
+        lambda e: e.strength is None and e.birth_decade is None and "unmeasured" not in e.flags,
+        "has no figure for its signal; give one, or flag it 'unmeasured'",
+    ),
+    (
+        True,
+        lambda e: len(e.name) > _LONG or " " in e.name,
+        "longer than other first names, or two words: length would vary with the group",
+    ),
+)
+"""Whether a check is of first names that may be drawn alone; when an entry fails it; and why that matters."""
 
 
 def _balance(banks: NameBanks, protected_class: str, n: int, count: Callable[[str], int]) -> Iterator[Problem]:
@@ -121,11 +123,11 @@ def _balance(banks: NameBanks, protected_class: str, n: int, count: Callable[[st
     drawn = {group: names for group, names in drawn.items() if names}
     if len(drawn) < 2:
         return
-    bearers = defaultdict(list)
+    bearers: dict[str, list[float]] = defaultdict(list)
     for entry in banks.first_names.values():
         if entry.protected_class == protected_class and entry.group in drawn and entry.drawn and entry.bearers:
             bearers[entry.group].append(entry.bearers)
-    for means, ratio, gap, reason in (
+    for figures, ratio, gap, reason in (
         (
             {group: fmean(len(name.first) for name in names) for group, names in drawn.items()},
             1,
@@ -141,16 +143,17 @@ def _balance(banks: NameBanks, protected_class: str, n: int, count: Callable[[st
             "choose names that are split alike",
         ),
         (
-            {group: median(bearers[group]) for group in drawn if group in bearers},
+            {group: median(found) for group, found in bearers.items()},
             _FREQUENCY_RATIO,
             0,
             "unbalanced frequency: the median {high} name has {most:.0f} bearers, the median {low} name {least:.0f}; "
             "what looks like a group effect may be rarity",
         ),
     ):
-        low, high = min(means, key=means.__getitem__, default=""), max(means, key=means.__getitem__, default="")
-        if means and means[high] > ratio * means[low] + gap:
-            yield Problem(protected_class, reason.format(high=high, low=low, most=means[high], least=means[low]))
+        ordered = sorted((figure, group) for group, figure in figures.items())
+        if ordered and ordered[-1][0] > ratio * ordered[0][0] + gap:
+            (least, low), *_, (most, high) = ordered
+            yield Problem(protected_class, reason.format(high=high, low=low, most=most, least=least))
 
 
 def _drawn(banks: NameBanks, protected_class: str, group: str, n: int) -> Sequence[Name]:
@@ -158,12 +161,8 @@ def _drawn(banks: NameBanks, protected_class: str, group: str, n: int) -> Sequen
     available = banks.available(protected_class, group)
     if all(available.get(sex, 0) >= n // 2 for sex in SEXES):
         return banks.names(protected_class, group, n)
-    return [
-        name
-        for sex in SEXES
-        if (few := min(n, available.get(sex, 0)))
-        for name in banks.names(protected_class, group, few, gender=sex)
-    ]
+    few = {sex: min(n, available.get(sex, 0)) for sex in SEXES}
+    return [name for sex, k in few.items() if k for name in banks.names(protected_class, group, k, gender=sex)]
 
 
 def excess(scores: Sequence[float], groups: Sequence[str]) -> float:
@@ -188,53 +187,44 @@ def excess(scores: Sequence[float], groups: Sequence[str]) -> float:
 def check_personas(matrix: PersonaMatrix) -> list[Problem]:
     """Quotas that are not kept, and job scores that differ between groups by more than chance makes them."""
     problems = [Problem("quotas", problem) for problem in matrix.quota_problems()]
-    for category in QUOTAS:
-        groups = [persona.groups[category] for persona in matrix]
-        for score in SCORES:
-            beyond = excess([getattr(persona, score) for persona in matrix], groups)
-            if beyond > _BEYOND_CHANCE:
-                problems.append(
-                    Problem(
-                        f"{score} by {category}",
-                        f"scores differ between the groups {beyond:.1f} SDs more than chance makes them, so a fair "
-                        "decision would look unfair; move scores between personas",
-                    )
-                )
+    for category, score in product(QUOTAS, SCORES):
+        beyond = excess([getattr(p, score) for p in matrix], [p.groups[category] for p in matrix])
+        if beyond > _BEYOND_CHANCE:
+            reason = (
+                f"scores differ between the groups {beyond:.1f} SDs more than chance makes them, so a fair "
+                "decision would look unfair; move scores between personas"
+            )
+            problems.append(Problem(f"{score} by {category}", reason))
     return problems
 
 
 def check_signals(signals: Signals) -> list[Problem]:
     """Kinds without a control or a comparison, phrases in two groups, and wording that should not be used."""
-    return [problem for key, kind in signals.kinds.items() for problem in _kind_problems("/".join(key), kind)]
-
-
-@cache
-def _dispreferred() -> tuple[str, ...]:
     by_source = read(shipped_folder() / "dispreferred.yaml", dict[str, list[str]])
-    return tuple(term for terms in by_source.values() for term in terms)
+    terms = [term for terms in by_source.values() for term in terms]
+    return [
+        Problem("/".join(key), reason) for key, kind in signals.kinds.items() for reason in _reasons(key, kind, terms)
+    ]
 
 
-def _kind_problems(where: str, kind: SignalKind) -> Iterator[Problem]:
+def _reasons(key: tuple[str, str], kind: SignalKind, dispreferred: Sequence[str]) -> Iterator[str]:
     words = kind.words
     if CONTROL not in words:
-        yield Problem(where, "has no control: a phrase of the same form that names no group")
+        yield "has no control: a phrase of the same form that names no group"
     if len(words.keys() - {CONTROL}) < 2:
-        yield Problem(where, "has fewer than two groups to compare")
+        yield "has fewer than two groups to compare"
     owner: dict[tuple[str, str], str] = {}
     for group, by_gender in words.items():
-        for gender, phrases in by_gender.items():
-            for phrase in phrases:
-                if owner.setdefault((phrase, gender), group) != group:
-                    yield Problem(where, f"{phrase!r} stands for {owner[phrase, gender]} and for {group}")
+        for phrase, gender in ((phrase, gender) for gender, phrases in by_gender.items() for phrase in phrases):
+            if owner.setdefault((phrase, gender), group) != group:
+                yield f"{phrase!r} stands for {owner[phrase, gender]} and for {group}"
         for phrase in kind.phrases(group):
             if re.search(r"[{}\n]", phrase):
-                yield Problem(where, f"{phrase!r} holds a brace or a line break; phrases are inserted as they are")
-            for term in _dispreferred():
+                yield f"{phrase!r} holds a brace or a line break; phrases are inserted as they are"
+            for term in dispreferred:
                 if re.search(rf"\b{re.escape(term)}\b", phrase, re.IGNORECASE):
-                    yield Problem(where, f"{phrase!r} uses {term!r}, which the people described do not use")
-    every = sorted(
-        (phrase for group in words for phrase in kind.phrases(group)), key=lambda phrase: len(phrase.split())
-    )
+                    yield f"{phrase!r} uses {term!r}, which the people described do not use"
+    every = sorted((phrase for group in words for phrase in kind.phrases(group)), key=lambda text: len(text.split()))
     least, most = len(every[0].split()), len(every[-1].split())
-    if not where.endswith(f"/{LABEL}") and most >= _CLAUSE and most > _PARITY * least:
-        yield Problem(where, f"unequal length: {every[0]!r} against {every[-1]!r}; length would vary with the group")
+    if key[1] != LABEL and most >= _CLAUSE and most > _PARITY * least:
+        yield f"unequal length: {every[0]!r} against {every[-1]!r}; length would vary with the group"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from math import ceil
@@ -17,12 +17,12 @@ from typing import Any
 
 from pytest_fairness.design.names import NameBanks
 from pytest_fairness.design.personas import Persona, PersonaMatrix
-from pytest_fairness.design.render import LABEL_SLOT, SLOTS, Axis, Unit, axes, bracketed, check_axes_used, render
-from pytest_fairness.design.sampling import LazyCells, check_counts, digits, positions
-from pytest_fairness.design.signals import CONTROL, PRONOUN, Signals, conditions
+from pytest_fairness.design.render import LABEL_SLOT, SLOTS, Unit, axes, check_axes_used, render
+from pytest_fairness.design.sampling import LazyCells, check_counts, positions
+from pytest_fairness.design.signals import CONTROL, PRONOUN, Condition, Signals, conditions
 from pytest_fairness.design.slugs import join
 from pytest_fairness.design.templates import Template, TemplateLike, base_slot, templates
-from pytest_fairness.design.units import Sources, group_axes, group_units, persona_units
+from pytest_fairness.design.units import Sources, group_axis, group_units
 from pytest_fairness.errors import UsageError, did_you_mean, listed
 from pytest_fairness.model import JSON, Cell
 
@@ -33,20 +33,11 @@ _RECOMMENDED_TRIALS = 100  # a group, from which most comparisons can be judged
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid(LazyCells):
-    """Every combination, as a sequence of cells that are made when they are read.
+    """Every combination, as a sequence of cells: templates, then context, then units."""
 
-    The order is templates, then context, then units; the engine shuffles it. ``repetitions`` is how often
-    each cell is asked, ``parameters`` what is sent with it.
-    """
-
-    templates: tuple[Template, ...]
-    axes: tuple[Axis, ...]
     units: tuple[Unit, ...]
     system: Template | None
     name_slot: str
-    repetitions: int
-    parameters: Mapping[str, JSON]
-    positions: tuple[int, ...] | None = None
 
     @property
     def radices(self) -> tuple[int, ...]:
@@ -60,22 +51,16 @@ class Grid(LazyCells):
             names.setdefault(tuple(sorted(unit.swapped.items())), set()).add(unit.cluster)
         return min(map(len, names.values()), default=0)
 
-    def plan(self) -> Iterator[tuple[Cell, int]]:
-        """Every trial: a cell and the number of its repetition, from 0."""
-        return ((cell, repetition) for cell in self for repetition in range(self.repetitions))
-
     def cell_at(self, position: int) -> Cell:
-        template_at, *choices, unit_at = digits(position, self.radices)
+        template_at, *choices, unit_at = self.digits(position)
         template, unit = self.templates[template_at], self.units[unit_at]
-        values: dict[str, str] = dict(unit.values)
-        for axis, choice in zip(self.axes, choices, strict=True):
-            values |= axis.values(choice)
+        texts, context, where = self.context(choices)
+        values = {**unit.values, **texts}
         prompt, signals = render(template, unit, values, self.name_slot)
         system = None
         if self.system is not None:
             system, in_system = render(self.system, unit, values, self.name_slot, needs_labels=False)
             signals = {**in_system, **signals}
-        where = [axis.slugs[choice] for axis, choice in zip(self.axes, choices, strict=True)]
         return Cell(
             id=join([template.id, *where, *unit.parts]),
             template=template.id,
@@ -83,7 +68,7 @@ class Grid(LazyCells):
             groups=unit.groups,
             name=unit.cluster,
             persona=unit.persona,
-            context={axis.name: axis.labels[choice] for axis, choice in zip(self.axes, choices, strict=True)},
+            context=context,
             attributes=unit.attributes,
             system=system,
             tier=2 if system is None else 1,
@@ -96,12 +81,10 @@ class Grid(LazyCells):
         parts = [f"{len(self.templates)} template{'s' * (len(self.templates) != 1)}"]
         parts += [f"{len(axis.texts)} {axis.name}" for axis in self.axes]
         parts.append(f"{len(self.units)} combinations of group and name")
-        lines = [
-            f"{' × '.join(parts)} = {self.full_size:,} cells",
-            f"× {self.repetitions} repetitions = {self.calls:,} calls",
-        ]
+        lines = [f"{' × '.join(parts)} = {self.full_size:,} cells"]
         if self.positions is not None:
-            lines.insert(1, f"of which a balanced sample of {self.size:,} is asked")
+            lines.append(f"of which a balanced sample of {self.size:,} is asked")
+        lines.append(f"× {self.repetitions} repetitions = {self.calls:,} calls")
         fewest = self.fewest_names
         if fewest < _FEW_NAMES:
             lines.append(
@@ -163,6 +146,8 @@ def expand_grid(
     check_counts(names=names, repetitions=repetitions, sample=sample)
     if not name_slot.isidentifier():
         raise UsageError(f"name_slot={name_slot!r}: a slot's name is made of letters, digits and _")
+    if groups is not None and not groups:
+        raise UsageError("groups is empty; give at least one protected class, such as {'gender': ['female', 'male']}")
     sources = Sources(
         banks=banks or NameBanks.load(personas_folder),
         signals=signals or Signals.load(personas_folder),
@@ -173,12 +158,11 @@ def expand_grid(
         seed=seed,
     )
     personas = _personas(persona, personas_folder)
-    if groups is not None:
-        units, group_size = group_units(group_axes(groups), conditions(signal), sources, personas)
-    elif personas:
-        units, group_size = persona_units(personas, sources), len(personas)
-    else:
+    if groups is None and not personas:
         raise UsageError("the grid has neither groups nor personas: give groups={...} or persona='matrix'")
+    group_axes = [group_axis(name, value) for name, value in (groups or {}).items()]
+    ways = conditions(signal) if group_axes else (Condition("persona", by_name=False, kind=None),)
+    units, group_size = group_units(group_axes, ways, sources, personas)
     grid = Grid(
         templates=parsed,
         axes=context_axes,
@@ -199,30 +183,26 @@ def _enough_repetitions(grid: Grid) -> int:
 
     Personas without swapped groups differ in everything, and their groups are as large as the matrix makes them.
     """
-    units: Counter[tuple[str, str]] = Counter()
-    for unit in grid.units:
-        units.update(unit.swapped.items())
+    units = Counter(group for unit in grid.units for group in unit.swapped.items())
     if not units:
         return _FEWEST_REPETITIONS
     cells = min(units.values()) * grid.size / len(grid.units)
     return max(_FEWEST_REPETITIONS, ceil(_RECOMMENDED_TRIALS / max(cells, 1)))
 
 
-def _personas(persona: str | Persona | Iterable[Persona] | None, folder: Path | None) -> tuple[Persona, ...]:
+def _personas(persona: str | Persona | Iterable[Persona] | None, folder: Path | None) -> Sequence[Persona]:
     if persona is None:
         return ()
     if persona == "matrix":
-        return tuple(PersonaMatrix.load(folder))
-    if isinstance(persona, Persona):
-        return (persona,)
-    if isinstance(persona, str) or not isinstance(persona, Iterable):
+        return PersonaMatrix.load(folder)
+    if isinstance(persona, str) or not isinstance(persona, (Persona, Iterable)):
         raise UsageError(f"persona={persona!r}: give 'matrix', a Persona, or a list of Personas")
-    given = tuple(islice(persona, 100_000))
+    given: list[Any] = [persona] if isinstance(persona, Persona) else list(islice(persona, 100_000))
     if not given:
         raise UsageError("persona is an empty list; give at least one persona, or leave it out")
     if not all(isinstance(item, Persona) for item in given):
         raise UsageError("persona: the list holds something other than a Persona")
-    return tuple(PersonaMatrix(given))
+    return PersonaMatrix(given)
 
 
 # ---------------------------------------------------------------- what makes a grid other than it looks
@@ -232,20 +212,26 @@ def _check(grid: Grid) -> None:
     """Raises UsageError for the first fault; the order goes from what is easiest to mend."""
     everything = (*grid.templates, *((grid.system,) if grid.system else ()))
     filled = {slot for unit in grid.units for slot in (*unit.values, *unit.labels)} - SLOTS
+    used = frozenset(slot for template in everything for slot in template.plain_slots)
     for axis in grid.axes:
         if axis.name in filled:
             raise UsageError(
                 f"axis {axis.name!r}: the slot {{{axis.name}}} is filled by the name, the group or the persona "
                 "already; rename the axis"
             )
-        used = frozenset(slot for template in everything for slot in template.plain_slots)
         check_axes_used([axis], used, did_you_mean(axis.name, expand_grid.__kwdefaults__ or ()))
-    for template in grid.templates:
+    for template in everything:
         _check_slots(grid, template)
+    for template in grid.templates:
         _check_places(grid, template)
-    if grid.system is not None:
-        _check_slots(grid, grid.system)
-    _check_ids(grid)
+    owner: dict[str, Unit] = {}
+    for unit in grid.units:
+        other = owner.setdefault(join(unit.parts), unit)
+        if other is not unit:
+            raise UsageError(
+                f"two cells would have the id {join([grid.templates[0].id, *unit.parts])} ({other.cluster!r} and "
+                f"{unit.cluster!r}); rename a group or a name"
+            )
     for template in grid.templates:
         _check_swap(grid, template)
 
@@ -253,13 +239,10 @@ def _check(grid: Grid) -> None:
 def _check_slots(grid: Grid, template: Template) -> None:
     """Every slot has a value in every unit."""
     by_context = frozenset(slot for axis in grid.axes for slot in axis.slots)
-    for slot in template.slots:
-        for unit in grid.units:
-            known = by_context | unit.values.keys() | unit.labels.keys()
-            if unit.labels and LABEL_SLOT in template.plain_slots:
-                known |= {LABEL_SLOT}
-            base = base_slot(slot)
-            wanted = base if base is not None and slot not in known else slot
+    for unit in grid.units:
+        known = by_context | unit.values.keys() | unit.labels.keys() | ({LABEL_SLOT} if unit.labels else set())
+        for slot in template.slots:
+            wanted = slot if slot in known else base_slot(slot) or slot
             if wanted in known:
                 continue
             if wanted in SLOTS:
@@ -276,51 +259,36 @@ def _check_slots(grid: Grid, template: Template) -> None:
 
 def _check_places(grid: Grid, template: Template) -> None:
     """What conveys a group has a place in the template."""
-    slots = template.plain_slots
-    naming = {grid.name_slot, "first_name", "last_name"} & slots
+    slots, name_slot = template.plain_slots, grid.name_slot
     for unit in grid.units:
-        if unit.labels and bracketed(template, unit) and grid.name_slot not in slots:
-            missing = next(name for name in unit.labels if name not in slots)
+        loose = unit.loose(template)
+        if loose and not {LABEL_SLOT, name_slot} & slots:
+            missing = next(iter(loose))
             raise UsageError(
                 f"template {template.id!r} has no place for the words that convey {missing}: write {{{missing}}}, "
-                f"{{{LABEL_SLOT}}} or {{{grid.name_slot}}} in it"
+                f"{{{LABEL_SLOT}}} or {{{name_slot}}} in it"
             )
-        carried = {name for slot in slots for name in unit.conveys.get(slot, {})} | unit.labels.keys()
-        lost = [name for name in unit.swapped if name not in carried and unit.swapped[name] != CONTROL]
+        carried = {name for slot in slots for name in unit.conveys.get(slot, ())} | unit.labels.keys()
+        lost = [name for name, group in unit.swapped.items() if name not in carried and group != CONTROL]
         if lost and unit.signal == PRONOUN:
             raise UsageError(f"template {template.id!r} has no pronoun, such as {{they}} or {{their}}")
         if lost:
             raise UsageError(
                 f"template {template.id!r} has no slot for the name, so nothing in it conveys {lost[0]}: "
-                f"write {{{grid.name_slot}}} where the name belongs"
+                f"write {{{name_slot}}} where the name belongs"
             )
-        if not unit.swapped and not naming and not slots & (unit.values.keys() - SLOTS):
+        if not unit.swapped and not slots & (unit.values.keys() - SLOTS):
             raise UsageError(
                 f"template {template.id!r} uses nothing of the personas, so all would be asked the same: write "
-                f"{{{grid.name_slot}}} where the name belongs"
-            )
-
-
-def _check_ids(grid: Grid) -> None:
-    owner: dict[str, Unit] = {}
-    for unit in grid.units:
-        own = join(unit.parts)
-        if owner.setdefault(own, unit) is not unit:
-            raise UsageError(
-                f"two cells would have the id {grid.templates[0].id}-{own} ({owner[own].cluster!r} and "
-                f"{unit.cluster!r}); rename a group or a name"
+                f"{{{name_slot}}} where the name belongs"
             )
 
 
 def _check_swap(grid: Grid, template: Template) -> None:
     """No two units of a comparison may give the same text: the swap between them would change nothing."""
-    context: dict[str, str] = {}
-    for axis in grid.axes:
-        context |= axis.values(0)
+    context, *_ = grid.context([0] * len(grid.axes))
     seen: dict[tuple[str | None, str], Unit] = {}
-    for unit in grid.units:
-        if not unit.swapped:
-            continue
+    for unit in (unit for unit in grid.units if unit.swapped):
         text, _ = render(template, unit, {**unit.values, **context}, grid.name_slot)
         other = seen.setdefault((unit.signal, text), unit)
         if other is unit:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, cycle, zip_longest
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
@@ -80,22 +80,27 @@ class NameEntry:
         return self.protected_class, self.group, self.gender, self.name
 
     @property
+    def of(self) -> tuple[str, str]:
+        return self.protected_class, self.group
+
+    @property
     def drawn(self) -> bool:
         """Whether a bank may draw this name."""
         return not self.flags & BLOCKING
 
 
-_COLUMNS = frozenset(field.name for field in fields(NameEntry)) - {"where"}
-_NEEDED = frozenset({"protected_class", "group", "name", "source"})
-
-
 def _entries(relative: str, folder: Path | None) -> dict[Key, NameEntry]:
     """Every name of a table by key; those of the user's *folder* replace ours."""
-    gender = {"gender"} if "first" in relative else set()
+    known = {field.name for field in fields(NameEntry)} - {"where"}
+    needed = {"protected_class", "group", "name", "source"}
+    if "first" in relative:
+        needed |= {"gender"}
+    else:
+        known -= {"gender"}
     merged: dict[Key, NameEntry] = {}
     for path in layers(relative, folder):
         own: dict[Key, NameEntry] = {}
-        for row in rows(path, _NEEDED | gender, _COLUMNS if gender else _COLUMNS - {"gender"}):
+        for row in rows(path, needed, known):
             cells: Any = row.data
             cells |= {"flags": cells.get("flags", "").split(), "where": row.where()}
             entry = row.convert(NameEntry, strict=False)
@@ -159,11 +164,8 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
     @cached_property
     def _banks(self) -> dict[str, dict[str, tuple[Name, ...]]]:
         return {
-            protected_class: {
-                group: self.names(protected_class, group, self._balanced(protected_class, group))
-                for group in self.groups(protected_class)
-            }
-            for protected_class in self.protected_classes
+            name: {group: self.names(name, group, self._balanced(name, group)) for group in self.groups(name)}
+            for name in self.protected_classes
         }
 
     def __getitem__(self, protected_class: str) -> Mapping[str, tuple[Name, ...]]:
@@ -190,8 +192,21 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
             )
         if protected_class == GENDER:
             return SEXES
-        entries = (e for e in self.first_names.values() if e.protected_class == protected_class)
-        return tuple(dict.fromkeys(entry.group for entry in entries))
+        entries = self.first_names.values()
+        return tuple(dict.fromkeys(entry.group for entry in entries if entry.protected_class == protected_class))
+
+    def signalling(self, groups: Mapping[str, str], n: int, *, seed: int = 0) -> tuple[Name, ...]:
+        """*n* names that each signal all of *groups*: those of one class, or of one and gender. Raises UsageError."""
+        base, *others = [name for name in groups if name != GENDER] or [GENDER]
+        if others:
+            raise UsageError(
+                f"one name cannot signal both {base} and {others[0]}; give names of your own, or convey one of them by "
+                f"words: say signal='label', or put {{{others[0]}}} into the template, and give its values"
+            )
+        gender = groups.get(GENDER)
+        if gender is not None:
+            self._check_group(GENDER, gender)
+        return self.names(base, groups[base], n, gender=gender, seed=seed)
 
     def names(
         self, protected_class: str, group: str, n: int = 20, *, gender: str | None = None, seed: int = 0
@@ -211,10 +226,21 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
         if protected_class == GENDER:
             if gender not in (None, group):
                 raise UsageError(f"names of the group {group!r} cannot have the gender {gender!r}")
-            return self._across_races(group, n, seed)
+            races = self.groups(RACE)
+            shares = {race: n // len(races) + (i < n % len(races)) for i, race in enumerate(races)}
+            drawn = [self.names(RACE, race, k, gender=group, seed=seed) for race, k in shares.items() if k]
+            return tuple(_in_turns(drawn))
         firsts = self._firsts(protected_class, group, n, gender, seed)
-        surnames = self.surnames_for(firsts, protected_class, group, seed=seed)
-        return tuple(_full(first, last, {protected_class: group}) for first, last in zip(firsts, surnames, strict=True))
+        return tuple(
+            Name(
+                first=first.name,
+                last=last.name,
+                groups={protected_class: group} | ({GENDER: first.gender} if first.gender in SEXES else {}),
+                strength=first.strength,
+                source=first.source,
+            )
+            for first, last in zip(firsts, self.surnames_for(firsts, protected_class, group, seed=seed), strict=True)
+        )
 
     def neutral(self, n: int = 20, *, seed: int = 0) -> tuple[Name, ...]:
         """*n* names of an initial and a surname common in several groups, which signal no group.
@@ -232,19 +258,13 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
 
     def available(self, protected_class: str, group: str) -> dict[str, int]:
         """How many first names may be drawn, by gender."""
-        return dict(
-            Counter(
-                e.gender
-                for e in self.first_names.values()
-                if (e.protected_class, e.group) == (protected_class, group) and e.drawn
-            )
-        )
+        own = (protected_class, group)
+        return dict(Counter(entry.gender for entry in self.first_names.values() if entry.of == own and entry.drawn))
 
     def first_name_pool(self, protected_class: str, group: str, gender: str, *, seed: int = 0) -> list[NameEntry]:
         """Every first name that may be drawn, in the order of *seed*."""
-        wanted = protected_class, group, gender
-        pool = (e for e in self.first_names.values() if (e.protected_class, e.group, e.gender) == wanted)
-        return _shuffled((entry for entry in pool if entry.drawn), seed)
+        own = (e for e in self.first_names.values() if e.of == (protected_class, group) and e.gender == gender)
+        return _shuffled((entry for entry in own if entry.drawn), seed)
 
     def surnames_for(
         self, firsts: Sequence[NameEntry], protected_class: str, group: str, *, seed: int = 0
@@ -285,39 +305,21 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
         wanted = {gender: n} if gender else {"female": (n + 1) // 2, "male": n // 2}
         pools = [self.first_name_pool(protected_class, group, sex, seed=seed) for sex in wanted]
         spread = _spread(pools, self._surnames(protected_class, group, seed))
-        drawn = []
         for (sex, count), pool in zip(wanted.items(), spread, strict=True):
             if len(pool) < count:
                 raise UsageError(
-                    f"the name bank {protected_class}/{group} has {len(pool)} {sex} names, and {count} "
-                    "are needed "
-                    f"for {n} names; ask for at most {len(pool) * (1 if gender else 2)}, or add names "
-                    "with their "
-                    "source to your own personas/names/first_names.csv"
+                    f"the name bank {protected_class}/{group} has {len(pool)} {sex} names, and {count} are needed for "
+                    f"{n} names; ask for at most {len(pool) * (1 if gender else 2)}, or add names with their source to "
+                    "your own personas/names/first_names.csv"
                 )
-            drawn.append(pool[:count])
-        return _in_turns(drawn)
+        return _in_turns([pool[:count] for pool, count in zip(spread, wanted.values(), strict=True)])
 
     def _surnames(self, protected_class: str, group: str, seed: int) -> list[NameEntry]:
-        def pool(wanted: tuple[str, str]) -> list[NameEntry]:
-            return [e for e in self.surnames.values() if (e.protected_class, e.group) == wanted and e.drawn]
-
         # Names that signal an age carry surnames that all groups share, in one order.
-        found = pool((protected_class, group)) or pool(_SHARED)
-        if not found:
-            raise UsageError(f"there are no surnames for {protected_class}/{group}")
-        return _shuffled(found, seed)
-
-    def _across_races(self, gender: str, n: int, seed: int) -> tuple[Name, ...]:
-        races = self.groups(RACE)
-        shares = {race: n // len(races) + (i < n % len(races)) for i, race in enumerate(races)}
-        drawn = [self.names(RACE, race, k, gender=gender, seed=seed) for race, k in shares.items() if k]
-        return tuple(_in_turns(drawn))
-
-
-def _full(first: NameEntry, last: NameEntry, groups: dict[str, str]) -> Name:
-    known = {GENDER: first.gender} if first.gender in SEXES else {}
-    return Name(first=first.name, last=last.name, groups=groups | known, strength=first.strength, source=first.source)
+        for wanted in ((protected_class, group), _SHARED):
+            if found := [entry for entry in self.surnames.values() if entry.of == wanted and entry.drawn]:
+                return _shuffled(found, seed)
+        raise UsageError(f"there are no surnames for {protected_class}/{group}")
 
 
 def _spread(pools: Sequence[Sequence[NameEntry]], surnames: Sequence[NameEntry]) -> list[list[NameEntry]]:
@@ -327,10 +329,10 @@ def _spread(pools: Sequence[Sequence[NameEntry]], surnames: Sequence[NameEntry])
     of a tradition as it has surnames, and ends when the sexes cannot both go on. Within a round the order stays that
     of *pools*, but for names that would leave the other sex too few.
     """
-    if len({entry.tradition for pool in pools for entry in pool}) < 2:
-        return [list(pool) for pool in pools]
-    stock = Counter(surname.tradition for surname in surnames)
     left = [list(pool) for pool in pools]
+    if len({entry.tradition for pool in left for entry in pool}) < 2:
+        return left
+    stock = Counter(surname.tradition for surname in surnames)
     room: Counter[str] = Counter()
     spread: list[list[NameEntry]] = [[] for _ in pools]
     while any(left):
@@ -338,38 +340,40 @@ def _spread(pools: Sequence[Sequence[NameEntry]], surnames: Sequence[NameEntry])
             room[tradition] += stock[tradition] or len(surnames)
         needed = _evenly(left, room)
         while any(needed):
-            for sex, pool in enumerate(left):
+            for sex in range(len(left)):
                 if needed[sex]:
                     needed[sex] -= 1
-                    chosen = next(entry for entry in pool if _leaves_enough(left, room, needed, sex, entry))
-                    pool.remove(chosen)
-                    room[chosen.tradition] -= 1
-                    spread[sex].append(chosen)
+                    entry, left, room = next(
+                        (entry, rest, after)
+                        for entry, rest, after in _choices(left, room, sex)
+                        if _fits(rest, after, needed)
+                    )
+                    spread[sex].append(entry)
     return spread
 
 
 def _evenly(left: Sequence[Sequence[NameEntry]], room: Mapping[str, int]) -> list[int]:
     """How many names of each sex one round gives: in turns, until a sex that has names left finds no room."""
     needed = [0] * len(left)
-    while True:
-        before = list(needed)
-        for sex, pool in enumerate(left):
-            if needed[sex] < len(pool):
-                needed[sex] += 1
-                if not _fits(left, room, needed):
-                    needed[sex] -= 1
-                    return needed
-        if needed == before:
-            return needed
+    for sex in cycle(range(len(left))):
+        if needed == [len(pool) for pool in left]:
+            break
+        if needed[sex] < len(left[sex]):
+            needed[sex] += 1
+            if not _fits(left, room, needed):
+                needed[sex] -= 1
+                break
+    return needed
 
 
-def _leaves_enough(
-    left: Sequence[Sequence[NameEntry]], room: Mapping[str, int], needed: Sequence[int], sex: int, entry: NameEntry
-) -> bool:
-    if room[entry.tradition] < 1:
-        return False
-    rest = [[other for other in pool if at != sex or other is not entry] for at, pool in enumerate(left)]
-    return _fits(rest, {**room, entry.tradition: room[entry.tradition] - 1}, needed)
+def _choices(
+    left: list[list[NameEntry]], room: Counter[str], sex: int
+) -> Iterator[tuple[NameEntry, list[list[NameEntry]], Counter[str]]]:
+    """Each name of *sex* that has room, with the names and the room that it leaves."""
+    for at, entry in enumerate(left[sex]):
+        if room[entry.tradition]:
+            rest = [*left[:sex], left[sex][:at] + left[sex][at + 1 :], *left[sex + 1 :]]
+            yield entry, rest, room - Counter([entry.tradition])
 
 
 def _fits(left: Sequence[Sequence[NameEntry]], room: Mapping[str, int], needed: Sequence[int]) -> bool:
@@ -378,7 +382,7 @@ def _fits(left: Sequence[Sequence[NameEntry]], room: Mapping[str, int], needed: 
     sets = (chosen for size in range(1, len(left) + 1) for chosen in combinations(range(len(left)), size))
     return all(
         sum(needed[sex] for sex in chosen)
-        <= sum(min(room[tradition], sum(counts[sex][tradition] for sex in chosen)) for tradition in room)
+        <= sum(min(places, sum(counts[sex][tradition] for sex in chosen)) for tradition, places in room.items())
         for chosen in sets
     )
 
@@ -390,5 +394,4 @@ def _shuffled(entries: Iterable[NameEntry], seed: int) -> list[NameEntry]:
 
 def _in_turns(rows: Sequence[Sequence[T]]) -> list[T]:
     """The first of each row, then the second of each, until all rows are used up."""
-    longest = max(map(len, rows), default=0)
-    return [row[i] for i in range(longest) for row in rows if i < len(row)]
+    return [item for turn in zip_longest(*rows) for item in turn if item is not None]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 from pytest_fairness.design.arms import Arm, arms_of
 from pytest_fairness.design.candidates import (
@@ -22,15 +22,13 @@ from pytest_fairness.design.candidates import (
     Candidate,
     Casting,
     Group,
-    Roster,
-    block,
     candidate_groups,
     surfaces,
     values_of,
 )
 from pytest_fairness.design.names import NameBanks
-from pytest_fairness.design.render import Axis, axes, check_axes_used, with_articles
-from pytest_fairness.design.sampling import LazyCells, check_counts, digits, positions
+from pytest_fairness.design.render import axes, check_axes_used, with_articles
+from pytest_fairness.design.sampling import LazyCells, check_counts, positions
 from pytest_fairness.design.scrubbing import RuleScrubber
 from pytest_fairness.design.signals import Condition, Signals, conditions
 from pytest_fairness.design.slugs import join, slug, slugs
@@ -42,6 +40,8 @@ _PLACES = ("name", "first_name", "last_name", "demographics", "label", "candidat
 _NUMBERED = re.compile(r"(?P<slot>[A-Za-z_]+)_(?P<number>\d+)")
 _NO_DEMOGRAPHICS = re.compile(r"(?:,[ \t]*|[ \t]+)?\{demographics_\d+\}")
 _HOLD = f"{{{TEXT}}}"
+Cast: TypeAlias = "Mapping[str, Candidate]"
+"""One candidate of each group: those that meet each other."""
 
 
 def latin_square(size: int) -> tuple[tuple[int, ...], ...]:
@@ -53,16 +53,14 @@ def latin_square(size: int) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple((place + turn) % size for place in zigzag) for turn in range(size))
 
 
-@dataclass(frozen=True, slots=True)
-class Slate:
+class Slate(NamedTuple):
     """Groups in the order in which they are listed; ``order`` numbers the orders of one set of groups from 1."""
 
     groups: tuple[str, ...]
     order: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Steps:
+class Steps(NamedTuple):
     """What a pipeline does beyond its cell: system prompts, functions before each request, the text it began with, and
     whom each request asks, if not the test's endpoint.
     """
@@ -70,11 +68,10 @@ class Steps:
     systems: tuple[str | None, ...]
     between: Mapping[int, tuple[Callable[[str], str], ...]]
     first: str
-    endpoints: tuple[Any, ...] = ()
+    endpoints: tuple[Any, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(NamedTuple):
     """A cell, and the steps of its arm where it has any; ``number`` tells cells of one context and arm apart."""
 
     cell: Cell
@@ -83,64 +80,42 @@ class Prepared:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wording:
-    """What the cells of an experiment share: templates by what they are for, and who stands in for whom.
-
-    ``texts``: each template as each signal condition sends it. ``asks``: the prompt of each step of an arm, by arm,
-    step and template. ``systems``: system prompts by arm and step, an arm's own behind its last step. ``placebo``: for
-    each condition two disjoint sets of candidates of one group.
-    """
-
-    texts: Mapping[tuple[str, str], Template]
-    asks: Mapping[tuple[str, int, str], Template]
-    systems: Mapping[tuple[str, int], Template]
-    casts: Mapping[str, tuple[Mapping[str, Candidate], ...]]
-    placebo: Mapping[str, tuple[tuple[Candidate, ...], tuple[Candidate, ...]]]
-    group_slugs: Mapping[str, str]
-
-    def system(self, arm: Arm, step: int, values: Mapping[str, str]) -> str | None:
-        """The system prompt of the request that *step* makes; the arm's own belongs to its last one."""
-        template = self.systems.get((arm.name, step))
-        if template is None and step >= len(arm.steps) - 1:
-            template = self.systems.get((arm.name, len(arm.steps)))
-        return None if template is None else _render(template, values)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PairGrid(LazyCells):
-    """Every choice, as a sequence of cells that are made when they are read.
+    """Every choice, as a sequence of cells: templates, context, signal conditions, arms, slates, tuples of candidates.
 
-    Order: templates, context, signal conditions, arms, slates, tuples of candidates. ``repetitions`` is how often
-    each cell is asked; ``ranking`` says that replies are whole rankings; ``named_arms``, that the test has arms.
+    ``ranking`` says that replies are whole rankings; ``named_arms``, that the test has arms. ``texts``: each template
+    as each signal condition sends it. ``asks``: the prompt of each step of an arm, by arm, step and template.
+    ``systems``: system prompts by arm and step, an arm's own behind its last step. ``casts``: who meets whom under each
+    condition, and ``placebo`` two disjoint sets of candidates of one group. ``fewest_names`` is how many different
+    names the group with the fewest has.
     """
 
-    templates: tuple[Template, ...]
-    axes: tuple[Axis, ...]
-    rosters: tuple[Roster, ...]
     arms: tuple[Arm, ...]
     named_arms: bool
     slates: tuple[Slate, ...]
-    tuples: int
-    repetitions: int
-    parameters: Mapping[str, JSON]
-    wording: Wording
-    ranking: bool = False
-    positions: tuple[int, ...] | None = None
+    texts: Mapping[tuple[str, str], Template]
+    asks: Mapping[tuple[str, int, str], Template]
+    systems: Mapping[tuple[str, int], Template]
+    casts: Mapping[str, tuple[Cast, ...]]
+    placebo: Mapping[str, tuple[tuple[Candidate, ...], tuple[Candidate, ...]]]
+    group_slugs: Mapping[str, str]
+    fewest_names: int
+    ranking: bool
 
     @property
     def radices(self) -> tuple[int, ...]:
         contexts = [len(axis.texts) for axis in self.axes]
-        return (len(self.templates), *contexts, len(self.rosters), len(self.arms), len(self.slates), self.tuples)
+        return (len(self.templates), *contexts, len(self.casts), len(self.arms), len(self.slates), self.tuples)
+
+    @property
+    def tuples(self) -> int:
+        """How many sets of candidates meet in each choice."""
+        return len(next(iter(self.casts.values())))
 
     @property
     def choice_size(self) -> int:
         """Among how many candidates a choice is."""
         return len(self.slates[0].groups)
-
-    @property
-    def fewest_names(self) -> int:
-        """How many different names the group with the fewest has."""
-        return min(roster.distinct for roster in self.rosters)
 
     @property
     def needs_system_prompt(self) -> bool:
@@ -154,46 +129,44 @@ class PairGrid(LazyCells):
         return self._prepared(self.position(index))
 
     def _prepared(self, position: int) -> Prepared:
-        template_at, *choices, roster_at, arm_at, slate_at, number = digits(position, self.radices)
-        template, roster, arm = self.templates[template_at], self.rosters[roster_at], self.arms[arm_at]
-        slate, context = self.slates[slate_at], list(zip(self.axes, choices, strict=True))
-        cast = self.wording.casts[roster.condition][number]
-        sides = sorted(slate.groups, key=list(cast).index)
+        template_at, *choices, condition_at, arm_at, slate_at, number = self.digits(position)
+        template, arm, slate = self.templates[template_at], self.arms[arm_at], self.slates[slate_at]
+        condition, casts = list(self.casts.items())[condition_at]
+        cast = casts[number]
+        sides = [label for label in cast if label in slate.groups]
         shown = [cast[label] for label in slate.groups]
         if arm.placebo:
-            sets = self.wording.placebo[roster.condition]
+            sets = self.placebo[condition]
             shown = [sets[sides.index(label) % 2][number % len(sets[0])] for label in slate.groups]
-        texts: dict[str, str] = {}
-        for axis, choice in context:
-            texts |= axis.values(choice)
+        texts, context, slugs_of_axes = self.context(choices)
         values = values_of(shown, texts)
-        turns, steps = self._turns(template, arm, roster, values)
+        turns, steps = self._turns(template, arm, condition, values)
         # The block is the whole context: criteria and role change what is asked as much as the wording does.
-        where = [template.id, *(axis.slugs[choice] for axis, choice in context if len(axis.slugs) > 1)]
-        parts = [*where, *([slug(roster.condition)] if len(self.rosters) > 1 else [])]
-        parts += [arm.name] if self.named_arms else []
-        parts += ["-".join(self.wording.group_slugs[label] for label in slate.groups), f"p{number + 1:02d}"]
+        varied = [part for axis, part in zip(self.axes, slugs_of_axes, strict=True) if len(axis.slugs) > 1]
+        where = [template.id, *varied]
+        parts = [*where, *([slug(condition)] if len(self.casts) > 1 else []), *([arm.name] if self.named_arms else [])]
+        parts += ["-".join(self.group_slugs[label] for label in slate.groups), f"p{number + 1:02d}"]
         cell = Cell(
             id=join(parts),
             template=join(where),
             turns=turns,
             groups={},
             name=" / ".join(cast[label].name or f"{label} {number + 1}" for label in sides),
-            context={axis.name: axis.labels[choice] for axis, choice in context},
+            context=context,
             attributes=_attributes(slate, sides, shown),
-            system=steps.systems[-1] if steps else self.wording.system(arm, 0, values),
+            system=steps.systems[-1] if steps else self._system(arm, 0, values),
             tier=1 if arm.needs_system_prompt else 2,
             arm=arm.name if self.named_arms else None,
-            signal=roster.condition,
+            signal=condition,
             signals=surfaces(shown, "\n".join((*turns, values[CANDIDATES]))),
         )
         return Prepared(cell, steps, slate_at * self.tuples + number)
 
     def _turns(
-        self, template: Template, arm: Arm, roster: Roster, values: Mapping[str, str]
+        self, template: Template, arm: Arm, condition: str, values: Mapping[str, str]
     ) -> tuple[tuple[str, ...], Steps | None]:
         if not arm.steps:
-            return (_render(self.wording.texts[template.id, roster.condition], values),), None
+            return (_render(self.texts[template.id, condition], values),), None
         first = values[CANDIDATES]
         turns: list[str] = []
         between: dict[int, tuple[Callable[[str], str], ...]] = {}
@@ -201,7 +174,7 @@ class PairGrid(LazyCells):
             if isinstance(step, Ask):
                 # The first request holds its text as it is sent; a later one the place where its text will stand.
                 text = {TEXT: _HOLD if turns else first}
-                turns.append(_render(self.wording.asks[arm.name, at, template.id], {**values, **text}))
+                turns.append(_render(self.asks[arm.name, at, template.id], {**values, **text}))
             elif turns:
                 between[len(turns)] = (*between.get(len(turns), ()), step)
             else:
@@ -212,14 +185,21 @@ class PairGrid(LazyCells):
                     )
         if any(turn.count(_HOLD) != 1 for turn in turns[1:]):
             raise UsageError(f"arm {arm.name!r}: {_HOLD} stands in a value of the context; take the braces out of it")
-        systems = tuple(self.wording.system(arm, at, values) for at in arm.asks)
+        systems = tuple(self._system(arm, at, values) for at in arm.asks)
         endpoints = tuple(step.endpoint for step in arm.asks.values())
         return tuple(turns), Steps(systems=systems, between=between, first=first, endpoints=endpoints)
+
+    def _system(self, arm: Arm, step: int, values: Mapping[str, str]) -> str | None:
+        """The system prompt of the request that *step* makes; the arm's own belongs to its last one."""
+        template = self.systems.get((arm.name, step))
+        if template is None and step >= len(arm.steps) - 1:
+            template = self.systems.get((arm.name, len(arm.steps)))
+        return None if template is None else _render(template, values)
 
     def describe(self) -> str:
         """The size in words, with what deserves a second thought."""
         k = self.choice_size
-        contexts = prod(len(axis.texts) for axis in self.axes) * len(self.templates) * len(self.rosters)
+        contexts = prod(len(axis.texts) for axis in self.axes) * len(self.templates) * len(self.casts)
         configurations = len(self.slates) * contexts
         shown = {1: "groups", 2: "pairs"}.get(k, f"slates of {k}")
         lines = [
@@ -312,17 +292,15 @@ def expand_pairs(
         stated = any(slot.startswith("demographics_") for each in parsed for slot in each.slots)
         signal = "name+label" if stated else "name"
     rosters = {condition: casting.roster(groups, condition) for condition in conditions(signal)}
-    tuples = _tuples(groups, rosters.values(), repetitions, names)
-    everyone = [one for roster in rosters.values() for found in roster.groups.values() for one in found]
-    known = tuple(dict.fromkeys(one.name for one in everyone if one.name))
-    chosen = arms_of(arms, personas_folder, rules=RuleScrubber(banks, signals, known))
+    fewest = min(len(found) for roster in rosters.values() for found in roster.values())
+    tuples = _tuples(groups, fewest, repetitions, names)
+    everyone = {one.name: None for roster in rosters.values() for found in roster.values() for one in found if one.name}
+    chosen = arms_of(arms, personas_folder, rules=RuleScrubber(banks, signals, tuple(everyone)))
     if chosen and system is not None:
         raise UsageError("give the system prompt to the arms, Arm(name=..., system=...), or leave arms out")
     all_arms = chosen or (Arm(name="single", system=system),)
-    casts = {roster.condition: tuple(roster.tuples(tuples)) for roster in rosters.values()}
-    first: dict[str, str] = {}
-    for each in made_axes:
-        first |= each.values(0)
+    casts = {condition.name: _casts(roster, tuples) for condition, roster in rosters.items()}
+    first = {slot: text for each in made_axes for slot, text in each.values(0).items()}
     sample_values = values_of(list(next(iter(casts.values()))[0].values())[:size], first)
     for each_template in parsed:
         _check_slots(each_template, sample_values, size)
@@ -331,16 +309,6 @@ def expand_pairs(
     lists_candidates = any(slot == CANDIDATES or slot.startswith(("candidate_", QUALIFICATIONS)) for slot in used)
     check_axes_used([one for one in made_axes if one.name != QUALIFICATIONS or not lists_candidates], used)
     _check_swap(casts, first.get(QUALIFICATIONS, ""))
-    wording = Wording(
-        texts={
-            (one.id, roster.condition): _without_empty(one, roster) for roster in rosters.values() for one in parsed
-        },
-        asks=asks,
-        systems=systems,
-        casts=casts,
-        placebo=_placebo(groups, casting, rosters, tuples) if any(arm.placebo for arm in all_arms) else {},
-        group_slugs=slugs(group.label for group in groups),
-    )
     slates = (
         Slate(tuple(some[place] for place in places), order)
         for some in combinations([group.label for group in groups], size)
@@ -349,14 +317,18 @@ def expand_pairs(
     grid = PairGrid(
         templates=parsed,
         axes=made_axes,
-        rosters=tuple(rosters.values()),
         arms=all_arms,
         named_arms=bool(chosen),
         slates=tuple(slates),
-        tuples=tuples,
         repetitions=repetitions // tuples,
         parameters=dict(parameters or {}),
-        wording=wording,
+        texts={(one.id, name): _without_empty(one, found) for name, found in casts.items() for one in parsed},
+        asks=asks,
+        systems=systems,
+        casts=casts,
+        placebo=_placebo(groups[0], casting, rosters, tuples) if any(arm.placebo for arm in all_arms) else {},
+        group_slugs=slugs(group.label for group in groups),
+        fewest_names=fewest,
         ranking=ranking,
     )
     if sample is None or sample >= grid.size:
@@ -366,12 +338,23 @@ def expand_pairs(
     return replace(grid, positions=positions(radices, grid.size // prod(radices), tuples, sample, seed, alike=alike))
 
 
-def _tuples(groups: Sequence[Group], rosters: Iterable[Roster], repetitions: int, names: int | None) -> int:
-    """How many distinct tuples of candidates the repetitions are spread over."""
+def _casts(roster: Mapping[str, Sequence[Candidate]], count: int) -> tuple[Cast, ...]:
+    """*count* different sets of one candidate a group.
+
+    Candidates at the same place meet first; once all have met, those of later groups move on by one place.
+    """
+    size = min(map(len, roster.values()))
+    return tuple(
+        {label: found[(number + at * (number // size)) % size] for at, (label, found) in enumerate(roster.items())}
+        for number in range(count)
+    )
+
+
+def _tuples(groups: Sequence[Group], distinct: int, repetitions: int, names: int | None) -> int:
+    """How many distinct sets of candidates the repetitions are spread over, where a group has *distinct* ones."""
     own = min((len(group.given) for group in groups if group.given), default=0)
     if own and names is not None and names > own:
         raise UsageError(f"names={names}, and the groups have {own} candidates each; give more, or ask for fewer")
-    distinct = min(roster.distinct for roster in rosters)
     if own or names is not None:
         tuples = min(names or own, own or distinct * distinct, repetitions)
     else:
@@ -387,15 +370,15 @@ def _tuples(groups: Sequence[Group], rosters: Iterable[Roster], repetitions: int
 
 
 def _placebo(
-    groups: Sequence[Group], casting: Casting, rosters: Mapping[Condition, Roster], tuples: int
+    group: Group, casting: Casting, conditions: Iterable[Condition], tuples: int
 ) -> dict[str, tuple[tuple[Candidate, ...], tuple[Candidate, ...]]]:
-    """For each signal condition two disjoint sets of candidates of one group, the first that has enough."""
+    """For each signal condition two disjoint sets of candidates of *group*."""
     found = {}
-    for condition in rosters:
-        stock = replace(casting, wanted=2 * tuples).roster(groups[:1], condition).groups[groups[0].label]
+    for condition in conditions:
+        stock = replace(casting, wanted=2 * tuples).roster([group], condition)[group.label]
         if len(stock) < 2:
             raise UsageError(
-                f"arm 'placebo' takes two disjoint sets of names of one group, and {groups[0].label!r} has one name; "
+                f"arm 'placebo' takes two disjoint sets of names of one group, and {group.label!r} has one name; "
                 "give it more, or draw from the banks with candidates='four_groups'"
             )
         half = len(stock) // 2
@@ -445,9 +428,9 @@ def _with_text(template: Template) -> Template:
     return Template(template.id, "\n".join([*lines[: at[0]], _HOLD, *lines[at[-1] + 1 :]]))
 
 
-def _without_empty(template: Template, roster: Roster) -> Template:
+def _without_empty(template: Template, casts: Iterable[Cast]) -> Template:
     """*template* without the slots of words that no candidate has, nor the comma before them."""
-    if any(candidate.demographics for found in roster.groups.values() for candidate in found):
+    if any(candidate.demographics for cast in casts for candidate in cast.values()):
         return template
     return Template(template.id, _NO_DEMOGRAPHICS.sub("", template.text))
 
@@ -477,19 +460,17 @@ def _check_slots(template: Template, values: Mapping[str, str], size: int) -> No
             )
 
 
-def _check_swap(casts: Mapping[str, Sequence[Mapping[str, Candidate]]], qualifications: str) -> None:
+def _check_swap(casts: Mapping[str, Sequence[Cast]], qualifications: str) -> None:
     """No two candidates of one choice may read the same: there would be nothing to choose between."""
-    for condition, found in casts.items():
-        for cast in found:
-            seen: dict[str, str] = {}
-            for label, candidate in cast.items():
-                text = block([candidate], qualifications)
-                if text in seen:
-                    raise UsageError(
-                        f"signal {condition!r}: {seen[text]!r} and {label!r} have the same text ({text[:60]!r}), so "
-                        "the swap changes nothing; give other names, or say signal='name+label'"
-                    )
-                seen[text] = label
+    for condition, cast in ((condition, cast) for condition, found in casts.items() for cast in found):
+        seen: dict[str, str] = {}
+        for label, candidate in cast.items():
+            text = candidate.line(0, qualifications)
+            if seen.setdefault(text, label) != label:
+                raise UsageError(
+                    f"signal {condition!r}: {seen[text]!r} and {label!r} have the same text ({text[:60]!r}), so "
+                    "the swap changes nothing; give other names, or say signal='name+label'"
+                )
 
 
 def other_candidates(grid: PairGrid, arguments: Mapping[str, Any]) -> PairGrid | None:
@@ -500,24 +481,18 @@ def other_candidates(grid: PairGrid, arguments: Mapping[str, Any]) -> PairGrid |
     """
     if any(arm.placebo for arm in grid.arms):
         return None
-    used = {
-        (label, candidate.name)
-        for roster in grid.rosters
-        for label, candidates in roster.groups.items()
-        for candidate in candidates[: grid.tuples]
-    }
     try:
         wider = expand_pairs(**{**arguments, "names": 2 * grid.tuples, "repetitions": 2 * grid.tuples, "sample": None})
     except UsageError:
         return None
-    rosters = []
-    for roster in wider.rosters:
-        left = {
-            label: tuple(one for one in candidates if (label, one.name) not in used)[: grid.tuples]
-            for label, candidates in roster.groups.items()
-        }
-        if any(len(found) < grid.tuples or any(one.name is None for one in found) for found in left.values()):
+    used = {(label, one.name) for casts in grid.casts.values() for cast in casts for label, one in cast.items()}
+    others: dict[str, tuple[Cast, ...]] = {}
+    for condition, casts in wider.casts.items():
+        left: dict[str, dict[str | None, Candidate]] = {label: {} for label in casts[0]}
+        for label, one in ((label, one) for cast in casts for label, one in cast.items()):
+            if (label, one.name) not in used and len(left[label]) < grid.tuples:
+                left[label][one.name] = one
+        if any(len(found) < grid.tuples or None in found for found in left.values()):
             return None
-        rosters.append(replace(roster, groups=left))
-    casts = {roster.condition: tuple(roster.tuples(grid.tuples)) for roster in rosters}
-    return replace(grid, rosters=tuple(rosters), wording=replace(grid.wording, casts=casts))
+        others[condition] = _casts({label: list(found.values()) for label, found in left.items()}, grid.tuples)
+    return replace(grid, casts=others, fewest_names=grid.tuples)

@@ -21,10 +21,9 @@ _ARTICLE = re.compile(r"\b([Aa]n?)\s+([A-Za-z][\w'-]*)")
 _AGREEMENT = (
     re.compile(r"\b(?:he|she)\s+(?:are|have|were|do|don't|work|apply)\b", re.IGNORECASE),
     re.compile(r"\bthey\s+(?:is|has|was|does|doesn't|works|applies)\b", re.IGNORECASE),
-    re.compile(r"\b([^\W\d_]+)\s+\1\b", re.IGNORECASE),
+    re.compile(r"\b(?!(?:that|had)\b)([^\W\d_]+)\s+\1\b", re.IGNORECASE),
     re.compile(r"\s,|,\s*,|\(\s*\)|\s{2,}(?=\w)"),
 )
-_HARMLESS = frozenset({"that", "had"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,14 +52,14 @@ class Parity:
     @property
     def notes(self) -> tuple[str, ...]:
         """What deserves a second look, a sentence each; empty where nothing does."""
-        notes = []
+        notes = [f"{row.label}: {row.slips[0]!r} reads wrong" for row in self.rows if row.slips]
         if self.gap > _LENGTH_GAP:
             shortest, *_, longest = sorted(self.rows, key=lambda row: row.characters)
-            notes.append(
+            notes.insert(
+                0,
                 f"unequal length: the texts of {longest.label} have {longest.characters:.0f} characters on average, "
-                f"those of {shortest.label} {shortest.characters:.0f}"
+                f"those of {shortest.label} {shortest.characters:.0f}",
             )
-        notes += [f"{row.label}: {row.slips[0]!r} reads wrong" for row in self.rows if row.slips]
         return tuple(notes)
 
 
@@ -70,9 +69,8 @@ def group_parity(cells: Iterable[Cell], by: str) -> Parity:
     Raises UsageError where no cell has *by*, and where two groups have the same texts: the swap changed nothing.
     """
     texts: dict[str, list[str]] = defaultdict(list)
-    for cell in cells:
-        for group, text in _texts(cell, by):
-            texts[group].append(text)
+    for group, text in (found for cell in cells for found in _texts(cell, by)):
+        texts[group].append(text)
     if not texts:
         raise UsageError(f"by={by!r}: no cell has this protected class")
     if pair := _alike(texts):
@@ -108,16 +106,14 @@ def _alike(texts: Mapping[str, Sequence[object]]) -> tuple[str, str] | None:
 def _texts(cell: Cell, by: str) -> Iterator[tuple[str, str]]:
     if by in cell.groups:
         yield cell.groups[by], cell.prompt
-        return
-    if by != "group":
-        return
-    lines = cell.turns[0].splitlines()
-    for place in range(1, 27):
-        group, name = cell.attributes.get(f"group_{place}"), cell.attributes.get(f"name_{place}")
-        if not isinstance(group, str):
-            return
-        own = [line for line in lines if isinstance(name, str) and name in line]
-        yield group, re.sub(r"^\s*\d+[.)]\s*", "", own[0]) if own else cell.turns[0]
+    elif by == "group":
+        lines = cell.turns[0].splitlines()
+        for place in range(1, 27):
+            group, name = cell.attributes.get(f"group_{place}"), cell.attributes.get(f"name_{place}")
+            if not isinstance(group, str):
+                return
+            own = [line for line in lines if isinstance(name, str) and name in line]
+            yield group, re.sub(r"^\s*\d+[.)]\s*", "", own[0]) if own else cell.turns[0]
 
 
 def _parity(by: str, texts: Mapping[str, Sequence[str]]) -> Parity:
@@ -140,7 +136,4 @@ def _slips(text: str) -> Iterator[str]:
         if match[2][0].islower() and match[1].lower() != article(match[2]):
             yield match[0]
     for pattern in _AGREEMENT:
-        for match in pattern.finditer(text):
-            words = match[0].lower().split()
-            if not words or words[0] not in _HARMLESS:
-                yield match[0]
+        yield from (match[0] for match in pattern.finditer(text))

@@ -13,13 +13,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from pytest_fairness.design.slugs import slugs
-from pytest_fairness.design.templates import Filled, Template, base_slot
-from pytest_fairness.errors import UsageError
+from pytest_fairness.design.templates import UNSENDABLE, Template, base_slot
+from pytest_fairness.errors import UsageError, refuse_twice
 from pytest_fairness.model import JSON
 
 PRONOUNS = "pronouns"
 LABEL_SLOT = "label"
-_SHOWN = 60
 _AROUND = 20
 
 _CASES = ("they", "them", "their", "theirs", "themself")
@@ -42,40 +41,21 @@ _KNOWN = {
 BY_GENDER = {"female": "she", "male": "he", "non_binary": "they", "nonbinary": "they", "unisex": "they"}
 
 
-@dataclass(frozen=True, slots=True)
-class Pronouns:
-    """One set of pronouns in five cases; ``plural`` verbs agree with *they* alone."""
-
-    forms: tuple[str, ...]
-    plural: bool = False
-
-    @property
-    def label(self) -> str:
-        """``she/her``: how the set is written after a name."""
-        return f"{self.forms[0]}/{self.forms[1]}"
-
-    def values(self) -> dict[str, str]:
-        """The text of every pronoun and agreement slot."""
-        lower = dict(zip(_CASES, self.forms, strict=True))
-        lower |= {slot: forms[self.plural] for slot, forms in _VERBS.items()}
-        return lower | {slot.capitalize(): text[:1].upper() + text[1:] for slot, text in lower.items()}
-
-
-def pronouns(text: str) -> Pronouns:
-    """The set that *text* names: ``she``, ``she/her``, or all five forms, ``ae/aer/aer/aers/aerself``.
+def pronouns(text: str) -> dict[str, str]:
+    """What every pronoun and agreement slot holds under *text*: ``she``, ``she/her``, or all five forms,
+    ``ae/aer/aer/aers/aerself``. Verbs in the plural agree with *they* alone.
 
     Raises UsageError for anything else.
     """
     parts = tuple(part.strip().lower() for part in text.split("/"))
-    if len(parts) == len(_CASES) and all(parts):
-        return Pronouns(parts, plural=parts[0] == "they")
-    known = _KNOWN.get(parts[0])
-    if known is not None and all(part in known for part in parts):
-        return Pronouns(known, plural=parts[0] == "they")
-    raise UsageError(
-        f"unknown pronouns {text!r}: give one of {', '.join(_KNOWN)} (or she/her and so on), "
-        "or all five forms, as in 'ae/aer/aer/aers/aerself'"
-    )
+    forms = parts if len(parts) == len(_CASES) and all(parts) else _KNOWN.get(parts[0], ())
+    if not set(parts) <= set(forms):
+        raise UsageError(
+            f"unknown pronouns {text!r}: give one of {', '.join(_KNOWN)} (or she/her and so on), "
+            "or all five forms, as in 'ae/aer/aer/aers/aerself'"
+        )
+    lower = dict(zip(_CASES, forms, strict=True)) | {slot: verb[forms[0] == "they"] for slot, verb in _VERBS.items()}
+    return lower | {slot.capitalize(): word[:1].upper() + word[1:] for slot, word in lower.items()}
 
 
 # Words that sound otherwise than they are spelled; enough for job titles, groups and ages.
@@ -102,9 +82,8 @@ def with_articles(template: Template, values: Mapping[str, str]) -> dict[str, st
     for slot in template.slots:
         base = base_slot(slot)
         if base is not None and slot not in filled and base in filled:
-            text = filled[base]
-            before = article(text).capitalize() if slot[0] == "A" else article(text)
-            filled[slot] = f"{before} {text}" if text else ""
+            before = article(filled[base])
+            filled[slot] = f"{before.capitalize() if slot[0] == 'A' else before} {filled[base]}" if filled[base] else ""
     return filled
 
 
@@ -122,12 +101,12 @@ class Axis:
         """The slots that this axis fills, articles aside."""
         return SLOTS | {self.name} if self.name == PRONOUNS else frozenset({self.name})
 
-    def values(self, position: int) -> Mapping[str, str]:
+    def values(self, position: int) -> dict[str, str]:
         """What value number *position* puts into each of its slots."""
-        text = self.texts[position]
-        if self.name == PRONOUNS:
-            return {**pronouns(text).values(), PRONOUNS: pronouns(text).label}
-        return {self.name: text}
+        if self.name != PRONOUNS:
+            return {self.name: self.texts[position]}
+        words = pronouns(self.texts[position])
+        return words | {PRONOUNS: f"{words['they']}/{words['them']}"}
 
 
 def axes(context: Mapping[str, object] | None, keywords: Mapping[str, object]) -> tuple[Axis, ...]:
@@ -149,36 +128,29 @@ def _axis(name: str, values: object) -> Axis:
         raise UsageError(f"axis {name!r}: {{{name}}} is a pronoun slot; choose another name")
     if isinstance(values, (set, frozenset)):
         raise UsageError(f"axis {name!r}: a set has no order, so ids would change from run to run; give a list")
-    if isinstance(values, Mapping):
-        pairs = [(str(label), _text(name, text)) for label, text in values.items()]
-    elif isinstance(values, Iterable) and not isinstance(values, str):
-        pairs = [(text, text) for text in (_text(name, value) for value in values)]
-    elif isinstance(values, (str, int, float)):
-        pairs = [(_text(name, values), _text(name, values))]
-    else:
+    if isinstance(values, (str, int, float)):
+        values = [values]
+    if not isinstance(values, Iterable):
         raise UsageError(f"axis {name!r}: give a list of values, not {type(values).__name__}")
-    if not pairs:
+    texts = tuple(_text(name, text) for text in (values.values() if isinstance(values, Mapping) else values))
+    labels = tuple(map(str, values)) if isinstance(values, Mapping) else texts
+    if not texts:
         raise UsageError(f"axis {name!r} has no values; give at least one, or leave the axis out")
-    labels, texts = (tuple(column) for column in zip(*pairs, strict=True))
-    for kind, items in (("value", texts), ("label", labels)):
-        twice = next((item for item in items if items.count(item) > 1), None)
-        if twice is not None:
-            raise UsageError(f"axis {name!r}: the {kind} {twice[:_SHOWN]!r} stands twice; keep one")
+    refuse_twice(f"axis {name!r}: the value", texts)
+    refuse_twice(f"axis {name!r}: the label", labels)
     by_label = slugs(labels)
     axis = Axis(name, labels, texts, tuple(by_label[label] for label in labels))
-    if name == PRONOUNS:
-        for position in range(len(texts)):
-            axis.values(position)  # refuses pronouns that are not known, here rather than cell by cell
+    for position in range(len(texts) if name == PRONOUNS else 0):
+        axis.values(position)  # refuses pronouns that are not known, here rather than cell by cell
     return axis
 
 
 def _text(axis: str, value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         raise UsageError(f"axis {axis!r}: {value!r} is {type(value).__name__}; give text or a number")
-    text = str(value)
-    if any(character == "\x00" or "\ud800" <= character <= "\udfff" for character in text):
-        raise UsageError(f"axis {axis!r}: {text[:_SHOWN]!r} holds a character that cannot be sent")
-    return text
+    if UNSENDABLE.search(str(value)):
+        raise UsageError(f"axis {axis!r}: {str(value)[:60]!r} holds a character that cannot be sent")
+    return str(value)
 
 
 def check_axes_used(axes: Iterable[Axis], used: frozenset[str], hint: str = "") -> None:
@@ -212,15 +184,9 @@ class Unit:
     attributes: Mapping[str, JSON] = field(default_factory=dict)
     signal: str | None = None
 
-
-def bracketed(template: Template, unit: Unit) -> str:
-    """The words that this template has no slot for, as they stand behind the name: ``(Black, female)``."""
-    loose = _loose(template, unit)
-    return f"({', '.join(loose.values())})" if loose and LABEL_SLOT not in template.plain_slots else ""
-
-
-def _loose(template: Template, unit: Unit) -> dict[str, str]:
-    return {name: words for name, words in unit.labels.items() if name not in template.plain_slots}
+    def loose(self, template: Template) -> dict[str, str]:
+        """The words that *template* has no slot for."""
+        return {name: words for name, words in self.labels.items() if name not in template.plain_slots}
 
 
 def render(
@@ -228,37 +194,28 @@ def render(
 ) -> tuple[str, dict[str, Mapping[str, str]]]:
     """The text of *template* for *unit*, and its surface strings with the groups that each conveys.
 
-    *values* are the unit's and the context's. With *needs_labels* off (a system prompt), words without a
-    slot of their own are left out rather than put behind the name.
+    *values* are the unit's and the context's. Words without a slot of their own stand in ``{label}``, else in brackets
+    behind the name, ``(Black, female)``; with *needs_labels* off (a system prompt) they are left out.
     """
-    filled_values = {**values, **unit.labels}
-    loose = _loose(template, unit)
-    if LABEL_SLOT in template.plain_slots and loose:
-        filled_values[LABEL_SLOT] = " ".join(loose.values())
-    filled_values = with_articles(template, filled_values)
-    bracket = bracketed(template, unit) if needs_labels else ""
-    first = {name_slot: f"{filled_values[name_slot]} {bracket}"} if bracket and name_slot in filled_values else {}
-    filled = template.fill(filled_values, first)
-    surfaces = _surfaces(filled, unit, name_slot, values)
-    if bracket and bracket in filled.text:
-        surfaces[bracket] = {name: unit.groups[name] for name in loose}
-    return filled.text, surfaces
-
-
-def _surfaces(filled: Filled, unit: Unit, name_slot: str, values: Mapping[str, str]) -> dict[str, Mapping[str, str]]:
-    found: dict[str, Mapping[str, str]] = {}
-    for slot, start, end in filled.spans:
+    loose, bracket = unit.loose(template), ""
+    filled = {**values, **unit.labels}
+    if loose and LABEL_SLOT in template.plain_slots:
+        filled[LABEL_SLOT] = " ".join(loose.values())
+    elif loose and needs_labels:
+        bracket = f"({', '.join(loose.values())})"
+    filled = with_articles(template, filled)
+    first = {name_slot: f"{filled[name_slot]} {bracket}"} if bracket and name_slot in filled else {}
+    text, spans = template.fill(filled, first)
+    surfaces: dict[str, Mapping[str, str]] = {}
+    for slot, start, end in spans:
         base = base_slot(slot) or slot
-        if base in unit.labels:
-            groups: Mapping[str, str] = {base: unit.groups[base]}
-        elif base == LABEL_SLOT and unit.labels:
-            groups = {name: unit.groups[name] for name in unit.labels}
-        else:
-            groups = unit.conveys.get(base, {})
+        groups = unit.conveys.get(base)
         if groups and start < end:
             is_name = base in (name_slot, "first_name", "last_name")
-            found.setdefault(values[base] if is_name else _with_surroundings(filled.text, start, end), groups)
-    return found
+            surfaces.setdefault(values[base] if is_name else _with_surroundings(text, start, end), groups)
+    if bracket and bracket in text:
+        surfaces[bracket] = {name: unit.groups[name] for name in loose}
+    return text, surfaces
 
 
 def _with_surroundings(text: str, start: int, end: int) -> str:

@@ -9,20 +9,29 @@ from __future__ import annotations
 
 import hashlib
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import overload
 
+from pytest_fairness.design.render import Axis
+from pytest_fairness.design.templates import Template
 from pytest_fairness.errors import UsageError
-from pytest_fairness.model import Cell
+from pytest_fairness.model import JSON, Cell
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LazyCells(Sequence[Cell]):
-    """The cells of a design by their number, all of them or those at ``positions``."""
+    """The cells of a design by their number, all of them or those at ``positions``, made when they are read.
 
-    __slots__ = ()
-    positions: tuple[int, ...] | None
+    ``repetitions`` is how often each cell is asked, ``parameters`` what is sent with it. The engine shuffles the order.
+    """
+
+    templates: tuple[Template, ...]
+    axes: tuple[Axis, ...]
     repetitions: int
+    parameters: Mapping[str, JSON]
+    positions: tuple[int, ...] | None = None
 
     @property
     @abstractmethod
@@ -40,7 +49,6 @@ class LazyCells(Sequence[Cell]):
 
     @property
     def size(self) -> int:
-        """How many cells there are."""
         return self.full_size if self.positions is None else len(self.positions)
 
     @property
@@ -50,16 +58,28 @@ class LazyCells(Sequence[Cell]):
 
     def position(self, index: int) -> int:
         """Where the cell at *index* stands among all cells."""
-        if not -self.size <= index < self.size:
-            raise IndexError(index)
-        index %= self.size
+        index = range(self.size)[index]
         return index if self.positions is None else self.positions[index]
+
+    def digits(self, position: int) -> list[int]:
+        """*position* as one choice an axis of the design, the last axis varying fastest."""
+        choices = []
+        for radix in reversed(self.radices):
+            position, choice = divmod(position, radix)
+            choices.append(choice)
+        return choices[::-1]
+
+    def context(self, choices: Sequence[int]) -> tuple[dict[str, str], dict[str, str], list[str]]:
+        """What the context axes put into slots at *choices*, their labels by axis, and the parts of an id."""
+        chosen = list(zip(self.axes, choices, strict=True))
+        values = {slot: text for axis, at in chosen for slot, text in axis.values(at).items()}
+        return values, {axis.name: axis.labels[at] for axis, at in chosen}, [axis.slugs[at] for axis, at in chosen]
 
     def __len__(self) -> int:
         return self.size
 
     def __iter__(self) -> Iterator[Cell]:
-        return (self[index] for index in range(self.size))
+        return map(self.__getitem__, range(self.size))
 
     @overload
     def __getitem__(self, index: int) -> Cell: ...
@@ -67,17 +87,8 @@ class LazyCells(Sequence[Cell]):
     def __getitem__(self, index: slice) -> list[Cell]: ...
     def __getitem__(self, index: int | slice) -> Cell | list[Cell]:
         if isinstance(index, slice):
-            return [self[at] for at in range(*index.indices(self.size))]
+            return [self[at] for at in range(self.size)[index]]
         return self.cell_at(self.position(index))
-
-
-def digits(position: int, radices: Sequence[int]) -> list[int]:
-    """*position* as one choice an axis, the last axis varying fastest."""
-    choices = []
-    for radix in reversed(radices):
-        position, choice = divmod(position, radix)
-        choices.append(choice)
-    return choices[::-1]
 
 
 def check_counts(**numbers: int | None) -> None:
@@ -103,8 +114,7 @@ def positions(
     is what it calls them.
     """
     combinations = units // group_size
-    blocks = prod(radices)
-    draws = min(cells // combinations, blocks * group_size)
+    draws = min(cells // combinations, prod(radices) * group_size)
     if draws < 1:
         raise UsageError(
             f"sample={cells}: the grid has {combinations} {alike}, which are asked alike; give at least {combinations}"

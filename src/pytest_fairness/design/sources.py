@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from pathlib import Path
 from typing import TypeVar
 
 from pytest_fairness.documents import Document, open_document, read_text
-from pytest_fairness.errors import UsageError, did_you_mean
+from pytest_fairness.errors import UsageError, did_you_mean, refuse_twice
 
 T = TypeVar("T")
-_MARK = Path("names") / "first_names.csv"
 
 
 def shipped_folder() -> Path:
@@ -25,7 +24,7 @@ def shipped_folder() -> Path:
     here = Path(__file__).resolve()
     package, checkout = here.parents[1] / "personas", here.parents[3] / "personas"
     for folder in (package, checkout):
-        if (folder / _MARK).is_file():
+        if (folder / "names" / "first_names.csv").is_file():
             return folder
     raise UsageError(f"the shipped personas are missing (looked in {package} and {checkout}); reinstall the package")
 
@@ -65,7 +64,7 @@ def entries(relative: str, folder: Path | None, kind: type[T], key: str = "name"
     return found
 
 
-def rows(path: Path, needed: frozenset[str], known: frozenset[str]) -> Iterator[Document]:
+def rows(path: Path, needed: Set[str], known: Set[str]) -> Iterator[Document]:
     """The lines of the CSV file *path* that are not blank, a document each: its cells by column, without empty ones.
 
     Raises UsageError for a file that cannot be read, is too large or not UTF-8, for a missing, unknown or
@@ -74,25 +73,20 @@ def rows(path: Path, needed: frozenset[str], known: frozenset[str]) -> Iterator[
     reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
     try:
         header = [cell.strip() for cell in next(reader, [])]
-        missing, unknown = sorted(needed - set(header)), sorted(set(header) - known)
-        if missing:
+        if missing := sorted(needed - set(header)):
             raise UsageError(f"{path}:1: the column {missing[0]!r} is missing")
-        if unknown:
+        if unknown := sorted(set(header) - known):
             raise UsageError(f"{path}:1: unknown column {unknown[0]!r}{did_you_mean(unknown[0], sorted(known))}")
-        if len(set(header)) != len(header):
-            raise UsageError(f"{path}:1: a column stands twice")
+        refuse_twice(f"{path}:1: the column", header)
         for cells in reader:
             if not any(cell.strip() for cell in cells):
                 continue
-            line = reader.line_num
+            where = f"{path}:{reader.line_num}"
             if len(cells) != len(header):
-                raise UsageError(
-                    f"{path}:{line}: {len(cells)} cells under {len(header)} columns; quote a cell with commas"
-                )
+                raise UsageError(f"{where}: {len(cells)} cells under {len(header)} columns; quote a cell with commas")
             filled = {column: cell.strip() for column, cell in zip(header, cells, strict=True) if cell.strip()}
-            empty = sorted(needed - filled.keys())
-            if empty:
-                raise UsageError(f"{path}:{line}: the column {empty[0]!r} is empty")
-            yield Document(str(path), dict(filled), {(): line})
+            if empty := sorted(needed - filled.keys()):
+                raise UsageError(f"{where}: the column {empty[0]!r} is empty")
+            yield Document(str(path), dict(filled), {(): reader.line_num})
     except csv.Error as error:
         raise UsageError(f"{path}:{reader.line_num}: not valid CSV: {error}") from error

@@ -6,21 +6,46 @@ which is when everything that can be wrong with names, words and groups is found
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import TypeAlias
+from typing import Any
 
-from pytest_fairness.design.names import GENDER, RACE, SEXES, Name, NameBanks
+from pytest_fairness.design.names import GENDER, RACE, Name, NameBanks
 from pytest_fairness.design.personas import SCORES, Persona
-from pytest_fairness.design.render import BY_GENDER, Unit, pronouns
+from pytest_fairness.design.render import BY_GENDER, LABEL_SLOT, Unit, pronouns
 from pytest_fairness.design.signals import CONTROL, LABEL, PRONOUN, Condition, Signals
 from pytest_fairness.design.slugs import slug, slugs
-from pytest_fairness.errors import UsageError, did_you_mean, listed
+from pytest_fairness.errors import UsageError, did_you_mean, listed, refuse_twice
 from pytest_fairness.model import JSON
 
-Value: TypeAlias = "str | Name"
 _NAMES = 20  # a group, where a grid does not say
+
+
+def given_values(where: str, items: object, kinds: tuple[type, ...], what: str) -> tuple[Any, ...]:
+    """The values that a test gives for one group: *what* of *kinds*, or a list of those. Raises UsageError."""
+    values = [items] if isinstance(items, kinds) else items
+    if not isinstance(values, Sequence):
+        raise UsageError(f"{where}: give a list, each item a {what}, not {type(items).__name__}")
+    if not values:
+        raise UsageError(f"{where} is empty; give at least one {what}, or leave the group out")
+    for value in values:
+        if not isinstance(value, kinds) or not str(value).strip():
+            raise UsageError(f"{where}: {value!r} is no {what}")
+    return tuple(values)
+
+
+def refuse_shared(where: str, values: Mapping[str, Iterable[object]]) -> None:
+    """Raise UsageError for a value that stands for two of the groups."""
+    owner: dict[str, str] = {}
+    for group, items in values.items():
+        for item in map(str, items):
+            if owner.setdefault(item, group) != group:
+                raise UsageError(
+                    f"{where}: {item[:60]!r} is in the groups {owner[item]!r} and {group!r}; a value that stands for "
+                    "two groups signals neither"
+                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,66 +54,36 @@ class GroupAxis:
 
     name: str
     groups: tuple[str, ...]
-    values: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
+    values: Mapping[str, tuple[str | Name, ...]] = field(default_factory=dict)
 
 
-def group_axes(groups: Mapping[str, object]) -> tuple[GroupAxis, ...]:
-    """The axes of ``groups={class: [group, …]}`` or ``{class: {group: [value, …]}}``.
+def group_axis(name: str, value: object) -> GroupAxis:
+    """The axis of an entry of ``groups={class: [group, …]}`` or ``{class: {group: [value, …]}}``.
 
     Raises UsageError for an empty class or group, a group or value that stands twice (a name in two groups
     signals neither), and anything that is not text or a :class:`Name`.
     """
-    if not groups:
-        raise UsageError("groups is empty; give at least one protected class, such as {'gender': ['female', 'male']}")
-    return tuple(_group_axis(name, value) for name, value in groups.items())
-
-
-def _group_axis(name: str, value: object) -> GroupAxis:
+    where = f"groups[{name!r}]"
     if not isinstance(name, str) or not name.isidentifier():
         raise UsageError(f"groups: {name!r} is no name for a protected class; use letters, digits and _")
+    values: dict[str, tuple[str | Name, ...]] = {}
     if isinstance(value, Mapping):
-        values = {str(group): _values(f"groups[{name!r}][{group!r}]", items) for group, items in value.items()}
-        owner: dict[str, str] = {}
-        for group, items in values.items():
-            for item in map(str, items):
-                if owner.setdefault(item, group) != group:
-                    raise UsageError(
-                        f"groups[{name!r}]: {item!r} is in the groups {owner[item]!r} and {group!r}; "
-                        "a value that stands for two groups signals neither"
-                    )
-        axis = GroupAxis(name, tuple(values), values)
+        for group, items in value.items():
+            values[str(group)] = given_values(f"{where}[{group!r}]", items, (str, Name), "name or phrase")
+            refuse_twice(f"{where}[{group!r}]:", map(str, values[str(group)]))
+        refuse_shared(where, values)
+        groups = tuple(values)
     elif isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
-        if not all(isinstance(group, str) and group for group in value):
-            raise UsageError(f"groups[{name!r}]: groups are names such as 'black'; found {list(value)!r}")
-        axis = GroupAxis(name, tuple(value))
+        groups = tuple(value)
     else:
-        raise UsageError(
-            f"groups[{name!r}]: give a list of groups, or a mapping from groups to names, not {type(value).__name__}"
-        )
-    if not axis.groups:
-        raise UsageError(f"groups[{name!r}] has no groups; name at least two to compare")
-    _once(axis.groups, f"groups[{name!r}]: the group ")
-    return axis
-
-
-def _values(where: str, items: object) -> tuple[Value, ...]:
-    given = [items] if isinstance(items, (str, Name)) else items
-    if isinstance(given, (set, frozenset)) or not isinstance(given, Sequence):
-        raise UsageError(f"{where}: give a list of names or phrases, not {type(items).__name__}")
-    values = tuple(given)
-    if not values:
-        raise UsageError(f"{where} is empty; give at least one name or phrase, or leave the group out")
-    for value in values:
-        if not isinstance(value, (str, Name)) or not str(value).strip():
-            raise UsageError(f"{where}: {value!r} is no name or phrase")
-    _once([str(value) for value in values], f"{where}: ")
-    return values
-
-
-def _once(texts: Sequence[str], where: str) -> None:
-    twice = next((text for text in texts if texts.count(text) > 1), None)
-    if twice is not None:
-        raise UsageError(f"{where}{twice!r} stands twice; keep one")
+        kind = type(value).__name__
+        raise UsageError(f"{where}: give a list of groups, or a mapping from groups to names, not {kind}")
+    if not all(isinstance(group, str) and group for group in groups):
+        raise UsageError(f"{where}: groups are names such as 'black'; found {list(groups)!r}")
+    if not groups:
+        raise UsageError(f"{where} has no groups; name at least two to compare")
+    refuse_twice(f"{where}: the group", groups)
+    return GroupAxis(name, groups, values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,157 +102,99 @@ class Sources:
 
     def named(self, axis: GroupAxis, condition: Condition) -> bool:
         """Whether the name conveys this class."""
-        if axis.values:
-            return condition.by_name and axis.name not in self.slots
-        return condition.by_name and axis.name in self.banks.protected_classes
+        by_name = axis.name not in self.slots if axis.values else axis.name in self.banks.protected_classes
+        return condition.by_name and by_name
 
     def phrases(
-        self, axis: GroupAxis, groups: Mapping[str, str], condition: Condition, axes: Sequence[GroupAxis] = ()
+        self, axis: GroupAxis, groups: Mapping[str, str], condition: Condition, axes: Sequence[GroupAxis]
     ) -> tuple[str, ...]:
         """The words that convey the axis's own of *groups*; none where the name, or the pronoun, does it alone.
 
         Of several *axes* the name conveys those that have no words of the condition's kind.
         """
-        group = groups[axis.name]
-        named, has_slot = self.named(axis, condition), axis.name in self.slots
+        name, named, kind = axis.name, self.named(axis, condition), condition.kind
         if axis.values:
-            return () if named else tuple(map(str, axis.values[group]))
-        if condition.kind is None and named:
-            if has_slot:
-                raise UsageError(
-                    f"{axis.name} is conveyed twice: by the name, and by the slot {{{axis.name}}}; "
-                    "if both are meant say signal='name+label', for the words alone say signal='label'"
-                )
+            return () if named else tuple(map(str, axis.values[groups[name]]))
+        if (kind is None and named and name not in self.slots) or (kind == PRONOUN and name == GENDER):
             return ()
-        if condition.kind == PRONOUN and axis.name == GENDER:
-            return ()
-        if condition.kind is None and not has_slot:
+        if kind is None and named:
             raise UsageError(
-                f"no name signals {axis.name!r} (names signal: {listed(self.banks.protected_classes)})"
-                f"{did_you_mean(axis.name, self.banks.protected_classes)}; put {{{axis.name}}} where the words belong "
-                "in the template, say signal='label', or give names of your own"
+                f"{name} is conveyed twice: by the name, and by the slot {{{name}}}; "
+                "if both are meant say signal='name+label', for the words alone say signal='label'"
             )
-        kind = LABEL if condition.kind in (None, PRONOUN) else str(condition.kind)
-        with_words = [other.name for other in axes if kind in self.signals.kinds_of(other.name)]
-        if named and with_words and axis.name not in with_words:
-            return ()
-        phrases = self.signals.phrases(axis.name, group, kind, groups.get(GENDER))
-        if kind == LABEL and axis.name in self.after_who:
+        if kind is None and name not in self.slots:
+            classes = self.banks.protected_classes
             raise UsageError(
-                f"the label of {axis.name} names the group ({phrases[0]!r}), so it does not go on after 'who': write "
-                f"({{{axis.name}}}), or take a kind of signal that does, as docs/grids.md lists them"
+                f"no name signals {name!r} (names signal: {listed(classes)}){did_you_mean(name, classes)}; put "
+                f"{{{name}}} where the words belong in the template, say signal='label', or give names of your own"
+            )
+        if kind is None or kind == PRONOUN:
+            kind = LABEL
+        with_words = [other.name for other in axes if kind in self.signals.kinds_of(other.name)]
+        if named and with_words and name not in with_words:
+            return ()
+        phrases = self.signals.phrases(name, groups[name], kind, groups.get(GENDER))
+        if kind == LABEL and name in self.after_who:
+            raise UsageError(
+                f"the label of {name} names the group ({phrases[0]!r}), so it does not go on after 'who': write "
+                f"({{{name}}}), or take a kind of signal that does, as docs/grids.md lists them"
             )
         return phrases
 
-    def people(self, groups: Mapping[str, str], axes: Sequence[GroupAxis], condition: Condition) -> tuple[Name, ...]:
-        """The names for one combination of groups; none where no template has a place for a name."""
-        named = [axis for axis in axes if self.named(axis, condition)]
+    def people(self, groups: Mapping[str, str], named: Sequence[GroupAxis]) -> tuple[Name, ...]:
+        """The names for one combination of groups, by the axes that are *named*; none where no template has a place."""
         own = next((axis for axis in named if axis.values), None)
         if own is not None:
-            return self._own(own, named, groups)
+            return self._own(own, named, groups[own.name])
         wanted = _NAMES if self.names is None else self.names
         # In a control group nothing is conveyed, so its names are the neutral ones.
         if not named or any(groups[axis.name] == CONTROL for axis in named):
             has_place = self.slots & {self.name_slot, "first_name", "last_name"}
             return self.banks.neutral(wanted, seed=self.seed) if has_place else ()
-        base = [axis.name for axis in named if axis.name != GENDER]
-        if len(base) > 1:
-            raise UsageError(
-                f"one name cannot signal both {base[0]} and {base[1]}; convey one of them by words: put "
-                f"{{{base[1]}}} into the template, and give its values"
-            )
-        if not base:
-            return self.banks.names(GENDER, groups[GENDER], wanted, seed=self.seed)
-        gender = groups[GENDER] if any(axis.name == GENDER for axis in named) else None
-        if gender not in (None, *SEXES):
-            self.banks.names(GENDER, str(gender), wanted)  # refuses, and lists the groups that names do signal
-        return self.banks.names(base[0], groups[base[0]], wanted, gender=gender, seed=self.seed)
+        return self.banks.signalling({axis.name: groups[axis.name] for axis in named}, wanted, seed=self.seed)
 
-    def _own(self, own: GroupAxis, named: Sequence[GroupAxis], groups: Mapping[str, str]) -> tuple[Name, ...]:
-        if len(named) > 1:
-            other = next(axis.name for axis in named if axis is not own)
+    def _own(self, own: GroupAxis, named: Sequence[GroupAxis], group: str) -> tuple[Name, ...]:
+        other = next((axis.name for axis in named if axis is not own), None)
+        if other is not None:
             raise UsageError(
                 f"names of your own signal {own.name}, so they cannot be drawn for {other} as well; give names for "
                 f"the crossed groups, or convey {other} by words: put {{{other}}} into the template"
             )
-        values = own.values[groups[own.name]]
+        values = own.values[group]
         if self.names is not None and len(values) < self.names:
-            raise UsageError(
-                f"groups[{own.name!r}][{groups[own.name]!r}] has {len(values)} names, and names={self.names}"
-            )
+            raise UsageError(f"groups[{own.name!r}][{group!r}] has {len(values)} names, and names={self.names}")
         names = (Name.given(value) for value in values[: self.names])
-        return tuple(replace(name, groups={**name.groups, own.name: groups[own.name]}) for name in names)
+        return tuple(replace(name, groups={**name.groups, own.name: group}) for name in names)
 
 
-@dataclass(frozen=True, slots=True)
-class _Filling:
-    """What a name or a persona puts into slots, and which groups those slots carry."""
-
-    values: dict[str, str] = field(default_factory=dict)
-    conveys: dict[str, Mapping[str, str]] = field(default_factory=dict)
-
-    def __or__(self, other: _Filling) -> _Filling:
-        return _Filling(self.values | other.values, self.conveys | other.conveys)
+_DETAILS = {"disability": "disability_detail", "accent_language": "language"}
+"""Classes of personas that have a second slot, which says more."""
 
 
-def _of_name(name: Name, name_slot: str) -> _Filling:
-    """The whole name, its parts, and the pronouns of its gender."""
-    values = {name_slot: name.full, "first_name": name.first} | ({"last_name": name.last} if name.last else {})
-    agreed = pronouns(BY_GENDER[name.gender]).values() if name.gender in BY_GENDER else {}
-    return _Filling(values | agreed, dict.fromkeys(values, name.groups))
-
-
-def _of_persona(persona: Persona, name_slot: str, signals: Signals) -> _Filling:
+def _persona_slots(persona: Persona, name_slot: str, signals: Signals) -> dict[str, str]:
     """Every attribute as a slot, with words for the groups, and the pronouns of the gender."""
-    groups = persona.groups
-    values = {name: str(value) for name, value in persona.attributes.items() if name != "id"}
-    values |= {name: signals.phrases(name, groups[name])[0] for name in (GENDER, RACE)}
-    values |= {"disability": persona.disability_detail, "accent_language": persona.language}
-    values["career_transition"] = persona.career_transition.replace("_", " ")
-    values |= pronouns(BY_GENDER[persona.gender]).values()
-    values[name_slot] = persona.name
-    by_name = {key: groups[key] for key in (RACE, GENDER)}
-    aliases = {"disability_detail": "disability", "language": "accent_language"}
-    own = {slot: aliases.get(slot, slot) for slot in values}
-    conveys: dict[str, Mapping[str, str]] = {slot: {key: groups[key]} for slot, key in own.items() if key in groups}
-    return _Filling(values, conveys | dict.fromkeys((name_slot, "first_name", "last_name"), by_name))
+    return {
+        **{name: str(value) for name, value in persona.attributes.items() if name != "id"},
+        **{name: signals.phrases(name, persona.groups[name])[0] for name in (GENDER, RACE)},
+        **{name: getattr(persona, detail) for name, detail in _DETAILS.items()},
+        "career_transition": persona.career_transition.replace("_", " "),
+        **pronouns(BY_GENDER[persona.gender]),
+        name_slot: persona.name,
+    }
 
 
-def _attributes(persona: Persona | None, name: Name | None = None) -> dict[str, JSON]:
+def _attributes(persona: Persona | None, name: Name | None) -> dict[str, JSON]:
     """The parts of the name, which several people may share, and what a persona brings to the job."""
     first, last = (name.first, name.last) if name else (persona.first_name, persona.last_name) if persona else ("", "")
     parts: dict[str, JSON] = {"first_name": first, "last_name": last} if first and last else {}
     return parts | ({key: getattr(persona, key) for key in ("experience_years", *SCORES)} if persona else {})
 
 
-def persona_units(personas: Sequence[Persona], sources: Sources) -> list[Unit]:
-    """One unit a persona, as it is: its own name, attributes and groups."""
-    units = []
-    parts = slugs(persona.id for persona in personas)
-    for persona in personas:
-        filling = _of_persona(persona, sources.name_slot, sources.signals)
-        units.append(
-            Unit(
-                parts=(parts[persona.id],),
-                groups=persona.groups,
-                values=filling.values,
-                conveys=filling.conveys,
-                cluster=persona.id,
-                persona=persona.id,
-                attributes=_attributes(persona),
-                signal="persona",
-            )
-        )
-    return units
-
-
 def group_units(
-    axes: Sequence[GroupAxis],
-    conditions: Sequence[Condition],
-    sources: Sources,
-    personas: Sequence[Persona] = (),
+    axes: Sequence[GroupAxis], conditions: Sequence[Condition], sources: Sources, personas: Sequence[Persona] = ()
 ) -> tuple[list[Unit], int]:
-    """Every combination of groups, under every signal condition, with its names (and personas).
+    """Every combination of groups, under every signal condition, with its names (and personas); without *axes* each
+    persona as it is, with its own name and groups.
 
     Also returns how many units each combination has: all have the same number, one after the other. Raises
     UsageError where a combination has too few names, and where the numbers of names differ.
@@ -289,85 +226,84 @@ def _combination(
     parts: tuple[str, ...],
 ) -> list[Unit]:
     """The units of one combination of groups under one condition."""
-    phrases = {axis.name: sources.phrases(axis, groups, condition, axes) for axis in axes}
-    phrases = {name: found for name, found in phrases.items() if found}
-    named = any(sources.named(axis, condition) for axis in axes)
-    names = sources.people(groups, axes, condition)
-    people = _people(names, personas, keep_own=not named and not {RACE, GENDER} & groups.keys())
+    phrases = {axis.name: found for axis in axes if (found := sources.phrases(axis, groups, condition, axes))}
+    named = [axis for axis in axes if sources.named(axis, condition)]
+    people = _people(groups, named, sources, personas)
     if not people:
         # No name and no persona: the words themselves are what varies within a group.
-        people = [(None, None)] * max((len(found) for found in phrases.values()), default=1)
-    agreed = _pronouns_of(groups[GENDER], required=condition.kind == PRONOUN) if GENDER in groups else {}
-    name_parts = slugs(str(name) for name, _ in people if name)
+        people = [(None, None)] * max(map(len, phrases.values()), default=1)
+    agreed = _agreed_pronouns(groups, required=condition.kind == PRONOUN)
+    gender = {GENDER: groups[GENDER]} if agreed and groups[GENDER] != CONTROL else {}
+    wholes = [name.full if name else persona.id if persona else "" for name, persona in people]
+    who = slugs(wholes)
+    # ``name`` is ``label`` for a class that only words convey.
+    ways = [way for way, used in (("name", named), ("label", phrases)) if used] if condition.kind is None else []
     units = []
-    for position, (drawn, persona) in enumerate(people):
-        name = _keeping_gender(drawn, persona) if drawn and persona and GENDER not in groups else drawn
+    for position, ((name, persona), whole) in enumerate(zip(people, wholes, strict=True)):
         labels = {key: found[position % len(found)] for key, found in phrases.items()}
         words = "; ".join(labels.values())
-        filling = _of_persona(persona, sources.name_slot, sources.signals) if persona else _Filling()
-        filling |= _of_name(name, sources.name_slot) if name else _Filling()
-        if name and not name.last:
-            filling.values.pop("last_name", None)
-        if agreed:
-            carried = {} if groups[GENDER] == CONTROL else {GENDER: groups[GENDER]}
-            filling |= _Filling(dict(agreed), dict.fromkeys(agreed, carried) if carried else {})
-        who = ([slug(persona.id)] if persona else []) + ([name_parts[str(name)]] if name else [])
+        own = dict(persona.groups) if persona else {}
+        values = _persona_slots(persona, sources.name_slot, sources.signals) if persona else {}
+        conveys = {slot: {key: own[key]} for key in own for slot in (key, _DETAILS.get(key, key))}
+        by_name = {key: own[key] for key in (RACE, GENDER)} if persona else {}
+        if name:
+            values.pop("last_name", None)
+            values |= {sources.name_slot: name.full, "first_name": name.first}
+            values |= {"last_name": name.last} if name.last else {}
+            values |= pronouns(BY_GENDER[name.gender]) if name.gender in BY_GENDER else {}
+            by_name = dict(name.groups)
+        conveys |= dict.fromkeys((sources.name_slot, "first_name", "last_name"), by_name)
+        conveys |= dict.fromkeys(agreed, gender)
+        given = {**own, **(name.groups if name else {}), **groups}
+        conveys |= {LABEL_SLOT: {key: given[key] for key in labels}, **{key: {key: given[key]} for key in labels}}
+        id_parts = [slug(persona.id)] if persona and name else []
+        id_parts += [who[whole]] if whole else [slug(words)] if words else []
         units.append(
             Unit(
-                parts=(*parts, *(who or ([slug(words)] if words else []))),
-                groups={**(persona.groups if persona else {}), **(name.groups if name else {}), **groups},
+                parts=(*parts, *id_parts),
+                groups=given,
                 swapped=groups,
-                values=filling.values,
+                values={**values, **agreed},
                 labels=labels,
-                conveys=filling.conveys,
-                cluster=persona.id if persona and not named else str(name) if name else words or None,
+                conveys=conveys,
+                cluster=persona.id if persona and not named else whole or words or None,
                 persona=persona.id if persona else None,
                 attributes=_attributes(persona, name),
-                signal=_signal(condition, named=named, words=bool(labels)),
+                signal="+".join(ways) or condition.name,
             )
         )
     return units
 
 
-def _keeping_gender(name: Name, persona: Persona) -> Name:
-    """A swapped name brings its group; the persona's gender stays what it is."""
-    if name.gender in (None, persona.gender):
-        return name
-    return replace(name, groups={key: group for key, group in name.groups.items() if key != GENDER})
-
-
-def _signal(condition: Condition, *, named: bool, words: bool) -> str:
-    """What the condition comes to: ``name`` is ``label`` for a class that only words convey."""
-    if condition.kind is not None:
-        return condition.name
-    return "+".join(way for way, used in (("name", named), ("label", words)) if used) or condition.name
-
-
 def _people(
-    names: Sequence[Name], personas: Sequence[Persona], *, keep_own: bool
+    groups: Mapping[str, str], named: Sequence[GroupAxis], sources: Sources, personas: Sequence[Persona]
 ) -> list[tuple[Name | None, Persona | None]]:
     """Names and personas together: each persona gets a name in turn, of its own gender where there is one."""
-    if not personas:
-        return [(name, None) for name in names]
-    if keep_own or not names:
+    if personas and not named and not {RACE, GENDER} & groups.keys():
         return [(None, persona) for persona in personas]
+    names = sources.people(groups, named)
+    if not personas or not names:
+        return [(name, None) for name in names] or [(None, persona) for persona in personas]
     pairs: list[tuple[Name | None, Persona | None]] = []
-    turns: dict[str, int] = {}
+    turns: Counter[str] = Counter()
     for persona in personas:
         fitting = [name for name in names if name.gender == persona.gender]
         sex = persona.gender if fitting else "any"
-        turn = turns.setdefault(sex, 0)
+        name = (fitting or names)[turns[sex] % len(fitting or names)]
         turns[sex] += 1
-        pairs.append(((fitting or names)[turn % len(fitting or names)], persona))
+        if GENDER not in groups and name.gender not in (None, persona.gender):
+            # The swapped name brings its group; the persona's gender stays what it is.
+            name = replace(name, groups={key: group for key, group in name.groups.items() if key != GENDER})
+        pairs.append((name, persona))
     return pairs
 
 
-def _pronouns_of(gender: str, *, required: bool) -> Mapping[str, str]:
+def _agreed_pronouns(groups: Mapping[str, str], *, required: bool) -> Mapping[str, str]:
     """The pronoun slots of a gender group, *they* for the control; none for a group without known pronouns."""
-    known = {**BY_GENDER, CONTROL: "they"}
+    known, gender = {**BY_GENDER, CONTROL: "they"}, groups.get(GENDER)
     if gender in known:
-        return pronouns(known[gender]).values()
-    if not required:
+        return pronouns(known[gender])
+    if gender is None or not required:
         return {}
     raise UsageError(
         f"signal='pronoun': no pronouns are known for the gender group {gender!r} (known: "

@@ -27,7 +27,7 @@ from pytest_fairness.engine.queue import EngineContext, Queue
 from pytest_fairness.errors import BudgetError, EndpointError
 from pytest_fairness.model import Status
 from pytest_fairness.runs.designs import PlannedTrial
-from pytest_fairness.runs.records import Attempt, utc_now, wire_record
+from pytest_fairness.runs.records import Attempt, utc_now
 
 T = TypeVar("T")
 #: Conversations with the bodies of their next requests, and what is reserved for each (nano-dollars).
@@ -78,7 +78,7 @@ def batch_record(tag: str, event: str, *, wire: Wire | None = None, **facts: Any
     """The record of one step of the batch *tag*: intent, uploaded, submitted, status, ended, stray, or one of the
     last: collected, void (never made), lost.
     """
-    evidence = {} if wire is None else {"wire": wire_record(wire)}
+    evidence = {} if wire is None else {"wire": wire}
     now = {"time": utc_now(), "unix": time.time(), "monotonic": time.monotonic()}
     return {"type": "batch", "tag": tag, "event": event, **facts, **evidence, **now}
 
@@ -205,7 +205,7 @@ class BatchQueue(Queue):
         resumed = list(self._ready)
         self._ready.clear()
         left = self._budget.adopt(sum(one.waiting.reserved for one in resumed if one.waiting is not None))
-        known = submissions(self._store.batch_records()) if any(one.waiting for one in resumed) else {}
+        known = submissions(self._store.of_type("batch")) if any(one.waiting for one in resumed) else {}
         for conversation in resumed:
             waiting = conversation.waiting
             if waiting is not None and waiting.tag in known:
@@ -319,7 +319,7 @@ class BatchQueue(Queue):
             return False
 
     def _patience(self) -> float:
-        waiting = any(not one.over for one in submissions(self._store.batch_records()).values())
+        waiting = any(not one.over for one in submissions(self._store.of_type("batch")).values())
         return self._api.options.max_wait_hours * 3600 if waiting else self._context.attempt_timeout
 
     def _intend(self, lot: Lot) -> tuple[Submission, list[bytes]]:

@@ -33,7 +33,7 @@ from pytest_fairness.errors import EndpointError, UsageError
 from pytest_fairness.model import Status, Trial, to_json
 from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.keys import identity_hash
-from pytest_fairness.runs.records import SIMULATED, cell_record, trial_of
+from pytest_fairness.runs.records import SIMULATED, trial_of
 from pytest_fairness.runs.store import NEVER, Retry, RunStore
 
 T = TypeVar("T")
@@ -312,7 +312,7 @@ class Engine:
         for key, one in zip(keys, planned, strict=True):
             use = (key, one.cell.id)
             if one.cell.id != found[key][1] and use not in self._used:
-                self.store.append({"type": "use", "key": key, "cell": cell_record(one.cell)})
+                self.store.append({"type": "use", "key": key, "cell": one.cell})
                 self._used.add(use)
 
     # ------------------------------------------------------------ the end

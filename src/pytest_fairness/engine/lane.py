@@ -168,7 +168,7 @@ class Lane:
 
     def announce(self, conversation: Conversation, number: int, reserved: int) -> None:
         """Log that a request is about to leave: found without an answer, it is not sent again."""
-        record = sent_record(conversation.key, conversation.turn, number, conversation.order, time.monotonic())
+        record = sent_record(conversation.key, conversation.turn, number, conversation.order)
         if conversation.waiting is not None:
             record["batch"] = asdict(conversation.waiting)
         try:
@@ -192,7 +192,7 @@ class Lane:
             seconds=seconds,
             flags=(*self._flags, *ending.flags, *(flag for flag, holds in flags.items() if holds)),
         )
-        record = attempt_record(conversation.key, attempt, time.monotonic())
+        record = attempt_record(conversation.key, attempt)
         if self._is_step:
             record["endpoint"] = {"name": self.endpoint.name, "identity": self.digest}
         self._store.append(record)

@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import TextIO, TypeAlias
 
 from pytest_fairness.errors import StoreError
-from pytest_fairness.model import Status, Trial
-from pytest_fairness.runs.shared_progress import Standing, WorkerProgress, together
+from pytest_fairness.model import Trial
+from pytest_fairness.runs.shared_progress import Standing, WorkerProgress
 from pytest_fairness.runs.store import RunStore
 
 _EVERY = {True: 0.1, False: 15.0}
@@ -37,19 +37,12 @@ class Progress:
 
     def advance(self, trial: Trial) -> None:
         """*trial* has just been asked."""
-        now = self._standing
-        self._standing = replace(
-            now,
-            done=now.done + 1,
-            refused=now.refused + (trial.status is Status.REFUSED),
-            failed=now.failed + (trial.status not in (Status.REFUSED, Status.ANSWERED)),
-            cost=now.cost + (trial.cost or 0.0),
-        )
+        self._standing.count(trial)
         self._write_if_due()
 
     def note(self, text: str) -> None:
         """Things stand so with what is waited for."""
-        self._standing = replace(self._standing, note=printable(text)[:100])
+        self._standing.note = printable(text)[:100]
         self._write_if_due()
 
     def show(self, standing: Standing) -> None:
@@ -120,7 +113,7 @@ class Watching(Watch):
     def __init__(self, store: RunStore, progress: Progress, *, every: float = 0.5) -> None:
         def look() -> None:
             with contextlib.suppress(StoreError):  # the end of the session says why
-                standing = together(store)
+                standing = store.standing()
                 if standing.done < standing.planned:
                     progress.show(standing)
 

@@ -20,7 +20,7 @@ from pytest_fairness.model import Status, Trial
 from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.keys import content_key
 from pytest_fairness.runs.money import Budget
-from pytest_fairness.runs.records import Attempt, TrialRecord
+from pytest_fairness.runs.records import Attempt, trial_record
 from pytest_fairness.runs.store import Claimed, Retry, RunStore
 
 #: Seconds: the pause after a first failure for which the server asks for none, doubled at each further one; and the
@@ -267,20 +267,19 @@ class Queue:
         if is_refusal and conversation.status is Status.ANSWERED and is_refusal(conversation.replies[-1]):
             conversation.status = Status.REFUSED
         trial = conversation.to_trial(context.source)
-        record = TrialRecord(
-            trial=trial,
-            cell=planned.cell,
+        record = trial_record(
+            trial,
+            planned.cell,
             endpoint=self._endpoint.name,
             identity=self._lanes.own.digest,
             messages=conversation.messages,
-            parameters_asked=planned.parameters,
-            parameters_sent=conversation.parameters,
+            parameters={"asked": planned.parameters, "sent": conversation.parameters},
             order=conversation.order,
             seed=context.seed,
-            flags=tuple(conversation.flags),
+            flags=conversation.flags,
             script=None if planned.script is None else planned.script.identity(),
         )
-        self._store.append(record.to_record(time.monotonic()))
+        self._store.append(record)
         self.finished[conversation.key] = trial
         if self._progress is not None:
             self._progress.advance(trial)

@@ -145,7 +145,7 @@ def write_reports(store: RunStore, book: Ledger, root: Path, *, whole: bool) -> 
     from pytest_fairness.reports.html import write_html
     from pytest_fairness.runs.manifest import FINISHED
 
-    notes = [*run_notes(store.directory, store.manifest()), *still_open(store.batch_records())]
+    notes = [*run_notes(store.directory, store.manifest()), *still_open(store.of_type("batch"))]
     end = now()
     store.update_manifest(notes=notes)
     _keep_earlier(store.directory)
@@ -256,10 +256,10 @@ def _asked_again(run: Path) -> list[str]:
 
     trials, again = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     total = 0
-    for record in RunReader.open(run).records():
-        repeated = any(flag.startswith(AGAIN) for flag in record.flags)
+    for record in RunReader.open(run).all_records():
+        repeated = any(flag.startswith(AGAIN) for flag in record["flags"])
         total += repeated
-        for place in record.cell.groups.items():
+        for place in record["cell"]["groups"].items():
             trials[place] += 1
             again[place] += repeated
     if not total:

@@ -108,7 +108,7 @@ class FairnessSession:
             self._announced = preflight.announcement(
                 context, items, self.grids, self.systems.configured, tests=len(planned)
             )
-            context.store.write_planned(planned, announced=self._announced)
+            context.store.update_manifest(planned=sorted(planned), announced=list(self._announced))
             if not preflight.asks_the_settings_endpoint(items, self.grids):
                 reporting.note_replaced_endpoint(context)
         except StoreError as error:
@@ -145,12 +145,12 @@ class FairnessSession:
 
     def _open_store(self, writer: str | None) -> RunStore:
         """The run's folder, written as *writer*: this process, or a worker that does not see the disk it is on."""
-        from pytest_fairness.runs.remote import RemoteStore
+        from pytest_fairness.runs.remote import open_remote
         from pytest_fairness.runs.store import open_run
 
         context = self.context
         if context.line is not None:
-            return RemoteStore(context.line)
+            return open_remote(context.line)
         store = open_run(context.settings.run_dir, self.token, writer=writer, adopt=context.settings.resume)
         reporting.start_manifest(store, context)
         return store

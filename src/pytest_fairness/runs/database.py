@@ -10,15 +10,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import socket
 import sqlite3
 import threading
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, NamedTuple, Protocol, TypeAlias
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
@@ -33,20 +34,22 @@ COUNTS = """type = 'trial' AND NOT EXISTS (
     SELECT 1 FROM records AS other WHERE other.key = records.key AND other.type = 'trial' AND other.id <> records.id
     AND CASE WHEN (other.status IN ('unknown', 'error')) = (records.status IN ('unknown', 'error'))
         THEN other.id > records.id ELSE records.status IN ('unknown', 'error') END)"""
-#: What ordinary tools see of records, by columns: each with its place in the record.
+#: What ordinary tools see of records, by columns: each with its place in the record, where that has another name.
 _VIEWS = {
-    "trials": (COUNTS, {
-        "status": "status", "endpoint": "endpoint.name", "model": "model", "cell": "cell.id",
-        "template": "cell.template", "groups": "cell.groups", "name": "cell.name", "arm": "cell.arm",
-        "repetition": "repetition", "prompt": "messages[#-1].content", "reply": "replies[#-1]", "attempts": "attempts",
-        "cost": "cost", "seconds": "seconds", "error": "error", "source": "source", "time": "time",
-    }),
-    "attempts": ("type = 'attempt'", {
-        "turn": "turn", "attempt": "attempt", "status": "status", "evidence": "evidence", "cost": "cost",
-        "seconds": "seconds", "error": "error", "status_code": "wire.status_code", "request": "wire.request_body",
-        "response": "wire.response_body", "time": "time",
-    }),
+    "trials": (COUNTS, """status endpoint=endpoint.name model cell=cell.id template=cell.template groups=cell.groups
+        name=cell.name arm=cell.arm repetition prompt=messages[#-1].content reply=replies[#-1] attempts cost seconds
+        error source time"""),
+    "attempts": ("type = 'attempt'", """turn attempt status evidence cost seconds error status_code=wire.status_code
+        request=wire.request_body response=wire.response_body time"""),
 }  # fmt: skip
+
+
+def _view(name: str, which: str, columns: str) -> str:
+    places = (column.partition("=") for column in columns.split())
+    shown = ", ".join(f"json_extract(record, '$.{place or column}') AS {column}" for column, _, place in places)
+    return f"CREATE VIEW {name} AS SELECT id, key, {shown}, record FROM records WHERE {which}"
+
+
 SCHEMA = [
     """CREATE TABLE records (
     id INTEGER PRIMARY KEY, writer TEXT NOT NULL, number INTEGER NOT NULL,
@@ -59,15 +62,20 @@ SCHEMA = [
     "CREATE TABLE account (settled INTEGER NOT NULL, reserved INTEGER NOT NULL)",
     "CREATE TABLE rate_limits (identity TEXT PRIMARY KEY, written REAL, request_due REAL, token_due REAL)",
     "CREATE TABLE progress (writer TEXT PRIMARY KEY, report TEXT NOT NULL)",
-    *(
-        f"CREATE VIEW {view} AS SELECT id, key, "
-        + ", ".join(f"json_extract(record, '$.{place}') AS {column}" for column, place in columns.items())
-        + f", record FROM records WHERE {which}"
-        for view, (which, columns) in _VIEWS.items()
-    ),
+    *(_view(name, *what) for name, what in _VIEWS.items()),
 ]
+#: What is read without more ado: the account, the number of finished trials, what changes whenever another connection
+#: has written with the last record, the reports of workers, the records of a type that belongs to no trial.
+QUERIES = {
+    "account": "SELECT settled, reserved FROM account",
+    "count": "SELECT count(DISTINCT key) FROM records WHERE key IS NOT NULL AND type = 'trial'",
+    "look": "SELECT data_version, (SELECT ifnull(max(id), 0) FROM records) FROM pragma_data_version",
+    "reports": "SELECT report FROM progress ORDER BY writer",
+    "type": "SELECT record FROM records WHERE key IS NULL AND type = ? ORDER BY id",
+}
 _COLUMNS = 6
 _INSERT = "INSERT INTO records (writer, number, type, key, status, record) VALUES "
+_ROW = "(?, ?, ?, ?, ?, ?)"
 #: Rows of one statement: SQLite lets go of the interpreter once a statement, however many rows it has.
 _ROWS = (64, 8, 1)
 #: Seconds that records wait for others to be committed with, where nobody waits for them.
@@ -92,20 +100,25 @@ class Operation(msgspec.Struct, tag=True, forbid_unknown_fields=True):
 
     def run(self, database: Database) -> Any:
         """Do it; what comes of it, as plain JSON."""
-        raise NotImplementedError
 
 
 class Operator(Protocol):
-    """Who has operations done: a run's store, here or at the other end of a connection."""
+    """Who has operations done: a run's database, here or at the other end of a connection."""
+
+    def append(self, body: str) -> None:
+        """Chain the record *body*. It is on the disk when any later operation is. Raises StoreError."""
 
     def submit(self, operation: Operation) -> Future[Any]:
-        """Have *operation* done after all that came before. Raises StoreError."""
+        """Have *operation* done after all that came before; its result when that is on the disk. Raises StoreError."""
 
     def ask(self, operation: Operation) -> Any:
         """Have *operation* done, and wait for its result. Raises what it raises, and StoreError."""
 
     def done(self, operation: Operation) -> asyncio.Future[Any]:
         """The same on the running event loop."""
+
+    def close(self) -> None:
+        """Write what is waiting, and let others have this writer's name. Raises StoreError. May be called twice."""
 
 
 class Append(Operation):
@@ -119,8 +132,17 @@ class Flush(Operation):
 
     writes = False
 
-    def run(self, database: Database) -> None:
-        """Nothing."""
+
+class Read(Operation):
+    """The rows of one of the ``QUERIES``, with its *values*."""
+
+    writes = False
+    query: Literal["account", "count", "look", "reports", "type"]
+    values: list[str] = []
+
+    def run(self, database: Any) -> list[tuple[Any, ...]]:
+        rows: list[tuple[Any, ...]] = database.connection.execute(QUERIES[self.query], self.values).fetchall()
+        return rows
 
 
 class _Waiting(NamedTuple):
@@ -141,25 +163,35 @@ def writer_of(name: str) -> str:
     return name.removeprefix("trials").removesuffix(".jsonl").removeprefix("-") or "main"
 
 
+def insert_records(connection: sqlite3.Connection, writer: str, lines: Iterable[str]) -> None:
+    """Insert checked *lines* as the first records of *writer*."""
+    rows = ((writer, number, *columns_of(line), line) for number, line in enumerate(lines, 1))
+    connection.executemany(_INSERT + _ROW, rows)
+
+
 # ---------------------------------------------------------------- files
+
+
+def _opened(path: Path, timeout: float) -> sqlite3.Connection:
+    with _connecting:  # a file that is closed lets go of the locks that SQLite has on it for this process
+        if not path.exists() or path.is_symlink():
+            os.close(files.open_regular(path, os.O_RDWR | os.O_CREAT))
+        files.check_regular(path)
+        return sqlite3.connect(
+            path, timeout=timeout, isolation_level=None, check_same_thread=False, cached_statements=256
+        )
 
 
 def connect(path: Path) -> sqlite3.Connection:
     """The database *path*, made where there is none. Raises StoreError where it is unsafe or damaged."""
-    with _connecting:  # a file that is closed lets go of the locks that SQLite has on it for this process
-        if not path.exists() or path.is_symlink():
-            os.close(files.open_regular(path, os.O_RDWR | os.O_CREAT | os.O_EXCL))
-        files.check_regular(path)
-        connection = sqlite3.connect(
-            path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False, cached_statements=256
-        )
+    connection = _opened(path, _PATIENCE)
     try:
         if connection.execute("PRAGMA user_version").fetchone()[0] != SCHEMA_VERSION:
             _create(connection, path)
         connection.execute("PRAGMA synchronous = FULL")
     except (sqlite3.Error, UnicodeError) as error:
         connection.close()
-        raise _why(path, error) from error
+        raise _explained(path, error) from error
     except BaseException:
         connection.close()
         raise
@@ -174,10 +206,10 @@ def _create(connection: sqlite3.Connection, path: Path) -> None:
             "put the runs on a local disk with fairness_run_dir in the ini file"
         )
     until = time.monotonic() + _PATIENCE
-    while True:  # SQLite itself does not wait where two processes do this at once
+    mode = ""
+    while not mode:  # SQLite itself does not wait where two processes do this at once
         try:
             (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
-            break
         except sqlite3.OperationalError:
             if time.monotonic() > until:
                 raise
@@ -188,9 +220,10 @@ def _create(connection: sqlite3.Connection, path: Path) -> None:
             "fairness_run_dir in the ini file"
         )
     connection.execute("BEGIN IMMEDIATE")
-    if connection.execute("PRAGMA user_version").fetchone()[0] not in (0, SCHEMA_VERSION):
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version not in (0, SCHEMA_VERSION):
         raise StoreError(f"{path} was written by another version of pytest-fairness: read it with that version")
-    if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
+    if version == 0:
         create_tables(connection)
     connection.execute("COMMIT")
 
@@ -202,24 +235,25 @@ def create_tables(connection: sqlite3.Connection) -> None:
     connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
-def _why(path: Path, error: Exception) -> StoreError:
-    """What a failure of SQLite means for the owner of the disk."""
+#: What failures of SQLite mean for the owner of the disk, by what their names begin with.
+_MENDS = {
+    (
+        "SQLITE_FULL",
+        "SQLITE_IOERR",
+    ): "written ({}): the disk or a quota is full, or the disk is broken; free some "
+    "space and run again: what was written before stands",
+    ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM"): "written ({}): make it writable, or choose another folder "
+    "with fairness_run_dir in the ini file",
+    ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL"): "locked ({}): close the program that has it open, and put the "
+    "runs on a local disk with fairness_run_dir in the ini file",
+}
+
+
+def _explained(path: Path, error: Exception) -> StoreError:
     name = getattr(error, "sqlite_errorname", "") or ""
-    if name.startswith(("SQLITE_FULL", "SQLITE_IOERR")):
-        return StoreError(
-            f"{path} cannot be written ({error}): the disk or a quota is full, or the disk is broken; free some space "
-            "and run again: what was written before stands"
-        )
-    if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
-        return StoreError(
-            f"{path} cannot be written ({error}): make it writable, or choose another folder with fairness_run_dir in "
-            "the ini file"
-        )
-    if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_PROTOCOL")):
-        return StoreError(
-            f"{path} cannot be locked ({error}): close the program that has it open, and put the runs on a local disk "
-            "with fairness_run_dir in the ini file"
-        )
+    for names, mend in _MENDS.items():
+        if name.startswith(names):
+            return StoreError(f"{path} cannot be {mend.format(error)}")
     return damaged(path, str(error))
 
 
@@ -231,36 +265,23 @@ def damaged(where: object, why: str) -> StoreError:
     )
 
 
-class Presence:
-    """Shows the other processes that a writer lives: a lock that the system lets go of when its process dies.
+def _presence(path: Path) -> sqlite3.Connection | None:
+    """Show the other processes that a writer lives, until the connection is closed; None if it does in another.
 
-    It is SQLite's own, on a file without content, so that it is the same on every system.
+    It is SQLite's own lock on a file without content, the same on every system, which that lets go of when the process
+    dies. Raises StoreError where there are no locks.
     """
-
-    def __init__(self, path: Path) -> None:
-        files.make_directory(path.parent)
-        with _connecting:
-            if not path.exists() or path.is_symlink():
-                with contextlib.suppress(FileExistsError):
-                    os.close(files.open_regular(path, os.O_RDWR | os.O_CREAT))
-            files.check_regular(path)
-            self._connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
-        self._path = path
-
-    def begin(self) -> bool:
-        """Whether nobody else is present; from now on this process is. Raises StoreError where there are no locks."""
-        try:
-            self._connection.execute("PRAGMA journal_mode = MEMORY")
-            self._connection.execute("BEGIN EXCLUSIVE")
-        except sqlite3.OperationalError as error:
-            if (error.sqlite_errorname or "").startswith("SQLITE_BUSY"):
-                return False
-            raise _why(self._path, error) from error
-        return True
-
-    def end(self) -> None:
-        """Leave. May be called twice."""
-        self._connection.close()
+    files.make_directory(path.parent)
+    connection = _opened(path, 0)
+    try:
+        connection.execute("PRAGMA journal_mode = MEMORY")
+        connection.execute("BEGIN EXCLUSIVE")
+    except sqlite3.OperationalError as error:
+        connection.close()
+        if (error.sqlite_errorname or "").startswith("SQLITE_BUSY"):
+            return None
+        raise _explained(path, error) from error
+    return connection
 
 
 # ---------------------------------------------------------------- writing
@@ -270,10 +291,10 @@ class Database:
     """The database of the run in *directory*, written as *writer*, of which there is one at a time; thread safe.
 
     ``head`` and ``number`` are the end of the writer's chain. Once anything could not be written, nothing more is: all
-    that follows raises the same StoreError, as nothing must be paid for that cannot be recorded.
+    that follows raises the same StoreError, as nothing must be paid for that cannot be recorded. *seal* is done last.
     """
 
-    def __init__(self, directory: Path, writer: str) -> None:
+    def __init__(self, directory: Path, writer: str, seal: Operation) -> None:
         self.directory = directory
         self.writer = writer
         self.life = uuid.uuid4().hex
@@ -282,56 +303,50 @@ class Database:
         self.number = 0
         #: Monotonic, in seconds; for limits per minute.
         self.clock: Callable[[], float] = time.monotonic
+        self.closed = False
+        self._seal = seal
         self._pid = os.getpid()
         self._rows: list[str | int | None] = []
         self._queue: deque[_Waiting] = deque()
         self._filled, self._urgent = threading.Event(), threading.Event()
         self._broken: StoreError | None = None
-        self.closed = False
-        self._presence = Presence(self._presence_of(writer))
+        presence = _presence(self._presence_of(writer))
+        if presence is None:
+            raise self._another_life()
+        self._present = presence
         try:
-            self._refuse_another_life(self._presence.begin())
             self.connection = connect(self.path)
         except BaseException:
-            self._presence.end()
+            presence.close()
             raise
         self._file = self.path.lstat()
         self._thread = threading.Thread(target=self._work, name="pytest-fairness-database", daemon=True)
 
     def start(self) -> None:
         """Begin to write, where the chain now ends."""
-        (self.number,) = self.connection.execute(
-            "SELECT ifnull(max(number), 0) FROM records WHERE writer = ?", (self.writer,)
-        ).fetchone()
-        if self.number:
-            (line,) = self.connection.execute(
-                "SELECT record FROM records WHERE writer = ? AND number = ?", (self.writer, self.number)
-            ).fetchone()
-            self.head = line[-66:-2]
+        query = "SELECT number, record FROM records WHERE writer = ? ORDER BY number DESC LIMIT 1"
+        if (last := self.connection.execute(query, (self.writer,)).fetchone()) is not None:
+            self.number, self.head = last[0], last[1][-66:-2]
         self._thread.start()
-        self.submit(_Begin(life=self.life, pid=os.getpid(), host=_host())).result()
+        self.ask(_Begin(life=self.life, pid=self._pid, host=socket.gethostname()))
 
     def append(self, body: str) -> None:
-        """Chain the record *body*. It is on the disk when the next :meth:`flush` or other operation is."""
         self._put(_Waiting(Append(body), None), urgent=len(body) > _LONG)
         if len(self._queue) > _WAITING or len(body) > _LONG:
-            self.flush()
+            self.ask(Flush())
 
     def submit(self, operation: Operation) -> Future[Any]:
-        """Have *operation* done after all that came before; its result when that is on the disk."""
         future: Future[Any] = Future()
         self._put(_Waiting(operation, future), urgent=True)
         return future
 
+    def ask(self, operation: Operation) -> Any:
+        return self.submit(operation).result()
+
     def done(self, operation: Operation) -> asyncio.Future[Any]:
-        """The same on the running event loop."""
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._put(_Waiting(operation, future), urgent=True)
         return future
-
-    def flush(self) -> None:
-        """Return once the disk holds everything appended so far. Raises StoreError if it does not."""
-        self.submit(Flush()).result()
 
     def _put(self, waiting: _Waiting, *, urgent: bool) -> None:
         if self._broken is not None:
@@ -347,42 +362,39 @@ class Database:
             self._filled.set()
 
     def close(self) -> None:
-        """Write what is waiting, and let others have the writer's name. Raises StoreError. May be called twice."""
         if self.closed or self._pid != os.getpid():
             return
+        started = self._thread.is_alive()
         try:
-            if self._thread.is_alive():
-                self.flush()
+            if started:
+                self.ask(Flush())  # before the manifest says so
+                self.ask(self._seal)
         finally:
             self.closed = True
             self._filled.set()
             self._urgent.set()
-            if self._thread.is_alive():
+            if started:
                 self._thread.join()
             with contextlib.suppress(sqlite3.Error):
                 self.connection.close()
-            self._presence.end()
+            self._present.close()
 
     # ------------------------------------------------------------ who lives
 
     def _presence_of(self, writer: str) -> Path:
         return self.directory / "state" / f"{writer}.lock"
 
-    def _refuse_another_life(self, alone: bool) -> None:
-        if alone:
-            return
+    def _another_life(self) -> StoreError:
         who = None
-        with contextlib.suppress(StoreError, sqlite3.Error):
-            connection = connect(self.path)
+        with contextlib.suppress(StoreError, sqlite3.Error), contextlib.closing(connect(self.path)) as connection:
             who = connection.execute("SELECT pid, host FROM writers WHERE name = ?", (self.writer,)).fetchone()
-            connection.close()
         holder = "another process" if who is None else f"process {who[0]} on {who[1]}"
-        raise StoreError(
+        return StoreError(
             f"{self.directory} is being written by {holder} as {self.writer!r}: wait for it to end, or start a run of "
             "your own"
         )
 
-    def living(self, lives: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
+    def living(self, lives: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
         """Those of *lives* (a writer's name, and which of its lives) whose process lives."""
         found = set()
         for writer, life in set(lives):
@@ -392,11 +404,10 @@ class Database:
         return found
 
     def _is_present(self, writer: str) -> bool:
-        presence = Presence(self._presence_of(writer))
-        try:
-            return not presence.begin()
-        finally:
-            presence.end()
+        presence = _presence(self._presence_of(writer))
+        if presence is not None:
+            presence.close()
+        return presence is None
 
     # ------------------------------------------------------------ the thread
 
@@ -427,11 +438,16 @@ class Database:
             self._insert()
             self.connection.execute("COMMIT")
             if not files.is_still(self.path, self._file):
-                raise self._taken_away()
+                raise self._absent()
         except (sqlite3.Error, StoreError) as error:
             with contextlib.suppress(sqlite3.Error):
                 self.connection.execute("ROLLBACK")
-            self._broken = error if isinstance(error, StoreError) else self._explained(error)
+            if isinstance(error, StoreError):
+                self._broken = error
+            elif files.is_still(self.path, self._file):
+                self._broken = _explained(self.path, error)
+            else:
+                self._broken = self._absent()
         return results, self._broken
 
     def _done(self, operation: Operation) -> Any:
@@ -452,15 +468,12 @@ class Database:
         rows, self._rows = self._rows, []
         at, left = 0, len(rows) // _COLUMNS
         for size in _ROWS:
-            statement = f"{_INSERT}{', '.join(['(?, ?, ?, ?, ?, ?)'] * size)}"
             while left >= size:
-                self.connection.execute(statement, rows[at : at + size * _COLUMNS])
+                values = rows[at : at + size * _COLUMNS]
+                self.connection.execute(_INSERT + ", ".join([_ROW] * size), values)
                 at, left = at + size * _COLUMNS, left - size
 
-    def _explained(self, error: sqlite3.Error) -> StoreError:
-        return self._taken_away() if not files.is_still(self.path, self._file) else _why(self.path, error)
-
-    def _taken_away(self) -> StoreError:
+    def _absent(self) -> StoreError:
         if not self.directory.exists():
             return files.removed(self.directory)
         return StoreError(f"{self.path} was removed or replaced while it was being written: run again")
@@ -498,9 +511,3 @@ class _Begin(Operation):
         database.connection.execute(
             "INSERT OR REPLACE INTO writers VALUES (?, ?, ?, ?)", (database.writer, self.life, self.pid, self.host)
         )
-
-
-def _host() -> str:
-    import socket
-
-    return socket.gethostname()

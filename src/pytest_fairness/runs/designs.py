@@ -7,7 +7,7 @@ its fields are those that people edit.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Protocol, Self
 
@@ -90,7 +90,7 @@ class RecordedDesign:
 
     def to_record(self) -> dict[str, Any]:
         """The record of type ``design``."""
-        return {"type": "design", **{part.name: to_json(getattr(self, part.name)) for part in fields(self)}}
+        return {"type": "design", **to_json(self)}  # type: ignore[dict-item]
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
@@ -149,61 +149,45 @@ def _digest(value: Any) -> str:
 
 def changes(before: RecordedDesign, now: RecordedDesign) -> list[str]:
     """What differs between two designs of one place, each in a few words; empty if nothing does."""
-    found = [f"the endpoint was {before.endpoint!r}, is {now.endpoint!r}"] if before.endpoint != now.endpoint else []
-    found += _between("the endpoint's", before.identity, now.identity)
-    found += _between("the parameter", before.parameters, now.parameters)
-    if before.repetitions != now.repetitions:
-        found.append(f"n: repetitions were {before.repetitions}, are {now.repetitions}")
-    if before.seed != now.seed:
-        found.append(f"the seed was {before.seed}, is {now.seed}")
-    found += _templates(before.templates, now.templates)
+    found = _between("the endpoint", {"": before.endpoint}, {"": now.endpoint})
+    found += _between("the endpoint's ", before.identity, now.identity)
+    found += _between("the parameter ", before.parameters, now.parameters)
+    found += _between("n: repetitions", {"": before.repetitions}, {"": now.repetitions}, plural=True)
+    found += _between("the seed", {"": before.seed}, {"": now.seed})
+    for key in dict.fromkeys((*before.templates, *now.templates)):
+        then, since = before.templates.get(key), now.templates.get(key)
+        if then is None or since is None:
+            found.append(f"the prompt: template {key!r} is {'new' if then is None else 'absent'}")
+        elif then != since:
+            found.append(f"the prompt: the text of template {key!r} changed")
     if before.script != now.script:
         found.append("the script (steps or strategies) changed")
     if (before.whole and now.whole) or before.cell_ids == now.cell_ids:
-        found += _cells(before, now, explained=bool(found))
+        cells = ["the prompt: the system prompt changed"] if before.system != now.system else []
+        groups = ({key: ", ".join(names) for key, names in one.groups.items()} for one in (before, now))
+        cells += _between("the groups of ", *groups, plural=True, show=str)
+        cells += _between("n: cells", {"": before.cells}, {"": now.cells}, plural=True)
+        if not (cells or found) and (before.cell_ids, before.prompts) != (now.cell_ids, now.prompts):
+            cells = ["the prompts: names, personas, context or signals changed"]
+        found += cells
     return found
 
 
-def _cells(before: RecordedDesign, now: RecordedDesign, *, explained: bool) -> list[str]:
-    found = []
-    if before.system != now.system:
-        found.append("the prompt: the system prompt changed")
-    for protected in dict.fromkeys((*before.groups, *now.groups)):
-        then, since = before.groups.get(protected, ()), now.groups.get(protected, ())
-        if list(then) != list(since):
-            found.append(f"the groups of {protected} were {_listed(then)}, are {_listed(since)}")
-    if before.cells != now.cells:
-        found.append(f"n: cells were {before.cells}, are {now.cells}")
-    if not found and not explained and (before.cell_ids, before.prompts) != (now.cell_ids, now.prompts):
-        found.append("the prompts: names, personas, context or signals changed")
-    return found
-
-
-def _templates(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    found = [
-        f"the prompt: the text of template {key!r} changed"
-        for key in before
-        if now.get(key, before[key]) != before[key]
-    ]
-    found += [f"the prompt: template {key!r} is gone" for key in before if key not in now]
-    return found + [f"the prompt: template {key!r} is new" for key in now if key not in before]
-
-
-def _between(what: str, before: Mapping[str, JSON], now: Mapping[str, JSON]) -> list[str]:
-    missing = object()
+def _between(
+    what: str,
+    before: Mapping[str, Any],
+    now: Mapping[str, Any],
+    *,
+    plural: bool = False,
+    show: Callable[[Any], str] = repr,
+) -> list[str]:
+    was, present = ("were", "are") if plural else ("was", "is")
+    shown = [{key: show(value)[:80] for key, value in values.items()} for values in (before, now)]
     return [
-        f"{what} {key} was {_shown(before.get(key, missing), missing)}, is {_shown(now.get(key, missing), missing)}"
+        f"{what}{key} {was} {shown[0].get(key, 'not given')}, {present} {shown[1].get(key, 'not given')}"
         for key in dict.fromkeys((*before, *now))
-        if before.get(key, missing) != now.get(key, missing)
+        if key not in before or key not in now or before[key] != now[key]
     ]
-
-
-def _shown(value: object, missing: object) -> str:
-    return "not given" if value is missing else f"{value!r:.80}"
-
-
-def _listed(values: Sequence[str]) -> str:
-    return ", ".join(values) or "none"
 
 
 def closest_changes(before: Sequence[RecordedDesign], now: RecordedDesign) -> list[str]:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import os
+import shutil
 import sqlite3
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from pytest_fairness.runs import files
-from pytest_fairness.runs.database import log_name
-
-_BLOCK = 1 << 20
+from pytest_fairness.runs import database
+from pytest_fairness.runs.database import connect, log_name
+from pytest_fairness.runs.files import replacing
+from pytest_fairness.runs.folder import reserve_run
+from pytest_fairness.runs.manifest import write_manifest
+from pytest_fairness.runs.reader import charge, reading
 
 
 def export_records(connection: sqlite3.Connection, directory: Path) -> dict[str, dict[str, Any]]:
@@ -20,30 +24,34 @@ def export_records(connection: sqlite3.Connection, directory: Path) -> dict[str,
 
     A file appears whole or not at all. Raises StoreError where it cannot be written.
     """
+    heads = {}
     writers = [writer for (writer,) in connection.execute("SELECT DISTINCT writer FROM records ORDER BY writer")]
-    return {log_name(writer): _export(connection, writer, directory / log_name(writer)) for writer in writers}
+    for writer in writers:
+        digest, count, line = hashlib.sha256(), 0, ""
+        lines = connection.execute("SELECT record FROM records WHERE writer = ? ORDER BY number", (writer,))
+        with replacing(directory / log_name(writer)) as stream:
+            for count, (line,) in enumerate(lines, 1):  # noqa: B007 - how many there were
+                data = line.encode("ascii") + b"\n"
+                digest.update(data)
+                stream.write(data)
+        heads[log_name(writer)] = {"records": count, "head": line[-66:-2], "sha256": digest.hexdigest()}
+    return heads
 
 
-def _export(connection: sqlite3.Connection, writer: str, path: Path) -> dict[str, Any]:
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}.tmp")
-    digest, count, line = hashlib.sha256(), 0, ""
-    descriptor = files.open_regular(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+def make_run(root: Path, fill: Callable[[sqlite3.Connection], dict[str, Any]]) -> Path:
+    """A new run under *root*: of the records that *fill* inserts, and with the manifest that it returns. It is checked,
+    and charged with what its records cost; nothing is left of it where anything raises.
+    """
+    run = reserve_run(root, uuid.uuid4().hex)
     try:
-        try:
-            waiting = bytearray()
-            query = "SELECT record FROM records WHERE writer = ? ORDER BY number"
-            for count, (line,) in enumerate(connection.execute(query, (writer,)), 1):  # noqa: B007 - how many there were
-                waiting += line.encode("ascii") + b"\n"
-                if len(waiting) > _BLOCK:
-                    digest.update(waiting)
-                    files.write_all(descriptor, bytes(waiting), temporary)
-                    waiting.clear()
-            digest.update(waiting)
-            files.write_all(descriptor, bytes(waiting), temporary)
-            files.flush(descriptor, temporary)
-        finally:
-            os.close(descriptor)
-        files.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    return {"records": count, "head": line[-66:-2], "sha256": digest.hexdigest()}
+        with contextlib.closing(connect(run / database.NAME)) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            manifest = fill(connection)
+            charge(connection)
+            connection.execute("COMMIT")
+            write_manifest(run, {**manifest, "id": run.name, "logs": export_records(connection, run)})
+        with reading(run):
+            return run
+    except BaseException:
+        shutil.rmtree(run)
+        raise

@@ -6,51 +6,31 @@ from one (symbolic links, hard links and pipes are all refused).
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import stat
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from pytest_fairness.errors import StoreError
 
-_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
-_NONBLOCK = getattr(os, "O_NONBLOCK", 0)
-_BINARY = getattr(os, "O_BINARY", 0)
-_CLOEXEC = getattr(os, "O_CLOEXEC", 0)
-
-_NETWORK = frozenset(
-    [
-        "nfs",
-        "nfs3",
-        "nfs4",
-        "cifs",
-        "smb3",
-        "smbfs",
-        "sshfs",
-        "afs",
-        "lustre",
-        "gpfs",
-        "beegfs",
-        "ceph",
-        "glusterfs",
-        "ocfs2",
-        "orangefs",
-        "pvfs2",
-        "davfs",
-    ]
+# Without O_NONBLOCK, opening a pipe would wait for ever for its other end.
+_FLAGS = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY", "O_CLOEXEC"))
+_NETWORK = re.compile(
+    r"(fuse\.)?(nfs[34]?|cifs|smb3|smbfs|sshfs|afs|lustre|gpfs|beegfs|ceph|glusterfs|ocfs2|orangefs|pvfs2|davfs)"
 )
-
-#: fdatasync writes the bytes and the length, all that a log needs, without the time stamps.
-sync = getattr(os, "fdatasync", os.fsync)
+_CHOOSE = "or choose another folder with fairness_run_dir in the ini file"
 
 
 def open_regular(path: Path, flags: int) -> int:
     """Open *path* as a plain file of our own, mode 0600. Raises StoreError for anything else, naming it."""
     try:
-        # Without O_NONBLOCK, opening a pipe would wait for ever for its other end.
-        descriptor = os.open(path, flags | _NOFOLLOW | _NONBLOCK | _BINARY | _CLOEXEC, 0o600)
+        descriptor = os.open(path, flags | _FLAGS, 0o600)
     except OSError as error:
-        raise StoreError(_why(path, error)) from error
+        raise _unwritable(path, error) from error
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
         os.close(descriptor)
@@ -83,101 +63,65 @@ def network_file_system(path: Path) -> str | None:
         return None
     kinds = {line.split()[4]: line.partition(" - ")[2].split()[0] for line in mounts}
     place = path.resolve()
-    mount = next((str(parent) for parent in (place, *place.parents) if str(parent) in kinds), "/")
-    kind = kinds.get(mount, "")
-    return kind if kind.removeprefix("fuse.") in _NETWORK else None
+    kind = next((kinds[str(parent)] for parent in (place, *place.parents) if str(parent) in kinds), "")
+    return kind if _NETWORK.fullmatch(kind) else None
 
 
 def _unfit(path: Path, status: os.stat_result) -> str:
     if stat.S_ISLNK(status.st_mode):
         return f"{path} is a symbolic link, which a run's folder may not hold: remove it"
     what = "has a second name (hard link)" if stat.S_ISREG(status.st_mode) else "is not a plain file"
-    return f"{path} {what}: remove it, or choose another folder with fairness_run_dir in the ini file"
+    return f"{path} {what}: remove it, {_CHOOSE}"
 
 
-def _why(path: Path, error: OSError) -> str:
+def _unwritable(path: Path, error: OSError) -> StoreError:
     if path.is_symlink():
-        return f"{path} is a symbolic link, which a run's folder may not hold: remove it"
-    return (
-        f"{path} cannot be opened ({error.strerror}): make it writable, "
-        "or choose another folder with fairness_run_dir in the ini file"
+        return StoreError(_unfit(path, path.lstat()))
+    return StoreError(
+        f"{path} cannot be opened or written ({error.strerror}): free some space, make it writable, {_CHOOSE}; what "
+        "was written before stands"
     )
-
-
-def write_all(descriptor: int, data: bytes, path: Path) -> None:
-    """Write *data* with one system call; a short write raises StoreError, as a full disk gives no other
-    sign."""
-    try:
-        written = os.write(descriptor, data)
-    except OSError as error:
-        raise StoreError(
-            f"{path} cannot be written ({error.strerror}): free some space or mend the disk; "
-            "what was written before stands"
-        ) from error
-    if written != len(data):
-        raise StoreError(
-            f"{path}: only {written} of {len(data)} bytes could be written: the disk or a quota is full; "
-            "free some space and run again: what was written before stands"
-        )
-
-
-def flush(descriptor: int, path: Path) -> None:
-    """Have the disk hold what was written. Raises StoreError if it does not."""
-    try:
-        sync(descriptor)
-    except OSError as error:
-        raise StoreError(f"{path} cannot be flushed to disk ({error.strerror}): mend the disk") from error
 
 
 def removed(directory: Path) -> StoreError:
-    """The error of a run whose folder is not there any more."""
+    """The error of a run whose folder is absent."""
     return StoreError(
         f"{directory} was removed or moved while this session wrote to it: nothing more is sent, and what was asked is "
-        "in that folder alone; put it back and go on with --fairness-resume, or run again"
+        "in that folder alone; put it back and resume it with --fairness-resume=last, or run again"
     )
 
 
-def flush_directory(path: Path) -> None:
-    """Have the disk hold the directory's entries, where the system can do that."""
-    if os.name != "posix":
-        return
-    try:
-        descriptor = os.open(path, os.O_RDONLY | _CLOEXEC)
-    except FileNotFoundError:
-        raise removed(path) from None
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        raise StoreError(f"{path} cannot be flushed to disk ({error.strerror}): mend the disk") from error
-    finally:
-        os.close(descriptor)
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Replace *path* by *data*: a reader sees the old file or the new one, whole, even after a crash."""
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A stream whose content replaces *path* at the end of the block: a reader sees the old file or the new one, whole,
+    even after a crash. Raises StoreError where that cannot be.
+    """
     # The random part keeps two processes apart; the suffix keeps a leftover from being read as a log.
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}.tmp")
-    descriptor = open_regular(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
     try:
-        try:
-            write_all(descriptor, data, temporary)
-            flush(descriptor, temporary)
-        finally:
-            os.close(descriptor)
-        replace(temporary, path)
+        with os.fdopen(open_regular(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        if path.is_symlink():
+            raise StoreError(_unfit(path, path.lstat()))
+        temporary.replace(path)
+        if os.name == "posix":  # the new name is on the disk when its directory is
+            descriptor = os.open(path.parent, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+    except OSError as error:
+        raise (_unwritable(path, error) if path.parent.exists() else removed(path.parent)) from error
     finally:
         temporary.unlink(missing_ok=True)
 
 
-def replace(temporary: Path, path: Path) -> None:
-    """Put *temporary*, whole and flushed, in the place of *path*, which may be no link."""
-    if path.is_symlink():
-        raise StoreError(f"{path} is a symbolic link, which a run's folder may not hold: remove it")
-    try:
-        temporary.replace(path)
-    except OSError as error:
-        raise StoreError(_why(path, error)) from error
-    flush_directory(path.parent)
+def write_atomically(path: Path, data: bytes) -> None:
+    """Replace *path* by *data*, as :func:`replacing` does."""
+    with replacing(path) as stream:
+        stream.write(data)
 
 
 def make_directory(path: Path) -> None:
@@ -186,8 +130,7 @@ def make_directory(path: Path) -> None:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(
-            f"{path} cannot be made a folder ({error.strerror}): make its parent writable, "
-            "or choose another with fairness_run_dir in the ini file"
+            f"{path} cannot be made a folder ({error.strerror}): make its parent writable, {_CHOOSE}"
         ) from error
     if path.is_symlink():
         raise StoreError(f"{path} is a symbolic link: give the real folder with fairness_run_dir in the ini file")

@@ -27,14 +27,12 @@ def reserve_run(root: Path, token: str, *, today: datetime.date | None = None, a
     Whoever gives the same token gets the same folder, also from another process and on another day. Raises
     StoreError where the folder cannot be made or is a link.
     """
-    files.make_directory(root)
-    _keep_out_of_git(root)
-    files.make_directory(root / _BOOKKEEPING)
+    _prepare(root)
     entry = _entry(root, token)
     try:
         if entry.exists():
             return _reserved(root, entry)
-        made = None if adopt is not None else _make_next(root, today or datetime.datetime.now().astimezone().date())
+        made = None if adopt else _make_next(root, str(today or datetime.datetime.now().astimezone().date()))
         draft = entry.with_suffix(f".{uuid.uuid4().hex[:12]}")
         files.write_atomically(draft, (adopt or str(made)).encode("ascii", "replace"))
         try:
@@ -52,10 +50,11 @@ def reserve_run(root: Path, token: str, *, today: datetime.date | None = None, a
         ) from error
 
 
-def _make_next(root: Path, day: datetime.date) -> str:
+def _make_next(root: Path, day: str) -> str:
     """Make the next free folder of the *day*; its name."""
     while True:
-        name = f"{day.isoformat()}-{_next_number(root, day.isoformat()):03d}"
+        number = max((int(path.name[11:]) for path in run_folders(root) if path.name.startswith(day)), default=0) + 1
+        name = f"{day}-{number:03d}"
         with contextlib.suppress(FileExistsError):  # another session has just made it
             (root / name).mkdir(mode=0o700)
             return name
@@ -76,14 +75,11 @@ def locate_run(root: Path, name: str, *, is_meant: Callable[[Path], bool]) -> Pa
     Raises UsageError where there is none, naming those that there are.
     """
     found = run_folders(root)
-    if name == "last":
-        meant = next((path for path in reversed(found) if is_meant(path)), None)
-        if meant is None:
-            raise UsageError(f"{root} holds no earlier run of this kind")
-        return meant
-    for path in found:
-        if path.name == name:
+    for path in reversed(found):
+        if path.name == name or (name == "last" and is_meant(path)):
             return path
+    if name == "last":
+        raise UsageError(f"{root} holds no earlier run of this kind")
     known = ", ".join(path.name for path in found[-5:]) or "none"
     raise UsageError(f"{root} holds no run {name!r}; the newest are: {known}")
 
@@ -93,9 +89,7 @@ def leave_sign(root: Path, token: str) -> str:
 
     Its path from *root*. Raises StoreError where it cannot be made.
     """
-    files.make_directory(root)
-    _keep_out_of_git(root)
-    files.make_directory(root / _BOOKKEEPING)
+    _prepare(root)
     sign = _entry(root, token).with_suffix(".here")
     files.write_atomically(sign, b"")
     return str(sign.relative_to(root))
@@ -128,11 +122,6 @@ def _reserved(root: Path, entry: Path) -> Path:
     return root / name
 
 
-def _next_number(root: Path, day: str) -> int:
-    numbers = (int(path.name[len(day) + 1 :]) for path in run_folders(root) if path.name.startswith(day))
-    return max(numbers, default=0) + 1
-
-
 def run_folders(root: Path) -> list[Path]:
     """The runs under *root*, oldest first."""
     if not root.is_dir():
@@ -141,8 +130,10 @@ def run_folders(root: Path) -> list[Path]:
     return sorted(found, key=lambda path: (path.name[:10], int(path.name[11:])))
 
 
-def _keep_out_of_git(root: Path) -> None:
+def _prepare(root: Path) -> None:
+    files.make_directory(root)
     # Prompts and replies may hold personal data; nobody should commit them by accident.
     ignore = root / ".gitignore"
     if not ignore.exists() and not ignore.is_symlink():
         files.write_atomically(ignore, b"*\n")
+    files.make_directory(root / _BOOKKEEPING)

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
+from dataclasses import is_dataclass
 from typing import Any
 
 FIRST = "0" * 64
@@ -17,8 +19,24 @@ _SEPARATOR = b',"hash":"'
 _TAIL = len(_SEPARATOR) + 64 + len(b'"}')
 _PREV = len(b',"prev":"') + 64 + len(b'"')
 
-#: A record as ASCII JSON. Raises ValueError for NaN, TypeError for what is not JSON.
-encode_record = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":"), check_circular=False).encode
+
+def fields_of(noun: Any) -> dict[str, Any]:
+    """The fields of a dataclass by their names, as they are."""
+    return {name: getattr(noun, name) for name in noun.__dataclass_fields__}
+
+
+def _plain(value: object) -> dict[Any, Any]:
+    if is_dataclass(value):
+        return fields_of(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} is not JSON: {value!r:.200}")
+
+
+#: A record, nouns in it included, as ASCII JSON. Raises ValueError for NaN, TypeError for what is not JSON.
+encode_record = json.JSONEncoder(
+    ensure_ascii=True, allow_nan=False, separators=(",", ":"), check_circular=False, default=_plain
+).encode
 
 
 class BadLineError(ValueError):
@@ -32,23 +50,25 @@ def encode_line(body: str, previous: str) -> tuple[str, str]:
     return f'{chained},"hash":"{digest}"}}', digest
 
 
-def check_line(line: bytes, previous: str) -> str:
-    """The hash of *line*, without line end, after checking it. Raises BadLineError."""
+def check_line(line: bytes, previous: str | None) -> str:
+    """The hash of *line*, without line end, after checking it; where *previous* is None, wherever it stands.
+
+    Raises BadLineError.
+    """
     body, tail = line[:-_TAIL], line[-_TAIL:]
     if not line.startswith(b'{"type":"') or not tail.startswith(_SEPARATOR) or not line.endswith(b'"}'):
         raise BadLineError("this is not a record of this log")
     digest = hashlib.sha256(body + b"}").hexdigest()
     if tail[len(_SEPARATOR) : -2] != digest.encode("ascii"):
         raise BadLineError("the record was changed: its hash does not fit")
-    if body[-_PREV:] != f',"prev":"{previous}"'.encode("ascii"):
+    if previous is not None and body[-_PREV:] != f',"prev":"{previous}"'.encode("ascii"):
         raise BadLineError("a record is missing, was added or moved: it does not follow the one before")
     return digest
 
 
 def previous_of(line: bytes) -> str:
-    """The hash that *line* claims to follow; empty where it is no record."""
-    claimed = line[:-_TAIL][-_PREV:][len(b',"prev":"') : -1]
-    return claimed.decode("ascii") if claimed.isalnum() else ""
+    """The hash that a checked *line* follows."""
+    return line[:-_TAIL][-_PREV:][len(b',"prev":"') : -1].decode("ascii")
 
 
 def decode_line(line: bytes | str) -> dict[str, Any]:

@@ -5,22 +5,20 @@ Shards that were not asked alike are refused: each difference is named. See ``do
 
 from __future__ import annotations
 
+import contextlib
 import datetime
-import shutil
-import uuid
+import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 from pytest_fairness.errors import UsageError
-from pytest_fairness.runs.database import NAME, connect
-from pytest_fairness.runs.designs import RecordedDesign, closest_changes
-from pytest_fairness.runs.export import export_records
-from pytest_fairness.runs.folder import reserve_run
-from pytest_fairness.runs.lines import columns_of
-from pytest_fairness.runs.manifest import read_manifest, write_manifest
-from pytest_fairness.runs.reader import RunReader, charge
+from pytest_fairness.runs.database import insert_records, writer_of
+from pytest_fairness.runs.designs import closest_changes
+from pytest_fairness.runs.export import make_run
+from pytest_fairness.runs.manifest import FINISHED, read_manifest
+from pytest_fairness.runs.reader import RunReader, reading
 
 #: Settings in which shards of one run cannot differ.
 _ALIKE = ("endpoint", "tier", "seed")
@@ -30,26 +28,25 @@ _ALIKE = ("endpoint", "tier", "seed")
 class _Shard:
     """One shard, its logs checked from end to end."""
 
-    directory: Path
     part: int
     whole: int
     manifest: Mapping[str, Any]
     reader: RunReader
 
     @classmethod
-    def open(cls, directory: Path) -> Self:
+    def open(cls, directory: Path, stack: contextlib.ExitStack) -> Self:
         manifest = read_manifest(directory)
         part, _, whole = str(manifest.get("shard", "")).partition("/")
         if not (part.isdigit() and whole.isdigit()):
             raise UsageError(f"{directory} is no shard of a run: merge runs that were asked with --fairness-shard K/N")
-        if "finished" not in manifest:
+        if FINISHED not in manifest:
             raise UsageError(
-                f"{directory}: shard {part}/{whole} did not come to its end: finish it with --fairness-resume"
+                f"{directory}: shard {part}/{whole} did not come to its end: finish it with --fairness-resume=last"
             )
-        return cls(directory, int(part), int(whole), manifest, RunReader.open(directory))
+        return cls(int(part), int(whole), manifest, stack.enter_context(reading(directory)))
 
     def __str__(self) -> str:
-        return f"shard {self.part}/{self.whole} ({self.directory})"
+        return f"shard {self.part}/{self.whole} ({self.reader.directory})"
 
 
 def merge(directories: Sequence[Path], root: Path) -> Path:
@@ -58,18 +55,12 @@ def merge(directories: Sequence[Path], root: Path) -> Path:
     Raises UsageError where they do not belong together, naming what differs; StoreError for a damaged log, and for a
     trial that two shards asked.
     """
-    shards = sorted((_Shard.open(directory) for directory in directories), key=lambda shard: shard.part)
-    _check_complete(shards)
-    for shard in shards[1:]:
-        _check_alike(shards[0], shard)
-    run = reserve_run(root, uuid.uuid4().hex)
-    try:
-        _fill(run, shards)
-        RunReader.open(run)  # a trial that two shards asked is found here
-    except BaseException:
-        shutil.rmtree(run)
-        raise
-    return run
+    with contextlib.ExitStack() as stack:
+        shards = sorted((_Shard.open(directory, stack) for directory in directories), key=lambda shard: shard.part)
+        _check_complete(shards)
+        for shard in shards[1:]:
+            _check_alike(shards[0], shard)
+        return make_run(root, lambda connection: _fill(connection, shards))
 
 
 def _check_complete(shards: Sequence[_Shard]) -> None:
@@ -82,11 +73,7 @@ def _check_complete(shards: Sequence[_Shard]) -> None:
     parts = [shard.part for shard in shards]
     for part in range(1, whole + 1):
         if parts.count(part) != 1:
-            raise UsageError(
-                f"shard {part}/{whole} is missing"
-                if part not in parts
-                else f"shard {part}/{whole} is there more than once"
-            )
+            raise UsageError(f"shard {part}/{whole} is {'there more than once' if part in parts else 'missing'}")
 
 
 def _check_alike(first: _Shard, other: _Shard) -> None:
@@ -99,59 +86,33 @@ def _check_alike(first: _Shard, other: _Shard) -> None:
         differ.append(f"pytest-fairness {versions[0]} and {versions[1]}")
     if differ:
         raise UsageError(f"{first} and {other} cannot be merged: {'; '.join(differ)}")
-    _check_designs(first, other)
-    _check_designs(other, first)
+    for one, two in ((first, other), (other, first)):
+        known = two.reader.designs()
+        for design in one.reader.designs():
+            differ = closest_changes(known, design)
+            if design.place not in {another.place for another in known}:
+                differ = ["the test is in one of them alone"]
+            if differ:
+                raise UsageError(f"{one} and {two} asked {design.test} differently: {'; '.join(differ)}")
 
 
-def _check_designs(one: _Shard, other: _Shard) -> None:
-    designs = other.reader.designs()
-    for design in one.reader.designs():
-        differ = closest_changes(designs, design) or _unknown(design, designs)
-        if differ:
-            raise UsageError(f"{one} and {other} asked {design.test} differently: {'; '.join(differ)}")
-
-
-def _unknown(design: RecordedDesign, others: Sequence[RecordedDesign]) -> list[str]:
-    return [] if any(other.place == design.place for other in others) else ["the test is in one of them alone"]
-
-
-def _fill(run: Path, shards: Sequence[_Shard]) -> None:
-    connection = connect(run / NAME)
-    try:
-        connection.execute("BEGIN IMMEDIATE")
-        for shard in shards:
-            for name in shard.reader.logs:
-                writer = f"s{shard.part}{name.removeprefix('trials').removesuffix('.jsonl')}"
-                connection.executemany(
-                    "INSERT INTO records (writer, number, type, key, status, record) VALUES (?, ?, ?, ?, ?, ?)",
-                    (
-                        (writer, number, *columns_of(line), line)
-                        for number, line in enumerate(shard.reader.lines(name), 1)
-                    ),
-                )
-        charge(connection)
-        connection.execute("COMMIT")
-        logs = export_records(connection, run)
-    finally:
-        connection.close()
+def _fill(connection: sqlite3.Connection, shards: Sequence[_Shard]) -> dict[str, Any]:
     merged = []
     endpoints: list[Any] = []
     for shard in shards:
-        about = {key: shard.manifest.get(key) for key in ("id", "shard", "command", "started", "finished")}
-        heads = {name: {"records": head.records, "head": head.head} for name, head in shard.reader.logs.items()}
-        merged.append({**about, "logs": heads, "notes": list(shard.reader.notes)})
+        for name in shard.reader.logs:
+            own = "" if writer_of(name) == "main" else f"-{writer_of(name)}"
+            insert_records(connection, f"s{shard.part}{own}", shard.reader.lines(name))
+        about = {key: shard.manifest.get(key) for key in ("id", "shard", "command", "started", FINISHED)}
+        heads = {name: head._asdict() for name, head in shard.reader.logs.items()}
+        merged.append({**about, "logs": heads, "notes": shard.reader.notes})
         endpoints += [entry for entry in shard.manifest.get("endpoints", ()) if entry not in endpoints]
     first = shards[0].manifest
-    write_manifest(
-        run,
-        {
-            **{key: first.get(key) for key in ("command", "versions", "git_commit", "seed")},
-            "id": run.name,
-            "started": min(str(shard.manifest.get("started")) for shard in shards),
-            "finished": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-            "settings": {**first.get("settings", {}), "shard": ""},
-            "endpoints": endpoints,
-            "merged_from": merged,
-            "logs": logs,
-        },
-    )
+    return {
+        **{key: first.get(key) for key in ("command", "versions", "git_commit", "seed")},
+        "started": min(str(shard.manifest.get("started")) for shard in shards),
+        FINISHED: datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "settings": {**first.get("settings", {}), "shard": ""},
+        "endpoints": endpoints,
+        "merged_from": merged,
+    }

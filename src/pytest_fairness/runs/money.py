@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from pytest_fairness.endpoints.protocol import Price
 from pytest_fairness.errors import BudgetError, StoreError
 from pytest_fairness.model import JSON, Message, Usage
-from pytest_fairness.runs.database import Amount, Database, Operation, Operator
+from pytest_fairness.runs.database import QUERIES, Amount, Database, Operation, Operator, Read
 
 #: More tokens than this in one call is no measurement: the longest contexts on offer hold a few million.
 ABSURD_TOKENS = 50_000_000
@@ -97,13 +97,8 @@ class Account(NamedTuple):
     reserved: int = 0
 
 
-class ReadAccount(Operation):
-    """The account as it stands."""
-
-    writes = False
-
-    def run(self, database: Database) -> Account:
-        return Account(*database.connection.execute("SELECT settled, reserved FROM account").fetchone())
+def _account(database: Database) -> Account:
+    return Account(*database.connection.execute(QUERIES["account"]).fetchone())
 
 
 class Reserve(Operation):
@@ -116,7 +111,7 @@ class Reserve(Operation):
     cap: Amount | None
 
     def run(self, database: Database) -> bool:
-        account = ReadAccount().run(database)
+        account = _account(database)
         if self.cap is not None and sum(account) + self.amount > self.cap:
             if account.settled + self.amount > self.cap:
                 raise exhausted(account, self.amount, self.cap)
@@ -132,7 +127,7 @@ class Settle(Operation):
     cost: Amount
 
     def run(self, database: Database) -> None:
-        if self.reserved > ReadAccount().run(database).reserved:
+        if self.reserved > _account(database).reserved:
             raise StoreError("more is settled than was reserved: the account of this run cannot be trusted")
         database.connection.execute(
             "UPDATE account SET settled = settled + ?, reserved = reserved - ?", (self.cost, self.reserved)
@@ -156,12 +151,12 @@ class Budget:
     ``reserved`` is what this process has reserved now.
     """
 
-    def __init__(self, store: Operator, cap: float | None) -> None:
+    def __init__(self, database: Operator, cap: float | None) -> None:
         if cap is not None and not 0 <= cap < math.inf:
             raise BudgetError(f"a cost cap is a number of US dollars, 0 or more, not {cap!r}: mend --fairness-max-cost")
         self.cap = None if cap is None else math.floor(cap * _NANO + 1e-6)
         self.reserved = 0
-        self._store = store
+        self._database = database
 
     def check_price(self, endpoint: str, price: Price | None) -> None:
         """Raise BudgetError where a cap is set and nobody knows what a call costs."""
@@ -172,9 +167,9 @@ class Budget:
         """Set *amount* aside, as :class:`Reserve` does."""
         operation = Reserve(amount=amount, cap=self.cap)
         if self.cap is None:
-            self._store.submit(operation)  # there is nothing that it could fail to fit
+            self._database.submit(operation)  # there is nothing that it could fail to fit
         else:
-            reserved = self._store.done(operation)
+            reserved = self._database.done(operation)
             try:
                 if not await asyncio.shield(reserved):
                     return False
@@ -186,11 +181,11 @@ class Budget:
 
     def _give_back(self, reserved: asyncio.Future[Any], amount: int) -> None:
         if not reserved.cancelled() and reserved.exception() is None and reserved.result():
-            self._store.submit(Settle(reserved=amount, cost=0))
+            self._database.submit(Settle(reserved=amount, cost=0))
 
     def settle(self, reserved: int, cost: int) -> None:
         """Put *cost* in the place of *reserved*."""
-        self._store.submit(Settle(reserved=reserved, cost=cost))
+        self._database.submit(Settle(reserved=reserved, cost=cost))
         self.reserved -= reserved
 
     def room(self) -> int | None:
@@ -209,7 +204,7 @@ class Budget:
 
     def account(self) -> Account:
         """The account as it stands, of all processes."""
-        return Account(*self._store.ask(ReadAccount()))
+        return Account(*self._database.ask(Read("account"))[0])
 
     def blocked(self, amount: int) -> BudgetError:
         """The error for an *amount* that reservations of processes which do not settle keep from fitting."""

@@ -76,8 +76,8 @@ def _schedule(database: Database, identity: str, now: float, request_due: float,
 class Limiter:
     """Requests and tokens per minute of the system with the hash *identity*, for all processes of the run."""
 
-    def __init__(self, store: Operator, identity: str, limits: Limits) -> None:
-        self._store = store
+    def __init__(self, database: Operator, identity: str, limits: Limits) -> None:
+        self._database = database
         self._identity = identity
         self._limits = limits
         self._typical = FIRST_GUESS
@@ -91,7 +91,7 @@ class Limiter:
     async def take(self, tokens: int) -> float:
         """Take a turn, as :class:`Take` does."""
         requests, per_minute = self._limits.requests_per_minute, self._limits.tokens_per_minute
-        return float(await self._store.done(Take(self._identity, tokens, requests, per_minute)))
+        return float(await self._database.done(Take(self._identity, tokens, requests, per_minute)))
 
     def settle(self, tokens: int, usage: Usage | None) -> None:
         """Put what a call really took in the place of the estimate *tokens*."""
@@ -100,7 +100,7 @@ class Limiter:
         self._typical += (max(0, usage.output_tokens) - self._typical) / 8
         if self._limits.tokens_per_minute is not None:
             counted = max(0, usage.input_tokens) + max(0, usage.output_tokens)
-            self._store.submit(Correct(self._identity, tokens, counted, self._limits.tokens_per_minute))
+            self._database.submit(Correct(self._identity, tokens, counted, self._limits.tokens_per_minute))
 
 
 def _share(amount: int, per_minute: int | None) -> float:

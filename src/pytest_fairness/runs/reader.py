@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import json
 import math
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote
@@ -20,18 +20,84 @@ from urllib.parse import quote
 from pytest_fairness.errors import StoreError
 from pytest_fairness.model import Trial
 from pytest_fairness.runs import files
-from pytest_fairness.runs.database import COUNTS, NAME, SCHEMA, connect, create_tables, damaged, log_name, writer_of
+from pytest_fairness.runs.database import (
+    COUNTS,
+    NAME,
+    SCHEMA,
+    Key,
+    Operation,
+    Read,
+    connect,
+    create_tables,
+    damaged,
+    insert_records,
+    log_name,
+    writer_of,
+)
 from pytest_fairness.runs.designs import RecordedDesign
 from pytest_fairness.runs.lines import FIRST, BadLineError, check_line, columns_of, decode_line
 from pytest_fairness.runs.manifest import FINISHED, LOGS, Anchor, anchors_of, read_manifest
-from pytest_fairness.runs.records import TrialRecord, cell_of, trial_of
+from pytest_fairness.runs.records import trial_of
 
 #: Keys that are looked up at once.
 AT_ONCE = 512
-FIND_TRIALS = f"SELECT key, record FROM records WHERE key IN (SELECT value FROM json_each(?)) AND {COUNTS}"
+#: Characters after which an answer ends that holds records.
+LONGEST_ANSWER = 8 * 2**20
 
 
-class RunReader:
+class Find(Operation):
+    """The records of the first of *keys*, as lines, None for a trial that is not finished: as many as fit into an
+    answer, one at least.
+    """
+
+    writes = False
+    keys: list[Key]
+
+    def run(self, database: Any) -> list[str | None]:
+        query = f"SELECT key, record FROM records WHERE key IN (SELECT value FROM json_each(?)) AND {COUNTS}"
+        found = dict(database.connection.execute(query, (json.dumps(self.keys),)))
+        sizes = itertools.accumulate(len(found.get(key, "")) for key in self.keys)
+        fitting = sum(1 for _ in itertools.takewhile(lambda size: size <= LONGEST_ANSWER, sizes))
+        return [found.get(key) for key in self.keys[: max(1, fitting)]]
+
+
+class RunRecords:
+    """What is read alike of a run that is written and of one that is over."""
+
+    def ask(self, operation: Operation) -> Any:
+        """What comes of *operation*. Raises what it raises, and StoreError."""
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        """The number of finished trials."""
+        ((count,),) = self.ask(Read("count"))
+        return int(count)
+
+    def records(self, keys: Iterable[str]) -> Iterator[dict[str, Any] | None]:
+        """The record of each finished trial of *keys*, whoever asked it, or None, in their order."""
+        wanted, at = list(keys), 0
+        while at < len(wanted):
+            lines = self.ask(Find(keys=wanted[at : at + AT_ONCE]))
+            for key, line in zip(wanted[at:], lines, strict=False):
+                # The caller's own string as the key: many trials are held at once.
+                yield None if line is None else {**decode_line(line), "key": key}
+            at += len(lines)
+
+    def trial(self, key: str) -> Trial | None:
+        """The finished trial *key*, whoever asked it, or None."""
+        record = next(self.records([key]))
+        return None if record is None else trial_of(record)
+
+    def of_type(self, kind: str) -> list[dict[str, Any]]:
+        """The records of a type that belongs to no trial, of every session and process, in their order."""
+        return [decode_line(line) for (line,) in self.ask(Read("type", [kind]))]
+
+    def designs(self) -> list[RecordedDesign]:
+        """What the tests of this run have asked, of every session and process."""
+        return [RecordedDesign.from_record(record) for record in self.of_type("design")]
+
+
+class RunReader(RunRecords):
     """One run, checked from end to end when made with :meth:`open`. Holds no texts: they stay on the disk.
 
     ``engines`` has the endpoints asked by the hash of their identity, ``logs`` how far each writer's records reach,
@@ -43,7 +109,7 @@ class RunReader:
         self.connection = connection
         self.logs = heads.anchors()
         self.notes = heads.notes
-        self.engines = {record["identity"]: record for record in self._of_type("engine")}
+        self.engines = {record["identity"]: record for record in self.of_type("engine")}
 
     @classmethod
     def open(cls, directory: Path) -> Self:
@@ -57,15 +123,11 @@ class RunReader:
         database = directory / NAME
         connection = _open(database) if database.exists() or database.is_symlink() else _in_memory()
         try:
-            heads = Heads(directory)
-            stored = is_stored(connection, directory)
-            if stored:
-                heads.check(connection, database)
-                heads.check_exports()
-            else:
+            if not is_stored(connection, directory):
                 connection.close()
                 connection = _in_memory()
-                heads.load(connection)
+            heads = Heads(directory)
+            heads.check(connection)
             heads.check_end()
             _refuse_twice(connection, directory)
             return cls(directory, connection, heads)
@@ -76,71 +138,51 @@ class RunReader:
             connection.close()
             raise
 
-    def __contains__(self, key: object) -> bool:
-        """Whether the trial *key* is finished."""
-        return isinstance(key, str) and not self.missing([key])
-
-    def __len__(self) -> int:
-        """How many trials are finished."""
-        return count_trials(self.connection)
+    def ask(self, operation: Any) -> Any:
+        return operation.run(self)
 
     def raw(self, keys: Iterable[str]) -> Iterator[dict[str, Any]]:
         """The records of the finished trials *keys*, as they were logged. Raises KeyError for others."""
         wanted = list(keys)
-        for start in range(0, len(wanted), AT_ONCE):
-            some = wanted[start : start + AT_ONCE]
-            found = dict(self.connection.execute(FIND_TRIALS, (json.dumps(some),)))
-            for key in some:
-                yield decode_line(found[key])
+        for key, record in zip(wanted, self.records(wanted), strict=True):
+            if record is None:
+                raise KeyError(key)
+            yield record
 
     def missing(self, keys: Iterable[str]) -> list[str]:
         """Those of *keys* whose trial is not finished."""
-        wanted = json.dumps(list(keys))
         query = (
             "SELECT value FROM json_each(?) WHERE NOT EXISTS "
             "(SELECT 1 FROM records WHERE key = value AND type = 'trial')"
         )
-        return [key for (key,) in self.connection.execute(query, (wanted,))]
+        return [key for (key,) in self.connection.execute(query, (json.dumps(list(keys)),))]
 
-    def designs(self) -> list[RecordedDesign]:
-        """What each test asked, in the order of asking."""
-        return [RecordedDesign.from_record(record) for record in self._of_type("design")]
-
-    def records(self) -> Iterator[TrialRecord]:
-        """Every finished trial with its cell, and then once more for each further cell that shares it."""
-        for number, line in self._trials():
-            yield self._parsed(number, decode_line(line))
-        uses = self.connection.execute("SELECT key, record FROM records WHERE type = 'use' ORDER BY id")
-        for key, use in uses:
-            for number, line in self.connection.execute(
-                f"SELECT id, record FROM records WHERE key = ? AND {COUNTS}", (key,)
-            ):
-                yield replace(self._parsed(number, decode_line(line)), cell=cell_of(decode_line(use)["cell"]))
+    def all_records(self) -> Iterator[dict[str, Any]]:
+        """The record of every finished trial, and then once more with each further cell that shares it."""
+        trials = f"SELECT record FROM records WHERE {COUNTS}"
+        for (line,) in self.connection.execute(f"{trials} ORDER BY id"):
+            yield decode_line(line)
+        for key, use in self.connection.execute("SELECT key, record FROM records WHERE type = 'use' ORDER BY id"):
+            for (line,) in self.connection.execute(f"{trials} AND key = ?", (key,)):
+                yield {**decode_line(line), "cell": decode_line(use)["cell"]}
 
     def finished(self) -> Iterator[Trial]:
         """Every finished trial."""
-        return (trial_of(decode_line(line)) for _, line in self._trials())
+        query = f"SELECT record FROM records WHERE {COUNTS} ORDER BY id"
+        return (trial_of(decode_line(line)) for (line,) in self.connection.execute(query))
 
     def lines(self, name: str) -> Iterator[str]:
         """The records of one writer as they are exported to the file *name*, each a line without its end."""
         query = "SELECT record FROM records WHERE writer = ? ORDER BY number"
         return (line for (line,) in self.connection.execute(query, (writer_of(name),)))
 
-    def _trials(self) -> Iterator[tuple[int, str]]:
-        yield from self.connection.execute(f"SELECT id, record FROM records WHERE {COUNTS} ORDER BY id")
 
-    def _of_type(self, kind: str) -> list[dict[str, Any]]:
-        query = "SELECT record FROM records WHERE key IS NULL AND type = ? ORDER BY id"
-        return [decode_line(line) for (line,) in self.connection.execute(query, (kind,))]
-
-    def _parsed(self, number: int, record: dict[str, Any]) -> TrialRecord:
-        try:
-            return TrialRecord.from_record(record)
-        except (KeyError, TypeError, ValueError) as error:
-            raise StoreError(
-                f"{self.directory}, record {number}: not a trial as this version writes it ({error!r}): read it with "
-                "the version in the first record"
-            ) from error
+@contextlib.contextmanager
+def reading(directory: Path) -> Iterator[RunReader]:
+    """The run in *directory*, until the end of the block."""
+    reader = RunReader.open(directory)
+    with contextlib.closing(reader.connection):
+        yield reader
 
 
 def is_stored(connection: sqlite3.Connection, directory: Path) -> bool:
@@ -152,15 +194,10 @@ def is_stored(connection: sqlite3.Connection, directory: Path) -> bool:
     return not (empty and any(directory.glob(LOGS)))
 
 
-def count_trials(connection: sqlite3.Connection) -> int:
-    """How many trials are finished."""
-    query = "SELECT count(DISTINCT key) FROM records WHERE key IS NOT NULL AND type = 'trial'"
-    return int(connection.execute(query).fetchone()[0])
-
-
 def read_trials(directory: Path) -> dict[str, Trial]:
     """Every finished trial of the run in *directory*, checked, by its content key. Raises StoreError."""
-    return {trial.key: trial for trial in RunReader.open(directory).finished()}
+    with reading(directory) as reader:
+        return {trial.key: trial for trial in reader.finished()}
 
 
 def trial_lines(directory: Path) -> Iterator[bytes | str]:
@@ -208,121 +245,116 @@ def _refuse_twice(connection: sqlite3.Connection, directory: Path) -> None:
         )
 
 
-def charge(connection: sqlite3.Connection, *, at_least: int = 0) -> None:
-    """Put what the records say was spent into the account, where that is lost: it counts towards a cap, too."""
+def charge(connection: sqlite3.Connection) -> None:
+    """Put what the records say was spent into the account, where it holds less: it counts towards a cap, too."""
     query = "SELECT ifnull(sum(json_extract(record, '$.cost')), 0) FROM records WHERE type = 'attempt'"
     (spent,) = connection.execute(query).fetchone()
-    connection.execute("UPDATE account SET settled = max(settled, ?, ?)", (math.ceil(spent * 1e9), at_least))
+    connection.execute("UPDATE account SET settled = max(settled, ?)", (math.ceil(spent * 1e9),))
 
 
 class Heads:
     """How far the records of each writer reach, held against what the manifest of *directory* says of them."""
 
     def __init__(self, directory: Path) -> None:
-        self.directory = directory
         self.notes: list[str] = []
+        self._directory = directory
         self._manifest = read_manifest(directory)
         self._anchors = anchors_of(directory, self._manifest)
-        self._heads: dict[str, tuple[int, str]] = {}
+        self._heads: dict[str, Anchor] = {}
 
     def anchors(self) -> dict[str, Anchor]:
         """By the name of the file into which a writer's records are exported."""
-        return {log_name(writer): Anchor(*head) for writer, head in sorted(self._heads.items())}
+        return dict(sorted(self._heads.items()))
 
-    def check(self, connection: sqlite3.Connection, path: Path) -> None:
-        """Check every record of a database. Raises StoreError."""
-        try:
-            connection.text_factory = bytes
-            schema = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid")
-            if [sql.decode("utf-8", "replace") for (sql,) in schema] != SCHEMA:
-                raise damaged(path, "its tables are not those of a run")
-            # An index that was damaged would hide records from whoever looks for them.
-            (found,) = connection.execute("PRAGMA integrity_check(records)").fetchone()
-            if found != b"ok":
-                raise damaged(path, " ".join(found.decode("utf-8", "replace").split()))
-            rows = connection.execute("SELECT writer, number, type, key, status, record FROM records ORDER BY id")
-            for writer, number, *columns, line in rows:
-                name = writer.decode("utf-8", "replace")
-                if self._follow(name, line, f"{path}, record {number} of {log_name(name)}") != number or columns != [
-                    None if column is None else column.encode() for column in columns_of(line.decode("ascii"))
-                ]:
-                    raise damaged(
-                        f"{path}, record {number} of {log_name(name)}", "its columns are not those of its record"
-                    )
-        except (sqlite3.Error, UnicodeError) as error:
-            raise damaged(path, str(error)) from error
-        finally:
-            connection.text_factory = str
-        self._check_length(path)
+    def check(self, connection: sqlite3.Connection) -> None:
+        """Check every record of the run, which are read into *connection* from its exported files where those are all
+        there is. Raises StoreError naming record or line.
+        """
+        if is_stored(connection, self._directory):
+            where = self._directory / NAME
+            try:
+                self._check_stored(connection, where)
+            except (sqlite3.Error, UnicodeError) as error:
+                raise damaged(where, str(error)) from error
+            finally:
+                connection.text_factory = str
+            self._check_length(where)
+            self._check_exports()
+        else:
+            connection.execute("BEGIN IMMEDIATE")
+            for path in sorted(self._directory.glob(LOGS)):
+                insert_records(connection, writer_of(path.name), self._exported(path))
+            self._check_length(self._directory)
+            charge(connection)
+            connection.execute("COMMIT")
 
-    def _follow(self, writer: str, line: bytes, where: str) -> int:
-        """Check the next record of *writer*; its number."""
-        number, head = self._heads.get(writer, (0, FIRST))
+    def _check_stored(self, connection: sqlite3.Connection, path: Path) -> None:
+        connection.text_factory = bytes
+        schema = connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid")
+        if [sql.decode("utf-8", "replace") for (sql,) in schema] != SCHEMA:
+            raise damaged(path, "its tables are not those of a run")
+        # An index that was damaged would hide records from whoever looks for them.
+        (found,) = connection.execute("PRAGMA integrity_check(records)").fetchone()
+        if found != b"ok":
+            raise damaged(path, " ".join(found.decode("utf-8", "replace").split()))
+        rows = connection.execute("SELECT writer, number, type, key, status, record FROM records ORDER BY id")
+        for writer, number, *columns, line in rows:
+            name = log_name(writer.decode("utf-8", "replace"))
+            where = f"{path}, record {number} of {name}"
+            follows = self._follow(name, line, where) == number
+            known = [None if column is None else column.encode() for column in columns_of(line.decode("ascii"))]
+            if not follows or columns != known:
+                raise damaged(where, "its columns are not those of its record")
+
+    def _follow(self, name: str, line: bytes, where: str) -> int:
+        """Check the next record of the log *name*; its number."""
+        number, head = self._heads.get(name, (0, FIRST))
         try:
             number, head = number + 1, check_line(line, head)
-            anchor = self._anchors.get(log_name(writer))
+            anchor = self._anchors.get(name)
             if anchor is not None and number == anchor.records and head != anchor.head:
                 raise BadLineError("the log was made anew: its hash is not the one in manifest.json")
         except BadLineError as error:
             raise damaged(where, str(error)) from error
-        self._heads[writer] = number, head
+        self._heads[name] = Anchor(number, head)
         return number
 
-    def load(self, connection: sqlite3.Connection) -> None:
-        """Read the exported files into *connection*, each line checked. Raises StoreError naming file and line."""
-        connection.execute("BEGIN IMMEDIATE")
-        for path in sorted(self.directory.glob(LOGS)):
-            writer = writer_of(path.name)
-            connection.executemany(
-                "INSERT INTO records (writer, number, type, key, status, record) VALUES (?, ?, ?, ?, ?, ?)",
-                ((writer, number, *columns_of(line), line) for number, line in self._lines(path, writer)),
-            )
-        self._check_length(self.directory)
-        charge(connection)
-        connection.execute("COMMIT")
-
-    def _lines(self, path: Path, writer: str) -> Iterator[tuple[int, str]]:
+    def _exported(self, path: Path) -> Iterator[str]:
         with os.fdopen(files.open_regular(path, os.O_RDONLY), "rb") as stream:
             for number, data in enumerate(stream, 1):
                 if not data.endswith(b"\n"):
                     self.notes.append(f"{path}, line {number}: the last record was cut short; not read")
                     return
-                self._follow(writer, data[:-1], f"{path}, line {number}")
-                yield number, data[:-1].decode("ascii")
+                self._follow(path.name, data[:-1], f"{path}, line {number}")
+                yield data[:-1].decode("ascii")
 
-    def check_exports(self) -> None:
-        """Raise StoreError where an exported file beside the database is not as it was written."""
-        logs: Mapping[str, Any] = self._manifest.get("logs", {})
-        for path in sorted(self.directory.glob(LOGS)):
-            written = logs.get(path.name, {}).get("sha256")
+    def _check_exports(self) -> None:
+        """Whoever reads a file alone, which was exported beside the database, must not read something else."""
+        for path in sorted(self._directory.glob(LOGS)):
+            written = self._manifest.get("logs", {}).get(path.name, {}).get("sha256")
             with os.fdopen(files.open_regular(path, os.O_RDONLY), "rb") as stream:
                 if written is None or hashlib.file_digest(stream, "sha256").hexdigest() == written:
                     continue
-            alone = Heads(self.directory)
-            for _ in alone._lines(path, writer_of(path.name)):
-                pass
-            alone._check_length(path, only=path.name)
+            for _ in Heads(self._directory)._exported(path):
+                pass  # names the line, where it is one that was changed
             raise damaged(path, "it is not as it was written: its SHA-256 is not the one in manifest.json")
 
-    def _check_length(self, where: Path, only: str | None = None) -> None:
-        there = {log_name(writer): number for writer, (number, _) in self._heads.items()}
+    def _check_length(self, where: Path) -> None:
         for name, anchor in sorted(self._anchors.items()):
-            if only is not None and name != only:
-                continue
-            if name not in there:
+            if name not in self._heads:
                 raise StoreError(
-                    f"{self.directory / name} is missing, but manifest.json lists it: restore it from a copy"
+                    f"{self._directory / name} is missing, but manifest.json lists it: restore it from a copy"
                 )
-            if there[name] < anchor.records:
+            if (records := self._heads[name].records) < anchor.records:
                 raise StoreError(
-                    f"{where}: {name} ends after {there[name]} records, but had {anchor.records} when the run was "
+                    f"{where}: {name} ends after {records} records, but had {anchor.records} when the run was "
                     "closed: restore the file from a copy, or start a new run"
                 )
-        missing = sorted(there.keys() - self._anchors.keys()) if FINISHED in self._manifest and only is None else []
-        if missing:
+        missing = sorted(self._heads.keys() - self._anchors.keys())
+        if FINISHED in self._manifest and missing:
             raise StoreError(
-                f"{self.directory / 'manifest.json'} is damaged: the run came to its end, and the head of {missing[0]} "
-                "is not there, so that nothing shows whether that log was changed; restore it from a copy"
+                f"{self._directory / 'manifest.json'} is damaged: the run came to its end, and the head of {missing[0]}"
+                " is not there, so that nothing shows whether that log was changed; restore it from a copy"
             )
 
     def check_end(self) -> None:
@@ -330,16 +362,6 @@ class Heads:
         for name, head in self.anchors().items():
             if FINISHED in self._manifest and head.records != self._anchors[name].records:
                 raise StoreError(
-                    f"{self.directory / name} holds {head.records} records, but had {self._anchors[name].records} when "
-                    "the run was closed: restore it from a copy"
+                    f"{self._directory / name} holds {head.records} records, but had {self._anchors[name].records} "
+                    "when the run was closed: restore it from a copy"
                 )
-
-
-@contextlib.contextmanager
-def reading(directory: Path) -> Iterator[RunReader]:
-    """The run in *directory*, until the end of the block."""
-    reader = RunReader.open(directory)
-    try:
-        yield reader
-    finally:
-        reader.connection.close()

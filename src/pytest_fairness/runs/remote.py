@@ -1,14 +1,15 @@
 """A run whose folder is on the disk of another machine: the worker asks, the controller keeps the record.
 
 The two talk over the connection that pytest-xdist has opened between them anyway: the operations of the store are the
-messages, JSON and limited in size. The worker's :class:`RemoteStore` sends them; the controller's :class:`Service` has
-them done by a store of the ordinary kind, opened in the worker's name.
+messages, JSON and limited in size. The worker's :class:`Line` sends them; the controller's :class:`Service` has them
+done by a store of the ordinary kind, opened in the worker's name.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import importlib.metadata
 import itertools
 import json
@@ -28,21 +29,12 @@ import msgspec
 
 from pytest_fairness import errors
 from pytest_fairness.errors import FairnessError, StoreError
-from pytest_fairness.runs.database import Append, Flush, Operation
-from pytest_fairness.runs.money import ReadAccount, Reserve, Settle
+from pytest_fairness.runs.database import Append, Flush, Operation, Read
+from pytest_fairness.runs.money import Reserve, Settle
 from pytest_fairness.runs.rate_limits import Correct, Take
+from pytest_fairness.runs.reader import Find
 from pytest_fairness.runs.shared_progress import Report
-from pytest_fairness.runs.store import (
-    Claim,
-    Count,
-    Find,
-    FindType,
-    Look,
-    ReadManifest,
-    Release,
-    ReplaceManifest,
-    RunStore,
-)
+from pytest_fairness.runs.store import Claim, ReadManifest, Release, ReplaceManifest, RunStore
 
 #: Characters of one message. A record holds the bytes of one reply, which endpoints cut at 10 MB.
 LONGEST = 64 * 2**20
@@ -58,6 +50,7 @@ _LOST = (
     "the connection to pytest-xdist's controller is lost, and with it the run's log: nothing more is asked here; "
     "what the controller has logged is kept"
 )
+_HALT = "the session that this worker belongs to has ended; nothing more is sent"
 
 
 class Hello(Operation):
@@ -78,8 +71,8 @@ class CloseStore(Operation):
 
 
 AnyOperation: TypeAlias = (
-    Append | Claim | CloseStore | Correct | Count | Find | FindType | Flush | Hello | Look | OpenStore | ReadAccount
-    | ReadManifest | Release | ReplaceManifest | Report | Reserve | Settle | Take
+    Append | Claim | CloseStore | Correct | Find | Flush | Hello | OpenStore | Read | ReadManifest | Release
+    | ReplaceManifest | Report | Reserve | Settle | Take
 )  # fmt: skip
 
 
@@ -128,10 +121,9 @@ def encode(message: StoreMessage | StoreResponse) -> str:
 
 def decode(item: object, kind: Any) -> Any:
     """The message that *item* holds, a *kind*. Raises BadMessageError."""
-    if not isinstance(item, str):
-        raise BadMessageError(f"a message is text, not {type(item).__name__}")
-    if len(item) > LONGEST:
-        raise BadMessageError(f"a message of {len(item)} characters; the longest allowed is {LONGEST}")
+    if not isinstance(item, str) or len(item) > LONGEST:
+        size = f" of {len(item)} characters; the longest allowed is {LONGEST}" if isinstance(item, str) else ""
+        raise BadMessageError(f"not a message: {type(item).__name__}{size}")
     try:
         return msgspec.json.decode(item, type=kind)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
@@ -152,53 +144,60 @@ def _raised(described: tuple[str, str]) -> FairnessError:
 # ---------------------------------------------------------------- the worker's side
 
 
+def open_remote(line: Line) -> RunStore:
+    """The run of the controller at the other end of *line*, written in this worker's name.
+
+    What must be known before a request leaves is answered by the controller when it is on its disk: claims, money, and
+    that the request is about to leave.
+    """
+    opened = line.ask(OpenStore(host=socket.gethostname(), pid=os.getpid()))
+    return RunStore(line, Path(opened["directory"]), opened["writer"], opened["notes"], introduced=True)
+
+
 class Line:
-    """Sends operations to the controller over *channel*; thread safe. *patience*: seconds to wait for an answer.
+    """Has operations done by the controller over *channel*; thread safe. *patience*: seconds to wait for an answer.
 
     Once an answer is missing, or a record is refused, nothing more is sent: every later question raises that error, as
     nothing must be paid for that cannot be recorded.
     """
 
     def __init__(self, channel: Channel, *, patience: float = 120.0) -> None:
-        self.patience = patience
+        self._patience = patience
         self._channel = channel
         self._numbers = itertools.count(1)
         self._mutex = threading.Lock()
         self._waiting: dict[int, Future[Any]] = {}
         self._broken: FairnessError | None = None
+        self._closed = False
         self._over: str | None = None
         self._listeners: list[Callable[[str], None]] = []
         channel.setcallback(self._received, endmarker=None)
 
-    def send(self, operation: Any) -> Future[Any]:
-        """Have the controller do *operation*; what it answers. Raises StoreError where it cannot be reached."""
+    def append(self, body: str) -> None:
+        self._send(StoreMessage(None, Append(body)))
+
+    def submit(self, operation: Any) -> Future[Any]:
         number, future = next(self._numbers), Future[Any]()
-        with self._mutex:
-            self._refuse_if_broken()
-            self._waiting[number] = future
+        self._waiting[number] = future
         self._send(StoreMessage(number, operation))
         return future
 
-    def post(self, operation: Any) -> None:
-        """Have *operation* done without an answer; an error of it ends the line."""
-        self._refuse_if_broken()
-        self._send(StoreMessage(None, operation))
-
-    def ask(self, operation: Any) -> Any:
-        """What the controller answers. Raises what it raised, or StoreError where no answer comes."""
+    def ask(self, operation: Operation) -> Any:
+        future = self.submit(operation)
         try:
-            return self.send(operation).result(self.patience)
+            return future.result(self._patience)
         except FutureTimeout:
-            raise self.too_late(operation) from None
+            raise self._too_late(operation) from None
 
-    def too_late(self, operation: Any) -> StoreError:
-        """The error of an answer that has not come: nothing more is asked."""
-        name = type(operation).__name__
-        why = (
-            f"pytest-xdist's controller did not answer ({name}) within {self.patience:g} s: nothing more is asked here"
-        )
-        self._break(StoreError(why))
-        return StoreError(why)
+    def done(self, operation: Operation) -> asyncio.Future[Any]:
+        future = asyncio.wrap_future(self.submit(operation))
+        too_late = asyncio.get_running_loop().call_later(self._patience, self._too_late, operation)
+        future.add_done_callback(lambda _: too_late.cancel())
+        return future
+
+    def _too_late(self, operation: Operation) -> FairnessError:
+        what = f"({type(operation).__name__}) within {self._patience:g} s"
+        return self._break(StoreError(f"pytest-xdist's controller did not answer {what}: nothing more is asked here"))
 
     def when_over(self, listener: Callable[[str], None]) -> None:
         """Have *listener* called, with the reason, when nothing more is to be asked: because the controller says so,
@@ -211,46 +210,44 @@ class Line:
             listener(over)
 
     def close(self) -> None:
-        """Nothing more is sent. May be called twice."""
-        with self._mutex:
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            self.ask(CloseStore())
+        finally:
             self._listeners.clear()
             self._broken = self._broken or StoreError("the store is closed")
-        with contextlib.suppress(OSError):
-            self._channel.close()
+            with contextlib.suppress(OSError):
+                self._channel.close()
 
-    def _refuse_if_broken(self) -> None:
+    def _send(self, message: StoreMessage) -> None:
         if self._broken is not None:  # one of its own for each asker, as each raises it with its own traceback
             raise type(self._broken)(str(self._broken))
-
-    def _send(self, question: StoreMessage) -> None:
-        text = encode(question)
+        text = encode(message)
         try:
             self._channel.send(text)
         except OSError:
-            self._break(StoreError(_LOST))
-            raise StoreError(_LOST) from None
+            raise self._break(StoreError(_LOST)) from None
 
     def _received(self, item: object) -> None:
-        if item is None:
-            self._break(StoreError(_LOST))
-            return
         try:
-            answer: StoreResponse = decode(item, StoreResponse)
+            response: StoreResponse = StoreResponse(error=("", _LOST)) if item is None else decode(item, StoreResponse)
         except BadMessageError as error:
-            self._break(StoreError(f"pytest-xdist's controller sent no answer of this version: {error}"))
+            response = StoreResponse(error=("", f"pytest-xdist's controller sent no answer of this version: {error}"))
+        if response.halt is not None:
+            self._end(response.halt)
             return
-        if answer.halt is not None:
-            self._end(answer.halt)
-            return
-        future = self._waiting.pop(answer.number or 0, None)
-        if answer.error is not None and future is None:
-            self._break(_raised(answer.error))
-        elif answer.error is not None and future is not None:
-            future.set_exception(_raised(answer.error))
+        future = self._waiting.pop(response.number or 0, None)
+        if future is None and response.error is not None:
+            self._break(_raised(response.error))
+        elif future is not None and response.error is not None:
+            future.set_exception(_raised(response.error))
         elif future is not None:
-            future.set_result(answer.value)
+            future.set_result(response.value)
 
-    def _break(self, error: FairnessError) -> None:
+    def _break(self, error: FairnessError) -> FairnessError:
+        """Ask nothing more, because of *error*, of which all who wait get one of their own."""
         with self._mutex:
             self._broken = self._broken or error
             waiting = list(self._waiting.values())
@@ -259,6 +256,7 @@ class Line:
             with contextlib.suppress(Exception):  # its asker has just given up
                 future.set_exception(type(error)(str(error)))
         self._end(str(error))
+        return type(error)(str(error))
 
     def _end(self, why: str) -> None:
         with self._mutex:
@@ -267,52 +265,6 @@ class Line:
         for listener in listeners:
             with contextlib.suppress(RuntimeError):  # the loop of an engine that is closing
                 listener(why)
-
-
-class RemoteStore(RunStore):
-    """The run of the controller at the other end of *line*, written in this worker's name.
-
-    What must be known before a request leaves is answered by the controller when it is on its disk: claims, money, and
-    that the request is about to leave.
-    """
-
-    def __init__(self, line: Line) -> None:  # nothing of a store's own: there is no folder here
-        self._line = line
-        opened = line.ask(OpenStore(host=socket.gethostname(), pid=os.getpid()))
-        self.directory = Path(opened["directory"])
-        self.writer = opened["writer"]
-        self.notes = list(opened["notes"])
-        self._closed = False
-        self._begin()
-        self._introduced = True  # the controller's store introduces itself
-        self._look()
-
-    def submit(self, operation: Operation) -> Future[Any]:
-        return self._line.send(operation)
-
-    def ask(self, operation: Operation) -> Any:
-        return self._line.ask(operation)
-
-    def done(self, operation: Operation) -> asyncio.Future[Any]:
-        loop = asyncio.get_running_loop()
-        future = asyncio.wrap_future(self._line.send(operation))
-        too_late = loop.call_later(self._line.patience, self._line.too_late, operation)
-        future.add_done_callback(lambda _: too_late.cancel())
-        return future
-
-    def _append(self, body: str) -> None:
-        self._line.post(Append(body))
-
-    def finish(self, **fields: Any) -> None:  # noqa: ARG002 - as every store has it
-        raise StoreError(f"run {self.directory.name} is ended by the controller alone")
-
-    def close(self) -> None:
-        if not self._closed:
-            self._closed = True
-            try:
-                self._line.ask(CloseStore())
-            finally:
-                self._line.close()
 
 
 # ---------------------------------------------------------------- the controller's side
@@ -343,41 +295,49 @@ class Service:
         self._greet = greet
         self._cap = cap
         self._store: RunStore | None = None
-        self._closed = False
         #: Trials whose request has left and whose answer is not here yet.
         self._under_way: set[str] = set()
-        self._heard = 0.0
+        self._received = 0.0
         self._inbox: queue.SimpleQueue[object] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._serve, name=f"pytest-fairness-{worker}", daemon=True)
         self._thread.start()
 
     def take(self, item: object) -> None:
         """What arrived: a message, or None when the connection has ended. Returns at once."""
-        self._heard = time.monotonic()
+        self._received = time.monotonic()
         self._inbox.put(item)
 
     def halt(self) -> None:
         """Ask the worker to send nothing more; one that has closed its store has nothing to send."""
         if self._store is not None:
-            self._send(StoreResponse(halt="the session that this worker belongs to has ended; nothing more is sent"))
+            self._send(StoreResponse(halt=_HALT))
 
     def stop(self, grace: float) -> None:
         """Halt the worker, give it *grace* seconds to log what is under way, and close its store."""
         until = time.monotonic() + grace
         self.halt()
-        while self._store is not None and time.monotonic() < until and (self._under_way or not self._quiet()):
+        while self._store is not None and (now := time.monotonic()) < until:
+            if not self._under_way and now - self._received > _QUIET:
+                break
             self._thread.join(0.05)
         self._inbox.put(None)
         self._thread.join(5.0)
 
-    def _quiet(self) -> bool:
-        """Whether the worker has said all that it had to say of what was under way."""
-        return time.monotonic() - self._heard > _QUIET
-
     def _serve(self) -> None:
         try:
-            while not self._closed and (item := self._inbox.get()) is not None:
-                self._answer(decode(item, StoreMessage))
+            while (item := self._inbox.get()) is not None:
+                message = decode(item, StoreMessage)
+                if type(message.operation) is Append:
+                    self._append(message.operation.body)
+                    continue
+                try:
+                    result = self._result(message.operation)
+                except (FairnessError, OSError) as error:
+                    result = Future()
+                    result.set_exception(error)
+                result.add_done_callback(functools.partial(self._reply, message.number))
+                if type(message.operation) is CloseStore:
+                    return
         except (BadMessageError, FairnessError) as error:
             self.trouble = f"worker {self.worker} is served no more: {error}"
             self._send(StoreResponse(error=("StoreError", self.trouble)))
@@ -389,38 +349,30 @@ class Service:
             except FairnessError as error:
                 self.trouble = str(error)
 
-    def _answer(self, question: StoreMessage) -> None:
-        operation = question.operation
-        local: dict[type, Callable[[Any], Any]] = {Hello: self._hello, OpenStore: self._open, CloseStore: self._close}
-        if type(operation) is Append:
-            self._append(operation.body)
-        elif type(operation) in local:
-            result: Future[Any] = Future()
-            try:
-                result.set_result(local[type(operation)](operation))
-            except (FairnessError, OSError) as error:
-                result.set_exception(error)
-            self._reply(question.number, result)
+    def _result(self, operation: AnyOperation) -> Future[Any]:
+        result: Future[Any] = Future()
+        if isinstance(operation, Hello):
+            result.set_result(self._hello(operation.version))
+        elif isinstance(operation, OpenStore):
+            result.set_result(self._open(operation))
+        elif isinstance(operation, CloseStore):
+            self._close()
+            result.set_result(None)
         else:
             if isinstance(operation, Reserve):  # what a worker believes the cap to be is of no interest
                 operation = msgspec.structs.replace(operation, cap=self._opened.budget(self._cap).cap)
-            done = self._opened.submit(operation)
-            done.add_done_callback(lambda future: self._reply(question.number, future))
+            return self._opened.database.submit(operation)
+        return result
 
-    def _reply(self, number: int | None, future: Future[Any]) -> None:
-        error = future.exception()
+    def _reply(self, number: int | None, result: Future[Any]) -> None:
         try:
-            self._send(
-                StoreResponse(number, future.result())
-                if error is None
-                else StoreResponse(number, error=_described(error))
-            )
-        except StoreError as long:
-            self._send(StoreResponse(number, error=_described(long)))
+            self._send(StoreResponse(number, result.result()))
+        except Exception as error:  # noqa: BLE001 - raised where it was asked for, too long an answer included
+            self._send(StoreResponse(number, error=_described(error)))
 
     def _send(self, answer: StoreResponse) -> None:
         text = encode(answer)
-        with contextlib.suppress(OSError):  # it has gone: that arrives here too, in its turn
+        with contextlib.suppress(OSError):  # it is closed: that arrives here too, in its turn
             self._channel.send(text)
 
     @property
@@ -429,12 +381,11 @@ class Service:
             raise BadMessageError("there is no open store")
         return self._store
 
-    def _hello(self, hello: Hello) -> dict[str, Any]:
+    def _hello(self, version: str) -> dict[str, Any]:
         ours = importlib.metadata.version("pytest-fairness")
-        if hello.version != ours:
+        if version != ours:
             raise StoreError(
-                f"worker {self.worker} has pytest-fairness {hello.version[:40]}, the controller {ours}: install the "
-                "same"
+                f"worker {self.worker} has pytest-fairness {version[:40]}, the controller {ours}: install the same"
             )
         return self._greet()
 
@@ -443,12 +394,12 @@ class Service:
             raise BadMessageError("the store is open")
         store = self._store = self._open_store()
         who = {"host": opening.host[:200], "pid": opening.pid}
-        store.amend_manifest(lambda manifest: manifest.setdefault("elsewhere", {}).update({store.writer: who}))
+        store.amend_manifest(lambda manifest: manifest.setdefault("remote", {}).update({store.writer: who}))
         return {"directory": str(store.directory), "writer": store.writer, "notes": store.notes}
 
     def _append(self, body: str) -> None:
         try:
-            record = json.loads(body, parse_constant=_no_constant)
+            record = json.loads(body, parse_constant=_refuse_constant)
             kind, key = record["type"], record.get("key")
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise BadMessageError(f"no record: {error}") from error
@@ -462,12 +413,11 @@ class Service:
         elif kind == "attempt":
             self._under_way.discard(str(key))
 
-    def _close(self, _: CloseStore | None = None) -> None:
-        self._closed = True
+    def _close(self) -> None:
         store, self._store = self._store, None
         if store is not None:
             store.close()
 
 
-def _no_constant(name: str) -> NoReturn:
+def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON")

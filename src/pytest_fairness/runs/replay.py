@@ -7,7 +7,7 @@ and what has changed since, never a gap in the table.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,10 @@ from pytest_fairness.model import Trial
 from pytest_fairness.runs.designs import PlannedTrial, RecordedDesign, closest_changes
 from pytest_fairness.runs.keys import identity_hash
 from pytest_fairness.runs.reader import RunReader
-from pytest_fairness.runs.records import SIMULATED, cell_record, trial_of
+from pytest_fairness.runs.records import SIMULATED, trial_of
 from pytest_fairness.runs.store import RunStore
 
-_HASHES = ("prev", "hash")
+#: Whole records, with their messages, are too much to hold of all trials at once.
 _AT_ONCE = 1000
 
 
@@ -41,14 +41,9 @@ class Recording:
     def missing(self, planned: PlannedTrial, number: int, total: int, design: RecordedDesign | None) -> EndpointError:
         """The error that names the missing trial *planned*, one of *number* of *total*, and why it is missing."""
         changed = [] if design is None else closest_changes(self.reader.designs(), design)
-        why = (
-            f"since it was recorded, {'; '.join(changed)}"
-            if changed
-            else "it was never asked there, or asked otherwise"
-        )
-        cell = planned.cell
+        why = f"since it was recorded, {'; '.join(changed)}" if changed else "it was never asked there, or otherwise"
         return EndpointError(
-            f"run {self.directory.name} holds no trial for cell {cell.id!r}, repetition {planned.repetition} "
+            f"run {self.directory.name} holds no trial for cell {planned.cell.id!r}, repetition {planned.repetition} "
             f"({number} of {total} trials are missing): {why}. Nothing was asked in their place: run the tests as they "
             "were recorded, or ask anew without --fairness-replay"
         )
@@ -65,7 +60,6 @@ class Replayer:
         self.store = store
         self._recording = recording
         self._identity = endpoint.identity()
-        self._hash = identity_hash(self._identity)
         self._introduced = False
         self._used: set[tuple[str, str]] = set()
 
@@ -86,50 +80,32 @@ class Replayer:
             raise self._recording.missing(missing[0], len(missing), len(planned), design)
         found: dict[str, Trial] = {}
         cells: dict[str, str] = {}
-        for some in _in_parts(list(dict.fromkeys(keys))):
-            records = {key: self._marked(record) for key, record in zip(some, reader.raw(some), strict=True)}
-            self._log(records)
-            for key, record in records.items():
+        wanted = list(dict.fromkeys(keys))
+        for start in range(0, len(wanted), _AT_ONCE):
+            some = wanted[start : start + _AT_ONCE]
+            claimed = self.store.claim(some).mine
+            if claimed and not self._introduced:
+                self._introduced = True
+                if (engine := reader.engines.get(identity_hash(self._identity))) is not None:
+                    self.store.append(self._replayed(engine))
+            for key, record in zip(some, reader.raw(some), strict=True):
+                # A simulated reply stays one: a replay must not make it look like a model's.
+                record["source"] = SIMULATED if record["source"] == SIMULATED else "replay"
+                if key in claimed:
+                    self.store.append(self._replayed(record))
                 found[key], cells[key] = trial_of({**record, "key": key}), sys.intern(record["cell"]["id"])
-        self._log_uses(keys, planned, cells)
-        self.store.flush()
-        return [found[key] for key in keys]
-
-    def _marked(self, record: dict[str, Any]) -> dict[str, Any]:
-        """*record* as it goes into the replaying run's log: with when it was asked, and where it comes from."""
-        record = {key: value for key, value in record.items() if key not in _HASHES}
-        # A simulated reply stays one: a replay must not make it look like a model's.
-        record["source"] = SIMULATED if record["source"] == SIMULATED else "replay"
-        record["replay_of"] = self._recording.directory.name
-        return record
-
-    def _log(self, records: dict[str, dict[str, Any]]) -> None:
-        claimed = self.store.claim(list(records)).mine
-        if claimed:
-            self._introduce()
-        for key in claimed:
-            self.store.append(records[key])
-
-    def _introduce(self) -> None:
-        if not self._introduced:
-            recorded = self._recording.reader.engines.get(self._hash)
-            if recorded is not None:
-                engine = {key: value for key, value in recorded.items() if key not in _HASHES}
-                self.store.append({**engine, "replay_of": self._recording.directory.name})
-            self._introduced = True
-
-    def _log_uses(self, keys: Sequence[str], planned: Sequence[PlannedTrial], cells: dict[str, str]) -> None:
         for key, one in zip(keys, planned, strict=True):
             use = (key, one.cell.id)
             if one.cell.id != cells[key] and use not in self._used:
-                self.store.append({"type": "use", "key": key, "cell": cell_record(one.cell)})
+                self.store.append({"type": "use", "key": key, "cell": one.cell})
                 self._used.add(use)
+        self.store.flush()
+        return [found[key] for key in keys]
+
+    def _replayed(self, record: Mapping[str, Any]) -> dict[str, Any]:
+        """*record* as it goes into the replaying run's log: with when it was asked, and where it comes from."""
+        kept = {key: value for key, value in record.items() if key not in ("prev", "hash")}
+        return {**kept, "replay_of": self._recording.directory.name}
 
     def close(self) -> None:
         """Nothing is held open."""
-
-
-def _in_parts(keys: list[str]) -> Iterator[list[str]]:
-    """*keys*, so many at a time: whole records, with their messages, are too much to hold of all of them."""
-    for start in range(0, len(keys), _AT_ONCE):
-        yield keys[start : start + _AT_ONCE]

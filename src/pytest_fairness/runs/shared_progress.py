@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,14 +11,17 @@ import msgspec
 
 from pytest_fairness.errors import StoreError
 from pytest_fairness.model import Status, Trial
-from pytest_fairness.runs.database import Database, Operation, Operator
+from pytest_fairness.runs.database import Database, Operation, Operator, Read
 
 _EVERY = 0.5
 
 
-class WorkerReport(msgspec.Struct):
-    """How far one worker is. ``of`` names the trials it works on, as others may work on the same; ``planned`` and
-    ``asked`` are of these, the other numbers of all that it has asked.
+@dataclass(slots=True, kw_only=True)
+class Standing:
+    """How far the asking has got. ``cost`` is in US dollars, ``note`` about what is waited for.
+
+    In a worker's report ``of`` names the trials it works on, as others may work on the same; ``planned`` and ``asked``
+    are of these, the other numbers of all that it has asked.
     """
 
     label: str = ""
@@ -30,86 +34,13 @@ class WorkerReport(msgspec.Struct):
     cost: float = 0.0
     note: str = ""
 
-
-class Report(Operation):
-    """Keep how far this writer is, in the place of what it reported before."""
-
-    report: WorkerReport
-
-    def run(self, database: Database) -> None:
-        text = msgspec.json.encode(self.report).decode()
-        database.connection.execute("INSERT OR REPLACE INTO progress VALUES (?, ?)", (database.writer, text))
-
-
-class ReadReports(Operation):
-    """What each worker reported last, as JSON."""
-
-    writes = False
-
-    def run(self, database: Database) -> list[str]:
-        return [text for (text,) in database.connection.execute("SELECT report FROM progress ORDER BY writer")]
-
-
-class WorkerProgress:
-    """Reports how far the writer of *store* is, twice a second at the most."""
-
-    def __init__(self, store: Operator, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._store = store
-        self._clock = clock
-        self._report = WorkerReport()
-        self._reported = clock() - _EVERY
-
-    def begin(self, planned: int, label: str, of: str = "") -> None:
-        """*planned* trials of *of* follow."""
-        report = self._report
-        report.label, report.of, report.planned, report.asked = _printable(label), of, planned, 0
-        self._send()
-
-    def advance(self, trial: Trial) -> None:
+    def count(self, trial: Trial) -> None:
         """*trial* has just been asked."""
-        report = self._report
-        report.asked += 1
-        report.done += 1
-        report.refused += trial.status is Status.REFUSED
-        report.failed += trial.status not in (Status.REFUSED, Status.ANSWERED)
-        report.cost += trial.cost or 0.0
-        if self._clock() - self._reported >= _EVERY:
-            self._send()
-
-    def note(self, text: str) -> None:
-        """Things stand so with what is waited for."""
-        self._report.note = _printable(text)
-        if self._clock() - self._reported >= _EVERY:
-            self._send()
-
-    def end(self) -> None:
-        """These were all."""
-        self._report.planned = self._report.asked
-        self._send()
-
-    def _send(self) -> None:
-        self._reported = self._clock()
-        try:
-            self._store.submit(Report(msgspec.structs.replace(self._report)))
-        except StoreError:
-            return  # reporting is no reason to fail: if the disk is full, the next record says so
-
-
-def _printable(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
-    """How far the asking has got. ``cost`` is in US dollars, ``note`` about what is waited for."""
-
-    label: str = ""
-    planned: int = 0
-    done: int = 0
-    refused: int = 0
-    failed: int = 0
-    cost: float = 0.0
-    note: str = ""
+        self.asked += 1
+        self.done += 1
+        self.refused += trial.status is Status.REFUSED
+        self.failed += trial.status not in (Status.REFUSED, Status.ANSWERED)
+        self.cost += trial.cost or 0.0
 
     def line(self, elapsed: float) -> str:
         """In one line, without line end, after *elapsed* seconds."""
@@ -123,35 +54,82 @@ class Standing:
         if self.failed:
             parts.append(f"{self.failed} without a reply")
         if rate and self.done < self.planned:
-            parts.append(f"{_clock_time((self.planned - self.done) / rate)} left")
-        if self.note:
-            parts.append(self.note)
-        return ", ".join(parts)
+            minutes, seconds = divmod(int((self.planned - self.done) / rate), 60)
+            hours, minutes = divmod(minutes, 60)
+            parts.append((f"{hours}:{minutes:02d}" if hours else f"{minutes}") + f":{seconds:02d} left")
+        return ", ".join([*parts, self.note] if self.note else parts)
 
 
-def together(store: Operator) -> Standing:
+class Report(Operation):
+    """Keep how far this writer is, in the place of what it reported before."""
+
+    report: Standing
+
+    def run(self, database: Database) -> None:
+        text = msgspec.json.encode(self.report).decode()
+        database.connection.execute("INSERT OR REPLACE INTO progress VALUES (?, ?)", (database.writer, text))
+
+
+class WorkerProgress:
+    """Reports to *database* how far its writer is, twice a second at the most."""
+
+    def __init__(self, database: Operator, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._database = database
+        self._clock = clock
+        self._standing = Standing()
+        self._reported = clock() - _EVERY
+
+    def begin(self, planned: int, label: str, of: str = "") -> None:
+        """*planned* trials of *of* follow."""
+        now = self._standing
+        now.label, now.of, now.planned, now.asked = _printable(label), of, planned, 0
+        self._send()
+
+    def advance(self, trial: Trial) -> None:
+        """*trial* has just been asked."""
+        self._standing.count(trial)
+        self._send_if_due()
+
+    def note(self, text: str) -> None:
+        """Things stand so with what is waited for."""
+        self._standing.note = _printable(text)
+        self._send_if_due()
+
+    def end(self) -> None:
+        """These were all."""
+        self._standing.planned = self._standing.asked
+        self._send()
+
+    def _send_if_due(self) -> None:
+        if self._clock() - self._reported >= _EVERY:
+            self._send()
+
+    def _send(self) -> None:
+        self._reported = self._clock()
+        try:
+            self._database.submit(Report(dataclasses.replace(self._standing)))
+        except StoreError:
+            return  # reporting is no reason to fail: if the disk is full, the next record says so
+
+
+def _printable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
+
+
+def standing_of_all(database: Operator) -> Standing:
     """How far all workers are that have reported."""
-    texts = store.ask(ReadReports())
-    workers = [msgspec.json.decode(text, type=WorkerReport) for text in texts]
-    labels = list(dict.fromkeys(worker.label for worker in workers if worker.label))
-    done = sum(worker.done for worker in workers)
-    left = 0
+    workers = [msgspec.json.decode(text, type=Standing) for (text,) in database.ask(Read("reports"))]
+    labels = ", ".join(dict.fromkeys(worker.label for worker in workers if worker.label))
+    whole = Standing(label=f"{labels} ({len(workers)} worker{'s' * (len(workers) != 1)})")
+    for worker in workers:
+        whole.done += worker.done
+        whole.refused += worker.refused
+        whole.failed += worker.failed
+        whole.cost += worker.cost
+    whole.planned = whole.done
     for of in {worker.of for worker in workers}:
         same = [worker for worker in workers if worker.of == of]
         # Workers on the same trials plan all of them, and each asks some.
-        left += max(0, max(worker.planned for worker in same) - sum(worker.asked for worker in same))
-    return Standing(
-        label=", ".join(labels) + f" ({len(workers)} worker{'s' * (len(workers) != 1)})",
-        planned=done + left,
-        done=done,
-        refused=sum(worker.refused for worker in workers),
-        failed=sum(worker.failed for worker in workers),
-        cost=sum(worker.cost for worker in workers),
-        note="; ".join(dict.fromkeys(worker.note for worker in workers if worker.note)),
-    )
-
-
-def _clock_time(seconds: float) -> str:
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+        whole.planned += max(0, max(worker.planned for worker in same) - sum(worker.asked for worker in same))
+    whole.note = "; ".join(dict.fromkeys(worker.note for worker in workers if worker.note))
+    return whole

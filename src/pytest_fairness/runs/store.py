@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import contextlib
 import datetime
 import json
 import os
@@ -10,8 +10,7 @@ import platform
 import re
 import socket
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -19,22 +18,18 @@ from typing import Any, Self
 
 from pytest_fairness.endpoints.protocol import Limits
 from pytest_fairness.errors import StoreError
-from pytest_fairness.model import Status, Trial
-from pytest_fairness.runs.database import Database, Flush, Key, Operation, log_name
-from pytest_fairness.runs.designs import RecordedDesign
+from pytest_fairness.model import Status
+from pytest_fairness.runs.database import Database, Flush, Key, Operation, Operator, Read, log_name
 from pytest_fairness.runs.export import export_records
 from pytest_fairness.runs.folder import reserve_run
 from pytest_fairness.runs.lines import decode_line, encode_record
 from pytest_fairness.runs.manifest import encode_manifest, read_manifest, write_manifest
 from pytest_fairness.runs.money import Budget
 from pytest_fairness.runs.rate_limits import Limiter
-from pytest_fairness.runs.reader import AT_ONCE, FIND_TRIALS, Heads, count_trials, is_stored
-from pytest_fairness.runs.records import SCHEMA, trial_of, utc_now
-from pytest_fairness.runs.shared_progress import WorkerProgress
+from pytest_fairness.runs.reader import Heads, RunRecords
+from pytest_fairness.runs.records import SCHEMA, utc_now
+from pytest_fairness.runs.shared_progress import Standing, WorkerProgress, standing_of_all
 
-MAIN = "main"
-#: Characters after which an answer ends that holds records.
-LONGEST_ANSWER = 8 * 2**20
 _WRITER = re.compile(r"[a-z0-9][a-z0-9_.-]{0,39}")
 
 
@@ -71,58 +66,46 @@ NEVER = Retry()
 
 
 class Claim(Operation):
-    """Claim those of *keys* that are neither finished nor claimed by a living process; of trials that may be asked
-    again, those logged before record *before*.
+    """Claim those of *keys* that are neither finished nor claimed by a living process; of trials that *retry* wants,
+    those logged before record *before*.
     """
 
     keys: list[Key]
-    unknown: bool
-    errors: bool
+    retry: Retry
     before: int
 
     def run(self, database: Database) -> dict[str, Any]:
-        wanted = json.dumps(self.keys)
-        holders = {
-            key: (writer, life)
-            for key, writer, life in database.connection.execute(
-                "SELECT key, writer, life FROM claims WHERE key IN (SELECT value FROM json_each(?))", (wanted,)
-            )
-        }
-        living = database.living(list(holders.values()))
-        finished, tried = self._logged(database, wanted)
-        busy = [key for key in self.keys if key not in finished and holders.get(key) in living]
-        mine = {key: tried.get(key, []) for key in self.keys if key not in finished and holders.get(key) not in living}
-        database.connection.executemany(
-            "INSERT OR REPLACE INTO claims VALUES (?, ?, ?)", ((key, database.writer, database.life) for key in mine)
+        execute, wanted = database.connection.execute, json.dumps(self.keys)
+        claims = execute(
+            "SELECT key, writer, life FROM claims WHERE key IN (SELECT value FROM json_each(?))", (wanted,)
         )
-        return {"mine": mine, "busy": busy}
-
-    def _logged(self, database: Database, wanted: str) -> tuple[set[str], dict[str, list[str]]]:
-        """What is finished for good, and the records of what is not: of earlier attempts, and of a trial that is asked
-        again.
-        """
-        retry = Retry(unknown=self.unknown, errors=self.errors)
+        holders = {key: (writer, life) for key, writer, life in claims}
+        living = database.living(holders.values())
         finished: set[str] = set()
         again: dict[str, tuple[int, str]] = {}
-        query = (
+        trials = execute(
             "SELECT key, id, CASE WHEN status IN ('unknown', 'error') THEN record END FROM records "
-            "WHERE key IN (SELECT value FROM json_each(?)) AND type = 'trial'"
+            "WHERE key IN (SELECT value FROM json_each(?)) AND type = 'trial'",
+            (wanted,),
         )
-        for key, number, record in database.connection.execute(query, (wanted,)):
-            if record is None or number > self.before or not retry.wants(decode_line(record)):
+        for key, number, record in trials:
+            if record is None or number > self.before or not self.retry.wants(decode_line(record)):
                 finished.add(key)
             else:
                 again[key] = number, record
-        tried = {key: [record] for key, (_, record) in again.items()}
-        query = (
+        left = [key for key in self.keys if key not in finished]
+        mine = {key: [again[key][1]] if key in again else [] for key in left if holders.get(key) not in living}
+        attempts = execute(
             "SELECT key, id, record FROM records "
-            "WHERE key IN (SELECT value FROM json_each(?)) AND type IN ('sent', 'attempt') ORDER BY id"
+            "WHERE key IN (SELECT value FROM json_each(?)) AND type IN ('sent', 'attempt') ORDER BY id",
+            (json.dumps(list(mine)),),
         )
-        left = json.dumps([key for key in self.keys if key not in finished])
-        for key, number, record in database.connection.execute(query, (left,)):
+        for key, number, record in attempts:
             if key not in again or number > again[key][0]:  # all that was logged before a trial is in it
-                tried.setdefault(key, []).append(record)
-        return finished, tried
+                mine[key].append(record)
+        owned = ((key, database.writer, database.life) for key in mine)
+        database.connection.executemany("INSERT OR REPLACE INTO claims VALUES (?, ?, ?)", owned)
+        return {"mine": mine, "busy": [key for key in left if key not in mine]}
 
 
 class Release(Operation):
@@ -134,58 +117,6 @@ class Release(Operation):
         database.connection.executemany(
             "DELETE FROM claims WHERE key = ? AND life = ?", ((key, database.life) for key in self.keys)
         )
-
-
-class Find(Operation):
-    """The records of the first of *keys*, as lines, None for a trial that is not finished: as many as fit into an
-    answer, one at least.
-    """
-
-    writes = False
-    keys: list[Key]
-
-    def run(self, database: Database) -> list[str | None]:
-        found = dict(database.connection.execute(FIND_TRIALS, (json.dumps(self.keys),)))
-        lines: list[str | None] = []
-        size = 0
-        for key in self.keys:
-            lines.append(found.get(key))
-            size += len(lines[-1] or "")
-            if size > LONGEST_ANSWER:
-                break
-        return lines
-
-
-class FindType(Operation):
-    """All records of a type that belongs to no trial, as lines."""
-
-    writes = False
-    kind: str
-
-    def run(self, database: Database) -> list[str]:
-        query = "SELECT record FROM records WHERE key IS NULL AND type = ? ORDER BY id"
-        return [line for (line,) in database.connection.execute(query, (self.kind,))]
-
-
-class Look(Operation):
-    """What changes whenever another connection has written, and the last record."""
-
-    writes = False
-
-    def run(self, database: Database) -> list[int]:
-        execute = database.connection.execute
-        (version,) = execute("PRAGMA data_version").fetchone()
-        (last,) = execute("SELECT ifnull(max(id), 0) FROM records").fetchone()
-        return [version, last]
-
-
-class Count(Operation):
-    """How many trials are finished."""
-
-    writes = False
-
-    def run(self, database: Database) -> int:
-        return count_trials(database.connection)
 
 
 class ReplaceManifest(Operation):
@@ -225,7 +156,7 @@ class _Seal(Operation):
             manifest = read_manifest(database.directory)
             head = {"records": database.number, "head": database.head}
             logs = manifest.setdefault("logs", {})
-            if any(logs.get(log_name(database.writer), {}).get(name) != value for name, value in head.items()):
+            if not head.items() <= logs.get(log_name(database.writer), {}).items():
                 logs[log_name(database.writer)] = head
                 write_manifest(database.directory, manifest)
 
@@ -261,141 +192,99 @@ def open_run(
     return RunStore.open(reserve_run(root, token, today=today, adopt=adopt), writer=writer)
 
 
-class RunStore:
+class RunStore(RunRecords):
     """One process's hold on a run. Use :meth:`open`; thread safe; close it at the end.
 
-    ``directory`` is the run's folder, ``writer`` this process's name in it, ``notes`` what was found and mended.
+    ``directory`` is the run's folder, ``writer`` this process's name in it, ``notes`` what was found and mended. All
+    that it does is an operation of *database*, here or on the machine that has the folder, whose records are
+    *introduced* by it there.
     """
 
-    directory: Path
-    writer: str
-    notes: list[str]
-
-    def __init__(self, directory: Path, writer: str) -> None:
-        if not _WRITER.fullmatch(writer):
-            raise StoreError(f"{writer!r} cannot name a writer: up to 40 of a-z 0-9 _ . -")
-        if directory.is_symlink() or not directory.is_dir():
-            raise StoreError(f"{directory} is not the folder of a run (links are refused): give the real folder")
+    def __init__(
+        self, database: Operator, directory: Path, writer: str, notes: list[str], *, introduced: bool = False
+    ) -> None:
         self.directory = directory
         self.writer = writer
-        self._begin()
-        self._database = Database(directory, writer)
-        try:
-            self.notes = _checked(self._database)
-            self._database.start()
-        except BaseException:
-            self._database.close()
-            raise
-        self._look()
-
-    def _begin(self) -> None:
+        self.notes = notes
+        self.database = database
         self._mutex = threading.Lock()
-        self._introduced = False
-        self._version = self._before = 0
-
-    def _look(self) -> None:
-        """See what was there before this session: of that alone what came to nothing is asked again."""
-        self._version, self._before = self.ask(Look())
+        self._introduced = introduced
+        # Of what was there before this session alone, what failed is asked again.
+        ((self._version, self._before),) = self.ask(Read("look"))
 
     @classmethod
     def open(cls, directory: Path, *, writer: str | None = None) -> Self:
         """The store in *directory*, which must exist. Raises StoreError if it is unsafe, damaged, or *writer*
         is alive in another process.
         """
-        return cls(directory, MAIN if writer is None else writer)
-
-    # ------------------------------------------------------------ operations
-
-    def submit(self, operation: Operation) -> Future[Any]:
-        """Have *operation* done after all that came before. Raises StoreError."""
-        return self._database.submit(operation)
-
-    def ask(self, operation: Operation) -> Any:
-        """Have *operation* done, and wait for its result. Raises what it raises, and StoreError."""
-        return self.submit(operation).result()
-
-    def done(self, operation: Operation) -> asyncio.Future[Any]:
-        """The same on the running event loop."""
-        return self._database.done(operation)
-
-    def _append(self, body: str) -> None:
-        self._database.append(body)
+        writer = "main" if writer is None else writer
+        if not _WRITER.fullmatch(writer):
+            raise StoreError(f"{writer!r} cannot name a writer: up to 40 of a-z 0-9 _ . -")
+        if directory.is_symlink() or not directory.is_dir():
+            raise StoreError(f"{directory} is not the folder of a run (links are refused): give the real folder")
+        database = Database(directory, writer, _Seal())
+        with contextlib.ExitStack() as stack:
+            stack.callback(database.close)
+            heads = Heads(directory)
+            heads.check(database.connection)
+            database.start()
+            store = cls(database, directory, writer, heads.notes)
+            stack.pop_all()
+        return store
 
     async def written(self) -> None:
         """Return once the disk holds everything appended so far. Raises StoreError if it does not."""
-        await self.done(Flush())
+        await self.database.done(Flush())
 
     def flush(self) -> None:
         """:meth:`written`, for who is on no event loop."""
         self.ask(Flush())
 
-    # ------------------------------------------------------------ reading
+    def close(self) -> None:
+        """Write what is waiting, and how far it reaches into the manifest; let others have this writer's name.
 
-    def record(self, key: str) -> dict[str, Any] | None:
-        """The record of the finished trial *key*, whoever asked it, or None."""
-        return next(self.records([key]))
+        Raises StoreError where it cannot be written. May be called twice.
+        """
+        self.database.close()
 
-    def records(self, keys: Iterable[str]) -> Iterator[dict[str, Any] | None]:
-        """:meth:`record` of each of *keys*, in their order."""
-        wanted, at = list(keys), 0
-        while at < len(wanted):
-            lines = self.ask(Find(keys=wanted[at : at + AT_ONCE]))
-            for key, line in zip(wanted[at:], lines, strict=False):
-                # The caller's own string as the key: many trials are held at once.
-                yield None if line is None else {**decode_line(line), "key": key}
-            at += len(lines)
+    def __enter__(self) -> Self:
+        return self
 
-    def trial(self, key: str) -> Trial | None:
-        """The finished trial *key*, whoever asked it, or None."""
-        record = self.record(key)
-        return None if record is None else trial_of(record)
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def ask(self, operation: Operation) -> Any:
+        return self.database.ask(operation)
 
     def changed(self) -> bool:
         """Whether other processes have written anything since the last look."""
-        version, _ = self.ask(Look())
-        changed, self._version = version != self._version, version
-        return bool(changed)
-
-    def __len__(self) -> int:
-        """The number of finished trials."""
-        return int(self.ask(Count()))
-
-    def designs(self) -> list[RecordedDesign]:
-        """What the tests of this run have asked, of every session and process."""
-        return [RecordedDesign.from_record(record) for record in self._of_type("design")]
-
-    def batch_records(self) -> list[dict[str, Any]]:
-        """What this run's records say of batches at a provider, of every session and process."""
-        return self._of_type("batch")
-
-    def _of_type(self, kind: str) -> list[dict[str, Any]]:
-        return [decode_line(line) for line in self.ask(FindType(kind=kind))]
+        before, ((self._version, _),) = self._version, self.ask(Read("look"))
+        return bool(before != self._version)
 
     # ------------------------------------------------------------ asking
 
     def claim(self, keys: Sequence[str], *, retry: Retry = NEVER) -> Claimed:
         """Claim those of *keys* that are neither finished nor claimed by a living process.
 
-        *retry* claims also those that it wants, if they came to nothing before this session. Raises StoreError.
+        *retry* claims also those that it wants, if they failed before this session. Raises StoreError.
         """
-        claim = Claim(keys=list(keys), unknown=retry.unknown, errors=retry.errors, before=self._before)
-        found = self.ask(claim)
+        found = self.ask(Claim(keys=list(keys), retry=retry, before=self._before))
         return Claimed({key: list(map(decode_line, lines)) for key, lines in found["mine"].items()}, found["busy"])
 
     def release(self, keys: Iterable[str]) -> None:
         """Give up claimed keys that were not asked to the end. Raises StoreError."""
         self.ask(Release(keys=list(keys)))
 
-    def append(self, record: dict[str, Any]) -> None:
+    def append(self, record: Mapping[str, Any]) -> None:
         """Chain *record* to those of this writer: on the disk when :meth:`written` or :meth:`flush` returns, or any
         later question is answered. Raises StoreError; ValueError or TypeError for what is not JSON.
         """
         body = encode_record(record)
         with self._mutex:
             if not self._introduced:
-                self._append(encode_record(self._introduction()))
+                self.database.append(encode_record(self._introduction()))
                 self._introduced = True
-        self._append(body)
+        self.database.append(body)
 
     def _introduction(self) -> dict[str, Any]:
         return {
@@ -413,19 +302,21 @@ class RunStore:
             "notes": self.notes,
         }
 
-    # ------------------------------------------------------------ what else the processes of a run share
-
     def budget(self, cap: float | None) -> Budget:
         """The account of the run, under *cap* US dollars. Raises BudgetError for a cap that is no amount."""
-        return Budget(self, cap)
+        return Budget(self.database, cap)
 
     def limiter(self, identity: str, limits: Limits) -> Limiter:
         """The limits per minute of the system with the hash *identity*."""
-        return Limiter(self, identity, limits)
+        return Limiter(self.database, identity, limits)
 
     def progress(self) -> WorkerProgress:
         """Where this writer reports how far it is."""
-        return WorkerProgress(self)
+        return WorkerProgress(self.database)
+
+    def standing(self) -> Standing:
+        """How far all workers are that have reported."""
+        return standing_of_all(self.database)
 
     # ------------------------------------------------------------ the manifest
 
@@ -448,43 +339,9 @@ class RunStore:
             after = encode_manifest(manifest).decode("ascii")
             replaced = self.ask(ReplaceManifest(before=before, after=after))
 
-    def write_planned(self, tests: Iterable[str], *, announced: Sequence[str] = ()) -> None:
-        """Note in the manifest which tests this session is to run, and how it was announced."""
-        self.update_manifest(planned=sorted(tests), announced=list(announced))
-
     def finish(self, **fields: Any) -> None:
         """Export the records of all writers, and set *fields* of the manifest, the heads of all logs with them: nobody
         writes to the run any more. Raises StoreError.
         """
         self.flush()
         self.ask(_Finish(fields=encode_manifest(fields).decode("ascii")))
-
-    def close(self) -> None:
-        """Write what is waiting, and how far it reaches into the manifest; let others have this writer's name.
-
-        Raises StoreError where it cannot be written. May be called twice.
-        """
-        try:
-            if not self._database.closed:
-                self.flush()  # before the manifest says so
-                self.ask(_Seal())
-        finally:
-            self._database.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-def _checked(database: Database) -> list[str]:
-    """Check all records of the run, which are read from its exported files where those are all there is."""
-    heads = Heads(database.directory)
-    connection = database.connection
-    if is_stored(connection, database.directory):
-        heads.check(connection, database.path)
-        heads.check_exports()
-    else:
-        heads.load(connection)
-    return heads.notes
