@@ -8,7 +8,7 @@ with :func:`to_json` and, where it is read back, from it with its ``from_dict``.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
 from typing import Any, Self, TypeAlias
@@ -44,6 +44,12 @@ def to_json(value: Any) -> JSON:
 def number(value: Any) -> float | None:
     """Read back a number written by :func:`to_json`; ``None`` stays ``None``."""
     return None if value is None else float(value)
+
+
+def _read_back(noun: Any, data: Mapping[str, Any], **kinds: Callable[[Any], Any]) -> dict[str, Any]:
+    """The fields of *noun* that :func:`to_json` wrote: numbers, and each of *kinds* as its kind; ``None`` stays."""
+    kinds = {**{field.name: float for field in fields(noun) if str(field.type).startswith("float")}, **kinds}
+    return {**data, **{name: None if data[name] is None else kind(data[name]) for name, kind in kinds.items()}}
 
 
 # ---------------------------------------------------------------- asking
@@ -237,7 +243,7 @@ class GroupResult:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        return cls(**{**data, **{k: number(data.get(k)) for k in ("value", "low", "high", "sd", "median")}})
+        return cls(**_read_back(cls, data))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -278,24 +284,8 @@ class PairResult:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        numbers = (
-            "p_row",
-            "p_cluster",
-            "p_value",
-            "corrected_p_value",
-            "effect",
-            "effect_low",
-            "effect_high",
-        )
         return cls(
-            **{
-                **data,
-                **{name: number(data.get(name)) for name in (*numbers, "difference", "mde")},
-                "verdict": Verdict(data["verdict"]),
-                "spec_verdict": None if data.get("spec_verdict") is None else Verdict(data["spec_verdict"]),
-                "reason": None if data.get("reason") is None else Reason(data["reason"]),
-                "notes": tuple(data.get("notes", ())),
-            }
+            **_read_back(cls, data, verdict=Verdict, spec_verdict=Verdict, reason=Reason, notes=tuple),
         )
 
 
@@ -355,14 +345,15 @@ class Finding:
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """The inverse of :meth:`to_dict`. Raises KeyError or ValueError for a dictionary of another shape."""
         return cls(
-            **{
-                **data,
-                "verdict": Verdict(data["verdict"]),
-                "spec_verdict": None if data.get("spec_verdict") is None else Verdict(data["spec_verdict"]),
-                "reason": None if data.get("reason") is None else Reason(data["reason"]),
-                "kind": None if data.get("kind") is None else OutcomeKind(data["kind"]),
-                "group_results": tuple(GroupResult.from_dict(g) for g in data["group_results"]),
-                "pairs": tuple(PairResult.from_dict(p) for p in data["pairs"]),
-                "notes": tuple(data["notes"]),
-            }
+            **_read_back(
+                cls,
+                data,
+                verdict=Verdict,
+                spec_verdict=Verdict,
+                reason=Reason,
+                kind=OutcomeKind,
+                group_results=lambda found: tuple(map(GroupResult.from_dict, found)),
+                pairs=lambda found: tuple(map(PairResult.from_dict, found)),
+                notes=tuple,
+            )
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -41,7 +41,10 @@ class AnsweredCell:
     @property
     def replies(self) -> tuple[str, ...]:
         """One text a repetition, refusals included. Raises EndpointError where a trial has no text."""
-        return tuple(_text(trial) for trial in self.trials)
+        for trial in self.trials:
+            if trial.reply is None:
+                raise EndpointError(f"this trial has no reply to read: {trial.status}{_because(trial)}")
+        return tuple(trial.reply or "" for trial in self.trials)
 
     @property
     def refused(self) -> bool:
@@ -64,12 +67,6 @@ class AnsweredCell:
     def groups(self) -> dict[str, str]:
         """Protected class → group."""
         return dict(self.cell.groups)
-
-
-def _text(trial: Trial) -> str:
-    if trial.reply is None:
-        raise EndpointError(f"this trial has no reply to read: {trial.status}{_because(trial)}")
-    return trial.reply
 
 
 def _because(trial: Trial) -> str:
@@ -138,8 +135,9 @@ def trials_frame(
         columns |= {part: [None] * len(cells) for part in NAME_PARTS}
     for attribute in ("attributes", "context", "groups"):
         # Groups last: a protected class wins over a persona attribute of the same name.
-        for key in _keys(getattr(cell, attribute) for cell in cells):
-            columns[key] = [getattr(cell, attribute).get(key) for cell in cells]
+        found: list[Mapping[str, object]] = [getattr(cell, attribute) for cell in cells]
+        for key in dict.fromkeys(key for mapping in found for key in mapping):
+            columns[key] = [mapping.get(key) for mapping in found]
     columns |= {
         "arm": [cell.arm for cell in cells],
         "tier": [cell.tier for cell in cells],
@@ -151,7 +149,7 @@ def trials_frame(
         "error": [trial.error if trial.status in UNUSABLE else None for trial in trials],
         "refused": [trial.status is Status.REFUSED for trial in trials],
         "undetermined": [trial.status not in (Status.REFUSED, Status.ANSWERED) for trial in trials],
-        "cut_short": [_cut_short(trial) for trial in trials],
+        "cut_short": [(trial.finish_reason or "").lower() in CUT_SHORT for trial in trials],
         "endpoint": [endpoint.name] * len(trials),
         "model": [trial.model for trial in trials],
         "simulated": [endpoint.simulated or trial.source == "simulated" for trial in trials],
@@ -166,23 +164,14 @@ def trials_frame(
     return frame
 
 
-def _cut_short(trial: Trial) -> bool:
-    return trial.finish_reason is not None and trial.finish_reason.lower() in CUT_SHORT
-
-
-def _keys(mappings: Iterable[Mapping[str, object]]) -> list[str]:
-    return list(dict.fromkeys(key for mapping in mappings for key in mapping))
-
-
 def refuse_if_nothing_answered(trials: Sequence[Trial], endpoint: str) -> None:
     """Raise EndpointError where not one trial has a usable answer: that is a broken endpoint, not a finding, whatever
     an assertion would make of it.
     """
-    unusable = [trial for trial in trials if trial.status in UNUSABLE]
-    if trials and len(unusable) == len(trials):
-        counts = Counter(trial.status.value for trial in unusable)
+    if trials and all(trial.status in UNUSABLE for trial in trials):
+        counts = Counter(trial.status.value for trial in trials)
         statuses = ", ".join(f"{count} {status.replace('_', ' ')}" for status, count in counts.most_common())
         raise EndpointError(
             f"endpoint {endpoint!r}: none of {len(trials)} trials has a usable answer ({statuses}); the first: "
-            f"{unusable[0].status}{_because(unusable[0])}"
+            f"{trials[0].status}{_because(trials[0])}"
         )

@@ -24,11 +24,21 @@ TEMPLATES = [
 ]
 RACES = ["white", "black", "hispanic", "asian"]
 OWN = {"race": {"a": ["Ana A", "Abe A"], "b": ["Bea B", "Bob B"]}}
+MILLION = {
+    "template": [f"T{i} {{name}} {{a}} {{b}}" for i in range(5)],
+    "groups": {"race_ethnicity": RACES},
+    "a": list(range(50)),
+    "b": list(range(50)),
+}
 
 
 def grid(**arguments: object) -> Grid:
     """A small grid of the reader's own names, changed by *arguments*."""
     return expand_grid(**{"template": "Rate {name}.", "groups": OWN, **arguments})  # type: ignore[arg-type]
+
+
+def prompts(**arguments: object) -> list[str]:
+    return [cell.prompt for cell in grid(**arguments)]
 
 
 # ---------------------------------------------------------------- what it is
@@ -39,7 +49,6 @@ def test_the_name_substitution_grid() -> None:
     cells = list(expand_grid(template=TEMPLATES, groups={"race_ethnicity": RACES}))
     assert len(cells) == 160
     first = cells[0]
-    assert first.id == "t1-white-meredith_weber"
     assert first.prompt == TEMPLATES[0].replace("{name}", "Meredith Weber")
     assert first.groups == {"race_ethnicity": "white", "gender": "female"}
     assert (first.name, first.template, first.signal, first.tier) == ("Meredith Weber", "t1", "name", 2)
@@ -49,14 +58,6 @@ def test_the_name_substitution_grid() -> None:
     )
 
 
-def test_every_name_stands_in_every_template_and_context() -> None:
-    """Templates and contexts are blocks; names are crossed with them, never nested in them."""
-    cells = grid(template=["A {name} {role}", "B {name} {role}"], role=["nurse", "IT engineer"])
-    found = Counter((c.name, c.template, c.context["role"]) for c in cells)
-    assert len(found) == 4 * 2 * 2
-    assert set(found.values()) == {1}
-
-
 def test_ids_are_stable_across_machines_and_versions() -> None:
     """Pinned by hash: baselines, reports and paid-for replies are found by these ids."""
     cells = expand_grid(
@@ -64,34 +65,33 @@ def test_ids_are_stable_across_machines_and_versions() -> None:
         groups={"race_ethnicity": [*RACES, "middle_eastern"]},
         role=["nurse", "IT engineer"],
         system="You are a {role}.",
+        parameters={"temperature": 0.0},
     )
     assert cells[0].id == "t1-nurse-white-meredith_weber"
+    assert (cells[0].system, {cell.tier for cell in cells}) == ("You are a nurse.", {1})
+    assert cells.parameters == {"temperature": 0.0}
     assert len({cell.id for cell in cells}) == len(cells) == 400
     digest = hashlib.sha256("\n".join(cell.id for cell in cells).encode()).hexdigest()
     assert digest[:16] == "ee086b207844e482"
 
 
-def test_cells_are_plain_json() -> None:
-    """What is planned can be written down and read back."""
-    cell = grid(persona="matrix", groups=None)[41]
-    assert Cell(**{**json.loads(json.dumps(to_json(cell))), "turns": cell.turns}) == cell
-
-
-def test_a_grid_is_a_sequence() -> None:
-    """Indexing, slicing, iterating and counting agree, and `cells` is the grid itself."""
+def test_a_grid_is_a_sequence_of_plain_cells() -> None:
+    """Indexing, slicing, iterating and counting agree; names are crossed with templates and contexts, not nested."""
     cells = grid(role=["x", "y"], template=["A {name} {role}", "B {name} {role}"])
     listed = list(cells)
     assert [cells[i] for i in range(len(cells))] == listed == cells[:]
     assert cells[-1] == listed[-1]
     with pytest.raises(IndexError):
         cells[len(cells)]
+    assert set(Counter((c.name, c.template, c.context["role"]) for c in cells).values()) == {1}
+    cell = grid(persona="matrix", groups=None)[41]
+    assert Cell(**{**json.loads(json.dumps(to_json(cell))), "turns": cell.turns}) == cell
 
 
 def test_the_plan_of_calls() -> None:
     """Cells times repetitions; the text of describe() says the same."""
     cells = grid(repetitions=3)
-    assert cells.size == 4
-    assert cells.calls == 12
+    assert (cells.size, cells.calls) == (4, 12)
     assert cells.describe().splitlines()[:2] == [
         "1 template × 4 combinations of group and name = 4 cells",
         "× 3 repetitions = 12 calls",
@@ -104,12 +104,7 @@ def test_a_million_cells_are_planned_without_being_made() -> None:
     """Under 2 s and 300 MB; making the last cell does not make the others."""
     start = time.thread_time()
     tracemalloc.start()
-    big = expand_grid(
-        template=[f"T{i} {{name}} {{a}} {{b}}" for i in range(5)],
-        groups={"race_ethnicity": RACES},
-        a=list(range(50)),
-        b=list(range(50)),
-    )
+    big = expand_grid(**MILLION)
     assert big.size == 1_000_000
     assert big[-1].context == {"a": "49", "b": "49"}
     peak = tracemalloc.get_traced_memory()[1]
@@ -118,46 +113,30 @@ def test_a_million_cells_are_planned_without_being_made() -> None:
     assert peak < 300e6
 
 
-def test_system_prompts_have_slots_and_make_tier_1() -> None:
-    """The same values fill the system prompt; the cells say which tier they are."""
-    cells = grid(system="You hire a {role}.", role=["nurse", "clerk"], parameters={"temperature": 0.0})
-    assert cells[0].system == "You hire a nurse."
-    assert {cell.tier for cell in cells} == {1}
-    assert cells.parameters == {"temperature": 0.0}
-
-
-def test_context_may_be_a_mapping_from_labels_to_texts() -> None:
-    """Long texts get a short label in the table and in ids."""
+def test_context_axes(tmp_path: Path) -> None:
+    """Long texts get a short label in the table and in ids; as one argument or as keywords; a file names its block."""
     cell = grid(template="{name}: {ad}", ad={"short": "We hire.", "long": "We hire. " * 50})[-1]
-    assert cell.context == {"ad": "long"}
-    assert cell.id == "t1-long-b-bob_b"
+    assert (cell.context, cell.id) == ({"ad": "long"}, "t1-long-b-bob_b")
     assert cell.prompt.endswith("We hire. " * 50)
-
-
-def test_context_as_one_argument_or_as_keywords() -> None:
-    """Both spellings make the same grid."""
-    assert list(grid(template="{name} {role}", context={"role": ["x"]})) == list(
-        grid(template="{name} {role}", role=["x"])
-    )
+    template = "{name} {role}"
+    assert list(grid(template=template, context={"role": ["x"]})) == list(grid(template=template, role=["x"]))
+    (tmp_path / "letter_request.txt").write_text("Write to {name}.\n")
+    cell = grid(template=tmp_path / "letter_request.txt")[0]
+    assert (cell.id, cell.prompt) == ("letter_request-a-ana_a", "Write to Ana A.\n")
 
 
 # ---------------------------------------------------------------- how groups are conveyed
 
 
 def test_own_names() -> None:
-    """Any names, any classes, all of them unless fewer are asked for."""
-    cells = grid()
-    assert [(c.id, c.name, c.groups) for c in cells] == [
+    """Any names, any classes, all of them unless fewer are asked for; a Name carries further groups and pronouns."""
+    assert [(c.id, c.name, c.groups) for c in grid()] == [
         ("t1-a-ana_a", "Ana A", {"race": "a"}),
         ("t1-a-abe_a", "Abe A", {"race": "a"}),
         ("t1-b-bea_b", "Bea B", {"race": "b"}),
         ("t1-b-bob_b", "Bob B", {"race": "b"}),
     ]
     assert [c.name for c in grid(names=1)] == ["Ana A", "Bea B"]
-
-
-def test_own_names_that_know_their_gender() -> None:
-    """A Name carries further groups, and its pronouns follow."""
     ana = Name(first="Ana", last="A", groups={"gender": "female"})
     bob = Name(first="Bob", last="B", groups={"gender": "male"})
     cells = grid(template="{name} says {they} will.", groups={"race": {"a": [ana], "b": [bob]}})
@@ -168,25 +147,17 @@ def test_own_names_that_know_their_gender() -> None:
 def test_own_words_go_into_the_slot_of_the_class() -> None:
     """A slot called like the class takes the values, and the words are the cluster where there is no name."""
     cells = grid(
-        template="Describe {a_age} engineer.",
-        groups={"age": {"young": ["25-year-old"], "old": ["80-year-old"]}},
+        template="Describe {a_age} engineer.", groups={"age": {"young": ["25-year-old"], "old": ["80-year-old"]}}
     )
-    assert [c.prompt for c in cells] == [
-        "Describe a 25-year-old engineer.",
-        "Describe an 80-year-old engineer.",
-    ]
+    assert [c.prompt for c in cells] == ["Describe a 25-year-old engineer.", "Describe an 80-year-old engineer."]
     assert [(c.name, c.signal) for c in cells] == [("25-year-old", "label"), ("80-year-old", "label")]
     assert list(cells[1].signals.values()) == [{"age": "old"}]
 
 
 def test_labels_behind_the_name() -> None:
     """signal="label": the same neutral names in every group, and the label once, behind the first of them."""
-    cells = grid(
-        template="Rate {name}. Is {name} good?",
-        groups={"race_ethnicity": ["white", "black"]},
-        signal="label",
-        names=2,
-    )
+    groups = {"race_ethnicity": ["white", "black"]}
+    cells = grid(template="Rate {name}. Is {name} good?", groups=groups, signal="label", names=2)
     assert [c.prompt for c in cells] == [
         "Rate J. Owens (White). Is J. Owens good?",
         "Rate M. Lewis (White). Is M. Lewis good?",
@@ -200,20 +171,14 @@ def test_labels_behind_the_name() -> None:
 def test_labels_in_their_slots() -> None:
     """{label} takes the labels of all classes; a slot of the class's name takes its own."""
     groups = {"race_ethnicity": ["black"], "gender": ["female"]}
-    both = grid(template="{name}, {label}.", groups=groups, signal="label", names=1)
-    assert both[0].prompt == "J. Owens, Black female."
-    own = grid(template="{name}, {gender}, 30.", groups=groups, signal="name+label", names=1)
-    assert own[0].prompt == f"{own[0].name} (Black), female, 30."
+    assert prompts(template="{name}, {label}.", groups=groups, signal="label", names=1) == ["J. Owens, Black female."]
+    own = grid(template="{name}, {gender}, 30.", groups=groups, signal="name+label", names=1)[0]
+    assert own.prompt == f"{own.name} (Black), female, 30."
 
 
 def test_signal_conditions_are_one_more_axis() -> None:
     """Name, label and both in one grid: the ids and the column `signal` tell them apart."""
-    cells = grid(
-        template="Rate {name}.",
-        groups={"race_ethnicity": ["white", "black"]},
-        names=3,
-        signal=["name", "label", "name+label"],
-    )
+    cells = grid(groups={"race_ethnicity": ["white", "black"]}, names=3, signal=["name", "label", "name+label"])
     assert Counter(c.signal for c in cells) == {"name": 6, "label": 6, "name+label": 6}
     assert len({c.id for c in cells}) == 18
     assert cells[0].id == "t1-name-white-meredith_weber"
@@ -225,61 +190,45 @@ def test_classes_without_names_are_conveyed_by_their_label() -> None:
     cells = grid(template="{name}, {religion}, applies.", groups={"religion": ["jewish", "muslim"]}, names=2)
     assert cells[0].prompt == "J. Owens, Jewish, applies."
     assert {c.signal for c in cells} == {"label"}
-    crossed = grid(
-        template="{name} ({religion})",
-        groups={"race_ethnicity": ["white", "black"], "religion": ["jewish", "none"]},
-        names=2,
-    )
-    assert crossed[0].groups == {"race_ethnicity": "white", "gender": "female", "religion": "jewish"}
-    assert crossed[0].signal == "name+label"
+    both = {"race_ethnicity": ["white", "black"], "religion": ["jewish", "none"]}
+    crossed = grid(template="{name} ({religion})", groups=both, names=2)[0]
+    assert crossed.groups == {"race_ethnicity": "white", "gender": "female", "religion": "jewish"}
+    assert crossed.signal == "name+label"
 
 
 def test_a_control_group_names_no_group() -> None:
     """`control` has a phrase of the same form, and with names a neutral name."""
-    labels = grid(groups={"religion": ["muslim", "control"]}, signal="label", names=1)
-    assert [c.prompt for c in labels] == ["Rate J. Owens (Muslim).", "Rate J. Owens (religion not stated)."]
-    with pytest.raises(UsageError, match="the bank has: white"):
-        grid(groups={"race_ethnicity": ["white", "contrl"]})
+    labels = prompts(groups={"religion": ["muslim", "control"]}, signal="label", names=1)
+    assert labels == ["Rate J. Owens (Muslim).", "Rate J. Owens (religion not stated)."]
     names = grid(groups={"race_ethnicity": ["black", "control"]}, names=2)
     assert [c.name for c in names] == ["Tamika Jackson", "Tyrone Dorsey", "J. Owens", "M. Lewis"]
 
 
-def test_pronouns_follow_the_gender_of_the_name() -> None:
-    """Case by case, with the verb."""
-    cells = grid(template="{name}: {They} {have} {their} degree.", groups={"gender": ["female", "male"]}, names=1)
-    assert [c.prompt.split(": ")[1] for c in cells] == ["She has her degree.", "He has his degree."]
+def test_pronouns_follow_the_name_the_signal_or_an_axis() -> None:
+    """Case by case, with the verb; as the signal, only they differ; an axis overrides what the names would say."""
+    by_name = prompts(template="{name}: {They} {have} it.", groups={"gender": ["female", "male"]}, names=1)
+    assert [prompt.split(": ")[1] for prompt in by_name] == ["She has it.", "He has it."]
+    genders = {"gender": ["female", "male", "non_binary"]}
+    signal = grid(template="{name} says {they} {are} in.", signal="pronoun", names=1, groups=genders)
+    assert [c.prompt for c in signal] == [f"J. Owens says {they} in." for they in ("she is", "he is", "they are")]
+    assert next(iter(signal[2].signals.values())) == {"gender": "non_binary"}
+    axis = grid(template="{name} ({pronouns}) says {they} will.", pronouns=["she/her", "ze/hir"])
+    assert axis[0].prompt == "Ana A (she/her) says she will."
+    assert (axis[-1].prompt, axis[-1].id) == ("Bob B (ze/hir) says ze will.", "t1-ze_hir-b-bob_b")
 
 
-def test_pronouns_as_the_signal() -> None:
-    """The same neutral names; only the pronouns differ."""
-    cells = grid(
-        template="{name} says {they} {are} in.",
-        signal="pronoun",
-        names=1,
-        groups={"gender": ["female", "male", "non_binary"]},
-    )
-    assert [c.prompt for c in cells] == [f"J. Owens says {said} in." for said in ("she is", "he is", "they are")]
-    assert next(iter(cells[2].signals.values())) == {"gender": "non_binary"}
-
-
-def test_pronouns_as_an_axis() -> None:
-    """The axis overrides what the names would say."""
-    cells = grid(template="{name} ({pronouns}) says {they} will.", pronouns=["she/her", "ze/hir"])
-    assert cells[0].prompt == "Ana A (she/her) says she will."
-    assert cells[-1].prompt == "Bob B (ze/hir) says ze will."
-    assert cells[-1].id == "t1-ze_hir-b-bob_b"
-
-
-def test_crossed_classes_have_their_own_names(banks: NameBanks) -> None:
-    """Race × gender: names of one cell of the bank, the same number in each."""
-    cells = grid(groups={"race_ethnicity": RACES, "gender": ["female", "male"]}, names=10)
+def test_crossed_classes_have_their_own_names(banks: NameBanks, signals: Signals) -> None:
+    """Race × gender: names of one cell of the bank, the same number in each; a session reads its files once."""
+    groups = {"race_ethnicity": RACES, "gender": ["female", "male"]}
+    cells = list(grid(groups=groups, names=10))
+    assert cells == list(grid(groups=groups, names=10, banks=banks, signals=signals))
     assert set(Counter((c.groups["race_ethnicity"], c.groups["gender"]) for c in cells).values()) == {10}
-    assert {c.name for c in cells if c.groups["gender"] == "female" and c.groups["race_ethnicity"] == "black"} == {
+    assert {c.name for c in cells if c.groups == {"race_ethnicity": "black", "gender": "female"}} == {
         str(name) for name in banks.names("race_ethnicity", "black", 10, gender="female")
     }
 
 
-def test_the_parts_of_a_name_stand_beside_it() -> None:
+def test_the_parts_of_a_name_stand_beside_it(matrix: PersonaMatrix) -> None:
     """A cell says which first and last name it has, so that a part that recurs in a group is seen; one part is none."""
 
     def parts(**arguments: object) -> set[tuple[object, object]]:
@@ -287,12 +236,23 @@ def test_the_parts_of_a_name_stand_beside_it() -> None:
 
     own = {"team": {"north": ["Ann Lee", "Mary Ann van Dyke"], "south": ["Cher", "Cy Fox"]}}
     assert parts(groups=own) == {("Ann", "Lee"), ("Mary", "Ann van Dyke"), (None, None), ("Cy", "Fox")}
-    people = PersonaMatrix.load()[:2]
+    people = matrix[:2]
     assert parts(groups=None, persona=people) == {(p.first_name, p.last_name) for p in people}
     for cell in grid(template="Rate {name}, {experience_years} years.", persona=people):
         # The name that was swapped in, not the persona's.
         assert f"Rate {cell.attributes['first_name']} {cell.attributes['last_name']}," in cell.prompt
     assert parts(template="Rate them: {hobby}", groups={"hobby": {"a": ["sails"], "b": ["rows"]}}) == {(None, None)}
+
+
+def test_a_label_does_not_follow_who() -> None:
+    """'J. Owens, who Muslim' is no English, and a reader would judge the grammar instead of the group."""
+    two = {"religion": ["muslim", "jewish"]}
+    for signal in ("label", "name+label"):
+        with pytest.raises(UsageError, match=r"the label of religion names the group \('Muslim'\)"):
+            grid(template="{name}, who {religion}.", groups=two, signal=signal)
+    assert "who was treasurer" in prompts(template="{name}, who {religion}.", groups=two, signal="membership")[0]
+    own = {"hobby": {"a": ["sails"], "b": ["plays darts"]}}
+    assert prompts(template="One who {hobby} asks.", groups=own)[0] == "One who sails asks."
 
 
 # ---------------------------------------------------------------- personas
@@ -305,8 +265,7 @@ def test_personas_as_they_are(matrix: PersonaMatrix) -> None:
     sarah = cells[0]
     assert sarah.prompt == "Sarah Chen, 24, 3.8/5, native English speaker"
     assert (sarah.id, sarah.name, sarah.persona) == ("t1-persona_1", "persona-1", "persona-1")
-    assert sarah.groups["race_ethnicity"] == "asian"
-    assert sarah.groups["age"] == "early_career"
+    assert (sarah.groups["race_ethnicity"], sarah.groups["age"]) == ("asian", "early_career")
     assert sarah.attributes == {
         "first_name": "Sarah",
         "last_name": "Chen",
@@ -316,78 +275,59 @@ def test_personas_as_they_are(matrix: PersonaMatrix) -> None:
         "problem_solving": 3.5,
     }
     assert sarah.signals["Sarah Chen"] == {"race_ethnicity": "asian", "gender": "female"}
-
-
-def test_filtered_personas(matrix: PersonaMatrix) -> None:
-    """A part of the matrix, one persona, or any list of them."""
-    women = matrix.where(gender="female")
-    assert len(grid(groups=None, persona=women)) == 45
-    assert grid(groups=None, persona=matrix[41])[0].prompt == "Rate Marcus Johnson."
+    assert len(grid(groups=None, persona=matrix.where(gender="female"))) == 45
+    assert prompts(groups=None, persona=matrix[41]) == ["Rate Marcus Johnson."]
     assert len(grid(groups=None, persona=[matrix[0], matrix[41]])) == 2
 
 
 def test_swapping_a_label_keeps_everything_else_of_the_persona(matrix: PersonaMatrix) -> None:
-    """Every persona in every group: the same person is the cluster on both sides."""
-    cells = grid(
-        template="{name}, {religion}, {technical_skills}",
-        persona=matrix[:3],
-        groups={"religion": ["jewish", "muslim"]},
-    )
+    """Every persona in every group: the same person is the cluster on both sides. A label of race would contradict
+    their own names, so they carry neutral ones.
+    """
+    groups = {"religion": ["jewish", "muslim"]}
+    cells = grid(template="{name}, {religion}, {technical_skills}", persona=matrix[:3], groups=groups)
     assert [c.prompt for c in cells][::3] == ["Sarah Chen, Jewish, 3.8", "Sarah Chen, Muslim, 3.8"]
     assert [c.name for c in cells] == ["persona-1", "persona-2", "persona-3"] * 2
     assert cells[0].id == "t1-jewish-persona_1"
+    race = grid(persona=matrix[:2], groups={"race_ethnicity": ["white", "black"]}, signal="label")
+    assert [c.prompt for c in race] == [
+        f"Rate {name} ({label})." for label in ("White", "Black") for name in ("J. Owens", "M. Lewis")
+    ]
+    assert [c.name for c in race] == ["persona-1", "persona-2"] * 2
 
 
 def test_swapping_names_over_personas(matrix: PersonaMatrix) -> None:
-    """The persona's scores stay, its name changes with the group, and agrees with its gender."""
+    """The persona's scores stay, its name changes with the group, and agrees with its gender, non-binary included."""
     cells = grid(template="{name}, {technical_skills}", persona=matrix[:10], groups={"race_ethnicity": RACES})
     assert len(cells) == 40
+    people = {persona.id: persona for persona in matrix}
     for cell in cells:
-        persona = next(p for p in matrix if p.id == cell.persona)
+        persona = people[str(cell.persona)]
         assert cell.prompt.endswith(f", {persona.technical_skills}")
-        if persona.gender != "non_binary":
-            assert cell.groups["gender"] == persona.gender
+        assert cell.groups["gender"] == persona.gender
     assert cells[0].name != cells[10].name
-
-
-def test_a_race_label_does_not_stand_behind_a_name_that_says_otherwise(matrix: PersonaMatrix) -> None:
-    """Race by label over personas: their own names would contradict it, so they carry neutral ones."""
-    cells = grid(persona=matrix[:2], groups={"race_ethnicity": ["white", "black"]}, signal="label")
-    assert [c.prompt for c in cells] == [
-        "Rate J. Owens (White).",
-        "Rate M. Lewis (White).",
-        "Rate J. Owens (Black).",
-        "Rate M. Lewis (Black).",
-    ]
-    assert [c.name for c in cells] == ["persona-1", "persona-2"] * 2
-
-
-def test_pronouns_follow_the_gender_that_is_swapped_in(matrix: PersonaMatrix) -> None:
-    """Never a label that says one thing and a pronoun that says another; the control gets they."""
-    template = "{name} says {they} {have} {technical_skills}."
-    groups = {"gender": ["female", "male", "control"]}
-    for persona in (matrix[:2], None):
-        cells = grid(
-            template=template.replace("{technical_skills}", "5") if persona is None else template,
-            persona=persona,
-            groups=groups,
-            signal="label",
-            names=2,
-        )
-        said = {cell.groups["gender"]: cell.prompt.split(" says ")[1].rsplit(" ", 1)[0] for cell in cells}
-        assert said == {"female": "she has", "male": "he has", "control": "they have"}
-
-
-def test_a_non_binary_persona_stays_so_under_another_name(matrix: PersonaMatrix) -> None:
-    """Swapping the name for the sake of ethnicity does not change the gender."""
-    persona = matrix.where(gender="non_binary")[0]
     cells = grid(
         template="{name}, {gender}, says {they} {are} in.",
-        persona=persona,
+        persona=matrix.where(gender="non_binary")[0],
         groups={"race_ethnicity": ["white", "black"]},
     )
     assert {cell.groups["gender"] for cell in cells} == {"non_binary"}
     assert all(cell.prompt.endswith(", non-binary, says they are in.") for cell in cells)
+
+
+@pytest.mark.parametrize("personas", [2, 0])
+def test_pronouns_follow_the_gender_that_is_swapped_in(matrix: PersonaMatrix, personas: int) -> None:
+    """Never a label that says one thing and a pronoun that says another; the control gets they."""
+    scores = "{technical_skills}" if personas else "5"
+    cells = grid(
+        template=f"{{name}} says {{they}} {{have}} {scores}.",
+        persona=matrix[:personas] if personas else None,
+        groups={"gender": ["female", "male", "control"]},
+        signal="label",
+        names=2,
+    )
+    words = {cell.groups["gender"]: cell.prompt.split(" says ")[1].rsplit(" ", 1)[0] for cell in cells}
+    assert words == {"female": "she has", "male": "he has", "control": "they have"}
 
 
 # ---------------------------------------------------------------- sampling
@@ -395,13 +335,7 @@ def test_a_non_binary_persona_stays_so_under_another_name(matrix: PersonaMatrix)
 
 def test_samples_are_balanced() -> None:
     """A part of a large grid: all groups alike, each template, value and name about equally often."""
-    big = expand_grid(
-        template=[f"T{i} {{name}} {{a}} {{b}}" for i in range(5)],
-        groups={"race_ethnicity": RACES},
-        a=list(range(50)),
-        b=list(range(50)),
-        sample=2000,
-    )
+    big = expand_grid(**MILLION, sample=2000)
     cells = list(big)
     assert len(cells) == 2000 == len({c.id for c in cells})
     assert set(Counter(c.groups["race_ethnicity"] for c in cells).values()) == {500}
@@ -417,30 +351,15 @@ def test_samples_are_balanced() -> None:
     assert "of which a balanced sample of 2,000 is asked" in big.describe()
 
 
-def test_samples_are_seeded() -> None:
-    """The same seed asks the same cells."""
-
-    def ids(seed: int) -> list[str]:
-        cells = grid(template="{name} {a}", a=list(range(40)), sample=20, seed=seed)
-        return [cell.id for cell in cells]
-
-    assert ids(0) == ids(0)
-    assert ids(0) != ids(1)
-
-
 @pytest.mark.parametrize("sample", [2, 3, 7, 50, 79, 80, 81, 159, 160, 161, 10_000])
 def test_samples_of_every_size(sample: int) -> None:
-    """Never more than asked for, never a group short, and all of it where it fits."""
-    cells = grid(template="{name} {a}", a=list(range(40)), sample=sample)
+    """Never more than asked for, never a group short, all of it where it fits, and the same cells for one seed."""
+    cells, again, other = (grid(template="{name} {a}", a=list(range(40)), sample=sample, seed=s) for s in (0, 0, 1))
     assert len(cells) == min(160, sample // 2 * 2)
     counts = Counter(c.groups["race"] for c in cells)
     assert counts["a"] == counts["b"]
-
-
-def test_a_sample_smaller_than_the_groups() -> None:
-    """One cell cannot compare two groups."""
-    with pytest.raises(UsageError, match="sample=1: the grid has 2 combinations of groups"):
-        grid(sample=1)
+    assert list(cells) == list(again)
+    assert list(cells) != list(other) or sample > 150
 
 
 # ---------------------------------------------------------------- what is refused
@@ -542,6 +461,12 @@ ERRORS: list[tuple[dict[str, object], str]] = [
         {"persona": "matrix", "groups": None, "template": "{name} {age}", "age": ["x"]},
         "axis 'age': .* rename the axis",
     ),
+    ({"sample": 1}, "sample=1: the grid has 2 combinations of groups"),
+    ({"groups": {"race_ethnicity": ["white", "contrl"]}}, "the bank has: white"),
+    (  # a hundred personas share twenty names, so by the name alone two of them would be one
+        {"persona": "matrix", "groups": {"race_ethnicity": ["white", "black"]}},
+        r"personas share the names of a group: add a slot .*\{experience_years\}",
+    ),
 ]
 
 
@@ -564,45 +489,8 @@ def test_hostile_names_and_values_are_only_text() -> None:
     assert all(set(c.id) <= set("abcdefghijklmnopqrstuvwxyz0123456789_.-") for c in cells)
 
 
-def test_templates_from_files(tmp_path: Path) -> None:
-    """The file's stem is the block's name."""
-    path = tmp_path / "letter_request.txt"
-    path.write_text("Write to {name}.\n")
-    assert grid(template=path)[0].id == "letter_request-a-ana_a"
-    assert grid(template=path)[0].prompt == "Write to Ana A.\n"
-
-
 def test_own_personas_folder(own: Path) -> None:
     """Labels of one's own need no code."""
     (own / "labels.yaml").write_text('caste:\n  source: "ours"\n  groups: {a: "of group A", b: "of group B"}\n')
-    cells = grid(groups={"caste": ["a", "b"]}, signal="label", names=1, personas_folder=own)
-    assert [c.prompt for c in cells] == ["Rate J. Owens (of group A).", "Rate J. Owens (of group B)."]
-
-
-def test_banks_and_signals_can_be_handed_in(banks: NameBanks, signals: Signals) -> None:
-    """A session reads its files once."""
-    groups = {"race_ethnicity": ["white", "black"]}
-    assert list(grid(groups=groups, banks=banks, signals=signals)) == list(grid(groups=groups))
-
-
-class TestWhatReadsWrong:
-    def test_personas_that_share_a_name_need_a_slot_of_their_own(self) -> None:
-        """A hundred personas share twenty names, so by the name alone two of them would be one."""
-        with pytest.raises(UsageError, match=r"personas share the names of a group: add a slot .*\{experience_years\}"):
-            expand_grid(template="Hi {name}.", persona="matrix", groups={"race_ethnicity": ["white", "black"]})
-
-    @pytest.mark.parametrize("signal", ["label", "name+label"])
-    def test_a_label_does_not_follow_who(self, signal: str) -> None:
-        """'J. Owens, who Muslim' is no English, and a reader would judge the grammar instead of the group."""
-        with pytest.raises(UsageError, match=r"the label of religion names the group \('Muslim'\)"):
-            expand_grid(template="{name}, who {religion}.", groups={"religion": ["muslim", "jewish"]}, signal=signal)
-
-    def test_a_phrase_follows_who(self) -> None:
-        grid = expand_grid(
-            template="{name}, who {religion}.", groups={"religion": ["muslim", "jewish"]}, signal="membership"
-        )
-        assert "who was treasurer" in grid[0].prompt
-
-    def test_words_of_ones_own_may_follow_who(self) -> None:
-        grid = expand_grid(template="One who {hobby} asks.", groups={"hobby": {"a": ["sails"], "b": ["plays darts"]}})
-        assert grid[0].prompt == "One who sails asks."
+    found = prompts(groups={"caste": ["a", "b"]}, signal="label", names=1, personas_folder=own)
+    assert found == ["Rate J. Owens (of group A).", "Rate J. Owens (of group B)."]

@@ -16,24 +16,18 @@ RACES = ("white", "black", "hispanic", "asian", "middle_eastern")
 COLUMNS = "protected_class,group,gender,name,source,flags\n"
 
 
-def test_every_cell_has_at_least_twenty_names_where_the_sources_do(banks: NameBanks) -> None:
-    """20 women's and 20 men's first names a group; of Middle Eastern names the source gives ten and ten."""
-    for race in RACES:
-        counts = banks.available("race_ethnicity", race)
-        fewest = 10 if race == "middle_eastern" else 20
-        assert min(counts["female"], counts["male"]) >= fewest, race
-
-
 @pytest.mark.parametrize("race", RACES)
 def test_twenty_names_a_group_are_ten_women_and_ten_men(banks: NameBanks, race: str) -> None:
-    """The default design: 20 different people, alternating, each with a surname of the same bank."""
+    """The default design: 20 different people, alternating, each with a surname of the same bank. The bank has 20
+    first names of either sex; of Middle Eastern names the source gives ten and ten.
+    """
+    counts = banks.available("race_ethnicity", race)
+    assert min(counts["female"], counts["male"]) >= (10 if race == "middle_eastern" else 20)
     names = banks.names("race_ethnicity", race)
-    assert len({name.full for name in names}) == 20
-    assert len({name.first for name in names}) == 20
+    assert len({name.full for name in names}) == len({name.first for name in names}) == 20
     assert [name.gender for name in names] == ["female", "male"] * 10
     assert all(name.groups["race_ethnicity"] == race and name.source for name in names)
-    own = {key[3] for key in banks.surnames if key[1] == race}
-    assert {name.last for name in names} <= own
+    assert {name.last for name in names} <= {key[3] for key in banks.surnames if key[1] == race}
 
 
 def test_the_draw_never_changes(banks: NameBanks) -> None:
@@ -44,20 +38,15 @@ def test_the_draw_never_changes(banks: NameBanks) -> None:
 
 
 def test_fewer_names_are_the_beginning_of_more(banks: NameBanks) -> None:
-    """A pilot of four names is part of the later twenty, so its replies are not paid for twice."""
+    """A pilot of four names is part of the later twenty, so its replies are not paid for twice; a seed has its own."""
     assert banks.names("race_ethnicity", "black", 4) == banks.names("race_ethnicity", "black", 20)[:4]
     assert banks.names("gender", "male", 10)[:5] == banks.names("gender", "male", 5)
-
-
-def test_another_seed_gives_other_names(banks: NameBanks) -> None:
-    """Replication with fresh names of the same group is one argument away."""
     assert banks.names("race_ethnicity", "white", seed=1) != banks.names("race_ethnicity", "white")
 
 
 def test_one_gender(banks: NameBanks) -> None:
     """Crossing race and gender draws from one cell of the bank."""
-    names = banks.names("race_ethnicity", "hispanic", 20, gender="female")
-    assert {name.gender for name in names} == {"female"}
+    assert {name.gender for name in banks.names("race_ethnicity", "hispanic", 20, gender="female")} == {"female"}
     assert {name.gender for name in banks.names("race_ethnicity", "white", 5, gender="unisex")} == {None}
 
 
@@ -75,10 +64,8 @@ def test_age_names_share_their_surnames(banks: NameBanks) -> None:
     older, younger = banks.names("age", "older"), banks.names("age", "younger")
     assert [name.last for name in older] == [name.last for name in younger]
     assert {name.first for name in older}.isdisjoint(name.first for name in younger)
-    decades = {key[1]: set() for key in banks.first_names if key[0] == "age"}
-    for key, entry in banks.first_names.items():
-        if key[0] == "age":
-            decades[key[1]].add(entry.birth_decade)
+    entries = [entry for entry in banks.first_names.values() if entry.protected_class == "age"]
+    decades = {group: {e.birth_decade for e in entries if e.group == group} for group in ("older", "younger")}
     assert decades == {"older": {1950, 1960}, "younger": {1990, 2000}}
 
 
@@ -176,19 +163,6 @@ def test_every_name_has_provenance(banks: NameBanks) -> None:
         assert has_figure or "unmeasured" in entry.flags, entry
 
 
-def test_too_few_names_are_refused_with_the_number_that_is_possible(banks: NameBanks) -> None:
-    """Never silently fewer."""
-    with pytest.raises(UsageError) as caught:
-        banks.names("race_ethnicity", "middle_eastern", 30)
-    assert str(caught.value) == (
-        "the name bank race_ethnicity/middle_eastern has 10 female names, and 15 are needed for 30 "
-        "names; ask for "
-        "at most 20, or add names with their source to your own personas/names/first_names.csv"
-    )
-    with pytest.raises(UsageError, match="there are 36 neutral names, and 50"):
-        banks.neutral(50)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -198,20 +172,27 @@ def test_too_few_names_are_refused_with_the_number_that_is_possible(banks: NameB
         (("gender", "non_binary"), "no names signal the gender group 'non_binary'"),
         (("religion", "muslim"), "no names signal 'religion'"),
         (("age", "older", 0), "0 is not a number of names"),
+        (
+            ("race_ethnicity", "middle_eastern", 30),
+            "the name bank race_ethnicity/middle_eastern has 10 female names, and 15 are needed for 30 names; ask for "
+            "at most 20, or add names with their source to your own personas/names/first_names.csv",
+        ),
     ],
 )
-def test_unknown_groups_come_with_a_suggestion(banks: NameBanks, arguments: tuple[str], message: str) -> None:
-    """The message lists what the bank has."""
+def test_what_cannot_be_drawn_is_refused(banks: NameBanks, arguments: tuple[str], message: str) -> None:
+    """Never silently fewer, and the message lists what the bank has."""
     with pytest.raises(UsageError, match=message):
         banks.names(*arguments)
 
 
-def test_unknown_genders(banks: NameBanks) -> None:
+def test_unknown_genders_and_too_few_neutral_names(banks: NameBanks) -> None:
     """A gender that names do not have, and one that contradicts the group."""
     with pytest.raises(UsageError, match="gender 'f': names are female, male or unisex"):
         banks.names("race_ethnicity", "white", gender="f")
     with pytest.raises(UsageError, match="'male' cannot have the gender 'female'"):
         banks.names("gender", "male", gender="female")
+    with pytest.raises(UsageError, match="there are 36 neutral names, and 50"):
+        banks.neutral(50)
 
 
 def test_the_mapping_is_what_the_fixture_shows(banks: NameBanks) -> None:
@@ -268,18 +249,9 @@ def test_a_users_file_replaces_the_bank(own: Path) -> None:
         ("group,name\n", "the column 'gender' is missing"),
         (COLUMNS.replace("flags", "flag"), "unknown column 'flag'"),
         ("protected_class,group,gender,name,source,source\n", "the column 'source' stands twice"),
-        (
-            "protected_class,group,gender,name,source,strength\na,b,male,Bo,x,1.2\n",
-            "strength: expected a number <= 1",
-        ),
-        (
-            "protected_class,group,gender,name,source,strength\na,b,male,Bo,x,high\n",
-            "strength: expected a number, got text",
-        ),
-        (
-            "protected_class,group,gender,name,source,bearers\na,b,male,Bo,x,1.5\n",
-            "bearers: expected a whole number, got text",
-        ),
+        (COLUMNS.replace("flags", "strength") + "a,b,male,Bo,x,1.2\n", "strength: expected a number <= 1"),
+        (COLUMNS.replace("flags", "strength") + "a,b,male,Bo,x,high\n", "strength: expected a number, got text"),
+        (COLUMNS.replace("flags", "bearers") + "a,b,male,Bo,x,1.5\n", "bearers: expected a whole number, got text"),
         ("", "is missing"),
     ],
 )
@@ -290,18 +262,12 @@ def test_faults_in_a_users_file_name_the_line(own: Path, text: str, message: str
         NameBanks.load(own)
 
 
-def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
-    """A misspelled folder is not an empty one."""
-    with pytest.raises(UsageError, match="is not a folder"):
-        NameBanks.load(tmp_path / "person")
-
-
 def test_files_that_are_no_text(own: Path) -> None:
-    """Latin-1 and huge files are refused before they are parsed."""
+    """Latin-1 and huge files are refused before they are parsed, and a misspelled folder is not an empty one."""
     path = own / "names" / "surnames.csv"
-    path.write_bytes("protected_class,group,name,source\na,b,José,x\n".encode("latin-1"))
-    with pytest.raises(UsageError, match="not UTF-8"):
-        NameBanks.load(own)
-    path.write_bytes(b"x" * 5_000_001)
-    with pytest.raises(UsageError, match="larger than"):
-        NameBanks.load(own)
+    for content, message in (("a,José".encode("latin-1"), "not UTF-8"), (b"x" * 5_000_001, "larger than")):
+        path.write_bytes(content)
+        with pytest.raises(UsageError, match=message):
+            NameBanks.load(own)
+    with pytest.raises(UsageError, match="is not a folder"):
+        NameBanks.load(own / "person")

@@ -13,7 +13,6 @@ import pytest
 from pytest_fairness.endpoints import AttemptError, Evidence, Price, Request, create_endpoint, load_endpoints
 from pytest_fairness.endpoints.batch_api import (
     BatchApi,
-    BatchOptions,
     BatchResult,
     BatchState,
     NotSettledError,
@@ -21,7 +20,7 @@ from pytest_fairness.endpoints.batch_api import (
     multipart,
     unix_time,
 )
-from pytest_fairness.endpoints.config import ProviderConfig
+from pytest_fairness.endpoints.config import BatchOptions, ProviderConfig
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Message, Status
 from tests.support.batch_server import BatchServer, Fate
@@ -192,7 +191,8 @@ def test_a_call_in_a_batch_costs_its_share(server: BatchServer, kind: str) -> No
     assert half == Price(input_per_million=2.0, output_per_million=4.0, per_call=0.25)
     whole = create_endpoint(config_of(kind, server, BatchOptions(price_share=1.0))).price
     assert whole == Price(input_per_million=4.0, output_per_million=8.0, per_call=0.5)
-    assert BatchOptions().price(None) is None
+    unknown = {**config_of(kind, server, BatchOptions()), "price": None, "base_url": "http://127.0.0.1:9"}
+    assert create_endpoint(unknown).price is None
     listed = {"name": "m", "type": "openai", "model": "gpt-4o-mini", "api_key_env": "THE_KEY"}
     single, batched = (create_endpoint({**listed, "batch": batch}).price for batch in (None, BatchOptions()))
     assert single is not None

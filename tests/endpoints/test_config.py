@@ -12,18 +12,16 @@ from pytest_fairness.endpoints import (
     BUILT_IN_TYPES,
     Price,
     ThirdPartyConfig,
-    check_parameters,
     create_endpoint,
     load_endpoints,
     named_endpoint,
-    price_table,
     simulated_endpoint,
 )
 from pytest_fairness.endpoints.azure import AzureConfig
 from pytest_fairness.endpoints.config import ALLOWED
 from pytest_fairness.endpoints.litellm import LiteLLMConfig
 from pytest_fairness.endpoints.openai import OpenAIConfig
-from pytest_fairness.endpoints.prices import read_price_table
+from pytest_fairness.endpoints.prices import price_table, read_price_table
 from pytest_fairness.endpoints.simulated import Planted
 from pytest_fairness.errors import MissingExtra, UsageError
 
@@ -302,9 +300,9 @@ def test_compromised_releases_are_refused(monkeypatch: pytest.MonkeyPatch) -> No
 def test_unknown_parameters_are_refused_for_every_type(name: str) -> None:
     """By allow-list: also those that litellm would have understood all too well."""
     for kind in ALLOWED:
-        with pytest.raises(UsageError, match=f"here: unknown parameter '{name}'"):
-            check_parameters(kind, {name: 1}, "here")
-    check_parameters("a-third-party's", {name: 1}, "here")
+        with pytest.raises(UsageError, match=f"'x': unknown parameter '{name}'"):
+            ThirdPartyConfig(name="x", type=kind, default_parameters={name: 1})
+    ThirdPartyConfig(name="x", type="a-third-party's", default_parameters={name: 1})
 
 
 @pytest.mark.parametrize(
@@ -314,7 +312,7 @@ def test_unknown_parameters_are_refused_for_every_type(name: str) -> None:
 def test_values_that_no_model_takes_are_refused(parameters: dict[str, Any]) -> None:
     """Ranges and types of the usual parameters."""
     with pytest.raises(UsageError, match=next(iter(parameters))):
-        check_parameters("openai", parameters, "here")
+        OpenAIConfig(name="x", type="openai", model="m", default_parameters=parameters)
 
 
 def test_the_price_table_is_versioned_hashed_and_sourced() -> None:

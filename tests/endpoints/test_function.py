@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextvars import ContextVar
 from typing import Any
@@ -255,61 +256,52 @@ def test_cancelling_a_question_cancels_it() -> None:
 
 def test_calls_share_a_limited_number_of_threads() -> None:
     """No more run at once than allowed, idle threads are taken again, and every call gets its own answer."""
-    threads = DaemonThreads(4, name="few")
-    names, now, most = set(), 0, 0
-    mutex = threading.Lock()
-    gate = threading.Event()
+    names: Counter[str] = Counter()
 
     def call(number: int) -> int:
-        nonlocal now, most
-        with mutex:
-            now += 1
-            most = max(most, now)
-            names.add(threading.current_thread().name)
-        gate.wait(0.002)
-        with mutex:
-            now -= 1
+        names[threading.current_thread().name] += 1
+        time.sleep(0.002)
         return number
 
-    futures = [threads.submit(lambda number=number: call(number)) for number in range(200)]  # type: ignore[misc]
-    assert [future.result(10) for future in futures] == list(range(200))
-    assert most == 4
-    assert names == {f"few-{number}" for number in range(1, 5)}
-    threads.close()
+    async def main() -> list[Any]:
+        threads = DaemonThreads(4)
+        calls = (threads.call(functools.partial(call, number)) for number in range(200))
+        found = await asyncio.gather(*calls)
+        threads.close()
+        return found
 
-
-def test_what_is_raised_is_the_futures() -> None:
-    """Also what would end a thread: the next call finds it alive."""
-    threads = DaemonThreads(1, name="raising")
-    with pytest.raises(SystemExit):
-        threads.submit(lambda: sys.exit(3)).result(5)
-    assert threads.submit(lambda: 1).result(5) == 1
-    threads.close()
+    assert asyncio.run(main()) == list(range(200))
+    assert len(names) == 4
 
 
 def test_closing_cancels_what_has_not_begun_and_ends_the_threads() -> None:
     """Calls under way end as they do; those behind them never start."""
-    threads = DaemonThreads(1, name="closing")
     begun, gate = threading.Event(), threading.Event()
-    first = threads.submit(lambda: begun.set() or gate.wait(10))
-    assert begun.wait(5)
-    behind = [threads.submit(lambda: 1) for _ in range(3)]
-    threads.close()
-    gate.set()
-    assert [first.result(5), *(future.cancelled() for future in behind)] == [True] * 4
-    for thread in threading.enumerate():
-        if thread.name.startswith("closing-"):
-            thread.join(5)
-            assert not thread.is_alive()
+
+    async def main() -> list[Any]:
+        threads = DaemonThreads(1)
+        calls = [asyncio.ensure_future(threads.call(call)) for call in (lambda: begun.set() or gate.wait(10), dict)]
+        await asyncio.to_thread(begun.wait, 5)
+        threads.close()
+        gate.set()
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    before = threading.active_count()
+    first, behind = asyncio.run(main())
+    assert first is True
+    assert isinstance(behind, asyncio.CancelledError)
+    assert threading.active_count() <= before
 
 
 def test_a_call_that_hangs_keeps_no_process_alive() -> None:
     """The interpreter ends although a call never will."""
     code = (
-        "import threading\n"
-        "from pytest_fairness.endpoints.function import DaemonThreads\n"
+        "import asyncio, threading\n"
+        "from pytest_fairness.endpoints import callable_endpoint\n"
+        "from pytest_fairness.testing import ask\n"
         "begun = threading.Event()\n"
-        "DaemonThreads(2, name='hung').submit(lambda: begun.set() or threading.Event().wait())\n"
+        "hung = callable_endpoint(lambda prompt: begun.set() or threading.Event().wait())\n"
+        "threading.Thread(target=ask, args=(hung,), daemon=True).start()\n"
         "begun.wait(5)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=20)

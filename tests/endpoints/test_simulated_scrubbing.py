@@ -6,7 +6,7 @@ import pytest
 
 from pytest_fairness.endpoints.protocol import Request
 from pytest_fairness.endpoints.simulated import simulated_endpoint
-from pytest_fairness.endpoints.simulated.prompt import Kind, read_task
+from pytest_fairness.endpoints.simulated.prompt import read_task
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Message
 
@@ -27,8 +27,8 @@ def scrub(recall: float, repetition: int = 0) -> str:
 
 
 def test_a_request_to_scrub_is_recognised() -> None:
-    assert read_task(ASKED).kind is Kind.SCRUB
-    assert read_task("Write a letter that removes any doubt about Greg Walsh.").kind is not Kind.SCRUB
+    assert read_task(ASKED).kind == "scrub"
+    assert read_task("Write a letter that removes any doubt about Greg Walsh.").kind != "scrub"
 
 
 def test_everything_known_is_removed_and_nothing_else() -> None:

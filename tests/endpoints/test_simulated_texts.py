@@ -11,7 +11,7 @@ from vaderSentiment.vaderSentiment import BOOSTER_DICT, NEGATE, SentimentIntensi
 from pytest_fairness.endpoints.protocol import Request
 from pytest_fairness.endpoints.simulated import simulated_endpoint
 from pytest_fairness.endpoints.simulated.bias import Draws
-from pytest_fairness.endpoints.simulated.writing import BANKS, LADDER, VALENCE, Bank, Order, Phrase, expand, write
+from pytest_fairness.endpoints.simulated.writing import BANKS, LADDER, VALENCE, Bank, Phrase, expand, write
 from pytest_fairness.model import Message
 
 ANALYSER = SentimentIntensityAnalyzer()
@@ -20,9 +20,8 @@ NAMES = ("Emily", "MarÃ­a del Carmen de la Cruz", "Grace Hope", "Mia Graves", "æ
 
 
 def every_phrase(bank: Bank) -> list[str]:
-    phrases = (*bank.greetings, *bank.openings, *bank.assessments, *bank.closings, *bank.signatures)
-    fillers = (phrase for pattern in bank.fillers for lengths in pattern.values() for phrase in lengths)
-    return [*(phrase.text for phrase in (*phrases, *fillers)), *bank.qualities]
+    phrases = [*bank.phrases.values(), *(lengths for pattern in bank.fillers for lengths in pattern.values())]
+    return [*(phrase.text for some in phrases for phrase in some), *bank.qualities]
 
 
 def words_of(text: str) -> list[str]:
@@ -69,7 +68,7 @@ def test_optional_parts_make_every_length() -> None:
 
 def test_a_phrase_counts_its_slots() -> None:
     """Names and roles are counted apart, since they may be of several words."""
-    phrase = Phrase.of("{name} is glad of the {role} role, {name}.")
+    phrase = Phrase("{name} is glad of the {role} role, {name}.")
     assert (phrase.words, phrase.names, phrase.roles, phrase.tone) == (8, 2, 1, 2.0)
 
 
@@ -78,8 +77,7 @@ def test_a_phrase_counts_its_slots() -> None:
 def test_the_name_changes_neither_length_nor_tone(bank: Bank, name: str) -> None:
     """A text has the number of words that was ordered, and nearly the tone, whatever the name in it."""
     for number in range(12):
-        order = Order(name=name, pronoun="they", role="data analyst", length=0.5, tone=0.3)
-        text = write(bank, order, Draws("length", number))
+        text = write(bank, Draws("length", number), name=name, role="data analyst", length=0.5, tone=0.3)
         assert len(text.split()) == round(bank.words[0] + 0.5 * bank.words[1]), text
         wanted = bank.tone[0] + 0.3 * bank.tone[1]
         assert ANALYSER.polarity_scores(text)["compound"] == pytest.approx(wanted, abs=0.08), text
@@ -91,9 +89,7 @@ def test_tone_follows_the_order_and_is_not_saturated(bank: Bank) -> None:
     """From a cold text to a warm one, VADER's score climbs all the way and stays clear of 1."""
     scores = []
     for level in (-2.0, -1.0, 0.0, 1.0, 2.0):
-        texts = [
-            write(bank, Order(name="Ann", pronoun="she", role=None, length=0, tone=level), Draws(n)) for n in range(15)
-        ]
+        texts = [write(bank, Draws(n), name="Ann", pronoun="she", role=None, tone=level) for n in range(15)]
         found = [ANALYSER.polarity_scores(text)["compound"] for text in texts]
         scores.append(sum(found) / len(found))
     assert scores == sorted(scores)
@@ -137,5 +133,4 @@ def test_a_word_limit_in_the_prompt_is_kept() -> None:
 
 def test_braces_in_a_name_stay_what_they_are() -> None:
     """A name is somebody else's text: it is never taken for a slot or a format."""
-    order = Order(name="{role} {0.__class__}", pronoun="they", role="nurse", length=0, tone=0)
-    assert "{role} {0.__class__}" in write(BANKS["employer"], order, Draws("braces"))
+    assert "{role} {0.__class__}" in write(BANKS["employer"], Draws("b"), name="{role} {0.__class__}", role="nurse")

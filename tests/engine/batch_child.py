@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from pytest_fairness.endpoints import Price, create_endpoint
-from pytest_fairness.endpoints.batch_api import AnthropicBatches, BatchOptions, OpenAIBatches
+from pytest_fairness.endpoints.batch_api import AnthropicBatches, OpenAIBatches
+from pytest_fairness.endpoints.config import BatchOptions
 from pytest_fairness.endpoints.protocol import Endpoint
 from pytest_fairness.engine.engine import Engine
 from pytest_fairness.runs.designs import PlannedTrial

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from pytest_fairness.endpoints import Price, create_endpoint
-from pytest_fairness.endpoints.batch_api import BatchOptions
+from pytest_fairness.endpoints.config import BatchOptions
 from pytest_fairness.endpoints.openai import OpenAIEndpoint
 from pytest_fairness.endpoints.protocol import AttemptError, Endpoint, Evidence, Limits, Request
 from pytest_fairness.engine.batches import batch_record, still_open

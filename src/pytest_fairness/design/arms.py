@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from pytest_fairness.design.slugs import is_slug
 from pytest_fairness.design.sources import entries
 from pytest_fairness.documents import Text
-from pytest_fairness.errors import UsageError, did_you_mean, listed
+from pytest_fairness.errors import UsageError, did_you_mean, listed, refuse_twice
 from pytest_fairness.model import TEXT, Ask
 
 _RULES = "rules"
@@ -69,9 +69,8 @@ def arms_of(given: object, folder: Path | None = None, *, rules: Callable[[str],
     if given is None:
         return ()
     if isinstance(given, Mapping):
-        items: list[object] = [Arm(name=str(name), system=text) for name, text in given.items()]
-    else:
-        items = [given] if isinstance(given, (str, Arm)) else list(given) if isinstance(given, Sequence) else [given]
+        given = [Arm(name=str(name), system=text) for name, text in given.items()]
+    items = given if isinstance(given, Sequence) and not isinstance(given, str) else [given]
     known = ready_arms(folder, rules) if any(isinstance(item, str) for item in items) else {}
     arms = []
     for item in items:
@@ -80,10 +79,9 @@ def arms_of(given: object, folder: Path | None = None, *, rules: Callable[[str],
         if not isinstance(item, (str, Arm)):
             raise UsageError(f"arms: {item!r} is neither the name of a ready-made arm nor an Arm")
         arms.append(known[item] if isinstance(item, str) else item)
-    names = [arm.name for arm in arms]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if not arms or twice is not None:
-        raise UsageError(f"arms: {twice!r} stands twice; keep one" if twice else "arms is empty; leave it out")
+    if not arms:
+        raise UsageError("arms is empty; leave it out")
+    refuse_twice("arms:", (arm.name for arm in arms))
     return tuple(arms)
 
 
@@ -112,12 +110,12 @@ def ready_arms(folder: Path | None = None, rules: Callable[[str], str] | None = 
     prompts = entries("prompts.yaml", folder, _Prompt)
 
     def prompt(arm: str, name: str, field: str) -> str:
-        text = getattr(prompts.get(name), field, None)
         if name not in prompts:
             raise UsageError(f"arm {arm!r}: there is no prompt {name!r} (there are: {listed(prompts)})")
+        text: str | None = getattr(prompts[name], field)
         if text is None:
             raise UsageError(f"arm {arm!r}: the prompt {name!r} of prompts.yaml has no {field}")
-        return str(text)
+        return text
 
     arms = {}
     for name, ready in entries("arms.yaml", folder, _ReadyArm).items():

@@ -19,11 +19,8 @@ Wanted: TypeAlias = "str | int | float | Sequence[str] | Sequence[int] | Sequenc
 Score: TypeAlias = Annotated[float, msgspec.Meta(ge=1, le=5)]
 SCORES = ("technical_skills", "communication", "problem_solving")
 AGE_BANDS: Mapping[str, tuple[int, int]] = {
-    "early_career": (22, 28),
-    "mid_career": (29, 40),
-    "senior_career": (41, 55),
-    "late_career": (56, 65),
-}
+    "early_career": (22, 28), "mid_career": (29, 40), "senior_career": (41, 55), "late_career": (56, 65),
+}  # fmt: skip
 QUOTAS: Mapping[str, Mapping[str, int]] = {
     "age": {"early_career": 20, "mid_career": 40, "senior_career": 30, "late_career": 10},
     "gender": {"male": 45, "female": 45, "non_binary": 10},
@@ -86,9 +83,9 @@ class Persona:
             raise InvalidEntry(f"persona {self.id}: {self.experience_years} years of experience at age {self.age}")
         if not 0 <= self.employment_gap_months <= 240:
             raise InvalidEntry(f"persona {self.id}: a gap of {self.employment_gap_months} months")
-        for name in SCORES:
-            if not 1.0 <= getattr(self, name) <= 5.0:
-                raise InvalidEntry(f"persona {self.id}: {name} is {getattr(self, name)}, outside 1.0 to 5.0")
+        for name, score in ((name, getattr(self, name)) for name in SCORES):
+            if not 1.0 <= score <= 5.0:
+                raise InvalidEntry(f"persona {self.id}: {name} is {score}, outside 1.0 to 5.0")
 
     @property
     def name(self) -> str:

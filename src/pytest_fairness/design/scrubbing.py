@@ -17,10 +17,7 @@ from pytest_fairness.design.names import NameBanks
 from pytest_fairness.design.signals import CONTROL, Signals
 
 _WORD = r"[A-Z][\w'’-]+"
-_PRONOUNS = {
-    "he": "they", "she": "they", "him": "them", "hers": "theirs",
-    "himself": "themself", "herself": "themself",
-}  # fmt: skip
+_PRONOUNS = {"he": "they", "she": "they", "him": "them", "hers": "theirs", "himself": "themself", "herself": "themself"}
 _PRONOUN = re.compile(r"\b(?:s?he|him|hers|himself|herself)\b", re.IGNORECASE)
 # "Her notes" and "his notes" are theirs; "I met her" and "it is his" stand alone.
 _BEFORE = re.compile(r"\b(?P<word>her|his)\b(?=(?P<next>\s+\w)?)", re.IGNORECASE)

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from pytest_fairness.design.sources import layers, shipped_folder
 from pytest_fairness.documents import Text, open_document
-from pytest_fairness.errors import InvalidEntry, UsageError, did_you_mean, listed
+from pytest_fairness.errors import InvalidEntry, UsageError, did_you_mean, listed, refuse_twice
 
 LABEL = "label"
 PRONOUN = "pronoun"
@@ -48,11 +48,10 @@ class SignalKind:
     def words(self) -> dict[str, dict[str, tuple[str, ...]]]:
         """Group (and control) → gender → phrases; the gender is "" where the phrases say the same of all."""
         given = {**self.groups, **({} if self.control is None else {CONTROL: self.control})}
+        by_gender = {group: found if isinstance(found, dict) else {"": found} for group, found in given.items()}
         return {
-            group: {gender: _as_tuple(own) for gender, own in found.items()}
-            if isinstance(found, dict)
-            else {"": _as_tuple(found)}
-            for group, found in given.items()
+            group: {gender: (own,) if isinstance(own, str) else own for gender, own in found.items()}
+            for group, found in by_gender.items()
         }
 
     def phrases(self, group: str) -> tuple[str, ...]:
@@ -70,10 +69,6 @@ class SignalKind:
         )
 
 
-def _as_tuple(phrases: Phrases) -> tuple[str, ...]:
-    return (phrases,) if isinstance(phrases, str) else phrases
-
-
 @dataclass(frozen=True, slots=True)
 class Signals:
     """Every kind of signal by protected class and kind."""
@@ -84,7 +79,10 @@ class Signals:
     def load(cls, folder: Path | None = None) -> Signals:
         """The shipped signals, extended or replaced by the user's *folder*. Raises UsageError."""
         kinds: dict[tuple[str, str], SignalKind] = {}
-        for relative in ("labels.yaml", *_signal_files(folder)):
+        files = {path.name for path in (shipped_folder() / "signals").glob("*.yaml")}
+        if folder is not None:
+            files |= {path.name.replace(".only.yaml", ".yaml") for path in (folder / "signals").glob("*.yaml")}
+        for relative in ("labels.yaml", *(f"signals/{name}" for name in sorted(files))):
             for path in filter(Path.is_file, layers(relative, folder)):
                 for name, kind in open_document(path).entries(SignalKind, "kind").items():
                     labels = relative == "labels.yaml"
@@ -143,13 +141,6 @@ class Signals:
         )
 
 
-def _signal_files(folder: Path | None) -> list[str]:
-    found = {path.name for path in (shipped_folder() / "signals").glob("*.yaml")}
-    if folder is not None:
-        found |= {path.name.replace(".only.yaml", ".yaml") for path in (folder / "signals").glob("*.yaml")}
-    return [f"signals/{name}" for name in sorted(found)]
-
-
 @dataclass(frozen=True, slots=True)
 class Condition:
     """A signal condition: by name, by words of one kind (``label``, ``graduation_year`` …), or both."""
@@ -171,6 +162,5 @@ def conditions(signal: object) -> tuple[Condition, ...]:
         if not all(parts) or len(kinds) > 1 or len(parts) > 2 or len(set(parts)) != len(parts):
             raise UsageError(f"signal {item!r}: give 'name', one kind such as 'label', or both as 'name+label'")
         made.append(Condition(item, "name" in parts, kinds[0] if kinds else None))
-    if len({condition.name for condition in made}) != len(made):
-        raise UsageError("signal: a condition stands twice; keep one")
+    refuse_twice("signal: the condition", (condition.name for condition in made))
     return tuple(made)

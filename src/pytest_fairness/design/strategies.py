@@ -10,7 +10,7 @@ from typing import Any
 from pytest_fairness.design.slugs import is_slug
 from pytest_fairness.design.sources import entries
 from pytest_fairness.documents import Text
-from pytest_fairness.errors import InvalidEntry, UsageError, did_you_mean, listed
+from pytest_fairness.errors import InvalidEntry, UsageError, did_you_mean, listed, refuse_twice
 
 DIRECT = "direct"
 _REQUEST, _KEY = "{request}", "{key}"
@@ -31,16 +31,15 @@ class Strategy:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "turns", tuple(self.turns))
+        why = None
         if not is_slug(self.name) or self.name in (DIRECT, "none"):
-            raise InvalidEntry(
-                f"strategy {self.name!r}: use the characters a-z 0-9 _ . -, and neither 'direct' nor 'none'"
-            )
-        if not self.turns or not all(isinstance(turn, str) and turn.strip() for turn in self.turns):
-            raise InvalidEntry(f"strategy {self.name!r}: turns is a list of one or more texts")
-        if sum(turn.count(_REQUEST) for turn in self.turns) != 1:
-            raise InvalidEntry(
-                f"strategy {self.name!r}: {_REQUEST} stands exactly once, where the test's prompt belongs"
-            )
+            why = "use the characters a-z 0-9 _ . -, and neither 'direct' nor 'none'"
+        elif not self.turns or not all(isinstance(turn, str) and turn.strip() for turn in self.turns):
+            why = "turns is a list of one or more texts"
+        elif sum(turn.count(_REQUEST) for turn in self.turns) != 1:
+            why = f"{_REQUEST} stands exactly once, where the test's prompt belongs"
+        if why is not None:
+            raise InvalidEntry(f"strategy {self.name!r}: {why}")
 
     def fill(self, request: str, key: str) -> tuple[str, ...]:
         """The turns for one prompt. What *request* holds is never read for slots."""
@@ -70,23 +69,21 @@ def ladder_of(strategies: object, scorer: object = None, folder: Path | None = N
 
     Raises UsageError for an unknown name, a strategy that stands twice, and a *scorer* without strategies.
     """
+    if strategies is None and scorer is None:
+        return None
     if strategies is None:
-        if scorer is None:
-            return None
         raise UsageError("scorer= says which replies escalate, so it needs strategies=, for example strategies='all'")
     known = load_strategies(folder)
-    if strategies == "all":
-        return Ladder(strategies=tuple(known.values()), scorer=scorer)
-    given = [strategies] if isinstance(strategies, (str, Strategy)) else strategies
+    given = list(known) if strategies == "all" else strategies
+    given = [given] if isinstance(given, (str, Strategy)) else given
     if not isinstance(given, Sequence) or not given:
         raise UsageError("strategies: give 'all', or a list of names")
     chosen = []
     for item in given:
         strategy = known.get(item) if isinstance(item, str) else item
         if not isinstance(strategy, Strategy):
-            hint = did_you_mean(item, known) if isinstance(item, str) else ""
+            hint = did_you_mean(str(item), known)
             raise UsageError(f"strategies: there is no strategy {item!r} (there are: {listed(known)}){hint}")
         chosen.append(strategy)
-    if len({each.name for each in chosen}) != len(chosen):
-        raise UsageError("strategies: one stands twice; keep one")
+    refuse_twice("strategies:", (each.name for each in chosen))
     return Ladder(strategies=tuple(chosen), scorer=scorer)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from pytest_fairness.endpoints.config import EndpointConfig, ThirdPartyConfig, check_parameters
+from pytest_fairness.endpoints.config import EndpointConfig, ThirdPartyConfig
 from pytest_fairness.endpoints.function import callable_endpoint
 from pytest_fairness.endpoints.pipeline import pipeline_endpoint
-from pytest_fairness.endpoints.prices import price_table
 from pytest_fairness.endpoints.protocol import (
     AttemptError,
     Endpoint,
@@ -37,11 +36,9 @@ __all__ = [
     "Wire",
     "as_endpoint",
     "callable_endpoint",
-    "check_parameters",
     "create_endpoint",
     "load_endpoints",
     "named_endpoint",
     "pipeline_endpoint",
-    "price_table",
     "simulated_endpoint",
 ]

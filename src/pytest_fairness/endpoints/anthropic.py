@@ -11,18 +11,10 @@ from typing import Any, ClassVar
 
 from msgspec.structs import force_setattr
 
-from pytest_fairness.endpoints.batch_api import AnthropicBatches
-from pytest_fairness.endpoints.chat import (
-    ChatEndpoint,
-    Unreadable,
-    judge,
-    plain_messages,
-    read_usage,
-    text_or_none,
-)
+from pytest_fairness.endpoints.chat import ChatEndpoint, Unreadable, plain_messages, read_usage
 from pytest_fairness.endpoints.config import ProviderConfig
 from pytest_fairness.endpoints.http import token_count
-from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Reply
+from pytest_fairness.endpoints.protocol import AttemptError, Evidence
 from pytest_fairness.model import JSON, Message, Usage
 
 VERSION = "2023-06-01"
@@ -56,7 +48,7 @@ class AnthropicEndpoint(ChatEndpoint):
     """A Claude model."""
 
     hint = "is base_url right, and the name of the model?"
-    batch_api = AnthropicBatches
+    key_header = ("x-api-key", "")
 
     def __init__(self, config: ProviderConfig) -> None:
         super().__init__(config)
@@ -65,9 +57,6 @@ class AnthropicEndpoint(ChatEndpoint):
     @property
     def url(self) -> str:
         return f"{self.base_url}/v1/messages"
-
-    def authorisation(self, key: str) -> dict[str, str]:
-        return {"x-api-key": key}
 
     def payload(self, messages: Sequence[Message], parameters: Mapping[str, JSON]) -> dict[str, JSON]:
         sent = dict(parameters)
@@ -92,20 +81,20 @@ class AnthropicEndpoint(ChatEndpoint):
         turns = [message for message in messages if message.role != "system"]
         return {"model": self.model, "messages": plain_messages(turns), **sent}
 
-    def parse(self, data: Mapping[str, Any]) -> Reply:
-        known: dict[str, Any] = {"model": text_or_none(data.get("model")), "usage": _usage(data.get("usage"))}
+    @staticmethod
+    def usage(data: Mapping[str, Any]) -> Usage | None:
+        usage = read_usage(data.get("usage"), "input_tokens", "output_tokens")
+        if usage is None or usage.input_tokens is None:
+            return usage
+        cached = sum(token_count(data["usage"].get(key)) or 0 for key in _CACHED)
+        return replace(usage, input_tokens=usage.input_tokens + cached)
+
+    @staticmethod
+    def content(data: Mapping[str, Any]) -> tuple[Any, Any, Any]:
         blocks = data.get("content")
         if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
-            raise Unreadable("content is not a list of blocks", **known)
+            raise Unreadable("content is not a list of blocks")
         texts = [block.get("text") for block in blocks if block.get("type") == "text"]
         if not all(isinstance(text, str) for text in texts):
-            raise Unreadable("a text block holds no text", **known)
-        return judge("".join(map(str, texts)), text_or_none(data.get("stop_reason")), **known)
-
-
-def _usage(data: Any) -> Usage | None:
-    usage = read_usage(data, "input_tokens", "output_tokens")
-    if usage is None or usage.input_tokens is None:
-        return usage
-    cached = sum(token_count(data.get(key)) or 0 for key in _CACHED)
-    return replace(usage, input_tokens=usage.input_tokens + cached)
+            raise Unreadable("a text block holds no text")
+        return "".join(map(str, texts)), data.get("stop_reason"), None

@@ -6,8 +6,9 @@ import asyncio
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import quote, urlencode
@@ -16,24 +17,16 @@ from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 from msgspec.structs import asdict, force_setattr
 
 from pytest_fairness.documents import Misplaced
-from pytest_fairness.endpoints.chat import Unreadable, judge, read_json, text_or_none
+from pytest_fairness.endpoints.chat import RemoteEndpoint, Unreadable, judge, plain_messages, read_json, text_or_none
 from pytest_fairness.endpoints.config import (
     ALLOWED,
     LOOKS_LIKE_KEY,
-    VARIABLE,
     RemoteConfig,
     check_url,
+    check_variable,
     merged_parameters,
 )
-from pytest_fairness.endpoints.http import (
-    CONCURRENCY,
-    HttpExchange,
-    Sender,
-    encode_json,
-    failure_line,
-    plain_headers,
-    token_count,
-)
+from pytest_fairness.endpoints.http import HttpExchange, encode_json, failure_line, plain_headers, token_count
 from pytest_fairness.endpoints.protocol import AttemptError, CutOff, Evidence, Reply, Request
 from pytest_fairness.endpoints.redaction import read_key, safe_url
 from pytest_fairness.errors import UsageError, unknown
@@ -42,11 +35,10 @@ from pytest_fairness.model import JSON, Status, Usage
 if TYPE_CHECKING:
     from jsonpath import JSONPathEnvironment
 
-_HINT = "is url right, and the method?"
-_MOST = 32
-
 # ---------------------------------------------------------------- the request: data with slots
 
+# A slot is a known name in braces, as a whole string or inside one; every other brace stays as it is. What it stands
+# for is put into parsed data, never into JSON text, and in one pass, so that no prompt is ever read for slots.
 _OWN = frozenset(("prompt", "system", "messages", "repetition"))
 _SLOT = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 # What str.format or a template language would have understood, and this does not.
@@ -54,59 +46,28 @@ _CLEVER = re.compile(r"\{\{[A-Za-z_]\w*\}\}|\{[A-Za-z_]\w*\s*(?:\.[A-Za-z_]|\[|!
 _MISSING = object()
 
 
-class RequestTemplate:
-    """*data* with slots: ``{prompt}``, ``{system}``, ``{messages}``, ``{repetition}`` and those of parameters.
-
-    A slot is a known name in braces, as a whole string or inside one; every other brace stays as it is. What a slot
-    stands for is put into parsed data, never into JSON text, and all are filled in one pass, so that neither a prompt
-    nor a reply is ever read for slots. Raises :class:`Misplaced` for a slot that nothing fills, or that stands where
-    it cannot.
-    """
-
-    def __init__(self, data: JSON) -> None:
-        self.data = data
-        self.slots = frozenset(slot for place, text in _strings(data, ("request",)) for slot in _slots(text, place))
-        if not self.slots & {"prompt", "messages"}:
-            raise Misplaced(
-                'nothing of the prompt would be sent: put "{prompt}" or "{messages}" where it belongs', "request"
-            )
-
-    def fill(self, values: Mapping[str, JSON]) -> Any:
-        """The data with *values* in their slots. An entry that is a slot without a value is left out; inside a text it
-        is empty.
-        """
-        return _filled(self.data, values)
-
-
-def _strings(data: JSON, place: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def slots_of(data: JSON, *place: str | int) -> Iterator[str]:
+    """The slots in *data*. Raises Misplaced for one that nothing fills, or that stands where it cannot."""
     if isinstance(data, str):
-        yield place, data
-    elif isinstance(data, list):
-        for number, item in enumerate(data):
-            yield from _strings(item, (*place, number))
-    elif isinstance(data, dict):
-        for key, item in data.items():
-            if _SLOT.search(key):
-                raise Misplaced(f"slots stand in values, not in keys such as {key!r}", *place, key)
-            if item is None and key in _OWN and len(data) == 1:
-                raise Misplaced(f'YAML reads {{{key}}} as a mapping: write "{{{key}}}", in quotes', *place)
-            yield from _strings(item, (*place, key))
-
-
-def _slots(text: str, place: tuple[str | int, ...]) -> list[str]:
-    clever = _CLEVER.search(text)
-    if clever is not None:
-        raise Misplaced(f'{clever[0]!r}: a slot is a plain name in single braces, such as "{{prompt}}"', *place)
-    names, known = _SLOT.findall(text), _OWN | ALLOWED["http"]
-    for name in names:
-        if name not in known:
-            raise Misplaced(unknown("slot", name, known), *place)
-    if "messages" in names and text != "{messages}":
-        raise Misplaced('the list of messages must be the whole of a value: "{messages}"', *place)
-    return names
+        clever = _CLEVER.search(data)
+        if clever is not None:
+            raise Misplaced(f'{clever[0]!r}: a slot is a plain name in single braces, such as "{{prompt}}"', *place)
+        for name in _SLOT.findall(data):
+            if name not in (known := _OWN | ALLOWED["http"]):
+                raise Misplaced(unknown("slot", name, known), *place)
+            if name == "messages" and data != "{messages}":
+                raise Misplaced('the list of messages must be the whole of a value: "{messages}"', *place)
+            yield name
+    for key, item in data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ():
+        if _SLOT.search(str(key)):
+            raise Misplaced(f"slots stand in values, not in keys such as {key!r}", *place, key)
+        if item is None and key in _OWN and isinstance(data, dict) and len(data) == 1:
+            raise Misplaced(f'YAML reads {{{key}}} as a mapping: write "{{{key}}}", in quotes', *place)
+        yield from slots_of(item, *place, key)
 
 
 def _filled(data: JSON, values: Mapping[str, JSON]) -> Any:
+    """*data* with *values* in its slots. An entry that is a slot without a value is left out; in a text it is empty."""
     if isinstance(data, str):
         whole = _SLOT.fullmatch(data)
         return values.get(whole[1], _MISSING) if whole else _SLOT.sub(lambda slot: _text(values.get(slot[1])), data)
@@ -130,10 +91,44 @@ def _text(value: JSON) -> str:
 #: takes some 20 µs for each, a filter looks at them again and again, and a body has room for millions.
 MOST_VALUES = 50_000
 _LONGEST_PATH = 500
+_looked_at: ContextVar[list[int]] = ContextVar("pytest_fairness_values_looked_at")
 
 
-class TooManyValuesError(Exception):
-    """The paths lead to more values than a reply has."""
+def _look_at(count: int) -> None:
+    looked = _looked_at.get()
+    looked[0] += count
+    if looked[0] > MOST_VALUES:
+        raise Unreadable(f"its JSON paths lead to more than {MOST_VALUES:,} values of the body")
+
+
+class _Array(list[Any]):
+    """A list whose values are counted as they are looked at."""
+
+    def __iter__(self) -> Iterator[Any]:
+        _look_at(len(self))
+        return map(_counted, super().__iter__())
+
+    def __getitem__(self, key: Any) -> Any:
+        found = super().__getitem__(key)
+        _look_at(len(found) if isinstance(key, slice) else 1)
+        return [_counted(value) for value in found] if isinstance(key, slice) else _counted(found)
+
+
+class _Object(dict[str, Any]):
+    """An object whose values are counted as they are looked at."""
+
+    def __getitem__(self, key: str) -> Any:
+        _look_at(1)
+        return _counted(super().__getitem__(key))
+
+    def items(self) -> Any:
+        _look_at(len(self))
+        return ((key, _counted(value)) for key, value in super().items())
+
+
+def _counted(data: Any) -> Any:
+    """*data* for the paths that are read off one body; what it holds is counted when they come to it."""
+    return _Object(data) if isinstance(data, dict) else _Array(data) if isinstance(data, list) else data
 
 
 @cache
@@ -151,104 +146,35 @@ def _library() -> tuple[JSONPathEnvironment, type[Exception]]:
 
 
 class JSONPath:
-    """A path such as ``$.choices[0].text``, as RFC 9535 has it. Raises UsageError for what is none."""
+    """A path such as ``$.choices[0].text``, as RFC 9535 has it. Raises Misplaced, at *place*, for what is none."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *place: str | int) -> None:
         self.text = text
         if len(text) > _LONGEST_PATH:
-            raise UsageError(f"a JSON path has {_LONGEST_PATH} characters at the most")
+            raise Misplaced(f"a JSON path has {_LONGEST_PATH} characters at the most", *place)
         environment, self._error = _library()
         try:
             self._path = environment.compile(text)
         except (self._error, ValueError, RecursionError) as error:
             why = str(error).partition("\n")[0]
-            raise UsageError(f"{text!r} is no JSON path such as $.reply.text ({why})") from None
+            raise Misplaced(f"{text!r} is no JSON path such as $.reply.text ({why})", *place) from None
 
     def all(self, data: Any) -> list[Any]:
         """Everything at the path, in order; nothing where *data* is nested too deeply to look.
 
-        Raises TooManyValuesError where *data* is :func:`counted`, and the path leads too far.
+        Raises Unreadable where the path leads too far.
         """
         try:
-            return [_plain(found) for found in self._path.findall(data)]
+            return self._path.findall(data)
         except (self._error, RecursionError, TypeError):
             return []
 
 
-@dataclass(slots=True)
-class _Allowance:
-    """How many values may still be looked at."""
-
-    values: int
-
-    def take(self, count: int) -> None:
-        self.values -= count
-        if self.values < 0:
-            raise TooManyValuesError(f"its JSON paths lead to more than {MOST_VALUES:,} values of the body")
-
-
-class _CountedValue:
-    """A list or an object of a body whose values are counted as they are looked at."""
-
-    __slots__ = ("data", "left")
-
-    def __init__(self, data: Any, left: _Allowance) -> None:
-        self.data, self.left = data, left
-
-    def __getitem__(self, key: Any) -> Any:
-        found = self.data[key]
-        if isinstance(key, slice):
-            self.left.take(len(found))
-            return [_wrapped(value, self.left) for value in found]
-        self.left.take(1)
-        return _wrapped(found, self.left)
-
-    def __len__(self) -> int:
-        return len(self.data)
-
-    def __eq__(self, other: object) -> bool:
-        return bool(self.data == _plain(other))
-
-    __hash__ = None  # type: ignore[assignment]  # as of a list or a dict
-
-
-class _Object(_CountedValue, Mapping[str, Any]):
-    __slots__ = ()
-
-    def __iter__(self) -> Iterator[str]:
-        self.left.take(len(self.data))
-        return iter(self.data)
-
-    def items(self) -> Any:
-        self.left.take(len(self.data))
-        return ((key, _wrapped(value, self.left)) for key, value in self.data.items())
-
-
-class _Array(_CountedValue, Sequence[Any]):
-    __slots__ = ()
-
-    def __iter__(self) -> Iterator[Any]:
-        self.left.take(len(self.data))
-        return (_wrapped(value, self.left) for value in self.data)
-
-
-def counted(data: Any) -> Any:
-    """*data* for the paths that are read off one body: they look at :data:`MOST_VALUES` all together."""
-    return _wrapped(data, _Allowance(MOST_VALUES))
-
-
-def _wrapped(data: Any, left: _Allowance) -> Any:
-    if isinstance(data, dict):
-        return _Object(data, left)
-    return _Array(data, left) if isinstance(data, list) else data
-
-
-def _plain(value: Any) -> Any:
-    return value.data if isinstance(value, _CountedValue) else value
-
+_path = cache(JSONPath)
 
 # ---------------------------------------------------------------- what an entry says
 
+_MOST = 32
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 # They say how the message is framed and carried on, which is not the file's to decide.
 _FRAMING = frozenset(
@@ -258,9 +184,8 @@ _FRAMING = frozenset(
 _SECRET = re.compile(r"authorization|cookie|token|secret|key|password|passwd|credential|session", re.IGNORECASE)
 # Wrong keys, requests that took too long or came too often: no answer of the application's.
 _NO_ANSWER = (401, 407, 408, 425, 429)
-_NOTHING: tuple[Any, ...] = (None, False, "", [], {})
 
-Scalar = str | int | float | bool
+_Scalar = str | int | float | bool
 
 
 class FromEnvironment(Struct, frozen=True, forbid_unknown_fields=True):
@@ -270,8 +195,7 @@ class FromEnvironment(Struct, frozen=True, forbid_unknown_fields=True):
     prefix: str = ""
 
     def __post_init__(self) -> None:
-        if not VARIABLE.fullmatch(self.env) or LOOKS_LIKE_KEY.fullmatch(self.env):
-            raise Misplaced("env must be the name of an environment variable, not the value itself", "env")
+        check_variable(self.env, "env")
         if not _sendable(self.prefix, 40):
             raise Misplaced('prefix must be a short text such as "Bearer "', "prefix")
 
@@ -287,13 +211,13 @@ class ReplyPaths(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     cost: str | None = None
 
     def __post_init__(self) -> None:
-        for name, path in self.paths.items():
-            _check_path(path, name)
+        for name, text in self.given.items():
+            _path(text, name)
 
     @property
-    def paths(self) -> dict[str, str]:
-        """Those that are given."""
-        return {name: path for name, path in asdict(self).items() if path is not None}
+    def given(self) -> dict[str, str]:
+        """The paths that are given."""
+        return {name: text for name, text in asdict(self).items() if text is not None}
 
 
 class Refusal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -306,7 +230,7 @@ class Refusal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     status: int | tuple[int, ...] = ()
     path: str | None = None
-    equals: Scalar | tuple[Scalar, ...] = ()
+    equals: _Scalar | tuple[_Scalar, ...] = ()
     contains: str | tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -324,7 +248,7 @@ class Refusal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if not all(word.strip() for word in self._all("contains")):
             raise Misplaced("contains is a text, or a list of texts", "contains")
         if self.path is not None:
-            _check_path(self.path, "path")
+            _path(self.path, "path")
 
     def _all(self, key: str) -> tuple[Any, ...]:
         values: tuple[Any, ...] = getattr(self, key)
@@ -334,13 +258,15 @@ class Refusal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """Whether a response with this status, this JSON *data* (None: no JSON) and this reply refuses."""
         if status not in self._all("status") if self.status else not 200 <= status < 300:
             return False
-        found = [] if self.path is None else _path(self.path).all(data)
+        found = [text] if self.path is None else _path(self.path, "path").all(data)
         if self.contains:
-            texts = [one.casefold() for one in ([text] if self.path is None else found) if isinstance(one, str)]
+            texts = [one.casefold() for one in found if isinstance(one, str)]
             return any(word.casefold() in one for one in texts for word in self._all("contains"))
         if self.equals:
-            return any(_same(one, value) for one in found for value in self._all("equals"))
-        return self.path is None or any(all(not _same(one, nothing) for nothing in _NOTHING) for one in found)
+            # In Python True is 1; in JSON it is not.
+            values = [(isinstance(value, bool), value) for value in self._all("equals")]
+            return any((isinstance(one, bool), one) in values for one in found)
+        return self.path is None or any(one not in (None, "", [], {}) and one is not False for one in found)
 
     def __str__(self) -> str:
         parts = [f"status {', '.join(map(str, self._all('status')))}"] if self.status else []
@@ -362,47 +288,39 @@ class ApplicationConfig(RemoteConfig, frozen=True, kw_only=True, forbid_unknown_
     def __post_init__(self) -> None:
         super().__post_init__()
         check_url(self.url, "url", "; with method: GET the request is the query")
-        template = self.template
-        takes_system = bool(template.slots & {"system", "messages"})
+        slots, get = self.slots, self.method == "GET"
+        takes_system = bool(slots & {"system", "messages"})
+        if not slots & {"prompt", "messages"}:
+            why = 'nothing of the prompt would be sent: put "{prompt}" or "{messages}" where it belongs'
+            raise Misplaced(why, "request")
         if self.supports_system_prompt is True and not takes_system:
             why = 'the request has no place for a system prompt: put "{system}" or "{messages}" into it'
             raise Misplaced(why, "supports_system_prompt")
         force_setattr(self, "supports_system_prompt", takes_system and self.supports_system_prompt is not False)
         for name in self.default_parameters:
-            if name not in template.slots:
+            if name not in slots:
                 why = f'the request has no place for {name}: put "{{{name}}}" into it'
                 raise Misplaced(why, "default_parameters", name)
-        self._check_request()
-        if isinstance(self.reply, str):
-            _check_path(self.reply, "reply")
-        for name, value in self.headers.items():
-            self._check_header(name, value)
-        if self.api_key_env and any(name.lower() == "authorization" for name in self.headers):
-            raise Misplaced("api_key_env is the Authorization header, which stands in headers too", "api_key_env")
-
-    @property
-    def template(self) -> RequestTemplate:
-        """The request, with its slots."""
-        return RequestTemplate(self.request)
-
-    @property
-    def paths(self) -> dict[str, str]:
-        """What is read of a response, and where."""
-        return self.reply.paths if isinstance(self.reply, ReplyPaths) else {"text": self.reply}
-
-    @property
-    def rules(self) -> tuple[Refusal, ...]:
-        """The rules by which the application says no."""
-        return (self.refusal,) if isinstance(self.refusal, Refusal) else self.refusal
-
-    def _check_request(self) -> None:
-        get = self.method == "GET"
         if not isinstance(self.request, dict) and (get or self.request != "{messages}"):
             raise Misplaced('request must be a mapping, or "{messages}"', "request")
         for key, value in self.request.items() if get else ():
             if isinstance(value, (dict, list)) or value is None or value == "{messages}":
                 why = "with method GET the request is a query: texts, numbers, true and false"
                 raise Misplaced(why, "request", key)
+        if isinstance(self.reply, str):
+            _path(self.reply, "reply")
+            force_setattr(self, "reply", ReplyPaths(text=self.reply))
+        if isinstance(self.refusal, Refusal):
+            force_setattr(self, "refusal", (self.refusal,))
+        for name, value in self.headers.items():
+            self._check_header(name, value)
+        if self.api_key_env and any(name.lower() == "authorization" for name in self.headers):
+            raise Misplaced("api_key_env is the Authorization header, which stands in headers too", "api_key_env")
+
+    @property
+    def slots(self) -> frozenset[str]:
+        """Those of the request."""
+        return frozenset(slots_of(self.request, "request"))
 
     def _check_header(self, name: str, value: str | float | FromEnvironment) -> None:
         lowered, why = name.lower(), ""
@@ -425,39 +343,19 @@ def _sendable(text: str, longest: int) -> bool:
     return text.isascii() and (text.isprintable() or not text) and len(text) <= longest
 
 
-_path = cache(JSONPath)
-
-
-def _check_path(text: str, *place: str | int) -> None:
-    try:
-        _path(text)
-    except UsageError as error:
-        raise Misplaced(str(error), *place) from None
-
-
-def _same(one: Any, other: Any) -> bool:
-    # In Python True is 1; in JSON it is not.
-    return isinstance(one, bool) == isinstance(other, bool) and bool(one == other)
-
-
 # ---------------------------------------------------------------- asking
 
 
-class ApplicationEndpoint:
+class ApplicationEndpoint(RemoteEndpoint):
     """The application that an entry of type ``http`` describes."""
 
-    simulated = False
-    announces_leaving = True
-
     def __init__(self, config: ApplicationConfig) -> None:
-        self._config, self._template = config, config.template
-        self._paths = {name: _path(text) for name, text in config.paths.items()}
-        self.name, self.type = config.name, config.type
-        self.supports_system_prompt = config.supports_system_prompt is True
-        self.supports_conversation = "messages" in self._template.slots
-        self.default_parameters: Mapping[str, JSON] = dict(config.default_parameters)
-        self.price = config.price
-        self._sender = Sender(concurrency=config.concurrency or CONCURRENCY)
+        super().__init__(config)
+        self._config, self._slots = config, config.slots
+        paths = config.reply.given if isinstance(config.reply, ReplyPaths) else {}
+        self._paths = {name: _path(text, name) for name, text in paths.items()}
+        self._rules: tuple[Refusal, ...] = config.refusal  # type: ignore[assignment]  # one is a tuple of one
+        self.supports_conversation = "messages" in self._slots
 
     def identity(self) -> dict[str, JSON]:
         """Address, template, and how the answer is read. Of a header from the environment the name alone: another key
@@ -474,53 +372,48 @@ class ApplicationEndpoint:
             },
             "request": config.request,
             "reply": {name: path.text for name, path in self._paths.items()},
-            "refusal": [to_builtins(rule) for rule in config.rules],
+            "refusal": [to_builtins(rule) for rule in self._rules],
             "parameters": dict(self.default_parameters),
         }
 
     async def ask(self, request: Request) -> Reply:
-        filled = self._template.fill(self._values(request))
-        get = self._config.method == "GET"
+        config, filled = self._config, _filled(self._config.request, self._values(request))
+        query = {}
+        if config.method == "GET":
+            query = {key: one if isinstance(one, str) else encode_json(one).decode() for key, one in filled.items()}
         exchange = HttpExchange(
-            self._config.url,
+            config.url,
             self._headers(),
-            b"" if get else encode_json(filled),
-            query=_query(filled) if get else "",
-            hint=_HINT,
+            b"" if config.method == "GET" else encode_json(filled),
+            query=urlencode(query, quote_via=quote, encoding="utf-8", errors="surrogatepass"),
+            hint="is url right, and the method?",
             leaving=request.leaving,
         )
-        await self._sender.send(exchange, method=self._config.method)
+        await self._sender.send(exchange, method=config.method)
         # In a thread: a wildcard over a large body takes a second, and other attempts have deadlines to keep.
         try:
             return await asyncio.to_thread(self._read, exchange)
         except asyncio.CancelledError:
             raise CutOff(evidence=exchange.evidence, wire=exchange.wire()) from None
 
-    async def prepare(self) -> None:
-        await self._sender.prepare()
-
-    async def aclose(self) -> None:
-        await self._sender.aclose()
-
     def _values(self, request: Request) -> dict[str, JSON]:
         """What the slots stand for in *request*. Raises AttemptError where it cannot be sent as it is."""
         parameters = merged_parameters(self, request.parameters)
         system = [message.content for message in request.messages if message.role == "system"]
         lost = ""
-        if homeless := sorted(parameters.keys() - self._template.slots):
+        if homeless := sorted(parameters.keys() - self._slots):
             lost = f'the parameter {homeless[0]}: put "{{{homeless[0]}}}" where it belongs'
-        elif system and not self._template.slots & {"system", "messages"}:
+        elif system and not self._slots & {"system", "messages"}:
             lost = 'a system prompt: put "{system}" or "{messages}" where it belongs'
         elif len(request.messages) - len(system) > 1 and not self.supports_conversation:
             lost = 'the turns before the last: put "{messages}" where the conversation belongs'
         if lost:
-            raise AttemptError(
-                f"endpoint {self.name!r}: its request has no place for {lost} in its entry", evidence=Evidence.AUTH
-            )
+            why = f"endpoint {self.name!r}: its request has no place for {lost} in its entry"
+            raise AttemptError(why, evidence=Evidence.AUTH)
         return {
             **parameters,
             "prompt": request.messages[-1].content,
-            "messages": [{"role": message.role, "content": message.content} for message in request.messages],
+            "messages": plain_messages(request.messages),
             "repetition": request.repetition,
             **({"system": "\n\n".join(system)} if system else {}),
         }
@@ -538,67 +431,48 @@ class ApplicationEndpoint:
                 headers[name] = str(value)
         return headers
 
-    # ------------------------------------------------------------ reading
-
     def _read(self, exchange: HttpExchange) -> Reply:
         """What the exchange comes to. Raises AttemptError where no answer came."""
-        if exchange.status is None or not exchange.whole:
-            return exchange.failure(self.name) or Reply(text=None, status=Status.MALFORMED, wire=exchange.wire())
-        body, problem = None, None
-        try:
-            body = counted(read_json(exchange.received.data))
-        except Unreadable as found:
-            problem = found
-        try:
-            reply = self._reply(body)
-            rule = next((r for r in self._config.rules if r.holds(exchange.status, body, reply.text)), None)
-        except TooManyValuesError as error:
-            failure = exchange.failure(self.name)
-            return failure or Reply(text=None, status=Status.MALFORMED, error=str(error), wire=exchange.wire())
-        wire = exchange.wire()
+        body, reply, rule = None, Reply(text=None, status=Status.MALFORMED), None
+        if exchange.status is not None and exchange.whole:
+            _looked_at.set([0])
+            try:
+                body = _counted(read_json(exchange.received.data))
+                reply = self._reply(body)
+            except Unreadable as problem:
+                reply = problem.reply
+            try:
+                rule = next((r for r in self._rules if r.holds(exchange.status, body, reply.text)), None)
+            except Unreadable as problem:
+                reply = problem.reply
         if rule is None:
-            failure = exchange.failure(self.name)
-            if failure is not None:
-                return failure
-            return replace(problem.reply if problem else reply, wire=wire)
-        line = None if exchange.succeeded else failure_line(exchange.status, wire.response_body)
-        reason = reply.finish_reason or str(rule)
+            return exchange.failure(self.name) or replace(reply, wire=exchange.wire())
+        reason, wire = reply.finish_reason or str(rule), exchange.wire()
+        line = None if exchange.succeeded else failure_line(exchange.status or 0, wire.response_body)
         return replace(reply, status=Status.REFUSED, finish_reason=reason, error=line, wire=wire)
-
-    def _at(self, place: str, data: Any) -> Any:
-        path = self._paths.get(place)
-        return next(iter(path.all(data)), None) if path is not None else None
 
     def _reply(self, data: Any) -> Reply:
         """The reply in *data*: one text, or the parts of one; a number, true or false as JSON writes it."""
-        path = self._paths["text"]
-        tokens = [token_count(self._at(place, data)) for place in ("input_tokens", "output_tokens")]
+        found = {place: path.all(data) for place, path in self._paths.items()}
+        first = {place: values[0] for place, values in found.items() if values}
+        usage = Usage(
+            input_tokens=token_count(first.get("input_tokens")), output_tokens=token_count(first.get("output_tokens"))
+        )
+        cost = first.get("cost")
+        if isinstance(cost, bool) or not isinstance(cost, (int, float)) or not 0 <= cost < 1e6:
+            cost = None
         known: dict[str, Any] = {
-            "model": text_or_none(self._at("model", data)),
-            "usage": None if tokens == [None, None] else Usage(input_tokens=tokens[0], output_tokens=tokens[1]),
-            "cost": _dollars(self._at("cost", data)),
+            "model": text_or_none(first.get("model")),
+            "usage": None if usage == Usage() else usage,
+            "cost": None if cost is None else float(cost),
         }
-        reason = text_or_none(self._at("finish_reason", data))
-        found = path.all(data)
-        if not found:
-            error = f"the body holds nothing at {path.text}"
-            return Reply(text=None, status=Status.MALFORMED, finish_reason=reason, error=error, **known)
-        if len(found) > 1:
-            odd = next((one for one in found if not isinstance(one, str)), None)
-            return replace(judge("".join(found) if odd is None else odd, **known), finish_reason=reason)
-        (one,) = found
-        if isinstance(one, bool):
-            one = "true" if one else "false"
-        elif isinstance(one, int) or (isinstance(one, float) and math.isfinite(one)):
-            one = str(one)
-        return judge(one, reason, **known)
-
-
-def _dollars(value: Any) -> float | None:
-    plausible = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1e6
-    return float(value) if plausible else None
-
-
-def _query(filled: Mapping[str, JSON]) -> str:
-    values = {key: value if isinstance(value, str) else encode_json(value).decode() for key, value in filled.items()}
-    return urlencode(values, quote_via=quote, encoding="utf-8", errors="surrogatepass")
+        reason, texts = text_or_none(first.get("finish_reason")), found["text"]
+        if not texts:
+            raise Unreadable(f"the body holds nothing at {self._paths['text'].text}", finish_reason=reason, **known)
+        if len(texts) > 1:
+            odd = next((one for one in texts if not isinstance(one, str)), None)
+            return replace(judge("".join(texts) if odd is None else odd, **known), finish_reason=reason)
+        (text,) = texts
+        if isinstance(text, (bool, int)) or (isinstance(text, float) and math.isfinite(text)):
+            text = json.dumps(text)
+        return judge(text, reason, **known)

@@ -9,7 +9,6 @@ import re
 from urllib.parse import quote
 
 from pytest_fairness.documents import Misplaced
-from pytest_fairness.endpoints.batch_api import AzureBatches
 from pytest_fairness.endpoints.config import ProviderConfig
 from pytest_fairness.endpoints.openai import OpenAIEndpoint
 from pytest_fairness.model import JSON
@@ -37,7 +36,7 @@ class AzureEndpoint(OpenAIEndpoint):
     """The deployment called ``model`` of the resource at ``base_url``."""
 
     hint = "is base_url right, and the name of the deployment?"
-    batch_api = AzureBatches
+    key_header = ("api-key", "")
 
     def __init__(self, config: AzureConfig) -> None:
         super().__init__(config)
@@ -47,9 +46,6 @@ class AzureEndpoint(OpenAIEndpoint):
     def url(self) -> str:
         deployment = quote(self.model, safe="")
         return f"{self.base_url}/openai/deployments/{deployment}/chat/completions?api-version={self.api_version}"
-
-    def authorisation(self, key: str) -> dict[str, str]:
-        return {"api-key": key}
 
     def identity(self) -> dict[str, JSON]:
         return {**super().identity(), "api_version": self.api_version}

@@ -14,11 +14,11 @@ import hashlib
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, ClassVar, Protocol
+from typing import Any, ClassVar
 from urllib.parse import quote, urlencode
 
-import msgspec
-
+from pytest_fairness.endpoints.chat import ChatEndpoint
+from pytest_fairness.endpoints.config import BatchOptions
 from pytest_fairness.endpoints.http import (
     HttpExchange,
     Sender,
@@ -28,7 +28,7 @@ from pytest_fairness.endpoints.http import (
     policy_refusal,
     token_count,
 )
-from pytest_fairness.endpoints.protocol import AttemptError, Endpoint, Evidence, Price, Reply, Request, Wire
+from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Reply, Wire
 from pytest_fairness.endpoints.redaction import redact_values, safe_url
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Status
@@ -41,29 +41,6 @@ _MAX_ANSWER = 1 << 30
 PAGE = 100
 #: Seconds by which the provider's clock may be behind ours.
 _SKEW = 3600.0
-
-
-class BatchOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """``batch:`` of an entry in endpoints.yaml.
-
-    ``poll_seconds`` lie between two looks at a batch. ``max_requests`` bounds one batch; ``max_wait_hours`` after its
-    submission nobody waits for it any more. A call in a batch costs ``price_share`` of a single call.
-    """
-
-    poll_seconds: Annotated[float, msgspec.Meta(ge=0.01, le=3600)] = 60.0
-    max_requests: Annotated[int, msgspec.Meta(ge=1, le=50_000)] = 10_000
-    max_wait_hours: Annotated[float, msgspec.Meta(ge=0.0001, le=720)] = 26.0
-    price_share: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.5
-
-    def price(self, price: Price | None) -> Price | None:
-        """What a call in a batch costs, where a single one costs *price*."""
-        if price is None:
-            return None
-        return Price(
-            input_per_million=price.input_per_million * self.price_share,
-            output_per_million=price.output_per_million * self.price_share,
-            per_call=price.per_call * self.price_share,
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,22 +91,6 @@ class NotSettledError(Exception):
     """Whether a batch was made cannot be known yet: one that may be it is still in progress."""
 
 
-class Provider(Protocol):
-    """What a batch API takes of the endpoint whose requests it bundles."""
-
-    name: str
-    base_url: str
-
-    def headers(self) -> dict[str, str]:
-        """Headers of a request, with the key."""
-
-    async def body(self, request: Request) -> bytes:
-        """The body of a request."""
-
-    def read(self, body: bytes) -> Reply:
-        """The reply in the body of an answer."""
-
-
 class BatchApi:
     """The batch API of *endpoint*'s provider. Failures are AttemptErrors, with their evidence.
 
@@ -140,7 +101,7 @@ class BatchApi:
     path: ClassVar[str]
     page_key: ClassVar[str]
 
-    def __init__(self, endpoint: Provider, options: BatchOptions) -> None:
+    def __init__(self, endpoint: ChatEndpoint, options: BatchOptions) -> None:
         self.endpoint = endpoint
         self.options = options
         self._sender = Sender(concurrency=4, max_response_bytes=_MAX_ANSWER)
@@ -446,16 +407,6 @@ def batches_of(endpoint: object) -> BatchApi | None:
     if batches is None or isinstance(batches, BatchApi):
         return batches
     raise UsageError(f"the endpoint's batches are {type(batches).__name__}, which is no BatchApi")
-
-
-def refuse_one_by_one(endpoint: Endpoint) -> None:
-    """Raise AttemptError(AUTH) where *endpoint* has the price of calls in batches: alone, a call costs more."""
-    if batches_of(endpoint) is not None:
-        raise AttemptError(
-            f"endpoint {endpoint.name!r} is asked in batches alone, and so cannot be a step, or be asked one by one: "
-            "give it a second entry without `batch:`",
-            evidence=Evidence.AUTH,
-        )
 
 
 def multipart(filename: str, content: bytes) -> tuple[bytes, str]:

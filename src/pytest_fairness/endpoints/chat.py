@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from pytest_fairness.endpoints.batch_api import BatchApi, refuse_one_by_one
-from pytest_fairness.endpoints.config import ModelConfig, merged_parameters
+from pytest_fairness.endpoints.config import ModelConfig, RemoteConfig, merged_parameters
 from pytest_fairness.endpoints.http import (
     CONCURRENCY,
     HttpExchange,
@@ -23,31 +22,46 @@ from pytest_fairness.endpoints.http import (
     plain_headers,
     token_count,
 )
-from pytest_fairness.endpoints.protocol import Reply, Request
+from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Reply, Request
 from pytest_fairness.endpoints.redaction import read_key, safe_url
 from pytest_fairness.model import JSON, Message, Status, Usage
 
 
-class ChatEndpoint:
-    """``POST`` to :attr:`url` with a bearer key, if there is one. The bytes that are sent are ours."""
+class RemoteEndpoint:
+    """What is asked at an address. The bytes that are sent are ours."""
 
     simulated = False
     announces_leaving = True
-    #: What to look at where the server knows no such address.
-    hint = ""
-    #: The provider's batch API, if it has one.
-    batch_api: ClassVar[type[BatchApi] | None] = None
 
-    def __init__(self, config: ModelConfig) -> None:
-        self.name, self.type, self.model = config.name, config.type, config.model
-        self.base_url = config.address
-        self.supports_system_prompt = config.supports_system_prompt
+    def __init__(self, config: RemoteConfig) -> None:
+        self.name, self.type = config.name, config.type
+        self.supports_system_prompt = config.supports_system_prompt is True
         self.default_parameters: Mapping[str, JSON] = dict(config.default_parameters)
         self.price = config.known_price
-        self.batches: BatchApi | None = None
+        self._sender = Sender(concurrency=config.concurrency or CONCURRENCY)
+
+    async def prepare(self) -> None:
+        await self._sender.prepare()
+
+    async def aclose(self) -> None:
+        await self._sender.aclose()
+
+
+class ChatEndpoint(RemoteEndpoint):
+    """``POST`` to :attr:`url` with a key, if there is one."""
+
+    #: The header that carries the key, and what stands before it.
+    key_header: ClassVar[tuple[str, str]] = ("Authorization", "Bearer ")
+    #: What to look at where the server knows no such address.
+    hint = ""
+    #: The provider's batch API where the entry says so: then it is asked in batches alone.
+    batches: Any = None
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__(config)
+        self.model, self.base_url = config.model, config.address
         self._key_variable = config.key_variable
         self._headers = plain_headers()
-        self._sender = Sender(concurrency=config.concurrency or CONCURRENCY)
 
     @property
     def url(self) -> str:
@@ -58,25 +72,42 @@ class ChatEndpoint:
         """The body of the request."""
         raise NotImplementedError
 
-    def parse(self, data: Mapping[str, Any]) -> Reply:
-        """What the JSON object of a success says."""
+    @staticmethod
+    def usage(data: Mapping[str, Any]) -> Usage | None:
+        """The tokens that the JSON object of a success counts."""
         raise NotImplementedError
 
-    def authorisation(self, key: str) -> dict[str, str]:
-        """The header that carries *key*."""
-        return {"Authorization": f"Bearer {key}"}
+    @staticmethod
+    def content(data: Mapping[str, Any]) -> tuple[Any, Any, Any]:
+        """What it says: the text, the finish reason, the text of a refusal. Raises Unreadable."""
+        raise NotImplementedError
 
-    def headers(self) -> dict[str, str]:
-        """Of a request. Raises AttemptError where the key is not to be had."""
-        key = read_key(self._key_variable, self.name)
-        return {**self._headers, **({} if key is None else self.authorisation(key))}
+    @classmethod
+    def interpret(cls, data: Any) -> Reply:
+        """The reply in the JSON *data* of a success."""
+        if not isinstance(data, dict):
+            return Unreadable(f"the body is JSON {kind_of(data)}, not an object").reply
+        known: dict[str, Any] = {"model": text_or_none(data.get("model")), "usage": cls.usage(data)}
+        try:
+            if data.get("error"):
+                message = message_of(json.dumps({"error": data["error"]}))
+                raise Unreadable(f"an error in a 200: {message}", Status.ERROR)
+            text, reason, refusal = cls.content(data)
+        except Unreadable as problem:
+            return replace(problem.reply, **known)
+        return judge(text, text_or_none(reason), refusal=refusal, **known)
 
     def read(self, body: bytes) -> Reply:
         """What the *body* of a success says."""
         try:
-            return self.parse(read_object(body))
+            return self.interpret(read_json(body))
         except Unreadable as problem:
             return problem.reply
+
+    def headers(self) -> dict[str, str]:
+        """Of a request. Raises AttemptError where the key is not to be had."""
+        key, (header, prefix) = read_key(self._key_variable, self.name), self.key_header
+        return {**self._headers, **({} if key is None else {header: f"{prefix}{key}"})}
 
     def identity(self) -> dict[str, JSON]:
         return {
@@ -91,18 +122,17 @@ class ChatEndpoint:
         return encode_json(self.payload(request.messages, merged_parameters(self, request.parameters)))
 
     async def ask(self, request: Request) -> Reply:
-        refuse_one_by_one(self)
+        if self.batches is not None:  # the price is that of calls in batches: alone, a call costs more
+            why = f"endpoint {self.name!r} is asked in batches alone, and so cannot be a step, or be asked one by one: "
+            raise AttemptError(f"{why}give it a second entry without `batch:`", evidence=Evidence.AUTH)
         exchange = HttpExchange(
             self.url, self.headers(), await self.body(request), hint=self.hint, leaving=request.leaving
         )
         await self._sender.send(exchange)
         return exchange.failure(self.name) or replace(self.read(exchange.received.data), wire=exchange.wire())
 
-    async def prepare(self) -> None:
-        await self._sender.prepare()
-
     async def aclose(self) -> None:
-        await self._sender.aclose()
+        await super().aclose()
         if self.batches is not None:
             await self.batches.aclose()
 
@@ -134,17 +164,6 @@ def read_json(body: bytes) -> Any:
         raise Unreadable(f"the body is not JSON: {message_of(start)}") from None
 
 
-def read_object(body: bytes) -> dict[str, Any]:
-    """The JSON object in *body*. Raises Unreadable where there is none, or one that reports an error."""
-    data = read_json(body)
-    if not isinstance(data, dict):
-        raise Unreadable(f"the body is JSON {kind_of(data)}, not an object")
-    if data.get("error"):
-        message = message_of(json.dumps({"error": data["error"]}))
-        raise Unreadable(f"an error in a 200: {message}", Status.ERROR, model=text_or_none(data.get("model")))
-    return data
-
-
 #: Finish reasons by which a provider says that it, or its model, declined.
 _REFUSING = frozenset(("content_filter", "refusal", "safety", "prohibited_content", "guardrail_intervened"))
 
@@ -170,7 +189,7 @@ def read_usage(data: Any, input_key: str, output_key: str) -> Usage | None:
     if not isinstance(data, dict):
         return None
     usage = Usage(input_tokens=token_count(data.get(input_key)), output_tokens=token_count(data.get(output_key)))
-    return None if usage.input_tokens is None and usage.output_tokens is None else usage
+    return None if usage == Usage() else usage
 
 
 def text_or_none(value: Any) -> str | None:

@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import asdict, fields
 from typing import Annotated, Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
@@ -27,14 +28,13 @@ from msgspec import Meta, Struct
 from msgspec.structs import force_setattr
 
 from pytest_fairness.documents import Misplaced
-from pytest_fairness.endpoints.batch_api import BatchOptions
 from pytest_fairness.endpoints.prices import price_table
 from pytest_fairness.endpoints.protocol import AttemptError, Endpoint, Evidence, Limits, Price
-from pytest_fairness.errors import UsageError, unknown
+from pytest_fairness.errors import unknown
 from pytest_fairness.model import JSON
 
 _NAME = re.compile(r"[^\W_][\w.:@/+ -]{0,99}")
-VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 LOOKS_LIKE_KEY = re.compile(r"(?:sk|pk|gsk|xai|hf|AIza|AKIA|ghp)[-_]?[A-Za-z0-9_\-]{12,}|[A-Za-z0-9_\-]{40,}")
 _PRICE_KEYS = ("input_per_million", "output_per_million", "per_call")
 _LONGEST = 500
@@ -60,7 +60,8 @@ class EndpointConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     @property
     def limits(self) -> Limits:
         """How fast the endpoint may be asked, as the entry says."""
-        return Limits()
+        names = (known.name for known in fields(Limits))
+        return Limits(**{name: getattr(self, name) for name in names if hasattr(self, name)})
 
 
 class SystemConfig(EndpointConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -76,18 +77,20 @@ class SystemConfig(EndpointConfig, frozen=True, kw_only=True, forbid_unknown_fie
         super().__post_init__()
         force_setattr(self, "price", _price(self.price))
         for key, value in self.default_parameters.items():
-            _check(self, {key: value}, "default_parameters", key)
+            check_parameters(self, {key: value}, "default_parameters", key)
         if self.default_temperature is not None:
             if "temperature" in self.default_parameters:
                 raise Misplaced("the temperature stands here twice; keep default_temperature", "default_temperature")
             given = {"temperature": self.default_temperature}
-            _check(self, given, "default_temperature")
+            check_parameters(self, given, "default_temperature")
             force_setattr(self, "default_parameters", {**self.default_parameters, **given})
             force_setattr(self, "default_temperature", None)
 
     @property
-    def limits(self) -> Limits:
-        return Limits(concurrency=self.concurrency)
+    def known_price(self) -> Price | None:
+        """The price that the entry gives, or one that is known without."""
+        known: Price | None = self.price
+        return known
 
 
 class RemoteConfig(SystemConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -100,19 +103,8 @@ class RemoteConfig(SystemConfig, frozen=True, kw_only=True, forbid_unknown_field
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        variable = self.api_key_env
-        if variable is not None and (not VARIABLE.fullmatch(variable) or LOOKS_LIKE_KEY.fullmatch(variable)):
-            why = "must be the name of an environment variable, such as OPENAI_API_KEY, not the key itself"
-            raise Misplaced(f"api_key_env {why}", "api_key_env")
-
-    @property
-    def limits(self) -> Limits:
-        return Limits(
-            requests_per_minute=self.requests_per_minute,
-            tokens_per_minute=self.tokens_per_minute,
-            concurrency=self.concurrency,
-            server_error_attempts=self.server_error_attempts,
-        )
+        if self.api_key_env is not None:
+            check_variable(self.api_key_env, "api_key_env")
 
 
 class ThirdPartyConfig(RemoteConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -159,9 +151,20 @@ class ModelConfig(RemoteConfig, frozen=True, kw_only=True, forbid_unknown_fields
 
     @property
     def known_price(self) -> Price | None:
-        """The price that the entry gives, or the listed one."""
-        listed = price_table().find(self.type, self.model) if self.official else None
-        return self.price or listed
+        return self.price or (price_table().find(self.type, self.model) if self.official else None)
+
+
+class BatchOptions(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``batch:`` of an entry in endpoints.yaml.
+
+    ``poll_seconds`` lie between two looks at a batch. ``max_requests`` bounds one batch; ``max_wait_hours`` after its
+    submission nobody waits for it any more. A call in a batch costs ``price_share`` of a single call.
+    """
+
+    poll_seconds: Annotated[float, Meta(ge=0.01, le=3600)] = 60.0
+    max_requests: Annotated[int, Meta(ge=1, le=50_000)] = 10_000
+    max_wait_hours: Annotated[float, Meta(ge=0.0001, le=720)] = 26.0
+    price_share: Annotated[float, Meta(ge=0, le=1)] = 0.5
 
 
 class ProviderConfig(ModelConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -177,13 +180,25 @@ class ProviderConfig(ModelConfig, frozen=True, kw_only=True, forbid_unknown_fiel
         if self.batch is not None and self.via is not None:
             raise Misplaced("batches are not sent through litellm: leave off via", "via")
 
+    @property
+    def known_price(self) -> Price | None:
+        price = super().known_price
+        if price is None or not isinstance(self.batch, BatchOptions):
+            return price
+        return Price(**{name: dollars * self.batch.price_share for name, dollars in asdict(price).items()})
+
+
+def check_variable(name: str, key: str) -> None:
+    """Raise :class:`Misplaced`, at *key*, where *name* is not that of an environment variable, but perhaps a key."""
+    if not _VARIABLE.fullmatch(name) or LOOKS_LIKE_KEY.fullmatch(name):
+        why = "must be the name of an environment variable, such as OPENAI_API_KEY, not the key itself"
+        raise Misplaced(f"{key} {why}", key)
+
 
 def check_url(url: str | None, key: str, hint: str = "") -> None:
     """Raise :class:`Misplaced` where *url* is none that can be asked, or holds what belongs in a variable."""
-    if url is None:
-        return
     try:
-        parts = urlsplit(url)
+        parts = urlsplit(url or "http://none")
         sound = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
     except ValueError:
         raise Misplaced(f"{key} is no address", key) from None
@@ -192,7 +207,7 @@ def check_url(url: str | None, key: str, hint: str = "") -> None:
         raise Misplaced(f"{key} holds a user or password; name the key with api_key_env", key)
     if parts.query or parts.fragment:
         raise Misplaced(f"{key} holds a query; leave off everything from ? or #{hint}", key)
-    if not sound or any(character.isspace() for character in url):
+    if not sound or any(character.isspace() for character in url or ""):
         raise Misplaced(f"{key} must begin with http:// or https:// and a host, not {url!r}", key)
 
 
@@ -244,35 +259,28 @@ _RANGES: Mapping[str, tuple[float, float, tuple[type, ...]]] = {
 }
 
 
-def check_parameters(endpoint_type: str, parameters: Mapping[str, JSON], where: str) -> None:
-    """Raise UsageError, beginning with *where*, for a parameter that the type does not take or a value that is none.
+def check_parameters(system: SystemConfig | Endpoint, parameters: Mapping[str, JSON], *place: str) -> None:
+    """Raise Misplaced, at *place*, for a parameter that the type of *system* does not take or a value that is none.
 
     A type of a third party takes whatever its own factory accepts.
     """
-    allowed = ALLOWED.get(endpoint_type)
+    allowed, where = ALLOWED.get(system.type), f"endpoint {system.name!r}"
     for name, value in parameters.items() if allowed is not None else ():
         if name not in (allowed or ()):
-            raise UsageError(f"{where}: {unknown('parameter', name, allowed or ())}")
+            raise Misplaced(f"{where}: {unknown('parameter', name, allowed or ())}", *place)
         low, high, kind = _RANGES.get(name, (0.0, 0.0, None))
         if kind is not None and (type(value) not in kind or not low <= value <= high):  # type: ignore[operator]  # a number
             what = "a number" if float in kind else "a whole number"
             between = f" from {low:g} to {high:g}" if math.isfinite(high) else ", 1 or more" if low == 1 else ""
-            raise UsageError(f"{where}: {name} must be {what}{between}, not {value!r}")
+            raise Misplaced(f"{where}: {name} must be {what}{between}, not {value!r}", *place)
 
 
 def merged_parameters(endpoint: Endpoint, given: Mapping[str, JSON]) -> dict[str, JSON]:
     """The endpoint's defaults with *given* over them. Raises AttemptError(AUTH) for one that it does not take."""
     parameters = {**endpoint.default_parameters, **given}
     try:
-        check_parameters(endpoint.type, parameters, f"endpoint {endpoint.name!r}")
-    except UsageError as error:
+        check_parameters(endpoint, parameters)
+    except Misplaced as error:
         # Every other attempt would meet the same: nothing was sent, and nothing more need be tried.
         raise AttemptError(str(error), evidence=Evidence.AUTH) from None
     return parameters
-
-
-def _check(config: EndpointConfig, parameters: Mapping[str, JSON], *place: str) -> None:
-    try:
-        check_parameters(config.type, parameters, f"endpoint {config.name!r}")
-    except UsageError as error:
-        raise Misplaced(str(error), *place) from None

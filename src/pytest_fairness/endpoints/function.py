@@ -33,7 +33,6 @@ from pytest_fairness.model import JSON, Status
 _THREADS = 64
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _IMPORT_PATH = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*(?:\.[^\W\d]\w*)*")
-_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 @dataclass(slots=True)
@@ -62,15 +61,20 @@ class FunctionEndpoint:
 
     def __init__(self, function: Callable[..., Any], *, name: str | None = None) -> None:
         self._function = function
-        self._whole = _takes_conversation(function)
-        self._asynchronous = _is_async(function)
+        plain = _innermost(function)
+        owner = plain if hasattr(plain, "__qualname__") else type(plain)
+        qualified = f"{getattr(owner, '__module__', None) or 'builtins'}:{owner.__qualname__}"
+        self._whole = _takes_conversation(function, qualified)
+        routine = inspect.unwrap(plain)
+        call = routine if inspect.isroutine(routine) else getattr(routine, "__call__", routine)  # noqa: B004 - no test
+        self._asynchronous = inspect.iscoroutinefunction(call) or inspect.isasyncgenfunction(call)
         self._identity: dict[str, JSON] = {
             "type": self.type,
-            "function": _qualified_name(function),
+            "function": qualified,
             "source": _fingerprint(function),
         }
-        self._pool: DaemonThreads | None = None
-        self.name = name or _qualified_name(function).rpartition(":")[2]
+        self._threads = DaemonThreads(_THREADS)
+        self.name = name or qualified.rpartition(":")[2]
         # A function of one text never sees a system prompt, nor the turns before, so it cannot be tested with them.
         self.supports_system_prompt = self.supports_conversation = self._whole
         self.default_parameters: Mapping[str, JSON] = {}
@@ -80,14 +84,20 @@ class FunctionEndpoint:
         return dict(self._identity)
 
     async def ask(self, request: Request) -> Reply:
-        argument: Any = request.messages[-1].content
         if self._whole:
             # Fresh dictionaries each time: what the function does to them is its own affair.
-            argument = [{"role": message.role, "content": message.content} for message in request.messages]
+            messages = [{"role": message.role, "content": message.content} for message in request.messages]
+            call = functools.partial(self._function, messages=messages)
+        else:
+            call = functools.partial(self._function, request.messages[-1].content)
         here = Ambient(request)
         token = AMBIENT.set(here)
         try:
-            answer = await self._call(argument)
+            answer = call() if self._asynchronous else await self._threads.call(call)
+            if inspect.isawaitable(answer):
+                answer = await answer
+            if isinstance(answer, AsyncIterator):
+                answer = _joined([part async for part in answer])
         except (asyncio.CancelledError, KeyboardInterrupt):
             raise
         except BaseException as error:  # noqa: BLE001 - sys.exit() in the application must not end the run
@@ -104,24 +114,8 @@ class FunctionEndpoint:
 
     async def aclose(self) -> None:
         """Let go of the threads, without waiting for calls that never return."""
-        if self._pool is not None:
-            self._pool.close()
-            self._pool = None
-
-    async def _call(self, argument: Any) -> Any:
-        keywords = {"messages": argument} if self._whole else {}
-        call = functools.partial(self._function, *(() if self._whole else (argument,)), **keywords)
-        answer = call() if self._asynchronous else await self._in_thread(call)
-        if inspect.isawaitable(answer):
-            answer = await answer
-        if isinstance(answer, AsyncIterator):
-            return _joined([part async for part in answer])
-        return answer
-
-    async def _in_thread(self, call: Callable[[], Any]) -> Any:
-        self._pool = self._pool or DaemonThreads(_THREADS, name="fairness-callable")
-        context = copy_context()
-        return await asyncio.wrap_future(self._pool.submit(lambda: context.run(_finish, call)))
+        self._threads.close()
+        self._threads = DaemonThreads(_THREADS)
 
 
 def callable_endpoint(function: Callable[..., Any] | str, *, name: str | None = None) -> FunctionEndpoint:
@@ -190,40 +184,26 @@ def _innermost(function: Any) -> Any:
     return function
 
 
-def _is_async(function: Callable[..., Any]) -> bool:
-    plain = inspect.unwrap(_innermost(function))
-    call = plain if inspect.isroutine(plain) else getattr(plain, "__call__", plain)  # noqa: B004 - not a test
-    return inspect.iscoroutinefunction(call) or inspect.isasyncgenfunction(call)
-
-
-def _takes_conversation(function: Callable[..., Any]) -> bool:
+def _takes_conversation(function: Callable[..., Any], name: str) -> bool:
     try:
         parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):  # some built-ins have no signature; they get the text
         return False
-    variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    taken = parameters.get("messages") or next(
-        (p for p in parameters.values() if p.kind in (*_POSITIONAL, inspect.Parameter.VAR_POSITIONAL)), None
-    )
+    kinds = inspect.Parameter
+    one = (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD, kinds.VAR_POSITIONAL)
+    taken = parameters.get("messages") or next((p for p in parameters.values() if p.kind in one), None)
     if taken is None:
-        raise UsageError(f"{_qualified_name(function)} takes no text: give it one parameter for the prompt")
+        raise UsageError(f"{name} takes no text: give it one parameter for the prompt")
     required = [
         p.name
         for p in parameters.values()
-        if p is not taken and p.kind not in variable and p.default is inspect.Parameter.empty
+        if p is not taken and p.kind not in (kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD) and p.default is kinds.empty
     ]
     if required:
         raise UsageError(
-            f"{_qualified_name(function)} needs {', '.join(required)} as well: give them defaults, or wrap it in "
-            "a function of one text"
+            f"{name} needs {', '.join(required)} as well: give them defaults, or wrap it in a function of one text"
         )
     return "messages" in parameters
-
-
-def _qualified_name(function: Any) -> str:
-    plain = _innermost(function)
-    owner = plain if hasattr(plain, "__qualname__") else type(plain)
-    return f"{getattr(owner, '__module__', None) or 'builtins'}:{owner.__qualname__}"
 
 
 def _fingerprint(function: Any) -> str | None:
@@ -233,29 +213,24 @@ def _fingerprint(function: Any) -> str | None:
     it is. What cannot be told apart by its text (an object that shows itself by its address) counts as its
     type. ``None`` where there is no source.
     """
-    plain = inspect.unwrap(_innermost(function))
-    owner = plain if inspect.isroutine(plain) else type(plain)
-    try:
-        source = textwrap.dedent(inspect.getsource(owner))
-    except (OSError, TypeError):
-        return None
-    parts = [source, *map(_text_of, _setup(function))]
-    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _setup(function: Any) -> Iterator[Any]:
+    setup: list[Any] = []
     while isinstance(function, functools.partial):
-        yield function.args
-        yield sorted(function.keywords.items())
+        setup += (function.args, sorted(function.keywords.items()))
         function = function.func
     function = inspect.unwrap(function)
-    instance = getattr(function, "__self__", None if inspect.isroutine(function) else function)
+    routine = inspect.isroutine(function)
+    try:
+        source = textwrap.dedent(inspect.getsource(function if routine else type(function)))
+    except (OSError, TypeError):
+        return None
+    instance = getattr(function, "__self__", None if routine else function)
     if instance is not None and not inspect.ismodule(instance):
-        yield sorted(getattr(instance, "__dict__", {}).items())
+        setup.append(sorted(getattr(instance, "__dict__", {}).items()))
     for cell in getattr(function, "__closure__", None) or ():
         with contextlib.suppress(ValueError):  # a variable that is not bound yet
-            yield cell.cell_contents
-    yield getattr(function, "__defaults__", None)
+            setup.append(cell.cell_contents)
+    parts = [source, *map(_text_of, [*setup, getattr(function, "__defaults__", None)])]
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _text_of(value: Any) -> str:
@@ -275,45 +250,34 @@ class DaemonThreads:
     up the end of the session for ever.
     """
 
-    def __init__(self, most: int, *, name: str) -> None:
-        self._most, self._name = most, name
+    def __init__(self, most: int) -> None:
+        self._most, self._threads = most, 0
+        self._idle = threading.Semaphore(0)
         self._calls: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
-        self._mutex = threading.Lock()
-        self._threads = 0
-        self._waiting = 0
 
-    def submit(self, call: Callable[[], Any]) -> Future[Any]:
-        """Have *call* called; what it returns or raises is the future's. Cancelled before it began, it never is."""
+    async def call(self, call: Callable[[], Any]) -> Any:
+        """What *call* returns, in a thread with the caller's context. Cancelled before it began, it never is called."""
         future: Future[Any] = Future()
-        with self._mutex:
-            self._waiting += 1
-            self._calls.put((future, call))
-            if self._waiting > 0 and self._threads < self._most:
-                self._threads += 1
-                threading.Thread(target=self._work, name=f"{self._name}-{self._threads}", daemon=True).start()
-        return future
+        self._calls.put((future, functools.partial(copy_context().run, _finish, call)))
+        if not self._idle.acquire(blocking=False) and self._threads < self._most:
+            self._threads += 1
+            threading.Thread(target=self._work, name=f"fairness-callable-{self._threads}", daemon=True).start()
+        return await asyncio.wrap_future(future)
 
     def _work(self) -> None:
-        while (task := self._next()) is not None:
+        while (task := self._calls.get()) is not None:
             future, call = task
             if future.set_running_or_notify_cancel():
                 try:
                     future.set_result(call())
                 except BaseException as error:  # noqa: BLE001 - it is the caller's, whatever it is
                     future.set_exception(error)
-
-    def _next(self) -> tuple[Future[Any], Callable[[], Any]] | None:
-        with self._mutex:
-            self._waiting -= 1  # this thread takes one, now or as soon as there is one
-        return self._calls.get()
+            self._idle.release()
 
     def close(self) -> None:
-        """Cancel calls that have not begun; the threads end as theirs do, and nothing waits for them. Nothing may be
-        submitted any more.
-        """
+        """Cancel calls that have not begun; the threads end as theirs do, and nothing waits for them."""
         with contextlib.suppress(Empty):
             while (task := self._calls.get_nowait()) is not None:
                 task[0].cancel()
-        with self._mutex:
-            for _ in range(self._threads):
-                self._calls.put(None)
+        for _ in range(self._threads):
+            self._calls.put(None)

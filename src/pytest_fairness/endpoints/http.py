@@ -8,6 +8,7 @@ environment, keeps no cookies, retries nothing and keeps no more of a response t
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import email.utils
 import importlib
 import json
@@ -88,11 +89,12 @@ def make_wire(
 
 # ---------------------------------------------------------------- what a response without success is evidence of
 
-#: Redirects, a wrong key, an unknown model or address: none of them will mend itself.
-_HOPELESS = (401, 402, 403, 404, 405)
-_NOTHING_THERE = (404, 405)
-_THROTTLED = (429, 503, 529)
-_UNKNOWN_COST = (408, 409, 425)
+#: Of a status; a wrong key, an unknown model or address will not mend itself, and what a timeout cost is not known.
+_EVIDENCE = {
+    **dict.fromkeys((*range(300, 400), 401, 402, 403, 404, 405), Evidence.AUTH),
+    **dict.fromkeys((429, 503, 529), Evidence.THROTTLED),
+    **dict.fromkeys((408, 409, 425), Evidence.SERVER),
+}
 # A 429 that no waiting mends.
 _QUOTA = re.compile(
     r"insufficient_quota|billing_hard_limit|exceeded your current quota|billing_not_active", re.IGNORECASE
@@ -106,13 +108,9 @@ _POLICY = re.compile(
 
 def evidence_of(status: int, body: str) -> Evidence:
     """The evidence of a complete response with *status* (not a 2xx) and *body*."""
-    if status in _THROTTLED:
-        return Evidence.AUTH if status == 429 and _QUOTA.search(body) else Evidence.THROTTLED
-    if status in _HOPELESS or 300 <= status < 400:
+    if status == 429 and _QUOTA.search(body):
         return Evidence.AUTH
-    if status >= 500 or status in _UNKNOWN_COST:
-        return Evidence.SERVER
-    return Evidence.REJECTED
+    return _EVIDENCE.get(status, Evidence.SERVER if status >= 500 else Evidence.REJECTED)
 
 
 def policy_refusal(status: int, body: str) -> str | None:
@@ -129,15 +127,12 @@ def failure_line(status: int, body: str) -> str:
 def message_of(body: str) -> str:
     """The message in an error body, or the start of the body, on one line, redacted."""
     message: Any = None
-    try:
+    with contextlib.suppress(ValueError, RecursionError):
         data = json.loads(body)
-    except (ValueError, RecursionError):
-        data = None
-    if isinstance(data, dict):
-        error = data.get("error", data.get("message", data.get("detail")))
-        message = error.get("message", error.get("type")) if isinstance(error, dict) else error
-    text = message if isinstance(message, str) and message.strip() else body
-    line = " ".join(redact(text).split())
+        if isinstance(data, dict):
+            error = data.get("error", data.get("message", data.get("detail")))
+            message = error.get("message", error.get("type")) if isinstance(error, dict) else error
+    line = " ".join(redact(message if isinstance(message, str) and message.strip() else body).split())
     # Model output and server output are hostile input: nothing that a terminal would obey.
     line = "".join(character if character.isprintable() else "�" for character in line)
     return line if len(line) <= _LONGEST_MESSAGE else line[: _LONGEST_MESSAGE - 1] + "…"
@@ -145,37 +140,24 @@ def message_of(body: str) -> str:
 
 def token_count(value: Any) -> int | None:
     """*value* if it can be a number of tokens."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
         return None
-    try:
-        whole = int(value)
-    except (ValueError, OverflowError):
-        return None
-    return whole if whole == value and whole >= 0 else None
+    return int(value) if int(value) == value else None
 
 
 def retry_after(headers: Mapping[str, str], *, now: float | None = None) -> float | None:
     """Seconds to wait as the server asked, in any of its forms; ``None`` for none, or one that makes no sense."""
     lowered = {name.lower(): value for name, value in headers.items()}
-    milliseconds = _seconds(lowered.get("retry-after-ms"))
-    if milliseconds is not None:
-        return milliseconds / 1000.0
-    given = lowered.get("retry-after")
-    if given is None or (seconds := _seconds(given)) is not None:
-        return None if given is None else seconds
+    for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        with contextlib.suppress(KeyError, ValueError):
+            seconds = float(lowered[name]) / unit
+            if 0 <= seconds < math.inf:
+                return seconds
     try:
-        until = email.utils.parsedate_to_datetime(given).timestamp()
-    except (TypeError, ValueError, OverflowError):
+        until = email.utils.parsedate_to_datetime(lowered["retry-after"]).timestamp()
+    except (KeyError, TypeError, ValueError, OverflowError):
         return None
     return max(0.0, until - (time.time() if now is None else now))
-
-
-def _seconds(text: str | None) -> float | None:
-    try:
-        seconds = float(text) if text is not None else math.nan
-    except ValueError:
-        return None
-    return seconds if math.isfinite(seconds) and seconds >= 0 else None
 
 
 # ---------------------------------------------------------------- one exchange
@@ -215,6 +197,7 @@ class BoundedBody:
 
     @property
     def data(self) -> bytes:
+        """What was kept."""
         return b"".join(self._parts)
 
 
@@ -291,35 +274,28 @@ class HttpExchange:
 
         Raises AttemptError with the evidence; returns a Reply where the failure is an answer of its own.
         """
-        if self.error is not None or self.status is None:
-            if self.status is not None:
-                what = f"HTTP {self.status}, and the response broke off"
-            else:
-                what = "sent, and no response came" if self.sent else self.unreachable or "no connection"
-            raise self._error(name, f"{what} ({self.error})")
-        if not self.succeeded:
-            return self._refused(name, self.status)
-        if self.whole:
+        if self.succeeded and self.whole:
             return None
-        full = f"the body is longer than {len(self.received.data):,} bytes"
-        error = full if self.received.full else "the body is packed and cannot be unpacked"
-        return Reply(text=None, status=Status.MALFORMED, error=error, wire=self.wire())
-
-    def _error(self, name: str, what: str) -> AttemptError:
+        wire, status = self.wire(), self.status
+        if self.error is not None or status is None:
+            what = "sent, and no response came" if self.sent else self.unreachable or "no connection"
+            what = f"HTTP {status}, and the response broke off" if status is not None else what
+            line = f"{what} ({self.error})"
+        elif self.succeeded:
+            full = f"the body is longer than {len(self.received.data):,} bytes"
+            error = full if self.received.full else "the body is packed and cannot be unpacked"
+            return Reply(text=None, status=Status.MALFORMED, error=error, wire=wire)
+        else:
+            line, policy = failure_line(status, wire.response_body), policy_refusal(status, wire.response_body)
+            if policy is not None:
+                return Reply(text=None, status=Status.REFUSED, finish_reason=policy, wire=wire, error=line)
+            if 300 <= status < 400:
+                line = f"HTTP {status}: a redirect, which is not followed; set base_url to where the server really is"
+            elif status in (404, 405):
+                hint = f"; {self.hint}" if self.hint else ""
+                line = f"HTTP {status} at {wire.url}{line.removeprefix(f'HTTP {status}')}{hint}"
         wait = retry_after(self.response_headers)
-        return AttemptError(f"endpoint {name!r}: {what}", evidence=self.evidence, retry_after=wait, wire=self.wire())
-
-    def _refused(self, name: str, status: int) -> Reply:
-        wire = self.wire()
-        line, policy = failure_line(status, wire.response_body), policy_refusal(status, wire.response_body)
-        if policy is not None:
-            return Reply(text=None, status=Status.REFUSED, finish_reason=policy, wire=wire, error=line)
-        if 300 <= status < 400:
-            line = f"HTTP {status}: a redirect, which is not followed; set base_url to where the server really is"
-        elif status in _NOTHING_THERE:
-            hint = f"; {self.hint}" if self.hint else ""
-            line = f"HTTP {status} at {wire.url}{line.removeprefix(f'HTTP {status}')}{hint}"
-        raise self._error(name, line)
+        raise AttemptError(f"endpoint {name!r}: {line}", evidence=self.evidence, retry_after=wait, wire=wire)
 
 
 class Sender:
@@ -399,10 +375,9 @@ def _why_unreachable(url: str, error: Exception) -> str:
 
     parts = urlsplit(safe_url(url))
     address = f"{parts.scheme}://{parts.netloc}"
-    if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, ConnectionRefusedError):
-        return f"{address} refuses connections: is the server running?"
     secure = (aiohttp.ClientConnectorCertificateError, aiohttp.ClientConnectorSSLError)
     reasons: tuple[tuple[Any, str], ...] = (
+        (ConnectionRefusedError, f"{address} refuses connections: is the server running?"),
         (aiohttp.ClientConnectorDNSError,
          f"the host of {address} is not known: is base_url right, and is there a network?"),
         (secure, f"no secure connection to {address}: is it http:// there, or a certificate that is not trusted here?"),
@@ -410,7 +385,8 @@ def _why_unreachable(url: str, error: Exception) -> str:
          f"{address} answers no connection within {_CONNECT_SECONDS:g} s: is base_url right, and reachable?"),
         (aiohttp.ClientConnectorError, f"no connection to {address}: is base_url right, and reachable?"),
     )  # fmt: skip
-    return next((reason for kind, reason in reasons if isinstance(error, kind)), "")
+    causes = (error, getattr(error, "os_error", None))
+    return next((reason for kind, reason in reasons if any(isinstance(cause, kind) for cause in causes)), "")
 
 
 def _departures() -> aiohttp.TraceConfig:

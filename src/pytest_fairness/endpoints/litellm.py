@@ -16,13 +16,12 @@ import logging
 import os
 import threading
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from pytest_fairness.documents import Misplaced
-from pytest_fairness.endpoints.chat import Unreadable, plain_messages
+from pytest_fairness.endpoints.chat import plain_messages
 from pytest_fairness.endpoints.config import ModelConfig, merged_parameters
 from pytest_fairness.endpoints.http import (
     encode_json,
@@ -32,7 +31,7 @@ from pytest_fairness.endpoints.http import (
     policy_refusal,
     retry_after,
 )
-from pytest_fairness.endpoints.openai import chat_completion
+from pytest_fairness.endpoints.openai import OpenAIEndpoint
 from pytest_fairness.endpoints.prices import price_table
 from pytest_fairness.endpoints.protocol import AttemptError, CutOff, Evidence, Price, Reply, Request, Wire
 from pytest_fairness.endpoints.redaction import read_key, remember_environment, safe_url
@@ -124,11 +123,8 @@ class LiteLLMEndpoint:
         except asyncio.CancelledError:
             raise CutOff(evidence=Evidence.NOT_SENT) from None
         except Exception as error:
-            raise self._error(
-                f"litellm is installed and cannot be imported ({type(error).__name__}: {error}); install it again: "
-                "pip install --force-reinstall 'pytest-fairness[llm]'",
-                Evidence.AUTH,
-            ) from error
+            why = f"litellm is installed and cannot be imported ({type(error).__name__}: {error}); install it again: "
+            raise self._error(f"{why}pip install --force-reinstall 'pytest-fairness[llm]'", Evidence.AUTH) from error
         try:
             litellm.get_llm_provider(model=self._model, api_base=self._base_url)
         except Exception as error:
@@ -162,13 +158,15 @@ class LiteLLMEndpoint:
             )
         except Exception as error:  # noqa: BLE001 - each is classified, or counts as sent without an answer
             return self._failure(error, given)
-        wire = self._wire(given, response.model_dump_json().encode(), _headers(response))
-        try:
-            reply = chat_completion(_with_refusal(response.model_dump()))
-        except Unreadable as problem:
-            reply = problem.reply
+        data = response.model_dump()
+        for choice in data.get("choices") or ():
+            # The text of a refusal goes where providers have it, from where litellm puts it.
+            message = choice.get("message") or {}
+            message.setdefault("refusal", (message.get("provider_specific_fields") or {}).get("refusal"))
+        reply = OpenAIEndpoint.interpret(data)
         # Where the provider counted nothing, litellm writes zeros: such an answer is charged at its worst case.
         counted = reply.usage is not None and (reply.usage.input_tokens or reply.usage.output_tokens)
+        wire = self._wire(given, response.model_dump_json().encode(), response)
         return replace(reply, usage=reply.usage if counted else None, wire=wire)
 
     async def aclose(self) -> None:
@@ -181,9 +179,7 @@ class LiteLLMEndpoint:
         kinds, detail = _chain(error)
         code = getattr(error, "status_code", None)
         status = code if isinstance(code, int) and code >= 300 and "APIConnectionError" not in kinds else None
-        text = f"{type(error).__name__}: {error}"
-        headers = _headers(error)
-        wire = self._wire(given, b"", headers, status=status)
+        text, wire = f"{type(error).__name__}: {error}", self._wire(given, b"", error, status=status)
         policy = None if status is None else policy_refusal(status, detail)
         if policy or "ContentPolicyViolationError" in kinds:
             reason = policy or "content_policy_violation"
@@ -193,21 +189,19 @@ class LiteLLMEndpoint:
         evidence = Evidence.NO_RESPONSE if status is None else evidence_of(status, detail)
         if kinds & _UNCONNECTED and not kinds & _CONNECTED:
             evidence = Evidence.NOT_SENT
-        raise self._error(text, evidence, wire=wire, retry_after=retry_after(headers))
+        raise self._error(text, evidence, wire=wire, retry_after=retry_after(_headers(error)))
 
     def _error(self, what: str, evidence: Evidence, **more: Any) -> AttemptError:
         return AttemptError(f"endpoint {self.name!r}: {message_of(what)}", evidence=evidence, **more)
 
-    def _wire(
-        self, given: Mapping[str, JSON], returned: bytes, headers: Mapping[str, str], status: int | None = None
-    ) -> Wire:
+    def _wire(self, given: Mapping[str, JSON], returned: bytes, outcome: Any, status: int | None = None) -> Wire:
         """What litellm was given and what it returned, in the place of what went over the wire."""
         return make_wire(
             url=self._base_url or f"litellm:{self._model}",
             request_body=encode_json(given),
             request_headers={},
             status_code=status,
-            response_headers=headers,
+            response_headers=_headers(outcome),
             response_body=returned,
         )
 
@@ -219,29 +213,17 @@ def _headers(outcome: Any) -> dict[str, str]:
     return {str(name).removeprefix("llm_provider-"): str(value) for name, value in dict(kept).items()}
 
 
-def _with_refusal(response: dict[str, Any]) -> dict[str, Any]:
-    """*response* with the text of a refusal where providers have it, and not where litellm puts it."""
-    for choice in response.get("choices") or ():
-        message = choice.get("message") or {}
-        own = message.get("provider_specific_fields") or {}
-        message.setdefault("refusal", own.get("refusal"))
-    return response
-
-
 def _chain(error: BaseException) -> tuple[set[str], str]:
     """The classes of *error* and of all that it came from, and what they say."""
-    kinds: set[str] = set()
-    texts: list[str] = []
     stack: list[BaseException | None] = [error]
-    seen: set[int] = set()
+    seen: dict[int, BaseException] = {}
     while stack:
         one = stack.pop()
         if one is not None and id(one) not in seen:
-            seen.add(id(one))
-            kinds |= {kind.__name__ for kind in type(one).__mro__}
-            texts += [str(one), str(getattr(one, "body", "")), str(getattr(one, "code", ""))]
+            seen[id(one)] = one
             stack += (one.__cause__, one.__context__)
-    return kinds, " ".join(texts)
+    kinds = {kind.__name__ for one in seen.values() for kind in type(one).__mro__}
+    return kinds, " ".join(f"{one} {getattr(one, 'body', '')} {getattr(one, 'code', '')}" for one in seen.values())
 
 
 def _check_installed(what: str) -> None:
@@ -271,9 +253,15 @@ def _refuse_rerouting(provider: str, endpoint: str) -> None:
 
 def load_litellm() -> Any:
     """The module, imported once; blocking, for some seconds the first time."""
-    with _loading, _environment(_AT_IMPORT), warnings.catch_warnings():
+    with _loading, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        litellm = importlib.import_module("litellm")
+        added = [name for name in _AT_IMPORT if name not in os.environ]
+        os.environ.update({name: _AT_IMPORT[name] for name in added})
+        try:
+            litellm = importlib.import_module("litellm")
+        finally:
+            for name in added:
+                os.environ.pop(name, None)
         # Otherwise every error prints an invitation to give feedback to standard output.
         litellm.suppress_debug_info = True  # type: ignore[attr-defined]
         for name in _TALKATIVE:
@@ -291,14 +279,3 @@ def _quieten() -> None:
     undoes these.
     """
     warnings.filterwarnings("ignore", module=r"(?:litellm|openai|pydantic|httpx2?)(?:\.|$)")
-
-
-@contextmanager
-def _environment(values: Mapping[str, str]) -> Iterator[None]:
-    added = [name for name in values if name not in os.environ]
-    os.environ.update({name: values[name] for name in added})
-    try:
-        yield
-    finally:
-        for name in added:
-            os.environ.pop(name, None)

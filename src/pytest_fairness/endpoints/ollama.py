@@ -10,14 +10,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
-from pytest_fairness.endpoints.chat import ChatEndpoint, Unreadable, judge, plain_messages, read_usage, text_or_none
+from pytest_fairness.endpoints.chat import ChatEndpoint, Unreadable, plain_messages, read_usage
 from pytest_fairness.endpoints.config import ModelConfig
-from pytest_fairness.endpoints.protocol import Price, Reply
-from pytest_fairness.model import JSON, Message
+from pytest_fairness.endpoints.protocol import Price
+from pytest_fairness.model import JSON, Message, Usage
 
-# Everything but these goes into Ollama's "options".
-_OUTSIDE = ("keep_alive",)
-_RENAMED = {"max_tokens": "num_predict"}
 _LOCAL = ("localhost", "127.0.0.1", "::1")
 
 
@@ -47,17 +44,18 @@ class OllamaEndpoint(ChatEndpoint):
         return f"is the model there? ollama pull {self.model}"
 
     def payload(self, messages: Sequence[Message], parameters: Mapping[str, JSON]) -> dict[str, JSON]:
-        options = {_RENAMED.get(name, name): value for name, value in parameters.items() if name not in _OUTSIDE}
-        outside = {name: value for name, value in parameters.items() if name in _OUTSIDE}
+        options = {{"max_tokens": "num_predict"}.get(name, name): value for name, value in parameters.items()}
+        outside = {"keep_alive": options.pop("keep_alive")} if "keep_alive" in options else {}
         payload: dict[str, JSON] = {"model": self.model, "messages": plain_messages(messages), "stream": False}
         return {**payload, **({"options": options} if options else {}), **outside}
 
-    def parse(self, data: Mapping[str, Any]) -> Reply:
-        known: dict[str, Any] = {
-            "model": text_or_none(data.get("model")),
-            "usage": read_usage(data, "prompt_eval_count", "eval_count"),
-        }
+    @staticmethod
+    def usage(data: Mapping[str, Any]) -> Usage | None:
+        return read_usage(data, "prompt_eval_count", "eval_count")
+
+    @staticmethod
+    def content(data: Mapping[str, Any]) -> tuple[Any, Any, Any]:
         message = data.get("message")
         if not isinstance(message, dict):
-            raise Unreadable("the answer holds no message", **known)
-        return judge(message.get("content"), text_or_none(data.get("done_reason")), **known)
+            raise Unreadable("the answer holds no message")
+        return message.get("content"), data.get("done_reason"), None

@@ -8,19 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from pytest_fairness.endpoints.batch_api import OpenAIBatches
-from pytest_fairness.endpoints.chat import (
-    ChatEndpoint,
-    Unreadable,
-    judge,
-    kind_of,
-    plain_messages,
-    read_usage,
-    text_or_none,
-)
+from pytest_fairness.endpoints.chat import ChatEndpoint, Unreadable, kind_of, plain_messages, read_usage
 from pytest_fairness.endpoints.config import ProviderConfig
-from pytest_fairness.endpoints.protocol import Reply
-from pytest_fairness.model import JSON, Message, Status
+from pytest_fairness.model import JSON, Message, Status, Usage
 
 
 class OpenAIConfig(ProviderConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -34,8 +24,6 @@ class OpenAIConfig(ProviderConfig, frozen=True, kw_only=True, forbid_unknown_fie
 class OpenAIEndpoint(ChatEndpoint):
     """A model that is asked with chat completions."""
 
-    batch_api = OpenAIBatches
-
     @property
     def url(self) -> str:
         return f"{self.base_url}/chat/completions"
@@ -48,23 +36,18 @@ class OpenAIEndpoint(ChatEndpoint):
     def payload(self, messages: Sequence[Message], parameters: Mapping[str, JSON]) -> dict[str, JSON]:
         return {"model": self.model, "messages": plain_messages(messages), **parameters}
 
-    def parse(self, data: Mapping[str, Any]) -> Reply:
-        return chat_completion(data)
+    @staticmethod
+    def usage(data: Mapping[str, Any]) -> Usage | None:
+        return read_usage(data.get("usage"), "prompt_tokens", "completion_tokens")
 
-
-def chat_completion(data: Mapping[str, Any]) -> Reply:
-    """What a chat completion says."""
-    known: dict[str, Any] = {
-        "model": text_or_none(data.get("model")),
-        "usage": read_usage(data.get("usage"), "prompt_tokens", "completion_tokens"),
-    }
-    choices = data.get("choices")
-    if not isinstance(choices, list):
-        raise Unreadable(f"choices is {kind_of(choices)}, not a list", **known)
-    if not choices:
-        raise Unreadable("choices is empty", Status.EMPTY, **known)
-    message = choices[0].get("message") if isinstance(choices[0], dict) else None
-    if not isinstance(message, dict):
-        raise Unreadable("the choice holds no message", **known)
-    reason = text_or_none(choices[0].get("finish_reason"))
-    return judge(message.get("content"), reason, refusal=message.get("refusal"), **known)
+    @staticmethod
+    def content(data: Mapping[str, Any]) -> tuple[Any, Any, Any]:
+        choices = data.get("choices")
+        if not isinstance(choices, list):
+            raise Unreadable(f"choices is {kind_of(choices)}, not a list")
+        if not choices:
+            raise Unreadable("choices is empty", Status.EMPTY)
+        message = choices[0].get("message") if isinstance(choices[0], dict) else None
+        if not isinstance(message, dict):
+            raise Unreadable("the choice holds no message")
+        return message.get("content"), choices[0].get("finish_reason"), message.get("refusal")

@@ -18,9 +18,9 @@ from pytest_fairness import documents
 from pytest_fairness.endpoints.anthropic import AnthropicConfig, AnthropicEndpoint
 from pytest_fairness.endpoints.application import ApplicationConfig, ApplicationEndpoint
 from pytest_fairness.endpoints.azure import AzureConfig, AzureEndpoint
-from pytest_fairness.endpoints.batch_api import BatchOptions
+from pytest_fairness.endpoints.batch_api import AnthropicBatches, AzureBatches, OpenAIBatches
 from pytest_fairness.endpoints.chat import ChatEndpoint
-from pytest_fairness.endpoints.config import EndpointConfig, ModelConfig, ProviderConfig, ThirdPartyConfig
+from pytest_fairness.endpoints.config import BatchOptions, EndpointConfig, ModelConfig, ProviderConfig, ThirdPartyConfig
 from pytest_fairness.endpoints.function import callable_endpoint
 from pytest_fairness.endpoints.litellm import LiteLLMConfig, LiteLLMEndpoint
 from pytest_fairness.endpoints.ollama import OllamaConfig, OllamaEndpoint
@@ -44,6 +44,9 @@ _NOT_IN_A_FILE = {
 _KEYS_IN_A_FILE = ("api_key", "key", "token", "password", "secret")
 
 
+_BATCHES = {"openai": OpenAIBatches, "azure": AzureBatches, "anthropic": AnthropicBatches}
+
+
 def _chat(kind: Callable[[Any], ChatEndpoint]) -> Factory:
     """The factory of a provider that is spoken to directly, one by one or in batches, or ``via: litellm``."""
 
@@ -51,9 +54,8 @@ def _chat(kind: Callable[[Any], ChatEndpoint]) -> Factory:
         if isinstance(config, ProviderConfig) and config.via == "litellm":
             return LiteLLMEndpoint(config)
         endpoint = kind(config)
-        if isinstance(config, ProviderConfig) and isinstance(config.batch, BatchOptions) and endpoint.batch_api:
-            endpoint.batches = endpoint.batch_api(endpoint, config.batch)
-            endpoint.price = config.batch.price(endpoint.price)
+        if isinstance(config, ProviderConfig) and isinstance(config.batch, BatchOptions):
+            endpoint.batches = _BATCHES[config.type](endpoint, config.batch)
         return endpoint
 
     return make

@@ -85,20 +85,12 @@ def outcome_of(
         )
     replies = frame["reply"].tolist()
     if scorer.masks_names:
-        replies = [
-            masked(reply, words) if isinstance(reply, str) else reply
-            for reply, words in zip(replies, names_of(frame), strict=True)
-        ]
+        named = zip(replies, names_of(frame), strict=True)
+        replies = [masked(reply, words) if isinstance(reply, str) else reply for reply, words in named]
+    refusals = frame["refused"].tolist() if "refused" in frame.columns else [False] * len(frame)
     fingerprint = scorer.fingerprint if scorer.built_in else None
-    scores = [
-        _score(scorer, fingerprint, reply, refused, row)
-        for reply, refused, row in zip(
-            replies,
-            frame["refused"].tolist() if "refused" in frame.columns else [False] * len(frame),
-            frame.index,
-            strict=True,
-        )
-    ]
+    rows = zip(replies, refusals, frame.index, strict=True)
+    scores = [_score(scorer, fingerprint, reply, refused, row) for reply, refused, row in rows]
     values, all_yes_no = _column(scores, scorer, frame.index)
     if scorer.kind is None and all_yes_no:
         scorer = replace(scorer, kind=OutcomeKind.BINARY)
@@ -139,43 +131,44 @@ def _scorer_of(
     return known[outcome]
 
 
-def _score(scorer: Scorer, fingerprint: str | None, reply: Any, refused: Any, row: Any) -> Score:
+def _score(scorer: Scorer, fingerprint: str | None, reply: Any, refused: Any, row: Any) -> Any:
     if refused is True or refused == 1:
         return True if scorer.kind is OutcomeKind.REFUSAL else None
     if not isinstance(reply, str):
         return None
     check_reading_time(f"the scorer {scorer.name!r}")
+    score: Any
     try:
         score = scorer.score(reply) if fingerprint is None else _cache.score(fingerprint, reply, scorer.score)
     except Exception as error:
         error.add_note(f"while the scorer {scorer.name!r} read the reply in row {row!r}")
         raise
-    score = _plain(score)
-    if score is not None and not isinstance(score, (bool, int, float, str)):
-        raise UsageError(
-            f"the scorer {scorer.name!r} returned a {type(score).__name__} for row {row!r}: a score is a "
-            "number, True or False, a label, or None where there is nothing to read"
-        )
-    if isinstance(score, float) and math.isinf(score):
-        raise UsageError(f"the scorer {scorer.name!r} returned {score} for row {row!r}: a score is finite, or None")
-    if isinstance(score, int) and score.bit_length() > _BITS:
-        raise UsageError(
-            f"the scorer {scorer.name!r} returned a whole number of {score.bit_length()} bits for row {row!r}: no "
-            "statistic can hold it; return None"
-        )
+    if hasattr(score, "item") and not hasattr(score, "__len__"):
+        score = score.item()  # one of numpy's numbers
     if isinstance(score, float) and math.isnan(score):
         return None
-    if isinstance(score, (int, float)) and (
-        (scorer.low is not None and score < scorer.low) or (scorer.high is not None and score > scorer.high)
-    ):
-        scale = f"from {scorer.low:g}" * (scorer.low is not None) + f" to {scorer.high:g}" * (scorer.high is not None)
-        raise UsageError(f"the scorer {scorer.name!r} returned {score} for row {row!r}: its scale goes {scale.strip()}")
+    why = _why_no_score(score, scorer, f"for row {row!r}")
+    if why is not None:
+        raise UsageError(f"the scorer {scorer.name!r} returned {why}")
     return score
 
 
-def _plain(score: Any) -> Any:
-    """*score* as Python's own number, where a custom function returned one of numpy's."""
-    return score.item() if hasattr(score, "item") and not hasattr(score, "__len__") else score
+def _why_no_score(score: Any, scorer: Scorer, where: str) -> str | None:
+    """What is wrong with what *scorer* returned; None where nothing is."""
+    if score is not None and not isinstance(score, (bool, int, float, str)):
+        what = "a number, True or False, a label, or None where there is nothing to read"
+        return f"a {type(score).__name__} {where}: a score is {what}"
+    if isinstance(score, float) and math.isinf(score):
+        return f"{score} {where}: a score is finite, or None"
+    if isinstance(score, int) and score.bit_length() > _BITS:
+        bits = score.bit_length()
+        return f"a whole number of {bits} bits {where}: no statistic can hold it; return None"
+    low = -math.inf if scorer.low is None else scorer.low
+    high = math.inf if scorer.high is None else scorer.high
+    if isinstance(score, (int, float)) and not low <= score <= high:
+        scale = f"from {low:g}" * (scorer.low is not None) + f" to {high:g}" * (scorer.high is not None)
+        return f"{score} {where}: its scale goes {scale.strip()}"
+    return None
 
 
 def _column(scores: list[Score], scorer: Scorer, index: Any) -> tuple[pd.Series[Any], bool]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from hashlib import blake2b, sha256
 from threading import Lock
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypedDict, Unpack
 
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import OutcomeKind
@@ -48,9 +48,8 @@ class Scorer:
 
     def __post_init__(self) -> None:
         if self.kind is not None:
-            known = [kind.value for kind in OutcomeKind]
-            if self.kind not in known:
-                raise UsageError(f"scorer {self.name!r}: kind={self.kind!r} is none of {', '.join(known)}")
+            if self.kind not in list(OutcomeKind):
+                raise UsageError(f"scorer {self.name!r}: kind={self.kind!r} is none of {', '.join(OutcomeKind)}")
             object.__setattr__(self, "kind", OutcomeKind(self.kind))
         if self.kind in (OutcomeKind.BINARY, OutcomeKind.REFUSAL):
             # A yes is 1, a no is 0.
@@ -89,19 +88,21 @@ def _source(function: Any) -> str:
         return f"{function.__module__}.{function.__qualname__}"
 
 
+class Declared(TypedDict, total=False):
+    """What a function is declared to be: the fields of :class:`Scorer` with a default."""
+
+    kind: OutcomeKind | str | None
+    unit: str
+    low: float | None
+    high: float | None
+    lower_is_worse: bool
+    masks_names: bool
+    reply_tokens: int | None
+    version: str
+
+
 def scorer(
-    score: Callable[[str], Score] | None = None,
-    /,
-    *,
-    kind: OutcomeKind | str | None = None,
-    unit: str = "",
-    low: float | None = None,
-    high: float | None = None,
-    lower_is_worse: bool = True,
-    masks_names: bool = False,
-    reply_tokens: int | None = None,
-    version: str = "1",
-    name: str | None = None,
+    score: Callable[[str], Score] | None = None, /, *, name: str | None = None, **declared: Unpack[Declared]
 ) -> Any:
     """Make a function of the reply a :class:`Scorer` of its name, with what a comparison has to know about it::
 
@@ -113,18 +114,7 @@ def scorer(
     """
 
     def made(function: Callable[[str], Score]) -> Scorer:
-        return Scorer(
-            name=name or name_of(function),
-            score=function,
-            kind=kind,
-            unit=unit,
-            low=low,
-            high=high,
-            lower_is_worse=lower_is_worse,
-            masks_names=masks_names,
-            reply_tokens=reply_tokens,
-            version=version,
-        )
+        return Scorer(name=name or name_of(function), score=function, **declared)
 
     return made if score is None else made(score)
 

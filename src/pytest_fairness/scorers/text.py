@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import cache, lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -28,6 +30,32 @@ _BLANKS = re.compile(r"[^\S\n]+")
 _LINES = re.compile(r" ?\n(?: ?\n)+")
 _WORD = re.compile(r"(\w{100})\w+")
 _MARKS = re.compile(r"([^\w\n]{20})[^\w\n]+([^\w\n]{20})")
+
+
+class Patterns:
+    """The expressions of one *reader* in ``patterns.toml`` by name, each compiled when it is first used."""
+
+    def __init__(self, reader: str) -> None:
+        self._texts: dict[str, str] = {}
+        for name, value in _all_patterns()[reader].items():
+            texts = [
+                "".join(map(str.strip, text.splitlines())) for text in ([value] if isinstance(value, str) else value)
+            ]
+            whole = texts[0] if isinstance(value, str) else f"(?:{'|'.join(texts)})"
+            self._texts[name] = re.sub(
+                r"<<(\w+)(?::(\w))?>>", lambda part: self._texts[part[1]].replace("@", part[2] or "@"), whole
+            )
+
+    def __getattr__(self, name: str) -> re.Pattern[str]:
+        if name not in self._texts:
+            raise AttributeError(name)
+        pattern = self.__dict__[name] = re.compile(self._texts[name], re.IGNORECASE)
+        return pattern
+
+
+@cache
+def _all_patterns() -> dict[str, dict[str, str | list[str]]]:
+    return tomllib.loads(Path(__file__).with_name("patterns.toml").read_text(encoding="utf-8"))
 
 
 def plain(text: str, longest: int = LONGEST) -> str:
@@ -58,20 +86,14 @@ def json_fields(text: str) -> dict[str, list[Any]] | None:
     objects within prose are read; anything broken, too deep or too large is no object.
     """
     text = text[:LONGEST].strip()
-    candidates = [text] if text.startswith("{") and text.endswith("}") else []
-    candidates.extend(_OBJECT.findall(text))
-    for number, candidate in enumerate(candidates):
-        found = _object(candidate)
-        if found is None:
-            continue
-        if number == 0 and candidate == text:
-            return found
-        # Several objects in one reply: their values stand side by side, for the caller to find them at odds.
-        for other in candidates[number + 1 :]:
-            for key, values in (_object(other) or {}).items():
-                found.setdefault(key, []).extend(values)
-        return found
-    return None
+    if text.startswith("{") and text.endswith("}") and (whole := _object(text)) is not None:
+        return whole
+    # Several objects in one reply: their values stand side by side, for the caller to find them at odds.
+    objects = [found for candidate in _OBJECT.findall(text) if (found := _object(candidate)) is not None]
+    merged: dict[str, list[Any]] = {}
+    for key, values in (item for found in objects for item in found.items()):
+        merged.setdefault(key, []).extend(values)
+    return merged if objects else None
 
 
 def _object(text: str) -> dict[str, list[Any]] | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, NoReturn, TypeAlias
 
@@ -114,10 +114,8 @@ def code(frame: pd.DataFrame, column: str, what: str) -> Coded:
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise FrameError(f"column {column!r}: two different values both read {twice!r}; make them one type")
-    order = np.argsort(np.array(names, dtype=object), kind="stable") if names else np.zeros(0, dtype=np.intp)
-    rank = np.empty(len(names), dtype=np.intp)
-    rank[order] = np.arange(len(names))
-    return Coded(codes=rank[codes], labels=tuple(names[at] for at in order))
+    order = sorted(range(len(names)), key=names.__getitem__)
+    return Coded(codes=np.argsort(order).astype(np.intp)[codes], labels=tuple(names[at] for at in order))
 
 
 def _factorize(series: pd.Series[Any]) -> tuple[Ints, list[Any]]:
@@ -140,13 +138,19 @@ def flags(frame: pd.DataFrame, column: str) -> Bools:
     series = frame[column]
     if series.dtype == np.bool_:
         return series.to_numpy()
-    missing = series.isna().to_numpy()
-    values = series.to_numpy(dtype=object)
-    for position in np.flatnonzero(~missing):
-        if not isinstance(values[position], (bool, np.bool_, int, float, np.number)) or values[position] not in (0, 1):
-            where = row_name(frame, int(position))
-            raise FrameError(f"column {column!r}, {where}: {values[position]!r} is neither True nor False")
-    return np.array([bool(value) and not gone for value, gone in zip(values, missing, strict=True)], dtype=np.bool_)
+    values = series.astype(object).where(series.notna(), other=False)
+    for position, value in enumerate(values):
+        if not isinstance(value, (bool, int, float, np.generic)) or value not in (0, 1):
+            where = row_name(frame, position)
+            raise FrameError(f"column {column!r}, {where}: {value!r} is neither True nor False")
+    return values.to_numpy().astype(np.bool_)
+
+
+def finite_numbers(values: pd.Series[Any] | Sequence[object]) -> tuple[Floats, Bools]:
+    """The *values* as numbers, NaN where one is missing, and which of them are something else, or infinite."""
+    series = pd.Series(values, dtype=object).reset_index(drop=True)
+    numbers = pd.to_numeric(series, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan, copy=True)
+    return numbers, (np.isnan(numbers) & series.notna().to_numpy()) | np.isinf(numbers)
 
 
 def read_design(
@@ -163,7 +167,11 @@ def read_design(
     """
     group = code(frame, by[0], "group")
     for column in by[1:]:
-        group = intersect(group, code(frame, column, "group"))
+        other = code(frame, column, "group")
+        width = len(other.labels)
+        occurring, codes = np.unique(group.codes * width + other.codes, return_inverse=True)
+        labels = tuple(f"{group.labels[at // width]} × {other.labels[at % width]}" for at in occurring.tolist())
+        group = Coded(codes=codes.astype(np.intp), labels=labels)
     if len(group.labels) < 2:
         only = f" ({group.labels[0]!r})" if group.labels else ""
         names = " × ".join(repr(name) for name in by)
@@ -191,14 +199,6 @@ def read_design(
     return design
 
 
-def intersect(first: Coded, second: Coded) -> Coded:
-    """The groups of two protected classes crossed; only combinations that occur."""
-    width = max(len(second.labels), 1)
-    occurring, codes = np.unique(first.codes * width + second.codes, return_inverse=True)
-    labels = tuple(f"{first.labels[at // width]} × {second.labels[at % width]}" for at in occurring.tolist())
-    return Coded(codes=codes.astype(np.intp), labels=labels)
-
-
 def _clusters(frame: pd.DataFrame, cluster: str | None, group: Coded) -> Coded | None:
     if cluster is None:
         return None
@@ -220,24 +220,19 @@ def _parts(frame: pd.DataFrame, clusters: Coded) -> tuple[Coded, ...]:
 
     Nothing where a name has one word only, or holds a digit: "candidate 3" is a label, not a name of two parts.
     """
-    first_row = np.zeros(len(clusters.labels), dtype=np.intp)
-    first_row[clusters.codes[::-1]] = np.arange(len(frame) - 1, -1, -1)
     if all(column in frame.columns for column in NAME_PARTS):
-        columns = [frame[column].to_numpy(dtype=object)[first_row] for column in NAME_PARTS]
-        if not all(isinstance(value, str) and value for column in columns for value in column):
+        first_row = np.unique(clusters.codes, return_index=True)[1]
+        found = [frame[column].to_numpy(dtype=object)[first_row].tolist() for column in NAME_PARTS]
+        if not all(isinstance(value, str) and value for column in found for value in column):
             return ()
-        found = [column.tolist() for column in columns]
     else:
         words = [label.split() for label in clusters.labels]
         if any(len(name) < 2 or any(character.isdigit() for word in name for character in word) for name in words):
             return ()
         found = [[name[0] for name in words], [name[-1] for name in words]]
-    return tuple(_coded(part) for part in found)
-
-
-def _coded(values: Sequence[str]) -> Coded:
-    labels, codes = np.unique(np.array(values, dtype=object).astype(str), return_inverse=True)
-    return Coded(codes=codes.astype(np.intp), labels=tuple(labels.tolist()))
+    return tuple(
+        Coded(codes, tuple(labels)) for codes, labels in (pd.factorize(np.array(part, object)) for part in found)
+    )
 
 
 def _copies(frame: pd.DataFrame, group: Coded, clusters: Coded, blocks: Coded | None) -> Bools | None:
@@ -259,31 +254,36 @@ def _require_distinct(frame: pd.DataFrame, design: Membership) -> None:
     """Two rows for one trial would count its evidence twice."""
     if "repetition" not in frame.columns:
         return
-    key = (design.group.codes * design.clusters + design.cluster) * design.blocks + design.block
-    width = len(design.group.labels) * design.clusters * design.blocks
     apart = {design.cluster_name, design.block_name}
-    for column in ("repetition", *(name for name in _CELL_COLUMNS if name in frame.columns and name not in apart)):
-        codes, uniques = _factorize(frame[column])
-        if width * (len(uniques) + 1) >= 2**62:
-            key, width = np.unique(key, return_inverse=True)[1], len(frame)
-        width *= len(uniques) + 1
-        key = key * (len(uniques) + 1) + codes + 1
-    ordered = np.sort(key)
-    if bool(np.any(ordered[1:] == ordered[:-1])):
-        _raise_duplicate(frame, design, key)
-
-
-def _raise_duplicate(frame: pd.DataFrame, design: Membership, key: Ints) -> NoReturn:
-    order = np.argsort(key, kind="stable")
-    place = int(np.argmax(key[order][1:] == key[order][:-1]))
-    first, second = order[[place, place + 1]].tolist()
+    named = ("repetition", *(name for name in _CELL_COLUMNS if name in frame.columns and name not in apart))
+    same = first_repeat([design.group.codes, design.cluster, design.block, *(_factorize(frame[c])[0] for c in named)])
+    if same is None:
+        return
+    first, second = same
     columns = [design.cluster_name, design.block_name, "repetition"]
-    named = ", ".join(f"{c} {frame[c].iloc[second]}" for c in columns if c is not None and c in frame.columns)
+    what = ", ".join(f"{c} {frame[c].iloc[second]}" for c in columns if c is not None and c in frame.columns)
     raise FrameError(
         f"column 'repetition', {row_name(frame, second)} repeats {row_name(frame, first)} "
-        f"({named}, group {design.group.labels[int(design.group.codes[second])]!r}): the same trial stands "
+        f"({what}, group {design.group.labels[int(design.group.codes[second])]!r}): the same trial stands "
         "twice; drop one, or name what tells them apart with block=…"
     )
+
+
+def first_repeat(columns: Sequence[Ints]) -> tuple[int, int] | None:
+    """Two rows alike in all *columns* (codes, −1 where missing), the earlier first; None where all differ."""
+    key, width = np.zeros(columns[0].size, dtype=np.intp), 1
+    for codes in columns:
+        size = int(codes.max(initial=0)) + 2
+        if width * size >= 2**62:
+            key, width = np.unique(key, return_inverse=True)[1], key.size
+        key, width = key * size + codes + 1, width * size
+    ordered = np.sort(key)
+    if not np.any(ordered[1:] == ordered[:-1]):
+        return None
+    order = np.argsort(key, kind="stable")
+    place = np.flatnonzero(ordered[1:] == ordered[:-1])
+    place = place[np.argmin(order[place + 1])]
+    return int(order[place]), int(order[place + 1])
 
 
 # ---------------------------------------------------------------- outcomes
@@ -308,7 +308,7 @@ class Values:
 
     values: Floats
     kind: OutcomeKind
-    categories: tuple[str, ...] = field(default=())
+    categories: tuple[str, ...] = ()
     why: str | None = None
     favourable: float | None = None
 
@@ -320,8 +320,7 @@ class Values:
 def read_outcome(
     frame: pd.DataFrame, column: str, series: pd.Series[Any], kind: str | None, favourable: object = None
 ) -> Values:
-    """The values of *series* (named *column* in messages) as numbers of *kind*; ``None`` or ``auto`` infers
-    it.
+    """The values of *series* (named *column* in messages) as numbers of *kind*; ``None`` or ``auto`` infers it.
 
     Two labels, of whatever spelling, are yes and no. *favourable* is the label that is the favourable answer; without
     it, it is known from words such as yes, approved, hired, pass.
@@ -330,16 +329,20 @@ def read_outcome(
     numbers that are infinite or beyond ±1e100, and for values that contradict the kind; UsageError for a *favourable*
     that is none of two labels.
     """
-    wanted = _kind(kind)
+    try:
+        wanted = None if kind in (None, "auto") else OutcomeKind(kind)
+    except ValueError:
+        known = ", ".join(member.value for member in OutcomeKind)
+        raise FrameError(f"unknown outcome kind {kind!r}; it is one of {known}, or 'auto'") from None
     if wanted is OutcomeKind.CATEGORICAL:
-        return _two_or_more(column, _labels(series, why=None), favourable)
+        return _two_or_more(column, _labels(series), favourable)
     # A pandas category holds labels, unless it is declared to hold numbers.
     named = wanted is not None and isinstance(series.dtype, pd.CategoricalDtype)
     numbers = _as_numbers(series.astype(object) if named else series)
     if numbers is None:
         if wanted not in (None, OutcomeKind.BINARY):
             _raise_not_a_number(frame, column, series, wanted)
-        labels = _labels(_only_labels(frame, column, series), why="its values are labels")
+        labels = replace(_labels(_only_labels(frame, column, series)), why="its values are labels")
         found = _two_or_more(column, labels, favourable)
         if wanted is OutcomeKind.BINARY and found.kind is not OutcomeKind.BINARY:
             raise FrameError(
@@ -347,70 +350,49 @@ def read_outcome(
                 "outcome has two"
             )
         return found
-    outside = np.flatnonzero(np.abs(numbers) > LARGEST)
-    if outside.size:
-        _raise_too_large(frame, column, series, int(outside[0]))
-    present = numbers[~np.isnan(numbers)]
+    if np.any(outside := np.abs(numbers) > LARGEST):
+        _raise_too_large(frame, column, series, int(outside.argmax()))
     why = None
     if wanted is None:
-        wanted, why = _infer(series, present)
+        wanted, why = _infer(series, numbers[~np.isnan(numbers)])
     if favourable is not None and wanted is not OutcomeKind.BINARY:
         raise UsageError(f"favourable={favourable!r}: {column!r} is no yes/no outcome, but {wanted.value}")
-    if wanted in (OutcomeKind.BINARY, OutcomeKind.REFUSAL):
-        odd = np.flatnonzero(~np.isnan(numbers) & (numbers != 0) & (numbers != 1))
-        if odd.size:
-            where = row_name(frame, int(odd[0]))
-            raise FrameError(
-                f"column {column!r}, {where}: {series.iloc[int(odd[0])]!r} is not yes or no; "
-                f"a {wanted.value} outcome is True, False, 1, 0 or missing"
-            )
-    return Values(values=numbers, kind=wanted, why=why, favourable=_favourable_number(column, wanted, favourable))
-
-
-def _favourable_number(column: str, kind: OutcomeKind, favourable: object) -> float | None:
-    """Of yes/no in numbers: yes, unless the caller names the other; of refusals always no."""
-    if kind is OutcomeKind.REFUSAL:
-        return 0.0
-    if kind is not OutcomeKind.BINARY:
-        return None
-    if favourable is None:
-        return 1.0
-    if favourable not in (0, 1):
-        raise UsageError(
-            f"favourable={favourable!r} is no value of {column!r}, which holds yes and no: give True or False"
+    odd = ~np.isnan(numbers) & (numbers != 0) & (numbers != 1)
+    if wanted in (OutcomeKind.BINARY, OutcomeKind.REFUSAL) and odd.any():
+        where = int(odd.argmax())
+        raise FrameError(
+            f"column {column!r}, {row_name(frame, where)}: {series.iloc[where]!r} is not yes or no; "
+            f"a {wanted.value} outcome is True, False, 1, 0 or missing"
         )
-    return float(bool(favourable))
+    good = 0.0 if wanted is OutcomeKind.REFUSAL else None
+    if wanted is OutcomeKind.BINARY:
+        if favourable not in (None, 0, 1):
+            raise UsageError(
+                f"favourable={favourable!r} is no value of {column!r}, which holds yes and no: give True or False"
+            )
+        good = 1.0 if favourable is None else float(bool(favourable))
+    return Values(values=numbers, kind=wanted, why=why, favourable=good)
 
 
-_FAVOURABLE = frozenset(
-    word
-    for line in (
-        "yes true y t 1 approve approved approval accept accepted acceptance hire hired offer offered",
-        "pass passed passes grant granted favourable favorable positive select selected invite invited",
-        "interview advance advanced admit admitted recommend recommended eligible qualified success",
-        "successful shortlist shortlisted keep kept allow allowed",
-    )
-    for word in line.split()
-)
-_UNFAVOURABLE = frozenset(
-    word
-    for line in (
-        "no false n f 0 deny denied denial reject rejected rejection refuse refused decline declined",
-        "fail failed fails unfavourable unfavorable negative exclude excluded skip skipped ineligible",
-        "unqualified failure unsuccessful withhold withheld dismiss dismissed disallow disallowed",
-        "waitlist waitlisted remove removed forbid forbidden",
-    )
-    for word in line.split()
-)
+_ANSWERS = {
+    True: "yes true y t 1 approve approved approval accept accepted acceptance hire hired offer offered pass passed "
+    "passes grant granted favourable favorable positive select selected invite invited interview advance advanced "
+    "admit admitted recommend recommended eligible qualified success successful shortlist shortlisted keep kept allow "
+    "allowed",
+    False: "no false n f 0 deny denied denial reject rejected rejection refuse refused decline declined fail failed "
+    "fails unfavourable unfavorable negative exclude excluded skip skipped ineligible unqualified failure unsuccessful "
+    "withhold withheld dismiss dismissed disallow disallowed waitlist waitlisted remove removed forbid forbidden",
+}
+_GOOD = {word: good for good, words in _ANSWERS.items() for word in words.split()}
 
 
 def _good(label: str) -> bool | None:
     """Whether *label* is a favourable answer by its words; None where they do not say."""
     words = label.strip().casefold().replace("_", " ").replace("-", " ")
     for prefix in ("not ", "no ", "non ", "un"):
-        if words.startswith(prefix) and words.removeprefix(prefix).strip() in _FAVOURABLE:
+        if words.startswith(prefix) and _GOOD.get(words.removeprefix(prefix).strip()):
             return False
-    return True if words in _FAVOURABLE else False if words in _UNFAVOURABLE else None
+    return _GOOD.get(words)
 
 
 def _two_or_more(column: str, labels: Values, favourable: object) -> Values:
@@ -445,16 +427,6 @@ def _listed(names: tuple[str, ...]) -> str:
     return ", ".join(map(repr, names[:8])) + (" …" if len(names) > 8 else "")
 
 
-def _kind(kind: str | None) -> OutcomeKind | None:
-    if kind is None or kind == "auto":
-        return None
-    try:
-        return OutcomeKind(kind)
-    except ValueError:
-        known = ", ".join(member.value for member in OutcomeKind)
-        raise FrameError(f"unknown outcome kind {kind!r}; it is one of {known}, or 'auto'") from None
-
-
 def _infer(series: pd.Series[Any], present: Floats) -> tuple[OutcomeKind, str]:
     boolean = series.dtype == np.bool_ or str(series.dtype) == "boolean"
     if boolean or bool(np.all((present == 0) | (present == 1))):
@@ -462,10 +434,7 @@ def _infer(series: pd.Series[Any], present: Floats) -> tuple[OutcomeKind, str]:
     if present.size <= 10_000 or bool(np.all(present[:1000] == np.round(present[:1000]))):
         levels = np.unique(present)
         if levels.size <= ORDINAL_LEVELS and bool(np.all(levels == np.round(levels))):
-            return (
-                OutcomeKind.ORDINAL,
-                f"it has {levels.size} distinct whole numbers, at most {ORDINAL_LEVELS}",
-            )
+            return OutcomeKind.ORDINAL, f"it has {levels.size} distinct whole numbers, at most {ORDINAL_LEVELS}"
     return OutcomeKind.NUMERIC, "its values are numbers"
 
 
@@ -517,27 +486,15 @@ def _only_labels(frame: pd.DataFrame, column: str, series: pd.Series[Any]) -> pd
     return series
 
 
-def _labels(series: pd.Series[Any], why: str | None) -> Values:
-    text = series.map(str, na_action="ignore")
-    codes, uniques = pd.factorize(text)
-    names = [str(value) for value in uniques]
-    order = sorted(range(len(names)), key=names.__getitem__)
-    rank = np.empty(len(names) + 1)
-    rank[order] = np.arange(len(names))
-    rank[-1] = np.nan
-    return Values(
-        values=rank[codes],
-        kind=OutcomeKind.CATEGORICAL,
-        categories=tuple(names[at] for at in order),
-        why=why,
-    )
+def _labels(series: pd.Series[Any]) -> Values:
+    codes, names = pd.factorize(series.map(str, na_action="ignore"), sort=True)
+    values = np.where(codes < 0, np.nan, codes)
+    return Values(values=values, kind=OutcomeKind.CATEGORICAL, categories=tuple(map(str, names)))
 
 
 def _raise_not_a_number(frame: pd.DataFrame, column: str, series: pd.Series[Any], kind: OutcomeKind) -> None:
-    values = series.to_numpy(dtype=object)
-    missing = series.isna().to_numpy()
-    for position, value in enumerate(values):
-        if not missing[position] and not isinstance(value, _NUMBERS):
+    for position, value in enumerate(series.astype(object).where(series.notna(), other=0)):
+        if not isinstance(value, _NUMBERS):
             where = row_name(frame, position)
             raise FrameError(f"column {column!r}, {where}: {value!r} is not a number, but the kind is {kind.value}")
     raise FrameError(f"column {column!r}: values of type {series.dtype} are not numbers")

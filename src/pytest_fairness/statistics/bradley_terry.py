@@ -11,11 +11,10 @@ algorithms for detecting separated data in binary logistic regression models*), 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import chdtrc, expit, log_expit, logsumexp, ndtr
+from scipy.special import chdtrc, logsumexp, ndtr
 
 from pytest_fairness.statistics.arrays import Bools, Coded, Floats, Ints
 from pytest_fairness.statistics.choices import FIRST, Choices, Slates, cross
@@ -268,52 +267,44 @@ def _sandwich(fit: Fit, design: Floats, won: Ints, cluster: Ints, offered: Bools
 
 
 def fit_binomial(design: Floats, wins: Floats, trials: Floats) -> Fit:
-    """logit P = design·β, where *wins* of *trials* (length n) were observed at each row of *design* (n × p)."""
+    """logit P = design·β, where *wins* of *trials* (length n) were observed at each row of *design* (n × p): the choice
+    between the row and nothing."""
     losses = trials - wins
-
-    def parts(beta: Floats) -> tuple[float, Floats, Floats]:
-        eta = design @ beta
-        p = expit(eta)
-        # log P and log(1 − P) without cancellation; a row that was never lost must not meet 0 · −∞
-        value = float(np.sum(wins * log_expit(eta) + losses * log_expit(-eta)))
-        return value, design.T @ (wins - trials * p), design.T @ (design * (trials * p * (1 - p))[:, None])
-
-    return _fit(parts, np.concatenate([design[wins > 0], -design[losses > 0]]), design.shape[1])
+    pairs = np.stack([design, np.zeros_like(design)], axis=1)
+    chosen = np.repeat([0, 1], [int((wins > 0).sum()), int((losses > 0).sum())])
+    weight = np.concatenate([wins[wins > 0], losses[losses > 0]])
+    return fit_choice(np.concatenate([pairs[wins > 0], pairs[losses > 0]]), chosen, weight=weight)
 
 
-def fit_choice(design: Floats, chosen: Ints, offered: Bools | None = None) -> Fit:
+def fit_choice(design: Floats, chosen: Ints, offered: Bools | None = None, weight: Floats | None = None) -> Fit:
     """Conditional logit: one of k alternatives is chosen in each trial.
 
     *design* is trials × alternatives × p, *chosen* the index of the winner of each trial, *offered* (trials ×
-    alternatives) which alternatives there were; by default all.
+    alternatives) which alternatives there were; by default all. A trial counts *weight* times, by default once.
     """
-    at = np.arange(chosen.size)
+    at, size = np.arange(chosen.size), design.shape[2]
     there = np.ones(design.shape[:2], dtype=np.bool_) if offered is None else offered
+    weight = np.ones(chosen.size) if weight is None else weight
     won = design[at, chosen]
+    # Rows of which a larger product with β only ever helps.
+    signed = (won[:, None, :] - design)[there]
+    rank = int(np.linalg.matrix_rank(signed)) if signed.size else 0
+    proper = not size or (rank == size and not separated(signed))
+    penalty = 0.0 if proper else RIDGE
 
     def parts(beta: Floats) -> tuple[float, Floats, Floats]:
         eta = np.where(there, design @ beta, -np.inf)
         total = logsumexp(eta, axis=1)
         p = np.exp(eta - total[:, None])
         mean = np.einsum("tk,tkp->tp", p, design)
-        second = np.einsum("tk,tkp,tkq->pq", p, design, design)
-        return float(np.sum(eta[at, chosen] - total)), (won - mean).sum(axis=0), second - mean.T @ mean
+        second = np.einsum("tk,tkp,tkq->pq", p * weight[:, None], design, design)
+        gradient = weight @ (won - mean)
+        return float(weight @ (eta[at, chosen] - total)), gradient, second - mean.T @ (mean * weight[:, None])
 
-    return _fit(parts, (won[:, None, :] - design)[there], design.shape[2])
-
-
-def _fit(parts: Callable[[Floats], tuple[float, Floats, Floats]], signed: Floats, size: int) -> Fit:
-    """*signed* are rows of which a larger product with β only ever helps: the test of separation."""
-    rank = int(np.linalg.matrix_rank(signed)) if signed.size else 0
-    if size == 0:
-        return Fit(np.zeros(0), np.zeros((0, 0)), parts(np.zeros(0))[0], 0, True)
-    proper = rank == size and not separated(signed)
-    penalty = 0.0 if proper else RIDGE
     beta = np.zeros(size)
     value, gradient, information = parts(beta)
-    for _ in range(200):
-        score = gradient - penalty * beta
-        step = np.linalg.lstsq(information + penalty * np.eye(size), score, rcond=None)[0]
+    for _ in range(200 if size else 0):
+        step = np.linalg.lstsq(information + penalty * np.eye(size), gradient - penalty * beta, rcond=None)[0]
         best = value - penalty * float(beta @ beta) / 2
         while True:
             trial = beta + step

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.special import chdtrc, fdtrc
 
@@ -13,7 +15,7 @@ from pytest_fairness.statistics.pair_table import (
     Strata,
     combine,
     combine_in_block,
-    extremes,
+    constant_pairs,
     ragged_share,
 )
 from pytest_fairness.statistics.proportions import FEW
@@ -33,8 +35,8 @@ def compare_categories(layout: Layout, pairs: Pairs, categories: int, seed: int)
     i, j = pairs.first, pairs.second
     codes = np.rint(layout.values + layout.reference).astype(np.intp)
     width = max(categories, int(codes.max()) + 1)
-    places = layout.cell_of_row * width + codes
-    by_cell = sums(places, np.ones(places.size), layout.cell_start.size * width).reshape(-1, width)
+    places = np.repeat(np.arange(layout.cell_start.size), layout.cell_size.astype(np.intp)) * width + codes
+    by_cell = sums(places, None, layout.cell_start.size * width).reshape(-1, width)
     by_cluster = layout.by_cluster(by_cell.T).T
     counts = layout.clusters_by_group(by_cluster.T).T  # G × C
     tables, chi2, df, p_row, expected, poor = _on_rows(counts, i, j, seed)
@@ -43,9 +45,7 @@ def compare_categories(layout: Layout, pairs: Pairs, categories: int, seed: int)
 
     effect = d_of_v(balanced_v(tables))
     low, high = _bootstrap(layout, by_cluster, counts, pairs, alone, seed)
-    least, most = extremes(layout)
-    still = least == most
-    constant = still[i] & still[j]
+    constant, _ = constant_pairs(layout, pairs)
     endless = constant & (chi2 > 0)
     ends = (effect, np.minimum(low, effect), np.maximum(high, effect))
     effect, low, high = (np.where(endless, np.inf, end)[:, None] for end in ends)
@@ -124,7 +124,7 @@ def _on_clusters(
 
 def _each_block(layout: Layout, pairs: Pairs, by_cell: Floats, seed: int) -> Strata | None:
     """Each block by itself, where there are several: p and V; without an interval."""
-    found: list[tuple[Ints, Ints, Floats, Floats, Floats]] = []
+    found: list[dict[str, Any]] = []
     for block in range(layout.blocks) if layout.blocks > 1 else ():
         here = layout.cell_block == block
         size = layout.count[:, block]
@@ -136,23 +136,18 @@ def _each_block(layout: Layout, pairs: Pairs, by_cell: Floats, seed: int) -> Str
         i, j = pairs.first[place], pairs.second[place]
         tables, chi2, df, p_row, _, _ = _on_rows(by_group, i, j, seed + block)
         p_cluster, _ = _on_clusters(by_cell[here], layout.cell_group[here], by_group, i, j, chi2, df)
-        p = combine_in_block(p_row, p_cluster)
-        found.append((place, np.full(place.size, block), tables.sum(axis=2), p, d_of_v(balanced_v(tables))))
-    if not found:
-        return None
-    pair, blocks, rows, p_value, effect = (np.concatenate(column) for column in zip(*found, strict=True))
-    unknown = np.full((pair.size, 1), np.nan)
-    means = np.full(rows.shape, np.nan)
-    return Strata(
-        pair=pair,
-        block=blocks,
-        rows=rows,
-        means=means,
-        p_value=p_value,
-        effect=effect[:, None],
-        low=unknown,
-        high=unknown,
-    )
+        unknown = np.full((place.size, 1), np.nan)
+        found.append({
+            "pair": place,
+            "block": np.full(place.size, block),
+            "rows": tables.sum(axis=2),
+            "means": np.repeat(unknown, 2, axis=1),
+            "p_value": combine_in_block(p_row, p_cluster),
+            "effect": d_of_v(balanced_v(tables))[:, None],
+            "low": unknown,
+            "high": unknown,
+        })  # fmt: skip
+    return Strata(**{name: np.concatenate([one[name] for one in found]) for name in found[0]}) if found else None
 
 
 def chi_square(tables: Floats) -> tuple[Floats, Floats]:
@@ -243,7 +238,7 @@ def _bootstrap(
         else:
             k = int(clusters[g])
             weights = rng.multinomial(k, np.full(k, 1 / k), size=RESAMPLES).astype(np.float64)
-            drawn[g] = weights @ by_cluster[layout.clusters_of(g)]
+            drawn[g] = weights @ by_cluster[layout.cluster_group == g]
     low, high = np.empty(pairs.first.size), np.empty(pairs.first.size)
     for at, (i, j) in enumerate(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)):
         tables = np.stack([drawn[i], drawn[j]], axis=1)

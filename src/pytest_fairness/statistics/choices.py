@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from pytest_fairness.errors import FrameError
 from pytest_fairness.statistics.arrays import (
@@ -17,6 +19,8 @@ from pytest_fairness.statistics.arrays import (
     Floats,
     Ints,
     code,
+    finite_numbers,
+    first_repeat,
     flags,
     require_column,
     require_frame,
@@ -36,10 +40,21 @@ def cross(columns: Sequence[Ints], rows: int) -> Ints:
     return codes
 
 
+def means_of(values: NDArray[Any], codes: Ints, size: int = 0) -> tuple[Floats, Floats]:
+    """The mean of *values* at each code, 0 where there is none, and how many there are."""
+    counts = np.bincount(codes, minlength=size).astype(np.float64)
+    return np.bincount(codes, values, size) / np.maximum(counts, 1), counts
+
+
 def recode(coded: Coded, labels: Sequence[str], among: Sequence[str]) -> Coded:
     """*coded*, whose labels are now called *labels*, as codes into the sorted *among*."""
     places = tuple(sorted(set(among)))
     return Coded(np.array([places.index(label) for label in labels], dtype=np.intp)[coded.codes], places)
+
+
+def _coded_alike(columns: Sequence[Coded]) -> list[Coded]:
+    among = [label for column in columns for label in column.labels]
+    return [recode(column, column.labels, among) for column in columns]
 
 
 def block_columns(frame: pd.DataFrame, block: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -138,9 +153,7 @@ def read_choices(
     two groups.
     """
     frame = require_frame(frame)
-    columns = [code(frame, name, f"{place} candidate") for name, place in ((first, "first"), (second, "second"))]
-    among = [label for column in columns for label in column.labels]
-    one, two = (recode(column, column.labels, among) for column in columns)
+    one, two = _coded_alike([code(frame, first, "first candidate"), code(frame, second, "second candidate")])
     same = one.codes == two.codes
     if same.any():
         at = int(np.argmax(same))
@@ -167,26 +180,24 @@ def read_choices(
 def _outcomes(frame: pd.DataFrame, chosen: str, neither: str, first: Coded, second: Coded) -> Ints:
     series = require_column(frame, chosen, "choice")
     missing = series.isna().to_numpy()
-    texts = [None if gone else str(value) for value, gone in zip(series.to_numpy(dtype=object), missing, strict=True)]
-    place = {label: at for at, label in enumerate(first.labels)}
-    at = np.array([-1 if text is None else place.get(text, -1) for text in texts])
-    refused = flags(frame, "refused")
+    texts = series.astype(object).map(str).to_numpy(dtype=object)
+    one, two = (np.array(side.labels, dtype=object)[side.codes] for side in (first, second))
     outcome = np.select(
         [
-            refused,
+            flags(frame, "refused"),
             missing | flags(frame, "undetermined"),
-            at == first.codes,
-            at == second.codes,
-            np.array([text == neither for text in texts]),
+            texts == one,
+            texts == two,
+            texts == neither,
         ],
         [REFUSED, UNSCORED, FIRST, SECOND, NEITHER],
         _WRONG,
     ).astype(np.intp)
     if (outcome == _WRONG).any():
         wrong = int(np.argmax(outcome == _WRONG))
-        pair = " or ".join(repr(side.labels[side.codes[wrong]]) for side in (first, second))
+        pair = f"{one[wrong]!r} or {two[wrong]!r}"
         raise FrameError(
-            f"column {chosen!r}, {row_name(frame, wrong)}: the choice is {str(texts[wrong])[:60]!r}, but it was "
+            f"column {chosen!r}, {row_name(frame, wrong)}: the choice is {texts[wrong][:60]!r}, but it was "
             f"between {pair}; use one of them, {neither!r}, or a missing value where none could be read"
         )
     return outcome
@@ -205,23 +216,18 @@ def _clusters(frame: pd.DataFrame, cluster: str | tuple[str, str] | None) -> tup
                 "compared): name that column with cluster=…, both names' columns as cluster=(…, …), or pass "
                 "cluster=None if every row stands for itself"
             )
-    columns = [code(frame, name, "cluster") for name in names]
-    among = [label for column in columns for label in column.labels]
-    return tuple(recode(column, column.labels, among).codes for column in columns)
+    return tuple(column.codes for column in _coded_alike([code(frame, name, "cluster") for name in names]))
 
 
 def _require_distinct(frame: pd.DataFrame, choices: Choices) -> None:
     """Two rows for one trial would count its evidence twice."""
     if "repetition" not in frame.columns or not choices.clusters:
         return
-    others = [pd.factorize(frame[name])[0].astype(np.intp) + 1 for name in ("repetition", "arm") if name in frame]
-    key = cross([choices.first, choices.second, choices.block, *choices.clusters, *others], len(frame))
-    order = np.argsort(key, kind="stable")
-    same = np.flatnonzero(key[order][1:] == key[order][:-1])
-    if same.size:
-        one, two = sorted(order[[same[0], same[0] + 1]].tolist())
+    others = [pd.factorize(frame[name])[0].astype(np.intp) for name in ("repetition", "arm") if name in frame]
+    same = first_repeat([choices.first, choices.second, choices.block, *choices.clusters, *others])
+    if same is not None:
         raise FrameError(
-            f"column 'repetition', {row_name(frame, two)} repeats {row_name(frame, one)} (same candidates, "
+            f"column 'repetition', {row_name(frame, same[1])} repeats {row_name(frame, same[0])} (same candidates, "
             "order, cluster, block and repetition): drop one, or name what tells them apart with block=[…]"
         )
 
@@ -305,101 +311,72 @@ def read_slates(
     candidates of a trial are chosen or stand in the same position, or where cluster or block differ within
     a trial.
     """
-    long = _Long.of(require_frame(frame), by, trial)
-    levels = {name: long.one_a_trial(name, "block") for name in block}
-    refused = long.any_yes("refused")
+    frame = require_frame(frame)
+    groups, trials = code(frame, by, "group"), code(frame, trial, "trial")
+    if len(groups.labels) < 2:
+        raise FrameError(f"column {by!r} holds one group only: a choice needs two")
+    counts = np.zeros((len(trials.labels), len(groups.labels)), dtype=np.intp)
+    np.add.at(counts, (trials.codes, groups.codes), 1)
+    if (counts != 1).any():
+        which, group = np.argwhere(counts != 1)[0].tolist()
+        where = row_name(frame, int(np.argmax(trials.codes == which)))
+        held = "is missing" if counts[which, group] == 0 else f"stands {counts[which, group]} times"
+        raise FrameError(
+            f"columns {trial!r} and {by!r}, {where}: in trial {trials.labels[which]!r} the group "
+            f"{groups.labels[group]!r} {held}; every group stands once in every trial of a choice among several"
+        )
+    at = np.lexsort((groups.codes, trials.codes)).reshape(counts.shape)  # the rows as trials × groups
+
+    def refuse(wrong: Bools, column: str, why: str) -> None:
+        """Raise for the first of the *wrong* trials (or candidates), if there are any."""
+        if wrong.any():
+            place = np.argwhere(np.atleast_2d(wrong.T).T)[0]
+            raise FrameError(f"column {column!r}, {row_name(frame, int(at[tuple(place)]))}: {why}")
+
+    def one_a_trial(column: str, what: str) -> Coded:
+        coded = code(frame, column, what)
+        codes = coded.codes[at]
+        refuse((codes != codes[:, :1]).any(axis=1), column, f"the {what} differs between the candidates of one trial")
+        return Coded(codes[:, 0], coded.labels)
+
+    def numbers(column: str, what: str) -> Floats:
+        series = require_column(frame, column, what)
+        found, bad = finite_numbers(series)
+        if bad.any():
+            where = int(bad.argmax())
+            raise FrameError(f"column {column!r}, {row_name(frame, where)}: {series.iloc[where]!r} is no {what}")
+        return np.asarray(found[at])
+
+    refused = np.asarray(flags(frame, "refused")[at].any(axis=1), dtype=np.bool_)
     # A trial that was never answered has chosen nobody, whatever its columns hold.
-    lost = refused | long.any_yes("undetermined")
-    trials = len(long.at)
+    lost = refused | flags(frame, "undetermined")[at].any(axis=1)
+    won, place, midrank = np.full(lost.size, -1, dtype=np.intp), None, None
+    if chosen is not None:
+        require_column(frame, chosen, "choice")
+        wins = flags(frame, chosen)[at]
+        refuse(wins.sum(axis=1) > 1, chosen, "more than one candidate of this trial is chosen")
+        won = np.where(wins.any(axis=1) & ~lost, wins.argmax(axis=1), -1)
+    if position is not None:
+        listed = numbers(position, "position")
+        refuse(np.isnan(listed), position, "the position is missing; fill it in or leave position=… out")
+        same = (np.diff(np.sort(listed, axis=1), axis=1) == 0).any(axis=1)
+        refuse(same, position, "two candidates of this trial stand in the same position")
+        place = listed.argsort(axis=1).argsort(axis=1)
+    if rank is not None:
+        given = numbers(rank, "rank")
+        below = (given[:, None, :] < given[:, :, None]).sum(axis=2)
+        ties = (given[:, None, :] == given[:, :, None]).sum(axis=2)
+        unknown = np.isnan(given).any(axis=1) | lost
+        midrank = np.where(unknown[:, None], np.nan, below + (ties + 1) / 2)
+    levels = {name: one_a_trial(name, "block") for name in block}
     return Slates(
-        labels=long.labels,
-        won=np.full(trials, -1, dtype=np.intp) if chosen is None else _winners(long, chosen, lost),
-        place=None if position is None else _places(long, position),
-        rank=None if rank is None else _ranks(long, rank, lost),
-        cluster=None if cluster is None else long.one_a_trial(cluster, "cluster").codes,
+        labels=groups.labels,
+        won=won,
+        place=place,
+        rank=midrank,
+        cluster=None if cluster is None else one_a_trial(cluster, "cluster").codes,
         cluster_name=cluster,
-        block=cross([level.codes for level in levels.values()], trials),
+        block=cross([level.codes for level in levels.values()], lost.size),
         levels=levels,
         refused=refused,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Long:
-    """A table with one row a candidate; ``at`` are its rows as trials × groups."""
-
-    frame: pd.DataFrame
-    labels: tuple[str, ...]
-    at: Ints
-
-    @classmethod
-    def of(cls, frame: pd.DataFrame, by: str, trial: str) -> _Long:
-        groups, trials = code(frame, by, "group"), code(frame, trial, "trial")
-        if len(groups.labels) < 2:
-            raise FrameError(f"column {by!r} holds one group only: a choice needs two")
-        counts = np.zeros((len(trials.labels), len(groups.labels)), dtype=np.intp)
-        np.add.at(counts, (trials.codes, groups.codes), 1)
-        if (counts != 1).any():
-            which, group = np.argwhere(counts != 1)[0].tolist()
-            where = row_name(frame, int(np.argmax(trials.codes == which)))
-            held = "is missing" if counts[which, group] == 0 else f"stands {counts[which, group]} times"
-            raise FrameError(
-                f"columns {trial!r} and {by!r}, {where}: in trial {trials.labels[which]!r} the group "
-                f"{groups.labels[group]!r} {held}; every group stands once in every trial of a choice among several"
-            )
-        return cls(frame, groups.labels, np.lexsort((groups.codes, trials.codes)).reshape(counts.shape))
-
-    def one_a_trial(self, column: str, what: str) -> Coded:
-        coded = code(self.frame, column, what)
-        codes = coded.codes[self.at]
-        self.refuse(
-            (codes != codes[:, :1]).any(axis=1), column, f"the {what} differs between the candidates of one trial"
-        )
-        return Coded(codes[:, 0], coded.labels)
-
-    def yes(self, column: str) -> Bools:
-        return np.asarray(flags(self.frame, column)[self.at])
-
-    def any_yes(self, column: str) -> Bools:
-        """Trials of which any row says yes."""
-        return np.asarray(self.yes(column).any(axis=1), dtype=np.bool_)
-
-    def numbers(self, column: str, what: str) -> Floats:
-        series = require_column(self.frame, column, what)
-        numbers = pd.to_numeric(series, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-        bad = (np.isnan(numbers) & series.notna().to_numpy()) | np.isinf(numbers)
-        if bad.any():
-            where = int(bad.argmax())
-            raise FrameError(f"column {column!r}, {row_name(self.frame, where)}: {series.iloc[where]!r} is no {what}")
-        return np.asarray(numbers[self.at])
-
-    def refuse(self, wrong: Bools, column: str, why: str) -> None:
-        """Raise for the first of the *wrong* trials (or candidates), if there are any."""
-        if wrong.any():
-            place = np.argwhere(wrong)[0]
-            where = row_name(self.frame, int(self.at[tuple(place)] if wrong.ndim == 2 else self.at[place[0], 0]))
-            raise FrameError(f"column {column!r}, {where}: {why}")
-
-
-def _winners(long: _Long, chosen: str, lost: Bools) -> Ints:
-    require_column(long.frame, chosen, "choice")
-    won = long.yes(chosen)
-    long.refuse(won.sum(axis=1) > 1, chosen, "more than one candidate of this trial is chosen")
-    return np.where(won.any(axis=1) & ~lost, won.argmax(axis=1), -1)
-
-
-def _places(long: _Long, position: str) -> Ints:
-    numbers = long.numbers(position, "position")
-    long.refuse(np.isnan(numbers), position, "the position is missing; fill it in or leave position=… out")
-    same = (np.diff(np.sort(numbers, axis=1), axis=1) == 0).any(axis=1)
-    long.refuse(same, position, "two candidates of this trial stand in the same position")
-    return np.asarray(numbers.argsort(axis=1).argsort(axis=1), dtype=np.intp)
-
-
-def _ranks(long: _Long, rank: str, lost: Bools) -> Floats:
-    """Midranks within each trial (1 best); a trial with a missing rank, or *lost*, is all NaN."""
-    numbers = long.numbers(rank, "rank")
-    lost = np.isnan(numbers).any(axis=1) | lost
-    below = (numbers[:, None, :] < numbers[:, :, None]).sum(axis=2)
-    ties = (numbers[:, None, :] == numbers[:, :, None]).sum(axis=2)
-    return np.where(lost[:, None], np.nan, below + (ties + 1) / 2)

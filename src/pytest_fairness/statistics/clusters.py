@@ -20,6 +20,7 @@ from pytest_fairness.statistics.arrays import Bools, Floats, Ints
 from pytest_fairness.statistics.layout import PairCells, Pairs, sums
 
 TINY = 1e-12
+"""Relative size under which a spread or a difference is rounding, not data: averages of equal scores differ by less."""
 
 
 @lru_cache(maxsize=64)
@@ -31,12 +32,18 @@ def all_pairs(groups: int) -> Pairs:
     return Pairs(first=sides[0], second=sides[1])
 
 
-def two_sided_t(difference: Floats, error: Floats, df: Floats) -> Floats:
+def ratio(top: Floats, bottom: Floats) -> Floats:
+    """top/bottom; where bottom is not above 0: 0 for top 0, else ±∞. A NaN on top stays."""
+    safe = np.where(bottom > 0, bottom, 1.0)
+    return np.where(bottom > 0, top / safe, np.where(top == 0, 0.0, np.copysign(np.inf, top)))
+
+
+def two_sided_t(difference: Floats | float, error: Floats | float, df: Floats | float) -> Floats:
     """2·P(T > |difference/error|); where the error is 0: 1 for no difference, else 0. NaN errors stay NaN."""
-    zero = error == 0
+    zero = np.equal(error, 0)
     t = np.abs(difference) / np.where(zero | np.isnan(error), 1.0, error)
     p = np.minimum(2 * stdtr(np.maximum(np.nan_to_num(df, nan=1.0), 1e-9), -t), 1.0)
-    p = np.where(zero, np.where(difference == 0, 1.0, 0.0), p)
+    p = np.where(zero, np.where(np.equal(difference, 0), 1.0, 0.0), p)
     return np.where(np.isnan(error), np.nan, p)
 
 
@@ -50,6 +57,12 @@ def t_quantile(df: Floats | float, q: float) -> Floats:
     return np.asarray(quantile[at].reshape(np.shape(df)))
 
 
+def reach(error: Floats, df: Floats, confidence: float = 0.90) -> Floats:
+    """Half the width of the interval: t·SE; infinite without a degree of freedom, 0 where the error is 0."""
+    quantile = t_quantile(df, 0.5 + confidence / 2)
+    return np.where(error > 0, quantile * np.where(error > 0, error, 1.0), np.where(np.isnan(error), np.inf, 0.0))
+
+
 # ---------------------------------------------------------------- names made of parts
 
 
@@ -60,47 +73,35 @@ class NameParts:
     codes: tuple[Ints, ...]
     labels: tuple[int, ...]
 
+    def by_label(self, cells: PairCells, influence: Floats) -> list[Floats]:
+        """Of each part: Σ(sum of *influence* (M) over a label)², the number of labels, and the largest label, on each
+        side of each comparison (3 × Q × 2)."""
+        size, found = 2 * cells.comparisons, []
+        for codes, count in zip(self.codes, self.labels, strict=True):
+            held, at = np.unique(cells.unit_place * count + codes[cells.unit_cluster], return_inverse=True)
+            place = held // count
+            largest = np.full(size, -1.0)
+            largest[place] = held % count  # ascending keys: the last one stays
+            squares = sums(place, sums(at, influence, held.size) ** 2, size)
+            found.append(np.stack([squares, sums(place, None, size), largest]).reshape(3, -1, 2))
+        return found
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recurrence:
-    """How often parts of names recur, one entry a comparison.
 
-    ``least`` is G* = K²/Σ n_label², the effective number of labels of the part and side that has the fewest (Kish
-    1965); it is K where no part recurs. ``constant`` marks comparisons in which all names of a side share a part that
-    the other side's names do not all have: what that part does cannot be told from what the group does.
-    """
-
-    least: Floats
-    constant: Bools
-
-
-def recurrence(cells: PairCells, parts: NameParts | None) -> Recurrence:
-    """G* of each comparison, K without *parts*; a part that all names of both sides share is part of the template, and
-    no evidence.
+def recurrence(cells: PairCells, parts: NameParts | None) -> tuple[Floats, Bools]:
+    """G* of each comparison, the effective number of labels K²/Σ n_label² of the part and side that has the fewest
+    (Kish 1965), K where no part recurs; and whether all names of a side share a part that the other side's do not all
+    have: what that part does cannot be told from what the group does. One that all share is part of the template.
     """
     units = cells.units
     least = units.min(axis=1)
     constant = np.zeros(cells.comparisons, dtype=np.bool_)
-    for codes, count in () if parts is None else zip(parts.codes, parts.labels, strict=True):
-        squares, labels, only = _labels(cells, codes, count)
+    for squares, labels, only in () if parts is None else parts.by_label(cells, np.ones(cells.unit_side.size)):
         same = (labels[:, 0] == 1) & (labels[:, 1] == 1) & (only[:, 0] == only[:, 1])
         constant |= ((labels == 1) & (units > 1)).any(axis=1) & ~same
         several = labels > 1
-        effective = np.where(several, units**2 / np.maximum(squares, 1.0), np.inf).min(axis=1)
-        least = np.minimum(least, effective)
-    return Recurrence(least=least, constant=constant)
-
-
-def _labels(cells: PairCells, codes: Ints, count: int) -> tuple[Floats, Floats, Floats]:
-    """Σ n_label², the number of labels and the largest label of each comparison and side (Q × 2 each)."""
-    key = cells.unit_place * count + codes[cells.unit_cluster]
-    held, n = np.unique(key, return_counts=True)
-    place, size = held // count, 2 * cells.comparisons
-    squares = sums(place, n.astype(np.float64) ** 2, size)
-    labels = sums(place, np.ones(place.size), size)
-    largest = np.full(size, -1.0)
-    largest[place] = held % count  # ascending keys: the last one stays
-    return squares.reshape(-1, 2), labels.reshape(-1, 2), largest.reshape(-1, 2)
+        effective = np.where(several, units**2 / np.maximum(squares, 1.0), np.inf)
+        least = np.minimum(least, effective.min(axis=1))
+    return least, constant
 
 
 # ---------------------------------------------------------------- variance
@@ -119,22 +120,22 @@ def variance(cells: PairCells, influence: Floats, parts: NameParts | None = None
     29:238). NaN where a side has one unit.
     """
     units = cells.units
-    paired = cells.paired
     merged = influence
-    if bool(paired.any()):
-        one = (cells.mate >= 0) & paired[cells.unit_comparison]
+    if bool(cells.paired.any()):
+        one = (cells.mate >= 0) & cells.paired[cells.unit_comparison]
         merged = influence.copy()
         first = np.flatnonzero(one & (cells.unit_side == 0))
         merged[first] += influence[cells.mate[first]]
         merged[one & (cells.unit_side == 1)] = 0.0
-    factor = 1 / np.maximum(units * (units - 1), 1.0)
-    names = np.sum(cells.units_by_side(merged**2) * factor, axis=1)
+    by_name = cells.units_by_side(merged**2) / np.maximum(units * (units - 1), 1.0)
+    names = np.sum(by_name, axis=1)
     whole = names + _covariance(cells, influence, units)
     if parts is not None:
-        by_part = [
-            _by_label(cells, merged, units, codes, count)
-            for codes, count in zip(parts.codes, parts.labels, strict=True)
-        ]
+        by_part = []
+        for squares, labels, _ in parts.by_label(cells, merged):
+            # A side on which the part is constant shows nothing of what it does; there the names themselves count.
+            found = labels / np.maximum(labels - 1, 1) * squares / np.maximum(units, 1.0) ** 2
+            by_part.append(np.where(labels > 1, found, by_name).sum(axis=1))
         together = np.sum(by_part, axis=0) - (len(by_part) - 1) * names
         whole = whole - names + np.maximum.reduce([together, names, *by_part])
     return np.where(units.min(axis=1) >= 2, np.maximum(whole, 0.0), np.nan)
@@ -163,21 +164,6 @@ def _covariance(cells: PairCells, influence: Floats, units: Floats) -> Floats:
     return np.where(partly, 2 * shared * both, 0.0)
 
 
-def _by_label(cells: PairCells, influence: Floats, units: Floats, codes: Ints, count: int) -> Floats:
-    """Variance with the labels of one part of the name as the units: L/(L−1)·Σ(sum of a label)²/K² on each side.
-
-    A side on which the part is constant shows nothing of what it does; there the names themselves count.
-    """
-    key = cells.unit_place * count + codes[cells.unit_cluster]
-    held, at = np.unique(key, return_inverse=True)
-    place, size = held // count, 2 * cells.comparisons
-    squares = sums(place, sums(at, influence, held.size) ** 2, size).reshape(-1, 2)
-    labels = np.bincount(place, minlength=size).reshape(-1, 2)
-    found = labels / np.maximum(labels - 1, 1) * squares / np.maximum(units, 1.0) ** 2
-    by_name = cells.units_by_side(influence**2) / np.maximum(units * (units - 1), 1.0)
-    return np.asarray(np.where(labels > 1, found, by_name).sum(axis=1))
-
-
 # ---------------------------------------------------------------- contrasts
 
 
@@ -185,13 +171,12 @@ def _by_label(cells: PairCells, influence: Floats, units: Floats, codes: Ints, c
 class Contrast:
     """Difference of the two sides' means of unit means, for each comparison (length Q).
 
-    ``mean`` (Q × 2) and ``units`` (Q × 2) describe the sides, ``error`` is the standard error, NaN where a side has
-    one unit, ``df`` the degrees of freedom, and ``unit_mean`` (M) what the means are taken of. ``nested``: clusters
-    stand in different blocks.
+    ``mean`` (Q × 2) describes the sides, ``error`` is the standard error, NaN where a side has one unit, ``df`` the
+    degrees of freedom, and ``unit_mean`` (M) what the means are taken of. ``nested``: clusters stand in different
+    blocks.
     """
 
     mean: Floats
-    units: Floats
     error: Floats
     df: Floats
     unit_mean: Floats
@@ -211,14 +196,6 @@ class Contrast:
         p = two_sided_t(self.difference, self.error, self.df)
         return np.where(self.nested & (self.error == 0) & (p < 1), np.exp2(-self.df), p)
 
-    @property
-    def t(self) -> Floats:
-        """The statistic; infinite for a difference without error, 0 where there is no error to be had."""
-        error = np.nan_to_num(self.error)
-        safe = np.where(error > 0, error, 1.0)
-        difference = self.difference
-        return np.where(error > 0, difference / safe, np.where(difference == 0, 0.0, np.copysign(np.inf, difference)))
-
 
 def contrast(cells: PairCells, values: Floats, scale: float, parts: NameParts | None = None) -> Contrast:
     """Contrast the unit means of *values* (sums over cells, length E) between the sides of each comparison.
@@ -227,8 +204,7 @@ def contrast(cells: PairCells, values: Floats, scale: float, parts: NameParts | 
     smaller K ≥ 5, else min(K)−1. The same clusters on both sides: one-sample t on the differences, df K−1. Partly the
     same: the partially overlapping samples t-test, of which both are limits. Where parts of names recur: see
     :func:`variance`, and df at most 2·G*−2 (G*−1 where paired). Where clusters stand in different blocks, the means of
-    the blocks cost degrees of freedom: see :func:`lost_to_blocks`. Differences under *scale* · 1e−12 are rounding and
-    count as 0.
+    the blocks cost degrees of freedom. Differences under *scale* · 1e−12 are rounding and count as 0.
     """
     unit_mean = cells.by_unit(values) / np.maximum(cells.by_unit(cells.size), 1.0)
     units = cells.units
@@ -238,17 +214,16 @@ def contrast(cells: PairCells, values: Floats, scale: float, parts: NameParts | 
     mean = cells.units_by_side(unit_mean) / np.maximum(units, 1.0)
     mean[:, 1] = np.where(np.abs(mean[:, 0] - mean[:, 1]) < TINY * scale, mean[:, 0], mean[:, 1])
     deviation = unit_mean - mean.ravel()[cells.unit_place]
-    sign = np.where(cells.unit_side == 0, 1.0, -1.0)
-    square = variance(cells, sign * deviation, parts) / kept
+    square = variance(cells, np.where(cells.unit_side == 0, deviation, -deviation), parts) / kept
     square = np.where(square < (TINY * scale) ** 2, 0.0, square)  # NaN stays
     spread = cells.units_by_side(deviation**2) / np.maximum(units - 1, 1.0)
     spread = np.where(spread < (TINY * scale) ** 2, 0.0, spread)
     df = degrees_of_freedom(cells, spread / np.maximum(units, 1.0))
     df = np.maximum(df * kept, np.minimum(df, 1.0))
     if parts is not None:
-        least = recurrence(cells, parts).least
+        least, _ = recurrence(cells, parts)
         df = np.minimum(df, np.where(cells.paired, least - 1, 2 * least - 2))
-    return Contrast(mean=mean, units=units, error=np.sqrt(square), df=df, unit_mean=unit_mean, nested=lost > 0)
+    return Contrast(mean=mean, error=np.sqrt(square), df=df, unit_mean=unit_mean, nested=lost > 0)
 
 
 def lost_to_blocks(cells: PairCells) -> Floats:
@@ -259,9 +234,8 @@ def lost_to_blocks(cells: PairCells) -> Floats:
     lost; in between it is the inertia Σ_h Σ_c (s_ch − s̄_h)²/Σ_c s_ch of the clusters' shares of rows in the blocks
     (Greenacre 1984). The same clusters on both sides lose nothing: their differences are free of the block.
     """
-    rows = cells.by_unit(cells.size)
-    share = cells.size / rows[cells.unit]
-    total, square = (cells.by_stratum(part * cells.multiplicity) for part in (share, share**2))
+    share = cells.size / cells.by_unit(cells.size)[cells.unit]
+    total, square = cells.by_stratum(share), cells.by_stratum(share**2)
     inertia = cells.strata_by_comparison(square / np.maximum(total, TINY)) - 1
     return np.where((inertia < 1e-9) | cells.paired, 0.0, inertia)
 
@@ -272,8 +246,8 @@ def degrees_of_freedom(cells: PairCells, error: Floats) -> Floats:
     k1, k2 = units[:, 0], units[:, 1]
     df = k1 + k2 - 2
     unequal = k1 != k2
-    overlap = (cells.shared > 0) & ~cells.paired & (cells.shared >= 2)
-    if bool(np.any(unequal)) or bool(np.any(overlap)):
+    overlap = (cells.shared >= 2) & ~cells.paired
+    if bool(np.any(unequal | overlap)):
         bottom = np.sum(error**2 / np.maximum(units - 1, 1.0), axis=1)
         welch = np.where(bottom > 0, error.sum(axis=1) ** 2 / np.where(bottom > 0, bottom, 1.0), df)
         smaller = np.minimum(k1, k2)
@@ -290,18 +264,16 @@ def intraclass(cells: PairCells, values: Floats, squares: Floats) -> tuple[Float
     *values* and *squares* are sums over each cell (E). ICC = (MSB − MSW)/(MSB + (n₀−1)·MSW) with n₀ =
     (N − Σn_c²/N)/(K−1) (Donner 1986); NaN where a side has one unit or no unit has two rows.
     """
-    rows, total = cells.by_unit(cells.size), cells.side_rows
-    units = cells.units
+    rows, total, units = cells.by_unit(cells.size), cells.side_rows, cells.units
     mean = cells.by_unit(values) / np.maximum(rows, 1.0)
     within = cells.units_by_side(cells.by_unit(squares) - rows * mean**2)
     grand = cells.units_by_side(rows * mean) / np.maximum(total, 1.0)
     between = cells.units_by_side(rows * (mean - grand.ravel()[cells.unit_place]) ** 2)
-    known = (units >= 2) & (total > units)
     msb = between / np.maximum(units - 1, 1.0)
     msw = np.maximum(within, 0.0) / np.maximum(total - units, 1.0)
     n0 = (total - cells.units_by_side(rows**2) / np.maximum(total, 1.0)) / np.maximum(units - 1, 1.0)
     bottom = msb + (n0 - 1) * msw
-    known &= bottom > 0
+    known = (units >= 2) & (total > units) & (bottom > 0)
     return np.where(known, (msb - msw) / np.where(known, bottom, 1.0), np.nan), total / np.maximum(units, 1.0)
 
 
@@ -321,6 +293,16 @@ class Removals:
     stratum: Ints
     row: Ints | None
 
+    @classmethod
+    def of(cls, cells: PairCells) -> Removals:
+        if not bool(cells.paired.any()):
+            return cls(cells, cells.unit, cells.stratum, None)
+        second = cells.paired[cells.unit_comparison] & (cells.unit_side == 1)
+        unit = np.where(second, cells.mate, np.arange(second.size))
+        strata = cells.stratum_comparison.size
+        key, row = np.unique(unit[cells.unit] * strata + cells.stratum, return_inverse=True)
+        return cls(cells, key // strata, key % strata, row.astype(np.intp))
+
     def on(self, side: int, values: Floats) -> Floats:
         """Sums of *values* over the cells (E) of one side that leave (R)."""
         own = np.where(self.cells.side == side, values, 0.0)
@@ -332,6 +314,11 @@ class Removals:
             return rows
         return sums(self.removal, rows, self.cells.unit_side.size)
 
+    def without(self, strata: Floats, left: Floats) -> Floats:
+        """The sum of *strata* (S) over each comparison without each unit (M), which leaves *left* of them (R)."""
+        whole = self.cells.strata_by_comparison(strata)
+        return whole[self.cells.unit_comparison] + self.total(left - strata[self.stratum])
+
     @cached_property
     def left(self) -> tuple[Floats, Floats]:
         """Rows of each side that stay in the stratum (R each)."""
@@ -339,35 +326,19 @@ class Removals:
         return rows[:, 0] - self.on(0, size), rows[:, 1] - self.on(1, size)
 
     @cached_property
-    def gone(self) -> Bools:
+    def broken(self) -> Bools:
         """Whether the stratum lacks a side without what leaves (R): then it counts no more."""
         return np.asarray((self.left[0] == 0) | (self.left[1] == 0))
 
     def kept(self, side: int, values: Floats) -> Floats:
-        """Sums of *values* over the cells (E) of one side that stay in the comparison, without strata that are gone
-        (M)."""
-        cells = self.cells
-        whole, out = cells.by_stratum_side(values * cells.multiplicity)[:, side], self.on(side, values)
-        lost = self.total(np.where(self.gone, whole[self.stratum], out))
-        return cells.strata_by_comparison(whole)[cells.unit_comparison] - lost
+        """Sums of *values* over the cells (E) of one side that stay in the comparison, without broken strata (M)."""
+        whole = self.cells.by_stratum_side(values)[:, side]
+        return self.without(whole, np.where(self.broken, 0.0, whole[self.stratum] - self.on(side, values)))
 
     @cached_property
     def rows_left(self) -> tuple[Floats, Floats]:
-        """Rows of each side that stay in the comparison, without strata that are gone (M each)."""
+        """Rows of each side that stay in the comparison, without broken strata (M each)."""
         return self.kept(0, self.cells.size), self.kept(1, self.cells.size)
-
-
-def removals(cells: PairCells) -> Removals:
-    """The removals of *cells*."""
-    if not bool(cells.paired.any()):
-        return Removals(cells, cells.unit, cells.stratum, None)
-    unit = np.arange(cells.unit_side.size)
-    second = cells.paired[cells.unit_comparison] & (cells.unit_side == 1)
-    unit[second] = cells.mate[second]
-    removal = unit[cells.unit]
-    strata = cells.stratum_comparison.size
-    key, row = np.unique(removal * strata + cells.stratum, return_inverse=True)
-    return Removals(cells, key // strata, key % strata, row.astype(np.intp))
 
 
 def jackknife_error(cells: PairCells, without: Floats, parts: NameParts | None = None) -> Floats:
@@ -387,19 +358,9 @@ def jackknife_error(cells: PairCells, without: Floats, parts: NameParts | None =
     return np.where(broken & ~np.isnan(error), np.inf, error)
 
 
-def reach(error: Floats, df: Floats, confidence: float = 0.90) -> Floats:
-    """Half the width of the interval: t·SE; infinite without a degree of freedom, 0 where the error is 0."""
-    quantile = t_quantile(df, 0.5 + confidence / 2)
-    return np.where(error > 0, quantile * np.where(error > 0, error, 1.0), np.where(np.isnan(error), np.inf, 0.0))
-
-
 # ---------------------------------------------------------------- one sample
 
 Alternative = Literal["two-sided", "less", "greater"]
-
-DUST = 1e-12
-"""Relative size under which a spread or a mean is rounding, not data: averages of equal scores differ by
-less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -418,10 +379,9 @@ class OneSampleT:
     p: float
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """The two-sided interval of the mean; ``(mean, mean)`` where the spread is zero, infinite for n <
-        2."""
-        reach = float(t_quantile(self.df, (1 + confidence) / 2)) * self.se if self.se else 0.0
-        return self.mean - reach, self.mean + reach
+        """The two-sided interval of the mean; ``(mean, mean)`` where the spread is zero, infinite for n < 2."""
+        half = float(t_quantile(self.df, (1 + confidence) / 2)) * self.se if self.se else 0.0
+        return self.mean - half, self.mean + half
 
 
 def one_sample_t(
@@ -438,20 +398,11 @@ def one_sample_t(
         return OneSampleT(n, float(data[0]) if n else 0.0, 0.0, math.inf, 0.0, 0, 1.0)
     mean, sd = float(data.mean()), float(data.std(ddof=1))
     scale = float(np.abs(data).max())
-    mean = 0.0 if abs(mean) <= DUST * scale else mean
-    if sd <= DUST * scale:
-        t = math.copysign(math.inf, mean) if mean else 0.0
-        return OneSampleT(n, mean, 0.0, 0.0, t, n - 1, _p_without_spread(mean, alternative))
+    mean = 0.0 if abs(mean) <= TINY * scale else mean
+    sd = 0.0 if sd <= TINY * scale else sd
     se = sd / math.sqrt(n)
-    return OneSampleT(n, mean, sd, se, mean / se, n - 1, _p(mean / se, n - 1, alternative))
-
-
-def _p(t: float, df: int, alternative: Alternative) -> float:
+    t = mean / se if se else math.copysign(math.inf, mean) if mean else 0.0
     if alternative == "two-sided":
-        return min(1.0, 2 * float(stdtr(df, -abs(t))))
-    return float(stdtr(df, t if alternative == "less" else -t))
-
-
-def _p_without_spread(mean: float, alternative: Alternative) -> float:
-    found = {"two-sided": mean != 0, "less": mean < 0, "greater": mean > 0}[alternative]
-    return 0.0 if found else 1.0
+        return OneSampleT(n, mean, sd, se, t, n - 1, float(two_sided_t(mean, se, float(n - 1))))
+    down = t if alternative == "less" else -t
+    return OneSampleT(n, mean, sd, se, t, n - 1, float(stdtr(n - 1, down)) if sd or t else 1.0)

@@ -12,11 +12,10 @@ from scipy.special import stdtr
 from pytest_fairness.model import GroupResult, OutcomeKind
 from pytest_fairness.statistics.arrays import Bools, Floats, Ints, Membership
 from pytest_fairness.statistics.categories import compare_categories
-from pytest_fairness.statistics.clusters import NameParts, all_pairs, t_quantile, two_sided_t
-from pytest_fairness.statistics.layout import Layout, identical_cells, lay_out
+from pytest_fairness.statistics.clusters import NameParts, all_pairs, reach, t_quantile, two_sided_t
+from pytest_fairness.statistics.layout import Layout, lay_out
 from pytest_fairness.statistics.pair_table import PairTable
 from pytest_fairness.statistics.proportions import wilson
-from pytest_fairness.statistics.ranks import medians_in_place
 from pytest_fairness.statistics.rates import compare_rates
 from pytest_fairness.statistics.scores import compare_scores
 
@@ -53,36 +52,49 @@ class _Rows(NamedTuple):
     def take(self, which: Bools) -> _Rows:
         return self if bool(which.all()) else _Rows(*(None if column is None else column[which] for column in self))  # type: ignore[arg-type]
 
+    def lay_out(self, groups: int, blocks: int, *, own_rows: bool) -> Layout:
+        return lay_out(*self[:4], groups=groups, blocks=blocks, own_rows=own_rows)
+
 
 def measure(
     design: Membership, values: Floats, used: Bools, kind: OutcomeKind, *, categories: int = 0, seed: int = 0
 ) -> Metric:
     """Compare all pairs of groups on *values* (one a row of the design) over the rows that are *used*."""
     labels = design.group.labels
-    groups, pairs = len(labels), all_pairs(len(labels))
+    groups, pairs, blocks = len(labels), all_pairs(len(labels)), design.blocks
     rows = _Rows(values, design.group.codes, design.cluster, design.block, design.copy).take(used)
     trials = np.bincount(rows.group, minlength=groups).astype(np.intp)
     present = np.flatnonzero(trials)
     table = PairTable(first=pairs.first, second=pairs.second)
     if not present.size:
         return Metric(kind=kind, pairs=replace(table, labels=labels), layout=None, present=present, trials=trials)
-    if present.size < groups:
-        place = np.full(groups, -1, dtype=np.intp)
-        place[present] = np.arange(present.size)
-        rows = rows._replace(group=place[rows.group])
-    clustered = _Arrangement(kind, present.size, design.blocks, categories, seed)
-    if design.cluster_name is None:
-        rows = _by_itself(rows)
-    layout = clustered.lay_out(rows, own_rows=design.cluster_name is None)
-    repeats = layout.cell_start.size < layout.values.size and bool(np.all(identical_cells(layout)))
+    place = np.full(groups, -1, dtype=np.intp)
+    place[present] = np.arange(present.size)
+    own_rows = design.cluster_name is None
+    cluster = np.arange(rows.values.size) if own_rows else rows.cluster
+    rows = rows._replace(group=place[rows.group], cluster=cluster)
+    layout = rows.lay_out(present.size, blocks, own_rows=own_rows)
+    repeats = layout.cell_start.size < layout.values.size and _all_repeat(layout)
     dropped = False
+
+    def compare(rows: _Rows, layout: Layout, parts: NameParts | None) -> PairTable:
+        inner = all_pairs(layout.groups)
+        if kind is OutcomeKind.CATEGORICAL:
+            return compare_categories(layout, inner, categories, seed)
+        if layout.own_rows and kind in (*RATES, OutcomeKind.ORDINAL):
+            # Rows stand for themselves and few values occur: equal rows of a group and block are one cell.
+            code = np.unique(rows.values, return_inverse=True)[1]
+            layout = rows._replace(cluster=code * blocks + rows.block).lay_out(layout.groups, blocks, own_rows=True)
+        return compare_rates(layout, inner, parts) if kind in RATES else compare_scores(layout, inner, kind, parts)
+
     if present.size >= 2:
-        table = clustered.compare(rows, layout, _parts(design, layout))
-        if bool(table.alone.any()) and not layout.own_rows:
+        table = compare(rows, layout, _parts(design, layout))
+        if bool(table.alone.any()) and not own_rows:
             single = _without_copies(rows, layout, repeats=repeats)
             dropped = single is not rows
-            rows_alone = clustered.lay_out(_by_itself(single), own_rows=True)
-            table = _with_labels(table, clustered.compare(single, rows_alone, None))
+            single = single._replace(cluster=np.arange(single.values.size))
+            by_row = compare(single, single.lay_out(present.size, blocks, own_rows=True), None)
+            table = _with_labels(table, by_row)
         inner = all_pairs(present.size)
         index = np.full((groups, groups), -1, dtype=np.intp)
         index[present[inner.first], present[inner.second]] = np.arange(inner.first.size)
@@ -92,7 +104,7 @@ def measure(
     both = [pairs.first, pairs.second]
     # Where one cluster is all that a group has, repetitions with the same text count once.
     counted = np.where(table.single[:, None], table.rows, trials[both].T)
-    table = replace(table, labels=labels, own_rows=layout.own_rows, trials=counted, clusters=clusters[both].T)
+    table = replace(table, labels=labels, own_rows=own_rows, trials=counted, clusters=clusters[both].T)
     return Metric(
         kind=kind,
         pairs=table,
@@ -104,36 +116,10 @@ def measure(
     )
 
 
-def _by_itself(rows: _Rows) -> _Rows:
-    """Each row as its own cluster."""
-    return rows._replace(cluster=np.arange(rows.values.size))
-
-
-class _Arrangement(NamedTuple):
-    """How rows of one outcome are laid out and compared."""
-
-    kind: OutcomeKind
-    groups: int
-    blocks: int
-    categories: int
-    seed: int
-
-    def lay_out(self, rows: _Rows, *, own_rows: bool) -> Layout:
-        return lay_out(*rows[:4], groups=self.groups, blocks=self.blocks, own_rows=own_rows)
-
-    def compare(self, rows: _Rows, layout: Layout, parts: NameParts | None) -> PairTable:
-        pairs = all_pairs(self.groups)
-        if self.kind is OutcomeKind.CATEGORICAL:
-            return compare_categories(layout, pairs, self.categories, self.seed)
-        alike = layout.own_rows and self.kind in (*RATES, OutcomeKind.ORDINAL)
-        if alike:
-            # Rows stand for themselves and few values occur: equal rows of a group and block are one cell.
-            code = np.unique(rows.values, return_inverse=True)[1]
-            cells = rows._replace(cluster=code * self.blocks + rows.block)
-            layout = self.lay_out(cells, own_rows=True)
-        if self.kind in RATES:
-            return compare_rates(layout, pairs, parts, alike=alike)
-        return compare_scores(layout, pairs, self.kind, parts, alike=alike)
+def _all_repeat(layout: Layout) -> bool:
+    """Whether every cell holds one value only."""
+    low = np.minimum.reduceat(layout.values, layout.cell_start)
+    return bool(np.array_equal(low, np.maximum.reduceat(layout.values, layout.cell_start)))
 
 
 def _with_labels(table: PairTable, by_row: PairTable) -> PairTable:
@@ -184,44 +170,45 @@ def describe_groups(
     layout, labels = metric.layout, design.group.labels
     summary = np.full((4, len(labels)), np.nan)
     clusters = np.zeros(len(labels), dtype=np.intp)
-    rows = {}
+    rows: dict[int, Floats] = {}
     if layout is not None:
-        summary[:, metric.present] = summarise(layout, kind)
         clusters[metric.present] = layout.clusters
-        rows = {
-            code: layout.values[layout.rows_of(at)] + layout.reference
-            for at, code in enumerate(metric.present.tolist())
-        }
-    if kind is OutcomeKind.CATEGORICAL:
-        summary[:] = np.nan
+        rows = dict(zip(metric.present.tolist(), np.split(layout.values + layout.reference, layout.group_start[1:]),
+                        strict=True))  # fmt: skip
+        if kind is not OutcomeKind.CATEGORICAL:
+            summary[:, metric.present] = summarise(layout, kind)
     numbers = [[value if math.isfinite(value) else None for value in group] for group in summary.T.tolist()]
     counts = (refused, design.undetermined, missing & ~design.undetermined)
-    gone, undetermined, unscored = (design.count(which).tolist() for which in counts)
-    answered = metric.trials - gone if kind is OutcomeKind.REFUSAL else metric.trials + unscored
-    if refused_count:
-        answered = answered - gone
-    usable = (answered + gone).tolist()
+    silent, undetermined, unscored = (design.count(which) for which in counts)
+    answered = metric.trials - silent if kind is OutcomeKind.REFUSAL else metric.trials + unscored
+    usable = answered if refused_count else answered + silent
     rates = has_refusals if has_refusals is not None else design.has_refusals
-    return tuple(
-        GroupResult(
+
+    def describe(code: int, label: str) -> GroupResult:
+        value, low, high, sd = numbers[code]
+        median, shares = None, {}
+        if code in rows and kind is OutcomeKind.CATEGORICAL:
+            share = np.bincount(rows[code].astype(np.intp), minlength=len(categories)) / rows[code].size
+            shares = dict(zip(categories, share.tolist(), strict=True))
+        elif code in rows and kind not in RATES:
+            median = float(np.median(rows[code]))
+        return GroupResult(
             group=label,
             n=int(metric.trials[code]),
             clusters=int(clusters[code]),
-            value=numbers[code][0],
-            low=numbers[code][1],
-            high=numbers[code][2],
-            sd=numbers[code][3],
-            median=float(medians_in_place(rows[code][None, :])[0])
-            if code in rows and kind not in (*RATES, OutcomeKind.CATEGORICAL)
-            else None,
-            refused=gone[code],
-            undetermined=undetermined[code],
-            unscored=unscored[code],
-            refusal_rate=gone[code] / usable[code] if rates and usable[code] else None,
-            shares=_shares(rows[code], categories) if code in rows and kind is OutcomeKind.CATEGORICAL else {},
+            value=value,
+            low=low,
+            high=high,
+            sd=sd,
+            median=median,
+            refused=int(silent[code]),
+            undetermined=int(undetermined[code]),
+            unscored=int(unscored[code]),
+            refusal_rate=float(silent[code] / usable[code]) if rates and usable[code] else None,
+            shares=shares,
         )
-        for code, label in enumerate(labels)
-    )
+
+    return tuple(describe(code, label) for code, label in enumerate(labels))
 
 
 def summarise(layout: Layout, kind: OutcomeKind) -> tuple[Floats, Floats, Floats, Floats]:
@@ -250,13 +237,8 @@ def summarise(layout: Layout, kind: OutcomeKind) -> tuple[Floats, Floats, Floats
     else:
         reach = np.where(known, quantile, 0.0) * np.sqrt(square)
         low, high = value - reach, value + reach
-    gone = np.where(known, 0.0, np.nan)
-    return value, low + gone, high + gone, np.sqrt(variance) + np.where(n >= 2, 0.0, np.nan)
-
-
-def _shares(rows: Floats, categories: tuple[str, ...]) -> dict[str, float]:
-    counts = np.bincount(rows.astype(np.intp), minlength=len(categories))
-    return {name: float(count) / rows.size for name, count in zip(categories, counts.tolist(), strict=True)}
+    low, high = (np.where(known, end, np.nan) for end in (low, high))
+    return value, low, high, np.where(n >= 2, np.sqrt(variance), np.nan)
 
 
 # ---------------------------------------------------------------- refusals
@@ -371,9 +353,12 @@ def two_one_sided(table: PairTable, margin: float, *, on_d: bool, alpha: float) 
         # A difference of g standard deviations is g·s/J in the outcome's own unit.
         unit = table.beside["standardiser_sd"]
         bound = margin * (unit / (1 - 3 / np.maximum(4 * table.beside["standardiser_df"] - 1, 4.0)))
-    p_lower, p_upper = _one_sided(difference + bound, error, df), _one_sided(bound - difference, error, df)
+    p_lower, p_upper = (
+        np.where(error == 0, distance <= 0, stdtr(df, -distance / np.where(error == 0, 1.0, error)))
+        for distance in (difference + bound, bound - difference)
+    )
     p_tost = np.maximum(p_lower, p_upper)
-    reach = np.where(error > 0, t_quantile(table.difference_df, 1 - alpha) * np.where(error > 0, error, 1.0), 0.0)
+    half = reach(error, table.difference_df, 1 - 2 * alpha)
     return replace(
         table,
         p_row=p_tost,
@@ -382,8 +367,8 @@ def two_one_sided(table: PairTable, margin: float, *, on_d: bool, alpha: float) 
         corrected=p_tost,
         error=error,
         df=df,
-        difference_low=difference - reach,
-        difference_high=difference + reach,
+        difference_low=difference - half,
+        difference_high=difference + half,
         beside={
             "margin": bound,
             "p_lower": p_lower,
@@ -391,10 +376,3 @@ def two_one_sided(table: PairTable, margin: float, *, on_d: bool, alpha: float) 
             "difference_p_value": np.where(apart, 1.0, two_sided_t(difference, error, df)),
         },
     )
-
-
-def _one_sided(distance: Floats, error: Floats, df: Floats) -> Floats:
-    """P(T > distance/error): small where the estimate lies well inside the bound."""
-    zero = error == 0
-    t = distance / np.where(zero, 1.0, error)
-    return np.where(zero, np.where(distance > 0, 0.0, 1.0), stdtr(df, -t))

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from pytest_fairness.statistics.arrays import Bools, Floats, Ints
-from pytest_fairness.statistics.choices import cross
-from pytest_fairness.statistics.clusters import DUST, one_sample_t, t_quantile, two_sided_t
+from pytest_fairness.statistics.choices import cross, means_of
+from pytest_fairness.statistics.clusters import TINY, one_sample_t, t_quantile, two_sided_t
 from pytest_fairness.statistics.win_rates import mean_over_units
 
 
@@ -30,7 +30,7 @@ class Gap:
     @property
     def p(self) -> float:
         """Two-sided; 1 without a degree of freedom."""
-        return 1.0 if self.df < 1 else float(two_sided_t(np.array(self.mean), np.array(self.error), np.array(self.df)))
+        return 1.0 if self.df < 1 else float(two_sided_t(self.mean, self.error, self.df))
 
     def interval(self, confidence: float, side: float = 1.0) -> tuple[float, float]:
         """Turned so that *side* points up."""
@@ -105,28 +105,34 @@ def contrast_scores(
     themselves. Units, in this order: clusters that stand in both groups (paired t on their changes of difference);
     clusters of each group, at least two (t on the changes of each cluster, two samples); blocks (paired t over blocks).
     """
-    blocks = cross([block], y.size)
-    size = int(blocks.max(initial=-1)) + 1
-    complete = np.ones(size, dtype=np.bool_)
-    for cell in (second & treated, second & ~treated, ~second & treated, ~second & ~treated):
-        complete &= np.bincount(blocks[cell], minlength=size) > 0
-    shared = complete[blocks]
+    _, counts = _table(y, second, treated, cross([block], y.size))
+    shared = np.all(counts > 0, axis=(0, 1))[cross([block], y.size)]
     if not shared.any():
         return None
     lost = 1 - float(shared.mean())
-    y, second, treated, blocks = y[shared], second[shared], treated[shared], cross([blocks[shared]], int(shared.sum()))
-    sd = _spread(y, cross([second.astype(np.intp), treated.astype(np.intp), blocks], y.size))
+    y, second, treated, block = y[shared], second[shared], treated[shared], block[shared]
+    blocks = cross([block], y.size)
+    cells, counts = _table(y, second, treated, blocks)  # group × arm × block
+    rest, df = y - cells[second.astype(np.intp), treated.astype(np.intp), blocks], y.size - counts.size
+    sd = math.sqrt(float(np.sum(rest**2)) / df) if df > 0 else 0.0
     if cluster is not None:
-        aligned = y - _means(y, blocks)[0][blocks]
-        found = _over_clusters(aligned, second, treated, cluster[shared], sd, lost)
-        if found is not None:
-            return found
-    size = int(blocks.max()) + 1
-    one, two, three, four = (
-        _means(y[cell], blocks[cell], size)[0]
-        for cell in (~treated & ~second, ~treated & second, treated & ~second, treated & second)
-    )
-    return None if size < 2 else _contrast(one - two, three - four, _one_sample, "block", sd, lost)
+        aligned = y - means_of(y, blocks)[0][blocks]
+        own, counts = _table(aligned, second, treated, cross([cluster[shared]], y.size))
+        first, other = np.all(counts > 0, axis=1)
+        if np.array_equal(first, other) and first.sum() >= 2:
+            return _contrast((own[0] - own[1])[:, first], _one_sample, "cluster", sd, lost)
+        size = int(first.sum())
+        if min(size, other.sum()) >= 2 and not np.any(first & other):
+            arms = np.concatenate([own[0][:, first], own[1][:, other]], axis=1)
+            return _contrast(arms, lambda each: _two_samples(each[:size], each[size:]), "cluster", sd, lost)
+    return None if cells.shape[2] < 2 else _contrast(cells[0] - cells[1], _one_sample, "block", sd, lost)
+
+
+def _table(y: Floats, second: Bools, treated: Bools, unit: Ints) -> tuple[Floats, Floats]:
+    """Means and counts of each group, arm and unit (2 × 2 × units)."""
+    size = int(unit.max(initial=-1)) + 1
+    means, counts = means_of(y, (2 * second + treated) * size + unit, 4 * size)
+    return means.reshape(2, 2, size), counts.reshape(2, 2, size)
 
 
 def contrast_choices(
@@ -139,8 +145,8 @@ def contrast_choices(
     codes = cross([unit], unit.size)
     size = int(codes.max(initial=-1)) + 1
     y = won.astype(np.float64)
-    before, n_before = _means(y[~treated], codes[~treated], size)
-    after, n_after = _means(y[treated], codes[treated], size)
+    before, n_before = means_of(y[~treated], codes[~treated], size)
+    after, n_after = means_of(y[treated], codes[treated], size)
     both = (n_before > 0) & (n_after > 0)
     if both.sum() < 2:
         return None
@@ -154,12 +160,11 @@ def contrast_choices(
         mean, error, df = mean_over_units([side[one_row] for side in names], values)
         return Gap(mean, math.inf if df < 1 and not error else error, df, values.size)
 
-    return _contrast(before[both] - 0.5, after[both] - 0.5, over_names, kind, math.sqrt(rate * (1 - rate)), lost)
+    return _contrast(np.stack([before, after])[:, both] - 0.5, over_names, kind, math.sqrt(rate * (1 - rate)), lost)
 
 
-def _contrast(
-    control: Floats, treated: Floats, gap: Callable[[Floats], Gap], unit: str, sd: float, lost: float
-) -> ArmContrast:
+def _contrast(arms: Floats, gap: Callable[[Floats], Gap], unit: str, sd: float, lost: float) -> ArmContrast:
+    control, treated = arms
     return ArmContrast(
         control=gap(control),
         treated=gap(treated),
@@ -182,46 +187,11 @@ def _two_samples(first: Floats, second: Floats) -> Gap:
     a, b = float(first.var(ddof=1)) / k1, float(second.var(ddof=1)) / k2
     mean = float(first.mean() - second.mean())
     scale = float(max(np.abs(first).max(), np.abs(second).max()))
-    mean = 0.0 if abs(mean) <= DUST * scale else mean
+    mean = 0.0 if abs(mean) <= TINY * scale else mean
     square, df = a + b, float(k1 + k2 - 2)
-    if square <= (DUST * scale) ** 2:
+    if square <= (TINY * scale) ** 2:
         return Gap(mean, 0.0, df, k1 + k2)
     if k1 != k2:
         welch = square**2 / (a**2 / (k1 - 1) + b**2 / (k2 - 1))
         df = welch if min(k1, k2) >= 5 else float(min(k1, k2) - 1)
     return Gap(mean, math.sqrt(square), df, k1 + k2)
-
-
-def _over_clusters(
-    aligned: Floats, second: Bools, treated: Bools, cluster: Ints, sd: float, lost: float
-) -> ArmContrast | None:
-    codes = cross([cluster], cluster.size)
-    size = int(codes.max()) + 1
-    values, stand = {}, {}
-    for group in (False, True):
-        tables = [
-            _means(aligned[at], codes[at], size) for at in ((second == group) & (treated == arm) for arm in (0, 1))
-        ]
-        values[group] = [means for means, _ in tables]
-        stand[group] = (tables[0][1] > 0) & (tables[1][1] > 0)
-    both = stand[False] & stand[True]
-    if both.sum() >= 2 and not np.any(stand[False] ^ stand[True]):
-        control, after = (values[False][arm][both] - values[True][arm][both] for arm in (0, 1))
-        return _contrast(control, after, _one_sample, "cluster", sd, lost)
-    first = int(stand[False].sum())
-    if min(first, stand[True].sum()) < 2 or both.any():
-        return None
-    control, after = (np.concatenate([values[group][arm][stand[group]] for group in (False, True)]) for arm in (0, 1))
-    return _contrast(control, after, lambda each: _two_samples(each[:first], each[first:]), "cluster", sd, lost)
-
-
-def _means(y: Floats, codes: Ints, size: int | None = None) -> tuple[Floats, Floats]:
-    """The mean of *y* at each code, and how many there are."""
-    counts = np.bincount(codes, minlength=size or 0).astype(np.float64)
-    return np.bincount(codes, y, size or 0) / np.maximum(counts, 1), counts
-
-
-def _spread(y: Floats, cell: Ints) -> float:
-    means, counts = _means(y, cell)
-    df = y.size - counts.size
-    return math.sqrt(float(np.sum((y - means[cell]) ** 2)) / df) if df > 0 else 0.0

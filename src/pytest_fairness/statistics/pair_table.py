@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pytest_fairness.statistics.arrays import Bools, Floats, Ints
-from pytest_fairness.statistics.clusters import Contrast, NameParts, reach, recurrence
+from pytest_fairness.statistics.clusters import Contrast, NameParts, intraclass, ratio, reach, recurrence
 from pytest_fairness.statistics.effects import Effect
 from pytest_fairness.statistics.layout import Layout, PairCells, Pairs
 
@@ -38,13 +38,6 @@ class Strata:
     effect: Floats
     low: Floats
     high: Floats
-
-    def take(self, which: Bools, other: Strata, beside: Bools) -> Strata:
-        """The entries *which* of these, and of the *other* those *beside*."""
-        return Strata(
-            **{f.name: np.concatenate([getattr(self, f.name)[which], getattr(other, f.name)[beside]]) for f in
-               fields(self)}
-        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,13 +123,18 @@ class PairTable:
 
     def choose(self, other: Self, which: Bools) -> Self:
         """This table with the pairs *which* as they are in the *other*."""
+
+        def either(old: NDArray[Any], new: NDArray[Any], _: object) -> NDArray[Any]:
+            return np.where(which.reshape(-1, *[1] * (old.ndim - 1)), new, old)
+
         strata = None
         if self.strata is not None and other.strata is not None:
-            strata = self.strata.take(~which[self.strata.pair], other.strata, which[other.strata.pair])
-        columns: dict[str, Any] = {column.name: _where(which, getattr(other, column.name), getattr(self, column.name))
-                   for column in _COLUMNS}  # fmt: skip
-        beside = {name: _where(which, other.beside[name], values) for name, values in self.beside.items()}
-        return replace(self, **columns, beside=beside, strata=strata)
+            kept, new = ~which[self.strata.pair], which[other.strata.pair]
+            both = (
+                (one.name, getattr(self.strata, one.name), getattr(other.strata, one.name)) for one in fields(Strata)
+            )
+            strata = Strata(**{name: np.concatenate([old[kept], fresh[new]]) for name, old, fresh in both})
+        return replace(self._each(other, either), strata=strata)
 
     def spread(self, pairs: Pairs, index: Ints) -> Self:
         """The table of all *pairs*, with the row *index* of this one each; −1 for a pair that it has not."""
@@ -144,32 +142,28 @@ class PairTable:
             return self
         known = index >= 0
 
-        def padded(values: NDArray[Any], missing: object) -> NDArray[Any]:
+        def padded(values: NDArray[Any], _: NDArray[Any], missing: object) -> NDArray[Any]:
             full = np.full((index.size, *values.shape[1:]), missing, dtype=values.dtype)
             full[known] = values[index[known]]
             return full
 
         places = np.full(self.first.size, -1)
         places[index[known]] = np.flatnonzero(known)
-        strata = self.strata
-        columns: dict[str, Any] = {column.name: padded(getattr(self, column.name), column.metadata["missing"])
-                                   for column in _COLUMNS}  # fmt: skip
-        return replace(
-            self,
-            first=pairs.first,
-            second=pairs.second,
-            **columns,
-            beside={name: padded(values, np.nan) for name, values in self.beside.items()},
-            strata=None if strata is None else replace(strata, pair=places[strata.pair]),
-        )
+        strata = None if self.strata is None else replace(self.strata, pair=places[self.strata.pair])
+        return replace(self._each(self, padded), first=pairs.first, second=pairs.second, strata=strata)
+
+    def _each(self, other: Self, change: Callable[[NDArray[Any], NDArray[Any], object], NDArray[Any]]) -> Self:
+        """Every column as *change* makes it of this table's, the *other*'s and what stands for nothing."""
+        columns: dict[str, Any] = {
+            one.name: change(getattr(self, one.name), getattr(other, one.name), one.metadata["missing"])
+            for one in _COLUMNS
+        }
+        beside = {name: change(values, other.beside[name], np.nan) for name, values in self.beside.items()}
+        return replace(self, **columns, beside=beside)
 
 
 _COLUMNS = tuple(one for one in fields(PairTable) if "missing" in one.metadata)
 _WIDTH = {"effect": 1, "low": 1, "high": 1, "rows": 2, "trials": 2, "units": 2, "clusters": 2}
-
-
-def _where(which: Bools, new: NDArray[Any], old: NDArray[Any]) -> NDArray[Any]:
-    return np.where(which.reshape(-1, *[1] * (old.ndim - 1)), new, old)
 
 
 def largest(effect: Floats, low: Floats, high: Floats) -> tuple[Ints, Floats, Floats, Floats]:
@@ -196,10 +190,12 @@ def ragged_share(layout: Layout, pairs: Pairs) -> Floats:
     return np.asarray(1 - kept / np.maximum(total, 1.0))
 
 
-def extremes(layout: Layout) -> tuple[Floats, Floats]:
-    """Lowest and highest value of each group (shifted by the layout's reference)."""
-    low = np.minimum.reduceat(layout.values, layout.group_start)
-    return low, np.maximum.reduceat(layout.values, layout.group_start)
+def constant_pairs(layout: Layout, pairs: Pairs) -> tuple[Bools, Floats]:
+    """Pairs of which neither group varies, and the effect of those: 0, or without bound where they differ."""
+    least, most = layout.range
+    still = least == most
+    gap = least[pairs.first] - least[pairs.second]
+    return still[pairs.first] & still[pairs.second], ratio(gap, np.zeros(gap.size))
 
 
 def combine(p_row: Floats, p_cluster: Floats) -> Floats:
@@ -213,27 +209,42 @@ def combine_in_block(p_row: Floats, p_cluster: Floats) -> Floats:
     return np.where(np.isnan(p_cluster), 1.0, combine(p_row, p_cluster))
 
 
+class Comparison(NamedTuple):
+    """One pass over comparisons, of pairs of groups or of pairs within a block: the row test's z and p, the contrast of
+    clusters, the effects, and the mean of each stratum and side."""
+
+    z: Floats
+    p_row: Floats
+    contrast: Contrast
+    effects: tuple[Effect, ...]
+    means: Floats
+
+
 def pair_table(
     cells: PairCells,
     pairs: Pairs,
     parts: NameParts | None,
-    found: Contrast,
-    p_row: Floats,
+    found: Comparison,
     *,
     row_test: str | NDArray[np.object_],
     cluster_test: str,
-    icc: Floats,
-    per_cluster: Floats,
+    p_row: Floats,
+    aligned: Floats,
+    aligned_square: Floats,
+    difference: Floats,
+    half: Floats,
     beside: Mapping[str, Floats],
     **columns: Any,
 ) -> PairTable:
-    """The table of *pairs* compared by *p_row* on rows and by the contrast *found* on clusters."""
-    p_cluster = found.p_value
+    """The table of *pairs* compared by *p_row* on rows and by the contrast *found* on clusters, the *difference* ±
+    *half*; *aligned* and *aligned_square* are the sums over cells from which the intraclass correlation is read."""
+    p_cluster = found.contrast.p_value
     alone = np.isnan(p_cluster)
     on_clusters = np.array(
         ["", f", and t on cluster {cluster_test}", f", and paired t on cluster {cluster_test}"], object
     )
-    recurring = recurrence(cells, parts)
+    least, one_part = recurrence(cells, parts)
+    icc, per_cluster = intraclass(cells, aligned, aligned_square)
     return PairTable(
         first=pairs.first,
         second=pairs.second,
@@ -242,18 +253,25 @@ def pair_table(
         p_row=p_row,
         p_cluster=p_cluster,
         p_value=combine(p_row, p_cluster),
+        effect_names=tuple(one.name for one in found.effects),
+        difference=difference,
+        difference_low=difference - half,
+        difference_high=difference + half,
+        value_of_test=found.z,
         rows=cells.side_rows,
         units=cells.units,
         ragged=ragged_share(cells.layout, pairs),
+        constant=constant_pairs(cells.layout, pairs)[0],
         alone=alone,
-        part_clusters=recurring.least,
-        one_part=recurring.constant,
+        part_clusters=least,
+        one_part=one_part,
         icc=mean_known(icc),
         per_cluster=per_cluster.mean(axis=1),
         beside={
             "n_1": cells.side_rows[:, 0],
             "n_2": cells.side_rows[:, 1],
-            "t": found.t,
+            "t": ratio(found.contrast.difference, np.nan_to_num(found.contrast.error)),
+            "z": found.z,
             **beside,
             "icc_1": icc[:, 0],
             "icc_2": icc[:, 1],
@@ -263,24 +281,21 @@ def pair_table(
     )
 
 
-def each_block(
-    cells: PairCells, compare: Callable[[PairCells, Ints], tuple[Floats, Contrast, Sequence[Effect], Floats]]
-) -> Strata | None:
-    """Each block by itself, where there are several; *compare* gives p on rows, contrast, effects and means of the
-    strata that it is handed."""
+def each_block(cells: PairCells, compare: Callable[[PairCells, Ints], Comparison]) -> Strata | None:
+    """Each block by itself, where there are several; *compare* takes these strata as comparisons, and their places."""
     if cells.layout.blocks == 1:
         return None
     inner, kept = cells.each_stratum(LEAST_ROWS)
     if not kept.size:
         return None
-    p_row, found, effects, means = compare(inner, kept)
-    effect, low, high = intervals(effects, found.df)
+    found = compare(inner, kept)
+    effect, low, high = intervals(found.effects, found.contrast.df)
     return Strata(
         pair=cells.stratum_comparison[kept],
         block=cells.stratum_block[kept],
         rows=inner.side_rows,
-        means=means,
-        p_value=combine_in_block(p_row, found.p_value),
+        means=found.means,
+        p_value=combine_in_block(found.p_row, found.contrast.p_value),
         effect=effect,
         low=low,
         high=high,

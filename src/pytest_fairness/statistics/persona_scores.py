@@ -20,8 +20,8 @@ from scipy.special import bdtrc, stdtr
 
 from pytest_fairness.errors import FrameError
 from pytest_fairness.model import JSON, Reason, to_json
-from pytest_fairness.statistics.arrays import Floats, Ints, flags, require_column, row_name
-from pytest_fairness.statistics.clusters import DUST, OneSampleT, one_sample_t, t_quantile
+from pytest_fairness.statistics.arrays import Floats, Ints, finite_numbers, flags, require_column, row_name
+from pytest_fairness.statistics.clusters import TINY, OneSampleT, one_sample_t, t_quantile
 from pytest_fairness.statistics.corrections import correct
 
 
@@ -120,7 +120,14 @@ def summarise_scores(
     scores[refused | flags(frame, "undetermined")] = np.nan
     table = pd.DataFrame({"persona": frame[persona].astype(str).to_numpy(dtype=object), "score": scores})
     table["block"] = frame.groupby(blocks, dropna=False, sort=False).ngroup().to_numpy() if blocks else 0
-    _refuse_duplicates(frame, table, [persona, *blocks])
+    if "repetition" in frame.columns:
+        twice = table.assign(repetition=frame["repetition"].to_numpy()).drop(columns="score").duplicated().to_numpy()
+        if twice.any():
+            later = int(twice.argmax())
+            raise FrameError(
+                f"{row_name(frame, later)} repeats the ({', '.join([persona, *blocks])}, repetition) of an earlier row "
+                f"(persona {table.persona[later]!r}): name the column that tells them apart with block=[…]"
+            )
     scored = table[table.score.notna()]
     personas, sizes = _per_persona(scored)
     freedom = sum(score.df for score in personas.values())
@@ -205,44 +212,27 @@ def _numbers(frame: pd.DataFrame, score_values: pd.Series[Any] | Sequence[float 
         raise FrameError("the scores have another index than the table: give one score a row, in the same order")
     if len(score_values) != len(frame):
         raise FrameError(f"{len(score_values)} scores for {len(frame)} rows: give one score a row")
-    numbers = np.empty(len(frame))
-    for position, value in enumerate(score_values):
-        try:
-            numbers[position] = np.nan if value is None or value is pd.NA else float(value)
-        except (TypeError, ValueError):
-            numbers[position] = np.inf
-        if np.isinf(numbers[position]):
-            row = frame.index[int(position)]
-            raise FrameError(f"row {row!r}: the score is {value!r}; a finite number, or None for no score, is needed")
+    numbers, bad = finite_numbers(score_values)
+    if bad.any():
+        value, row = list(score_values)[int(bad.argmax())], frame.index[int(bad.argmax())]
+        raise FrameError(f"row {row!r}: the score is {value!r}; a finite number, or None for no score, is needed")
     return numbers
-
-
-def _refuse_duplicates(frame: pd.DataFrame, table: pd.DataFrame, keys: list[str]) -> None:
-    if "repetition" not in frame.columns:
-        return
-    twice = table.assign(repetition=frame["repetition"].to_numpy()).drop(columns="score").duplicated().to_numpy()
-    if twice.any():
-        where = int(twice.argmax())
-        raise FrameError(
-            f"{row_name(frame, where)} repeats the ({', '.join(keys)}, repetition) of an earlier row "
-            f"(persona {table.persona[where]!r}): name the column that tells them apart with block=[…]"
-        )
 
 
 def _categories(frame: pd.DataFrame, ids: pd.Series[Any], columns: Sequence[str]) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     for column in columns:
-        value_of: dict[str, Any] = {}
-        values = frame[column]
-        for position in np.flatnonzero(values.notna().to_numpy()):
-            who, value = str(ids.iloc[position]), values.iloc[position]
-            if value_of.setdefault(who, value) != value:
-                raise FrameError(
-                    f"{row_name(frame, int(position))}: persona {who!r} has {column!r} = {value!r} here "
-                    f"and {value_of[who]!r} before; a category is fixed for a persona"
-                )
-        for value in sorted(set(value_of.values()), key=str):
-            found[f"{column}={value}"] = tuple(sorted(who for who, held in value_of.items() if held == value))
+        table = pd.DataFrame({"who": ids, "value": frame[column].to_numpy(dtype=object)}).dropna().drop_duplicates()
+        twice = table.who.duplicated()
+        if twice.any():
+            repeat = table[twice.to_numpy()].iloc[0]
+            who, value = repeat.who, repeat.value
+            raise FrameError(
+                f"{row_name(frame, int(str(repeat.name)))}: persona {who!r} has {column!r} = {value!r} here "
+                f"and {table.value[table.who == who].iloc[0]!r} before; a category is fixed for a persona"
+            )
+        for value, part in sorted(table.groupby("value").who, key=lambda one: str(one[0])):
+            found[f"{column}={value!s}"] = tuple(sorted(part))
     return found
 
 
@@ -336,73 +326,78 @@ def baseline_gate(
     for label in sorted(set(approved.categories) | set(current.categories)):
         scopes[label] = list(approved.categories.get(label, current.categories.get(label, ())))
     known = {label: sum(key in either for key in ids) for label, ids in scopes.items()}
-    labels = [label for label in scopes if label == OVERALL or known[label] >= SMALLEST]
-    shared = {label: data.loc[[key for key in scopes[label] if key in data.index]] for label in scopes}
-    reasons = {label: _reason(len(shared[label]), known[label], minimum_overlap) for label in labels}
-    usable = [label for label in labels if reasons[label] is None]
-
+    untested = tuple(label for label in scopes if label != OVERALL and known[label] < SMALLEST)
+    shared = {label: data.loc[[key for key in ids if key in data.index]] for label, ids in scopes.items()}
+    reasons = {
+        label: _reason(len(shared[label]), known[label], minimum_overlap) for label in scopes if label not in untested
+    }
+    usable = [label for label, reason in reasons.items() if reason is None]
     raw = {
         label: one_sample_t(shared[label].change.to_numpy(), "less").p
         for label in usable
         if label == OVERALL or len(shared[label]) >= LARGE
     }
-    passes = None
-    if threshold is not None and reasons[OVERALL] is None:
-        passes = _passes(shared[OVERALL], sign * threshold, known[OVERALL], margin_overall)
-        raw[PASSES] = passes.p_value
     clipped = {label: _clipped_p(label, shared) for label in usable}
+    order = list(reasons)
+    if threshold is not None and reasons[OVERALL] is None:
+        passed = (data[["old", "new"]] >= sign * threshold - SLACK).astype(np.float64)
+        change = passed.new - passed.old
+        lost, gained = int((change < 0).sum()), int((change > 0).sum())
+        # The binomial test of lost against gained; importing scipy.stats for it would take a second.
+        raw[PASSES] = float(bdtrc(lost - 1, lost + gained, 0.5)) if lost else 1.0
+        shared[PASSES], known[PASSES], reasons[PASSES] = passed.assign(change=change, kept=change), known[OVERALL], None
+        order.insert(1, PASSES)
     p_raw, p_clipped = _holm(raw), _holm(clipped)
     strict = alpha / 2 / max(len(raw), 1)
 
     def judge(label: str) -> ScopeTest:
-        both = shared[label]
-        test, mean = (
-            one_sample_t(both.change.to_numpy(), "less"),
-            float(both.kept.to_numpy().mean()) if len(both) else 0.0,
-        )
-        margin = margin_overall if label == OVERALL else margin_category
-        found = [
-            (p, -worsening)
-            for p, worsening in ((p_raw.get(label), test.mean), (p_clipped.get(label), mean))
+        both, turn = shared[label], 1.0 if label == PASSES else sign
+        test, mean = one_sample_t(both.change.to_numpy(), "less"), float(both.kept.mean()) if len(both) else 0.0
+        margin = margin_overall if label in (OVERALL, PASSES) else margin_category
+        needed = None
+        if label == PASSES:
+            margin = margin if margin < 1 else PASS_MARGIN
+        elif reasons[label] is None:
+            needed = repetitions_needed(approved, current, both.index.tolist(), margin=margin, alpha=strict)
+        drops = [
+            -change
+            for p, change in ((p_raw.get(label), test.mean), (p_clipped.get(label), mean))
             if p is not None and p < alpha / 2
         ]
-        regression = any(drop > margin + SLACK for _, drop in found)
-        outliers = both.change[both.kept != both.change]
-        personas, needed = both.index.tolist(), None
-        if reasons[label] is None:
-            needed = repetitions_needed(approved, current, personas, margin=margin, alpha=strict)
+        regression = any(drop > margin + SLACK for drop in drops)
         return ScopeTest(
             label=label,
             n=len(both),
             missing=known[label] - len(both),
-            now=_mean(current, personas),
-            approved=_mean(approved, personas),
+            now=turn * float(both.new.mean()) if len(both) else 0.0,
+            approved=turn * float(both.old.mean()) if len(both) else 0.0,
             margin=margin,
-            test=replace(test, mean=sign * test.mean, t=sign * test.t),
-            clipped=sign * mean,
+            test=replace(test, mean=turn * test.mean, t=turn * test.t),
+            clipped=turn * mean,
             p_value=min((p for p in (raw.get(label), clipped.get(label)) if p is not None), default=1.0),
             p_raw=p_raw.get(label),
             p_clipped=p_clipped.get(label),
             regression=regression,
-            slip=bool(found) and not regression,
+            slip=bool(drops) and not regression,
             reason=reasons[label],
-            outliers={str(key): sign * change for key, change in outliers.items()},
+            outliers=_outliers(both, turn),
             repetitions_needed=needed,
+            lost=int((both.change < 0).sum()) if label == PASSES else 0,
+            gained=int((both.change > 0).sum()) if label == PASSES else 0,
         )
 
-    found = [judge(label) for label in labels]
-    if passes is not None:
-        significant = p_raw[PASSES] < alpha / 2
-        regression = significant and -passes.clipped > passes.margin + SLACK
-        slip = significant and not regression
-        found.insert(1, replace(passes, p_raw=p_raw[PASSES], regression=regression, slip=slip))
-    wild = data.change[data.kept != data.change]
     return GateResult(
-        scopes=tuple(found),
-        overlap=len(data) / len(either) if len(either) else 0.0,
-        untested=tuple(label for label in scopes if label not in labels),
-        changes={str(key): sign * change for key, change in wild.items()},
+        scopes=tuple(map(judge, order)),
+        overlap=len(data) / len(either) if either else 0.0,
+        untested=untested,
+        changes=_outliers(data, sign),
     )
+
+
+def _outliers(changes: pd.DataFrame, sign: float) -> dict[str, float]:
+    """The changes that were clipped, by persona."""
+    wild = changes.change[changes.kept != changes.change]
+    return {str(key): sign * change for key, change in wild.items()}
 
 
 def _holm(p_values: Mapping[str, float]) -> dict[str, float]:
@@ -439,30 +434,9 @@ def _clipped_p(label: str, shared: Mapping[str, pd.DataFrame]) -> float:
     spread = math.sqrt(sum(float(np.sum((part - part.mean()) ** 2)) for part in parts) / df)
     noise = math.sqrt(float(shared[label].noise.to_numpy().mean()))
     sd, mean = max(spread, noise), float(own.mean())
-    if sd <= DUST * max(float(np.abs(own).max(initial=0.0)), 1e-300):
+    if sd <= TINY * max(float(np.abs(own).max(initial=0.0)), 1e-300):
         return 0.0 if mean < 0 else 1.0
     return float(stdtr(df, mean * math.sqrt(own.size) / sd))
-
-
-def _passes(both: pd.DataFrame, threshold: float, known: int, margin: float) -> ScopeTest:
-    """Passes lost against passes gained; the margin is the overall one of a yes/no score, a share of personas."""
-    n, before, after = len(both), both.old >= threshold - SLACK, both.new >= threshold - SLACK
-    lost, gained = int((before & ~after).sum()), int((~before & after).sum())
-    share = (gained - lost) / n if n else 0.0
-    return ScopeTest(
-        label=PASSES,
-        n=n,
-        missing=known - n,
-        now=int(after.sum()) / n if n else 0.0,
-        approved=int(before.sum()) / n if n else 0.0,
-        margin=margin if margin < 1 else PASS_MARGIN,
-        test=one_sample_t(np.repeat([-1.0, 0.0, 1.0], [lost, n - lost - gained, gained]), "less"),
-        clipped=share,
-        # The binomial test of lost against gained; importing scipy.stats for it would take a second.
-        p_value=float(bdtrc(lost - 1, lost + gained, 0.5)) if lost else 1.0,
-        lost=lost,
-        gained=gained,
-    )
 
 
 def clip(changes: Floats) -> Floats:
@@ -490,28 +464,18 @@ def repetitions_needed(
     1. Where nothing was repeated, all of it counts as noise. None where no R does.
     """
     k = len(personas)
-    changes = np.array([current.personas[key].mean - approved.personas[key].mean for key in personas])
     if k < 2:
         return None
+    changes = np.array([current.personas[key].mean - approved.personas[key].mean for key in personas])
     allowed = k * (margin / float(t_quantile(k - 1, 1 - alpha) + t_quantile(k - 1, 0.8))) ** 2
-    observed = float(changes.var(ddof=1))
-    repeated = max(1, min(approved.repetitions, current.repetitions))
-    noise_now = sum(_noise(summary, personas) for summary in (approved, current))
-    if math.isnan(noise_now):
-        noise_now = observed
-    rest = max(0.0, observed - noise_now)
+    observed = noise = float(changes.var(ddof=1))
+    if approved.run_sd is not None and current.run_sd is not None:
+        noise = sum(
+            run_sd**2 * float(np.mean([1 / run.personas[key].n for key in personas]))
+            for run, run_sd in ((approved, approved.run_sd), (current, current.run_sd))
+        )
+    rest = max(0.0, observed - noise)
     if allowed <= rest:
         return None
-    return max(1, math.ceil(repeated * noise_now / (allowed - rest) - SLACK))
-
-
-def _noise(summary: ScoreSummary, personas: list[str]) -> float:
-    """The variance of a persona's mean that repetition explains: run_sd² over its trials; nan where
-    unknown."""
-    if summary.run_sd is None:
-        return math.nan
-    return summary.run_sd**2 * float(np.mean([1 / summary.personas[key].n for key in personas]))
-
-
-def _mean(summary: ScoreSummary, personas: list[str]) -> float:
-    return math.fsum(summary.personas[key].mean for key in personas) / len(personas) if personas else 0.0
+    repeated = max(1, min(approved.repetitions, current.repetitions))
+    return max(1, math.ceil(repeated * noise / (allowed - rest) - SLACK))

@@ -19,7 +19,7 @@ from pytest_fairness.statistics.categories import balanced_v, chi_square, cluste
 from pytest_fairness.statistics.clusters import two_sided_t
 from pytest_fairness.statistics.effects import LOGIT_TO_D, Effect, d_of_delta
 from pytest_fairness.statistics.pair_table import combine, intervals
-from pytest_fairness.statistics.proportions import FEW, nearly_equal
+from pytest_fairness.statistics.proportions import FEW, log_odds_ratio, nearly_equal, woolf_variance
 
 SEED = 20261123
 DRAWS = 4000
@@ -229,13 +229,18 @@ def draw_rates(sample: Sample, effect: float, rate: float, *, favourable: bool, 
     shares = yes / n if favourable else 1 - yes / n
     rows = np.full(draws, n)
     near, _ = nearly_equal(shares[0], rows, shares[1], rows, inflation, np.full(draws, float(sample.df)))
-    without = (
-        _log_odds(yes[0][:, None] - x[0], n - m, yes[1][:, None], n),
-        _log_odds(yes[0][:, None], n, yes[1][:, None] - x[1], n - m),
-    )
+
+    def log_odds_of(x1: Floats, n1: float, x2: Floats, n2: float) -> Floats:
+        """0 where all say the same."""
+        mixed = (x1 + x2 > 0.5) & (x1 + x2 < n1 + n2 - 0.5)
+        return np.where(mixed, log_odds_ratio(x1, n1, x2, n2), 0.0)
+
+    one, two = yes[:, :, None]
+    without = log_odds_of(one - x[0], n - m, two, n), log_odds_of(one, n, two - x[1], n - m)
     square = sum(np.var(one, axis=1) for one in without) * (k - 1) * sample.jackknifed**2
-    log_error = np.sqrt(np.maximum(square, _least_variance(yes, n)))
-    log_odds = _log_odds(yes[0], n, yes[1], n)
+    woolf, least = woolf_variance(np.concatenate([yes, n - yes]))
+    log_error = np.sqrt(np.maximum(square, np.where(least < FEW, woolf, 0.0)))
+    log_odds = log_odds_of(yes[0], n, yes[1], n)
     p_cluster = two_sided_t((yes[0] - yes[1]) / n, error, sample.df)
     return Drawn.of(
         p_row if sample.labels else combine(p_row, p_cluster),
@@ -259,20 +264,6 @@ def _counts(rng: np.random.Generator, sample: Sample, rate: float, icc: float, d
     steps = 1 << 16  # a table of quantiles is several times faster than drawing one by one
     table = np.searchsorted(np.cumsum(np.exp(log)), (np.arange(steps) + 0.5) / steps).astype(np.float64)
     return np.asarray(np.minimum(table, m)[rng.integers(steps, size=(draws, sample.clusters))])
-
-
-def _log_odds(x1: Floats, n1: float, x2: Floats, n2: float) -> Floats:
-    up, down = x1 * (n2 - x2), (n1 - x1) * x2
-    add = np.where(np.minimum(up, down) < 0.5, 0.5, 0.0)
-    odds = np.log((x1 + add) * (n2 - x2 + add) / ((n1 - x1 + add) * (x2 + add)))
-    return np.where((x1 + x2 > 0.5) & (x1 + x2 < n1 + n2 - 0.5), odds, 0.0)
-
-
-def _least_variance(yes: Floats, n: float) -> Floats:
-    """Woolf's, where a cell of the table is under 5; else 0."""
-    cells = np.stack([*yes, *(n - yes)])
-    least = cells.min(axis=0)
-    return np.where(least < FEW, np.sum(1 / (cells + np.where(least < 0.5, 0.5, 0.0)), axis=0), 0.0)
 
 
 # ---------------------------------------------------------------- labels

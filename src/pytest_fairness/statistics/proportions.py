@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +61,21 @@ def katz(
     return ratio, np.exp(centre - z * error), np.exp(centre + z * error)
 
 
+def log_odds_ratio(x1: Floats, n1: Floats | float, x2: Floats, n2: Floats | float) -> Floats:
+    """ln of the odds ratio, ½ added to the four cells where one is empty."""
+    least = np.minimum(np.minimum(x1, n1 - x1), np.minimum(x2, n2 - x2))
+    add = np.where(least < 0.5, 0.5, 0.0)
+    return np.asarray(np.log((x1 + add) * (n2 - x2 + add) / ((n1 - x1 + add) * (x2 + add))))
+
+
+def woolf_variance(cells: Floats) -> tuple[Floats, Floats]:
+    """The variance of the log odds ratio (Woolf 1955) of tables of four *cells* (first axis), ½ added where one is
+    empty, and the smallest cell."""
+    least = cells.min(axis=0)
+    with np.errstate(divide="ignore"):
+        return np.sum(1 / (cells + np.where(least < 0.5, 0.5, 0.0)), axis=0), least
+
+
 def cohens_h(p1: Floats, p2: Floats) -> Floats:
     """2·arcsin√p₁ − 2·arcsin√p₂ (Cohen 1988)."""
     return np.asarray(2 * np.arcsin(np.sqrt(p1)) - 2 * np.arcsin(np.sqrt(p2)))
@@ -88,17 +104,13 @@ def fisher_exact(x1: Floats, n1: Floats, x2: Floats, n2: Floats) -> Floats:
     precision for any n.
     """
     p = np.ones(x1.size)
-    for at in range(x1.size):
-        a, r1, r2 = float(x1[at]), float(n1[at]), float(n2[at])
-        c = a + float(x2[at])
-        low, high = max(0.0, c - r2), min(r1, c)
-        if high <= low:
-            continue
-        k = np.arange(low, high)  # the step from k to k+1
+    for at, (a, r1, b, r2) in enumerate(np.stack([x1, n1, x2, n2], axis=1).tolist()):
+        c = a + b
+        k = np.arange(max(0.0, c - r2), min(r1, c))  # the step from k to k+1
         steps = np.log((r1 - k) * (c - k)) - np.log((k + 1) * (r2 - c + k + 1))
         weights = np.concatenate([np.zeros(1), np.cumsum(steps)])
         weights = np.exp(weights - weights.max())
-        seen = weights[int(a - low)]
+        seen = weights[int(a - max(0.0, c - r2))]
         p[at] = min(1.0, float(weights[weights <= seen * (1 + 1e-7)].sum() / weights.sum()))
     return p
 
@@ -226,18 +238,8 @@ def reference_group(x: Sequence[int], n: Sequence[int]) -> int | None:
 
     ``None`` where no group has any row.
     """
-    total = sum(n)
-    best: int | None = None
-    for at, size in enumerate(n):
-        if size == 0 or size < SMALLEST_SHARE * total:
-            continue
-        if best is None:
-            best = at
-            continue
-        ours, theirs = x[at] * n[best], x[best] * size
-        if ours > theirs or (ours == theirs and size > n[best]):
-            best = at
-    return best
+    large = [at for at, size in enumerate(n) if size and size >= SMALLEST_SHARE * sum(n)]
+    return max(large, key=lambda at: (Fraction(x[at], n[at]), n[at]), default=None)
 
 
 def chance_of(ratio: float, x: Sequence[int], n: Sequence[int], *, design_effect: float, seed: int = 0) -> float:

@@ -80,10 +80,10 @@ def rank_sums(layout: Layout, order: Ints, *, blocked: bool) -> RankSums:
     by_cell = layout.blocks == 1 or blocked
     single = layout.cell_start.size == values.size
     below = np.empty((groups, layout.cell_start.size if by_cell else groups))
-    ladder = level[ascending_within(order, layout.row_group)]
+    ladder = np.split(level[ascending_within(order, layout.row_group)], layout.group_start[1:])
     halves = np.arange(int(layout.sizes.max()) + 1) / 2
     for g in range(groups):
-        lower = _below(ladder[layout.rows_of(g)], top, halves)
+        lower = _below(ladder[g], top, halves)
         lower -= middle[g, 0] if block_of_level is None else middle[g][block_of_level]
         if by_cell and single:
             np.take(lower, level, out=below[g], mode="clip")
@@ -110,19 +110,15 @@ def _below(levels: Ints, top: int, halves: Floats) -> Floats:
 def _cubes(layout: Layout, level: Ints, top: int, blocks: int) -> Floats:
     """Σ over levels of h_i²·h_j in each block (G × G × *blocks*; one block for all rows if 1)."""
     groups = layout.groups
-    histograms = [np.bincount(level[layout.rows_of(g)], minlength=top) for g in range(groups)]
-    own = np.concatenate([histogram[level[layout.rows_of(g)]] for g, histogram in enumerate(histograms)])
+    by_group = np.split(level, layout.group_start[1:])
+    histograms = [np.bincount(levels, minlength=top) for levels in by_group]
+    own = np.concatenate([histogram[levels] for histogram, levels in zip(histograms, by_group, strict=True)])
     place = layout.row_group * blocks + (layout.row_block if blocks > 1 else 0)
     cubes = np.empty((groups, groups, blocks))
     for g, histogram in enumerate(histograms):
         weights = own * histogram[level]
         cubes[:, g] = np.bincount(place, weights, minlength=groups * blocks).reshape(groups, blocks)
     return cubes
-
-
-def u_statistics(below: Floats, sizes: Floats) -> Floats:
-    """Mann and Whitney's U of all groups (G × G, row = partner) from ``below`` summed by group."""
-    return below + sizes[:, None] * sizes / 2
 
 
 def kruskal_wallis(u: Floats, sizes: Floats, levels: Ints) -> tuple[float, int]:
@@ -169,17 +165,27 @@ def hodges_lehmann(layout: Layout, pairs: Pairs, order: Ints) -> tuple[Floats, b
     standard error of the shift, which such numbers of rows make small. NaN for a pair without a common
     block.
     """
-    i, j = pairs.first, pairs.second
+    i, j, h = pairs.first, pairs.second, layout.blocks
     total = float(np.sum(layout.count[i] * layout.count[j]))
     exact = total <= EXACT_UP_TO
-    cap = None if exact else max(int(np.sqrt(SKETCHED / max(i.size * layout.blocks, 1))), 8)
-    ordered = layout.values[ascending_within(order, _place(layout))]
-    same = bool(np.all(layout.count == layout.count.flat[0]))
-    if same or (cap is not None and layout.complete):
-        samples = _samples(layout, ordered, cap if cap is not None else int(layout.count.flat[0]))
+    cap = max(int(np.sqrt(SKETCHED / max(i.size * h, 1))), 8)
+    size = layout.count.astype(np.intp)
+    ordered = layout.values[ascending_within(order, layout.row_group * h + layout.row_block)]
+    split = np.split(ordered, np.cumsum(size.ravel())[:-1])
+    if not exact:
+        middle = (np.arange(cap) + 0.5) / cap
+        split = [rows[(middle * rows.size).astype(np.intp)] if rows.size else rows for rows in split]
+    if len({rows.size for rows in split}) == 1:
+        samples = np.stack(split).reshape(*size.shape, -1)
         differences = samples[i][:, :, :, None] - samples[j][:, :, None, :]
         return medians_in_place(differences.reshape(i.size, -1)), exact
-    return _one_by_one(layout, ordered, pairs, cap), exact
+    shifts = np.full(i.size, np.nan)
+    for p, (one, two) in enumerate(zip(i.tolist(), j.tolist(), strict=True)):
+        common = np.flatnonzero((size[one] > 0) & (size[two] > 0)).tolist()
+        if common:
+            parts = [np.subtract.outer(split[one * h + b], split[two * h + b]).ravel() for b in common]
+            shifts[p] = float(medians_in_place(np.concatenate(parts)[None, :])[0])
+    return shifts, exact
 
 
 def medians_in_place(table: Floats) -> Floats:
@@ -193,38 +199,3 @@ def medians_in_place(table: Floats) -> Floats:
         return table[:, middle].copy()
     table.partition((middle - 1, middle), axis=1)
     return np.asarray((table[:, middle - 1] + table[:, middle]) / 2)
-
-
-def _place(layout: Layout) -> Ints:
-    """Where each row stands: its group × block."""
-    return layout.row_group if layout.blocks == 1 else layout.row_group * layout.blocks + layout.row_block
-
-
-def _samples(layout: Layout, ordered: Floats, points: int) -> Floats:
-    """G × H × points values: all rows of each group × block, or evenly spaced order statistics of them."""
-    size = layout.count.astype(np.intp).ravel()
-    start = np.cumsum(size) - size
-    if bool(np.all(size == points)):
-        return np.asarray(ordered.reshape(layout.groups, layout.blocks, points))
-    middle = (np.arange(points) + 0.5) / points
-    at = start[:, None] + np.minimum((middle[None, :] * size[:, None]).astype(np.intp), size[:, None] - 1)
-    return np.asarray(ordered[at].reshape(layout.groups, layout.blocks, points))
-
-
-def _one_by_one(layout: Layout, ordered: Floats, pairs: Pairs, cap: int | None) -> Floats:
-    size = layout.count.astype(np.intp)
-    split = np.split(ordered, np.cumsum(size.ravel())[:-1])
-    if cap is not None:
-        split = [rows if rows.size <= cap else rows[_spread(rows.size, cap)] for rows in split]
-    h = layout.blocks
-    shifts = np.full(pairs.first.size, np.nan)
-    for p, (i, j) in enumerate(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)):
-        common = np.flatnonzero((size[i] > 0) & (size[j] > 0)).tolist()
-        if common:
-            parts = [(split[i * h + b][:, None] - split[j * h + b][None, :]).ravel() for b in common]
-            shifts[p] = float(medians_in_place(np.concatenate(parts)[None, :])[0])
-    return shifts
-
-
-def _spread(size: int, points: int) -> Ints:
-    return ((np.arange(points) + 0.5) / points * size).astype(np.intp)

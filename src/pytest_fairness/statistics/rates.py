@@ -9,15 +9,23 @@ import numpy as np
 from scipy.special import chdtrc
 
 from pytest_fairness.statistics.arrays import Floats
-from pytest_fairness.statistics.clusters import Contrast, NameParts, contrast, intraclass, reach, removals
-from pytest_fairness.statistics.effects import LOGIT_TO_D, Effect, cumulative_odds
+from pytest_fairness.statistics.clusters import Contrast, NameParts, Removals, contrast, reach
+from pytest_fairness.statistics.effects import LOGIT_TO_D, cumulative_odds
 from pytest_fairness.statistics.layout import Layout, PairCells, Pairs, pair_cells
-from pytest_fairness.statistics.pair_table import PairTable, each_block, extremes, intervals, pair_table
+from pytest_fairness.statistics.pair_table import (
+    Comparison,
+    PairTable,
+    constant_pairs,
+    each_block,
+    intervals,
+    pair_table,
+)
 from pytest_fairness.statistics.proportions import (
     FEW,
     cohens_h,
     fisher_exact,
     katz,
+    log_odds_ratio,
     newcombe,
     pearson,
     smallest_expected,
@@ -25,95 +33,76 @@ from pytest_fairness.statistics.proportions import (
 from pytest_fairness.statistics.scores import stratified_z
 
 
-class _RatePass(NamedTuple):
-    """One pass over comparisons: of pairs of groups, or of pairs within a block."""
+class _YesRows(NamedTuple):
+    """Sums over cells of yes, of y − ȳ and of its squares (E), and the log odds ratio (Q)."""
 
-    z: Floats
-    p_row: Floats
-    rates: Contrast
-    log_odds: Floats
-    effect: Effect
     yes: Floats
     aligned: Floats
     square: Floats
+    log_odds: Floats
 
 
-def compare_rates(layout: Layout, pairs: Pairs, parts: NameParts | None = None, *, alike: bool = False) -> PairTable:
-    """Compare every pair of groups on a yes/no outcome (values 0 and 1). *alike*: the cells of the layout hold equal
-    rows, each its own cluster."""
-    cells = pair_cells(layout, pairs, alike=alike)
-    whole = _compare(cells, parts)
-    x1, x2 = cells.by_side(whole.yes).T
-    n1, n2 = cells.side_rows.T
-    expected = smallest_expected(x1, n1, x2, n2)
-    fisher = fisher_exact(x1, n1, x2, n2)
+def compare_rates(layout: Layout, pairs: Pairs, parts: NameParts | None = None) -> PairTable:
+    """Compare every pair of groups on a yes/no outcome (values 0 and 1)."""
+    cells = pair_cells(layout, pairs)
+    found, rows = _compare(cells, parts)
+    (x1, x2), (n1, n2) = cells.by_side(rows.yes).T, cells.side_rows.T
+    expected, fisher = smallest_expected(x1, n1, x2, n2), fisher_exact(x1, n1, x2, n2)
     exact = (layout.blocks == 1) & layout.own_rows & (expected < FEW)
-
-    least, most = extremes(layout)
-    still = least == most
-    constant = still[pairs.first] & still[pairs.second]
-    split = constant & (least[pairs.first] != least[pairs.second])
-    value = whole.effect.value
-    value = np.where(split, np.copysign(np.inf, value), np.where(constant, 0.0, value))
-    icc, per_cluster = intraclass(cells, whole.aligned, whole.square)
-    row_error, row_df = _row_error(cells, whole.yes)
-    alone = np.isnan(whole.rates.error)
-    df = np.where(alone, row_df, whole.rates.df)
-    error = np.where(alone, row_error, whole.rates.error)
-    half, difference = reach(error, df), whole.rates.difference
-    effect, low, high = intervals([replace(whole.effect, value=value)], df)
-    log_reach = reach(whole.effect.error / LOGIT_TO_D, df, 0.95)
+    constant, sure = constant_pairs(layout, pairs)
+    effect, split = found.effects[0], constant & np.isinf(sure)
+    row_error, row_df = _row_error(cells, rows.yes)
+    alone = np.isnan(found.contrast.error)
+    df = np.where(alone, row_df, found.contrast.df)
+    error = np.where(alone, row_error, found.contrast.error)
+    value, low, high = intervals([replace(effect, value=np.where(split, sure, effect.value))], df)
+    log_reach = reach(effect.error / LOGIT_TO_D, df, 0.95)
     with np.errstate(over="ignore"):
-        odds = [np.exp(whole.log_odds + sign * log_reach) for sign in (-1, 1)]
-        ratio = np.exp(whole.log_odds)
-    rows = "Cochran-Mantel-Haenszel" if layout.blocks > 1 else "Mantel-Haenszel chi-square"
+        odds, odds_low, odds_high = np.exp(rows.log_odds + np.stack([0 * df, -log_reach, log_reach]))
+    row_test = "Cochran-Mantel-Haenszel" if layout.blocks > 1 else "Mantel-Haenszel chi-square"
     return pair_table(
         cells,
         pairs,
         parts,
-        whole.rates,
-        np.where(exact, fisher, whole.p_row),
-        row_test=np.where(exact, "Fisher's exact", rows).astype(object),
+        found,
+        row_test=np.where(exact, "Fisher's exact", row_test).astype(object),
         cluster_test="rates",
-        constant=constant,
-        icc=icc,
-        per_cluster=per_cluster,
+        p_row=np.where(exact, fisher, found.p_row),
+        aligned=rows.aligned,
+        aligned_square=rows.square,
+        difference=found.contrast.difference,
+        half=reach(error, df),
         df=df,
-        effect_names=(whole.effect.name,),
-        effect=effect,
+        effect=value,
         low=low,
         high=high,
-        difference=difference,
         error=error,
         difference_df=df,
-        difference_low=difference - half,
-        difference_high=difference + half,
         statistic="Cochran-Mantel-Haenszel z",
-        value_of_test=whole.z,
         beside={
-            "z": whole.z,
             "df": df,
             "standardiser_sd": row_error / np.sqrt(1 / np.maximum(n1, 1.0) + 1 / np.maximum(n2, 1.0)),
             "standardiser_df": row_df,
             "fisher_p_value": fisher,
             "smallest_expected_count": expected,
-            "odds_ratio": ratio,
-            "odds_ratio_low": odds[0],
-            "odds_ratio_high": odds[1],
-            "design_effect": design_effect(whole.rates, row_error),
+            "odds_ratio": odds,
+            "odds_ratio_low": odds_low,
+            "odds_ratio_high": odds_high,
+            "design_effect": design_effect(found.contrast, row_error),
             **plain_rates(x1, n1, x2, n2),
-            **_plain(layout, pairs),
+            **_literal(layout, pairs),
         },
         omnibus=_omnibus(layout),
-        strata=each_block(cells, lambda inner, _: _of_block(inner, parts)),
+        strata=each_block(cells, lambda inner, _: _compare(inner, parts)[0]),
     )
 
 
-def _compare(cells: PairCells, parts: NameParts | None) -> _RatePass:
+def _compare(cells: PairCells, parts: NameParts | None) -> tuple[Comparison, _YesRows]:
     layout = cells.layout
     yes = cells.one_row(layout.by_cell(layout.values) + layout.cell_size * layout.reference)
-    x = cells.by_stratum(yes * cells.multiplicity)
-    n1, n2 = cells.rows[:, 0], cells.rows[:, 1]
+    by_side = cells.by_stratum_side(yes)
+    x = by_side.sum(axis=1)
+    n1, n2 = cells.rows.T
     n = np.maximum(n1 + n2, 1.0)
     rate = (x / n)[cells.stratum]
     aligned = yes - cells.size * rate
@@ -121,15 +110,11 @@ def _compare(cells: PairCells, parts: NameParts | None) -> _RatePass:
     # Without continuity correction; z² is Mantel & Haenszel's chi-square (1959).
     variance = n1 * n2 * x * (n - x) / (n**2 * np.maximum(n - 1, 1.0))
     z, p_row = stratified_z(cells, aligned, variance)
-    found = contrast(cells, aligned, 1.0, parts)
     levels = np.rint(layout.values + layout.reference).astype(np.intp)
-    return _RatePass(z, p_row, found, *cumulative_odds(cells, removals(cells), levels, 2, parts), yes, aligned, square)
-
-
-def _of_block(cells: PairCells, parts: NameParts | None) -> tuple[Floats, Contrast, tuple[Effect], Floats]:
-    found = _compare(cells, parts)
-    means = cells.by_stratum_side(found.yes * cells.multiplicity) / cells.rows
-    return found.p_row, found.rates, (found.effect,), means
+    log_odds, effect = cumulative_odds(cells, Removals.of(cells), levels, 2, parts)
+    means = by_side / np.maximum(cells.rows, 1.0)
+    found = Comparison(z, p_row, contrast(cells, aligned, 1.0, parts), (effect,), means)
+    return found, _YesRows(yes, aligned, square, log_odds)
 
 
 def design_effect(by_cluster: Contrast, row_error: Floats) -> Floats:
@@ -139,14 +124,13 @@ def design_effect(by_cluster: Contrast, row_error: Floats) -> Floats:
 
 
 def _row_error(cells: PairCells, yes: Floats) -> tuple[Floats, Floats]:
-    """Standard error of the difference of independent rows, and its df, from the variance within group × block."""
-    n, n1, n2 = cells.rows, cells.side_rows[:, 0], cells.side_rows[:, 1]
-    x = cells.by_stratum_side(yes * cells.multiplicity)
+    """Standard error of the difference of independent rows, and its df, from the variance within group × block; within
+    groups where (nearly) every block holds a single row of each group."""
+    n, (n1, n2) = cells.rows, cells.side_rows.T
+    x = cells.by_stratum_side(yes)
     within = cells.strata_by_comparison(np.sum(x * (n - x) / np.maximum(n, 1.0), axis=1))
     df = n1 + n2 - 2 * cells.strata_by_comparison(cells.live.astype(np.float64))
-    # Where blocks hold one row of each group, nothing varies within them; take the variance within groups.
-    whole = np.stack([cells.strata_by_comparison(x[:, side]) for side in (0, 1)], axis=1)
-    rows = cells.side_rows
+    whole, rows = cells.by_side(yes), cells.side_rows
     plain = np.sum(whole * (rows - whole) / np.maximum(rows, 1.0), axis=1)
     enough = df * 10 >= n1 + n2 - 2
     variance = np.where(enough, within / np.maximum(df, 1.0), plain / np.maximum(n1 + n2 - 2, 1.0))
@@ -176,23 +160,21 @@ def plain_rates(x1: Floats, n1: Floats, x2: Floats, n2: Floats) -> dict[str, Flo
     }
 
 
-def _plain(layout: Layout, pairs: Pairs) -> dict[str, Floats]:
+def _literal(layout: Layout, pairs: Pairs) -> dict[str, Floats]:
     """The literal specification's own: chi-square and |ln OR|·√3/π of all rows, without blocks or clusters."""
-    x = np.add.reduceat(layout.values, layout.group_start) + layout.sizes * layout.reference
-    x1, n1, x2, n2 = x[pairs.first], layout.sizes[pairs.first], x[pairs.second], layout.sizes[pairs.second]
+    x, n = _yes(layout), layout.sizes
+    x1, n1, x2, n2 = x[pairs.first], n[pairs.first], x[pairs.second], n[pairs.second]
     chi2 = pearson(x1, n1, x2, n2)
-    add = np.where(np.minimum.reduce([x1, n1 - x1, x2, n2 - x2]) < 0.5, 0.5, 0.0)
-    log_odds = np.log((x1 + add) * (n2 - x2 + add) / ((n1 - x1 + add) * (x2 + add)))
-    return {"spec_chi2": chi2, "spec_p_value": chdtrc(1, chi2), "spec_effect": np.abs(log_odds) * LOGIT_TO_D}
+    effect = np.abs(log_odds_ratio(x1, n1, x2, n2)) * LOGIT_TO_D
+    return {"spec_chi2": chi2, "spec_p_value": chdtrc(1, chi2), "spec_effect": effect}
 
 
 def _omnibus(layout: Layout) -> dict[str, float]:
     """Pearson's chi-square of all groups; equal to Kruskal–Wallis H but for a factor (N−1)/N."""
-    yes, n = np.add.reduceat(layout.values, layout.group_start) + layout.sizes * layout.reference, layout.sizes
-    rate = float(yes.sum() / n.sum())
-    df = n.size - 1
+    yes, n, total = _yes(layout), layout.sizes, float(layout.sizes.sum())
+    rate, df = float(yes.sum() / total), n.size - 1
     chi2 = 0.0 if rate in (0.0, 1.0) else float(np.sum((yes - n * rate) ** 2 / n) / (rate * (1 - rate)))
-    h = chi2 * (float(n.sum()) - 1) / float(n.sum())
+    h = chi2 * (total - 1) / total
     return {
         "chi2": chi2,
         "chi2_df": float(df),
@@ -200,3 +182,8 @@ def _omnibus(layout: Layout) -> dict[str, float]:
         "kruskal_wallis_h": h,
         "kruskal_wallis_p": float(chdtrc(df, h)),
     }
+
+
+def _yes(layout: Layout) -> Floats:
+    """How often each group's outcome is yes (G)."""
+    return np.asarray(np.add.reduceat(layout.values, layout.group_start) + layout.sizes * layout.reference)

@@ -44,12 +44,16 @@ class Guessed:
 
 @dataclass(frozen=True, slots=True)
 class _Units:
-    """Names (or, where groups share names, a name in a group), with their group; ``row`` is the unit of each text."""
+    """Names (or, where groups share names, a name in a group) with their group; ``row`` is the unit of each text.
+
+    ``nested``: each name stands in one group; else the groups are exchangeable only within the name.
+    """
 
     row: Ints
     label: Ints
     name: Ints
     labels: int
+    nested: bool
 
     @classmethod
     def of(cls, labels: Ints, names: Ints, least: int) -> _Units | None:
@@ -61,37 +65,25 @@ class _Units:
         name, label = unit // size, unit % size
         if np.bincount(label, minlength=size).min() < least:
             return None
-        return cls(row.astype(np.intp), label.astype(np.intp), name.astype(np.intp), size)
-
-    @property
-    def size(self) -> int:
-        return int(self.label.size)
-
-    @property
-    def nested(self) -> bool:
-        """Whether each name stands in one group; else the groups are exchangeable only within the name."""
-        return np.unique(self.name).size == self.size
+        return cls(row.astype(np.intp), label, name, size, np.unique(name).size == name.size)
 
     @property
     def order(self) -> Ints:
-        places = np.arange(self.size)
+        places = np.arange(self.label.size)
         return places if self.nested else np.lexsort((places, self.name))
 
     def guessed(self, credit: Floats, dealt: Callable[[Ints], float], permutations: int, seed: int) -> Guessed:
         """How well each unit is guessed, 0 to 1, against *dealt*: the mean where the unit at place i has the group (and
         fold) that belongs to place i."""
-        rng, nested = np.random.default_rng(seed), self.nested
-        orders = (
-            rng.permutation(self.size) if nested else np.lexsort((rng.random(self.size), self.name))
+        rng, size = np.random.default_rng(seed), self.label.size
+        others = [
+            dealt(rng.permutation(size) if self.nested else np.lexsort((rng.random(size), self.name)))
             for _ in range(permutations)
-        )
-        others = [dealt(order) for order in orders]
+        ]
         accuracy, test = float(credit.mean()), one_sample_t(credit)
         low, high = test.interval(0.95)
         if test.se == 0:
-            low, high = (
-                float(end[0]) for end in wilson(np.array([credit.sum()]), np.array([float(credit.size)]), Z_95)
-            )
+            low, high = map(float, wilson(np.array(credit.sum()), np.array(float(size)), Z_95))
         own = [credit[self.label == at] for at in range(self.labels)]
         return Guessed(
             accuracy=accuracy,
@@ -116,18 +108,18 @@ def guess_by_words(
     units = _Units.of(labels, names, least=2)
     if units is None:
         return None
-    row, words, weight = _texts(texts, units.row)
-    features = _features(words, row)
+    size = units.label.size
+    row, weight, features = _read(texts, units.row)
     if not features.shape[1]:  # nothing to go by: every guess is a draw, and so is every permutation's
-        return units.guessed(np.full(units.size, 1 / units.labels), lambda _: 1 / units.labels, permutations, seed)
-    means = np.zeros((units.size, features.shape[1]))
+        return units.guessed(np.full(size, 1 / units.labels), lambda _: 1 / units.labels, permutations, seed)
+    means = np.zeros((size, features.shape[1]))
     np.add.at(means, row, features * weight[:, None])
     fold, order = _folds(units), units.order
 
     def credit(dealt: Ints) -> Floats:
         label, place = np.empty_like(units.label), np.empty_like(fold)
         label[dealt], place[dealt] = units.label[order], fold[order]
-        found = np.zeros(units.size)
+        found = np.zeros(size)
         for held in range(int(fold.max()) + 1):
             theta = np.full((units.labels, features.shape[1]), 0.5)
             for group in range(units.labels):
@@ -149,48 +141,40 @@ def score_guesses(
 ) -> Guessed | None:
     """How often somebody's *guesses* (codes as *labels*) are right; None where fewer than two names are left."""
     units = _Units.of(labels, names, least=1)
-    if units is None or units.size < 2:
+    if units is None or units.label.size < 2:
         return None
-    shares = np.zeros((units.size, max(units.labels, int(guesses.max(initial=0)) + 1)))
+    shares = np.zeros((units.label.size, max(units.labels, int(guesses.max(initial=0)) + 1)))
     np.add.at(shares, (units.row, guesses), 1.0)
     shares /= shares.sum(axis=1, keepdims=True)
     own = units.label[units.order]
-    seen = shares[np.arange(units.size), units.label]
+    seen = shares[np.arange(units.label.size), units.label]
     return units.guessed(seen, lambda dealt: float(shares[dealt, own].mean()), permutations, seed)
 
 
-def _texts(texts: Sequence[frozenset[str]], row: Ints) -> tuple[Ints, list[frozenset[str]], Floats]:
-    """Each unit's most frequent texts, with weights that add up to 1 a unit."""
-    by_unit: dict[int, Counter[frozenset[str]]] = {}
-    for unit, text in zip(row.tolist(), texts, strict=True):
-        by_unit.setdefault(unit, Counter())[text] += 1
-    units, kept, weights = [], [], []
-    for unit, counts in by_unit.items():
+def _read(texts: Sequence[frozenset[str]], row: Ints) -> tuple[Ints, Floats, Floats]:
+    """Each unit's most frequent texts: the unit, weights that add up to 1 a unit, and texts × words, 1 where a text has
+    the word; without words that all texts have, or one name only."""
+    units, words, weights = [], [], []
+    for unit in np.unique(row).tolist():
+        counts = Counter(texts[at] for at in np.flatnonzero(row == unit).tolist())
         often = sorted(counts.items(), key=lambda one: (-one[1], sorted(one[0])))[:TEXTS_A_NAME]
         units += [unit] * len(often)
-        kept += [text for text, _ in often]
+        words += [text for text, _ in often]
         weights += [count / sum(count for _, count in often) for _, count in often]
-    return np.array(units, dtype=np.intp), kept, np.array(weights)
-
-
-def _features(words: list[frozenset[str]], row: Ints) -> Floats:
-    """Texts × words, 1 where a text has the word; without words that all texts have, or one name only."""
-    stands = Counter(
-        word for _, word in {(at, word) for at, text in zip(row.tolist(), words, strict=True) for word in text}
-    )
+    stands = Counter(word for _, word in {(at, word) for at, text in zip(units, words, strict=True) for word in text})
     shared = Counter(word for text in words for word in text)
     useful = [word for word, count in stands.items() if count > 1 and shared[word] < len(words)]
     useful = sorted(useful, key=lambda word: (-stands[word], word))[:WORDS]
-    return np.array([[word in text for word in useful] for text in words], dtype=np.float64).reshape(len(words), -1)
+    features = np.array([[word in text for word in useful] for text in words], dtype=np.float64)
+    return np.array(units, dtype=np.intp), np.array(weights), features.reshape(len(words), -1)
 
 
 def _folds(units: _Units) -> Ints:
     """A fold for each unit: as many of each group in each, or all units of a name in one."""
     if not units.nested:
-        return np.asarray(np.unique(units.name, return_inverse=True)[1] % FOLDS, dtype=np.intp)
-    folds = min(FOLDS, int(np.bincount(units.label).min()))
-    fold = np.zeros(units.size, dtype=np.intp)
+        return np.unique(units.name, return_inverse=True)[1].astype(np.intp) % FOLDS
+    fold = np.zeros(units.label.size, dtype=np.intp)
     for label in range(units.labels):
-        here = np.flatnonzero(units.label == label)
-        fold[here] = np.arange(here.size) % folds
+        here = units.label == label
+        fold[here] = np.arange(here.sum()) % min(FOLDS, int(np.bincount(units.label).min()))
     return fold

@@ -8,18 +8,20 @@ Assenova 2015, Political Analysis 23:564-577).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
-from scipy.special import fdtrc, ndtr, stdtr
+from scipy.special import fdtrc, ndtr
 
 from pytest_fairness.statistics.arrays import Bools, Coded, Floats, Ints
 from pytest_fairness.statistics.bradley_terry import without_interaction
-from pytest_fairness.statistics.choices import FIRST, Choices, cross
-from pytest_fairness.statistics.clusters import t_quantile
+from pytest_fairness.statistics.choices import FIRST, Choices, cross, means_of
+from pytest_fairness.statistics.clusters import t_quantile, two_sided_t
 from pytest_fairness.statistics.proportions import wilson
 from pytest_fairness.statistics.win_rates import Z_95
 
@@ -42,8 +44,8 @@ class Rate:
         """With the interval ±*reach*; Wilson's over *units* where that is None."""
         if reach is not None:
             return cls(n, won, value, max(0.0, value - reach), min(1.0, value + reach))
-        low, high = wilson(np.array([value * units]), np.array([units]), Z_95)
-        return cls(n, won, value, float(low[0]), float(high[0]))
+        low, high = wilson(np.array(value * units), np.array(units), Z_95)
+        return cls(n, won, value, float(low), float(high))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +111,10 @@ def selection_rates(choices: Choices, units: Units) -> list[Rate]:
     where no error can be estimated.
     """
     rows, own = choices.take(choices.decided), units.take(choices.decided)
-    found = []
-    for group in range(len(choices.labels)):
-        here = rows.stood(group)
-        found.append(_rate(rows.winner[here] == group, rows.listing[here], rows.block[here], own.take(here)))
-    return found
+    return [
+        _rate(rows.winner[here] == group, rows.listing[here], rows.block[here], own.take(here))
+        for group, here in ((group, rows.stood(group)) for group in range(len(choices.labels)))
+    ]
 
 
 def first_listed_rate(choices: Choices, units: Units) -> Rate:
@@ -132,7 +133,7 @@ def _rate(won: Bools, listing: Ints, block: Ints, units: Units) -> Rate:
     names, df = _clustered(_within(y, listing) / n, units)
     variance, reach = max(rows, names), None
     if 0 < value < 1 and variance > 0 and df >= 1:
-        reach = float(t_quantile(df if names >= rows else max(df, n - 1.0), 0.975)) * float(np.sqrt(variance))
+        reach = float(t_quantile(df if names >= rows else max(df, n - 1.0), 0.975)) * math.sqrt(variance)
     return Rate.within(n, int(y.sum()), value, reach, float(n))
 
 
@@ -144,29 +145,24 @@ def clustered_mean(values: Floats, units: Sequence[object]) -> Rate:
     n = values.size
     if not n:
         return Rate(0, 0)
-    codes = np.unique(np.array(units, dtype=object).astype(str), return_inverse=True)[1].astype(np.intp)
+    codes = pd.factorize(np.array(units, dtype=object).astype(str))[0].astype(np.intp)
     value, count = float(values.mean()), int(codes.max()) + 1
     square, df = _clustered((values - value) / n, Units(codes, None, count))
-    reach = float(t_quantile(df, 0.975)) * float(np.sqrt(square)) if square > 0 else None
+    reach = float(t_quantile(df, 0.975)) * math.sqrt(square) if square > 0 else None
     return Rate.within(n, round(float(values.sum())), value, reach, float(count))
 
 
 def _stratified_variance(y: Floats, stratum: Ints) -> float:
-    n = np.bincount(stratum).astype(np.float64)
-    p = np.bincount(stratum, y) / n
+    p, n = means_of(y, stratum)
     # A stratum of one trial shows no spread of its own: it gets that of all.
     spread = np.where(n > 1, n * p * (1 - p) * n / np.maximum(n - 1, 1), float(y.mean() * (1 - y.mean())))
     return float(spread.sum()) / y.size**2
 
 
-def _means(y: Floats, codes: Ints) -> Floats:
-    _, at = np.unique(codes, return_inverse=True)
-    return np.asarray((np.bincount(at, y) / np.bincount(at))[at])
-
-
 def _within(y: Floats, listing: Ints) -> Floats:
     """*y* less the mean of the two groups in this order: whom somebody met is the design's doing, not a name's."""
-    return y - _means(y, listing)
+    codes = cross([listing], y.size)
+    return y - means_of(y, codes)[0][codes]
 
 
 def _clustered(parts: Floats, units: Units) -> tuple[float, float]:
@@ -200,14 +196,14 @@ def equal_selection(choices: Choices, units: Units, a: int, b: int) -> Differenc
     if not step.size:
         return Difference(0.0, 1.0, None)
     y = (rows.outcome == FIRST).astype(np.float64)
-    q = _means(y, rows.block)
+    q = y - _within(y, rows.block)
     parts = step * (y - q)
     total, variance = float(parts.sum()), float(np.sum(step**2 * q * (1 - q)))
-    z = total / float(np.sqrt(variance)) if variance > 0 else 0.0
+    z = total / math.sqrt(variance) if variance > 0 else 0.0
     p_cluster = None
     if units.count > 1 and own.known:
         square, df = _clustered(step * _within(y, rows.listing), own)
-        p_cluster = float(min(1.0, 2 * stdtr(df, -abs(total) / np.sqrt(square)))) if square > 0 else float(total == 0)
+        p_cluster = float(two_sided_t(total, math.sqrt(square), df))
     return Difference(z, float(2 * ndtr(-abs(z))), p_cluster)
 
 

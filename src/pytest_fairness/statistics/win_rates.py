@@ -7,6 +7,7 @@ B. Beside it stand the χ² tests of all groups together.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -15,8 +16,8 @@ import numpy as np
 from scipy.special import bdtr, chdtrc, ndtr
 
 from pytest_fairness.statistics.arrays import Bools, Floats, Ints
-from pytest_fairness.statistics.choices import FIRST, Choices, cross
-from pytest_fairness.statistics.clusters import t_quantile, two_sided_t
+from pytest_fairness.statistics.choices import FIRST, Choices, cross, means_of
+from pytest_fairness.statistics.clusters import one_sample_t, t_quantile, two_sided_t
 from pytest_fairness.statistics.effects import LOGIT_TO_D
 from pytest_fairness.statistics.proportions import wilson
 
@@ -70,31 +71,6 @@ class Preference:
         return min(self.clusters) < 2
 
 
-@dataclass(frozen=True, slots=True)
-class _Met:
-    """Decided trials of A against B."""
-
-    rows: Choices
-    a_first: Bools
-    a_won: Bools
-
-    def take(self, kept: Bools) -> _Met:
-        return _Met(self.rows.take(kept), self.a_first[kept], self.a_won[kept])
-
-    @property
-    def units(self) -> tuple[Ints, ...]:
-        """The name pair of each trial, or the names of A and of B; none where each row stands for itself."""
-        if len(self.rows.clusters) < 2:
-            return self.rows.clusters
-        one, two = self.rows.clusters
-        return np.where(self.a_first, one, two), np.where(self.a_first, two, one)
-
-    @property
-    def clusters(self) -> tuple[int, int]:
-        counts = [np.unique(unit).size for unit in self.units] or [self.a_won.size]
-        return counts[0], counts[-1]
-
-
 def compare_pair(choices: Choices, a: int, b: int) -> Preference:
     """A (code *a*) against B over the decided trials between them.
 
@@ -103,31 +79,32 @@ def compare_pair(choices: Choices, a: int, b: int) -> Preference:
     blocks Cochran–Mantel–Haenszel. Where the order is not known q = ½.
     """
     rows = choices.take(choices.between(a, b) & choices.decided)
-    met = _Met(rows, rows.first == a, rows.winner == a)
-    total, won = met.a_won.size, int(met.a_won.sum())
+    total, won = rows.first.size, int((rows.winner == a).sum())
     # The binomial test; importing scipy.stats for it would take a second.
     binomial = min(1.0, 2 * float(bdtr(min(won, total - won), total, 0.5))) if total else 1.0
     first_share = float(np.mean(rows.outcome == FIRST)) if total and choices.listed else None
-    usable = _in_both_orders(met)
-    lost = 1 - float(usable.mean()) if total else 0.0
-    met = met.take(usable)
-    clusters, known = met.clusters, met.a_won.size
-    if rows.clusters and min(clusters) < 2:
+    rows = rows.take(_in_both_orders(rows, a))
+    known, units = rows.first.size, _units(rows, a)
+    counts = [np.unique(unit).size for unit in units] or [known]
+    clusters = counts[0], counts[-1]
+    if units and min(clusters) < 2:
         # Copies of one reply are no evidence, and without clusters nothing else would notice.
-        met = met.take(_distinct(met))
-    n = met.a_won.size
-    z, rate, error, expected = _by_order(met)
+        rows = rows.take(_distinct(rows, a))
+        units = _units(rows, a)
+    n, a_won = rows.first.size, rows.winner == a
+    table, at = _table(rows, a)
+    z, rate, error, expected = _by_order(rows, a, table, at)
     p_cluster, t, cluster_error, df = None, None, 0.0, float(max(n - 1, 1))
-    if rows.clusters and n and min(clusters) >= 2:
-        mean, cluster_error, df = mean_over_units(met.units, met.a_won - expected)
-        p_cluster = float(two_sided_t(np.array(mean), np.array(cluster_error), np.array(df)))
+    if units and n and min(clusters) >= 2:
+        mean, cluster_error, df = mean_over_units(units, a_won - expected)
+        p_cluster = float(two_sided_t(mean, cluster_error, df))
         t = mean / cluster_error if cluster_error else None
     inflation = max(1.0, (cluster_error / error) ** 2) if error else 1.0
     error = max(error, cluster_error)
     return Preference(
         n=n,
         copies=known - n,
-        wins=int(met.a_won.sum()),
+        wins=int(a_won.sum()),
         rate=rate,
         error=error,
         df=df,
@@ -137,93 +114,93 @@ def compare_pair(choices: Choices, a: int, b: int) -> Preference:
         t=t,
         binomial_p=binomial,
         effect=_on_d(rate, error, df, n),
-        within=_within_order(met, inflation, df) if choices.listed and n else None,
+        within=_within_order(table, inflation, df) if choices.listed and n else None,
         clusters=clusters,
-        lost=lost,
+        lost=1 - known / total if total else 0.0,
         first_share=first_share,
     )
 
 
-def _in_both_orders(met: _Met) -> Bools:
+def _units(rows: Choices, a: int) -> tuple[Ints, ...]:
+    """The name pair of each trial, or the names of A and of B; none where each row stands for itself."""
+    if len(rows.clusters) < 2:
+        return rows.clusters
+    one, two = rows.clusters
+    return np.where(rows.first == a, one, two), np.where(rows.first == a, two, one)
+
+
+def _in_both_orders(rows: Choices, a: int) -> Bools:
     """Rows in blocks that list the pair in both orders; all where the order is not known."""
-    block, a_first = met.rows.block, met.a_first
-    if not met.rows.listed or not a_first.size:
-        return np.ones(a_first.size, dtype=np.bool_)
-    size = int(block.max()) + 1
-    ahead, behind = np.bincount(block[a_first], minlength=size), np.bincount(block[~a_first], minlength=size)
-    return np.asarray(((ahead > 0) & (behind > 0))[block])
+    (won, lost, other_won, other_lost), at = _table(rows, a)
+    return np.asarray(((won + lost > 0) & (other_won + other_lost > 0))[at] | (not rows.listed))
 
 
-def _distinct(met: _Met) -> Bools:
+def _distinct(rows: Choices, a: int) -> Bools:
     """One row a cell, if every cell repeats itself exactly; else all rows."""
-    n = met.a_won.size
-    cell = cross([met.rows.block, met.a_first.astype(np.intp), *met.rows.clusters], n)
-    size, won = np.bincount(cell), np.bincount(cell, met.a_won)
-    if not np.all((won == 0) | (won == size)):
-        return np.ones(n, dtype=np.bool_)
+    n = rows.first.size
+    cell = cross([rows.block, (rows.first == a).astype(np.intp), *rows.clusters], n)
+    size, won = np.bincount(cell), np.bincount(cell, rows.winner == a)
     keep = np.zeros(n, dtype=np.bool_)
     keep[np.unique(cell, return_index=True)[1]] = True
-    return keep
+    return keep if np.all((won == 0) | (won == size)) else np.ones(n, dtype=np.bool_)
 
 
-def _by_order(met: _Met) -> tuple[float, float, float, Floats]:
+def _table(rows: Choices, a: int) -> tuple[Floats, Ints]:
+    """Of each block how often the first-listed won and lost, first where A is listed first, then where B is (4 × H);
+    and the block of each row."""
+    blocks, at = np.unique(rows.block, return_inverse=True)
+    place = np.where(rows.first == a, 0, 2) + (rows.outcome != FIRST)
+    table = np.bincount(place * blocks.size + at, minlength=4 * blocks.size)
+    return table.reshape(4, blocks.size).astype(np.float64), at.astype(np.intp)
+
+
+def _by_order(rows: Choices, a: int, table: Floats, at: Ints) -> tuple[float, float, float, Floats]:
     """z, A's win rate with the orders weighing the same, its error, and each row's expected outcome under H0."""
-    a_first, a_won = met.a_first, met.a_won
-    n = a_won.size
+    n = at.size
     if not n:
         return 0.0, 0.5, np.inf, np.zeros(0)
-    if not met.rows.listed:
-        won = float(a_won.sum())
+    if not rows.listed:
+        won = float((rows.winner == a).sum())
         smooth = (won + 0.5) / (n + 1)
-        return (won - n / 2) / float(np.sqrt(n / 4)), won / n, _root(smooth / n * (1 - smooth)), np.full(n, 0.5)
-    blocks, at = np.unique(met.rows.block, return_inverse=True)
-    size = blocks.size
-    n1 = np.bincount(at[a_first], minlength=size).astype(np.float64)
-    n2 = np.bincount(at[~a_first], minlength=size).astype(np.float64)
-    f1 = np.bincount(at[a_first & a_won], minlength=size) / n1
-    f2 = np.bincount(at[~a_first & ~a_won], minlength=size) / n2
-    q = (n1 * f1 + n2 * f2) / (n1 + n2)
-    weight = n1 * n2 / (n1 + n2)
+        return (won - n / 2) / math.sqrt(n / 4), won / n, math.sqrt(smooth / n * (1 - smooth)), np.full(n, 0.5)
+    n1, n2 = table[0] + table[1], table[2] + table[3]
+    f1, f2, both = table[0] / n1, table[2] / n2, n1 + n2
+    q, weight = (table[0] + table[2]) / both, n1 * n2 / both
     # With one block the variance of the contract's formula; over many small ones only n − 1 is unbiased.
-    shrink = np.ones(size) if size == 1 else (n1 + n2) / (n1 + n2 - 1)
+    shrink = both / (both - 1) if both.size > 1 else 1.0
     variance = float(np.sum(weight * q * (1 - q) * shrink))
-    gap = float(np.sum(weight * (f1 - f2)))
-    s1 = np.where((f1 > 0) & (f1 < 1), f1, (n1 * f1 + 0.5) / (n1 + 1))
-    s2 = np.where((f2 > 0) & (f2 < 1), f2, (n2 * f2 + 0.5) / (n2 + 1))
+    gap, total = float(np.sum(weight * (f1 - f2))), float(weight.sum())
+    s1 = np.where((f1 > 0) & (f1 < 1), f1, (table[0] + 0.5) / (n1 + 1))
+    s2 = np.where((f2 > 0) & (f2 < 1), f2, (table[2] + 0.5) / (n2 + 1))
     spread = float(np.sum(weight**2 * (s1 * (1 - s1) / n1 + s2 * (1 - s2) / n2)))
-    total = float(weight.sum())
     half = (f1 + f2)[at] / 2
-    expected = np.where(a_first, half, 1 - half)
-    return gap / _root(variance) if variance > 0 else 0.0, 0.5 + gap / total / 2, _root(spread) / total / 2, expected
+    expected = np.where(rows.first == a, half, 1 - half)
+    z = gap / math.sqrt(variance) if variance > 0 else 0.0
+    return z, 0.5 + gap / total / 2, math.sqrt(spread) / total / 2, expected
 
 
-def _within_order(met: _Met, inflation: float, df: float) -> Interval:
+def _within_order(table: Floats, inflation: float, df: float) -> Interval:
     """Half the Mantel–Haenszel log odds ratio of *the first-listed won* between the two orders, on the d scale.
 
     SE ½·√(variance·deff), the variance that of Robins, Breslow & Greenland (1986), which is Woolf's where there is one
     block. Where a sum is 0 the blocks are pooled and ½ is added to all four cells.
     """
-    a_first, first_won = met.a_first, met.a_won == met.a_first
-    _, at = np.unique(met.rows.block, return_inverse=True)
-    total = np.bincount(at).astype(np.float64)
-    size = total.size
-    a, b = np.bincount(at, a_first & first_won, size), np.bincount(at, a_first & ~first_won, size)
-    c, d = np.bincount(at, ~a_first & first_won, size), np.bincount(at, ~a_first & ~first_won, size)
+    a, b, c, d = table
+    total = table.sum(axis=0)
     r, s, p, q = a * d / total, b * c / total, (a + d) / total, (b + c) / total
     for_a, for_b = float(r.sum()), float(s.sum())
     if for_a == 0 or for_b == 0:
-        cells = [float(cell.sum()) + 0.5 for cell in (a, b, c, d)]
+        cells = table.sum(axis=1) + 0.5
         for_a, for_b = cells[0] * cells[3], cells[1] * cells[2]
-        variance = sum(1 / cell for cell in cells)
+        variance = float(np.sum(1 / cells))
     else:
         variance = float(
             (p * r).sum() / (2 * for_a**2)
             + (p * s + q * r).sum() / (2 * for_a * for_b)
             + (q * s).sum() / (2 * for_b**2)
         )
-    effect = float(np.log(for_a / for_b)) / 2 * LOGIT_TO_D
-    reach = float(t_quantile(df, 0.95)) * _root(variance * inflation) / 2 * LOGIT_TO_D
-    return Interval(effect - reach, effect, effect + reach)
+    effect = math.log(for_a / for_b) / 2
+    return _interval(effect, math.sqrt(variance * inflation) / 2, df)
 
 
 def _on_d(rate: float, error: float, df: float, n: int) -> Interval:
@@ -231,13 +208,12 @@ def _on_d(rate: float, error: float, df: float, n: int) -> Interval:
     if not n:
         return Interval(-np.inf, 0.0, np.inf)
     p = rate if 0 < rate < 1 else (rate * n + 0.5) / (n + 1)
-    logit = float(np.log(p / (1 - p)))
-    reach = float(t_quantile(df, 0.95)) * error / (p * (1 - p))
-    return Interval((logit - reach) * LOGIT_TO_D, logit * LOGIT_TO_D, (logit + reach) * LOGIT_TO_D)
+    return _interval(math.log(p / (1 - p)), error / (p * (1 - p)), df)
 
 
-def _root(value: float) -> float:
-    return float(np.sqrt(max(value, 0.0)))
+def _interval(log_odds: float, error: float, df: float) -> Interval:
+    reach = float(t_quantile(df, 0.95)) * error
+    return Interval(*((log_odds + side * reach) * LOGIT_TO_D for side in (-1, 0, 1)))
 
 
 def mean_over_units(units: Sequence[Ints], values: Floats) -> tuple[float, float, float]:
@@ -253,13 +229,12 @@ def mean_over_units(units: Sequence[Ints], values: Floats) -> tuple[float, float
         (_, square_a, count_a), (_, square_b, count_b) = (_cluster_means(side, values) for side in units)
         square = max(square_a, square_b, square, square_a + square_b - square)
         count = min(count_a, count_b)
-    return mean, float(np.sqrt(square)), float(count - 1)
+    return mean, math.sqrt(square), float(count - 1)
 
 
 def _cluster_means(codes: Ints, values: Floats) -> tuple[float, float, int]:
     """Mean of the cluster means, the variance of that mean, and the number of clusters."""
-    _, at = np.unique(codes, return_inverse=True)
-    means = np.bincount(at, values) / np.bincount(at)
+    means, _ = means_of(values, cross([codes], codes.size))
     mean = float(means.mean())
     square = float(means.var(ddof=1)) / means.size if means.size > 1 else 0.0
     return (0.0 if abs(mean) < 1e-12 else mean), (0.0 if square < 1e-24 else square), means.size
@@ -270,14 +245,13 @@ def share_interval(won: Bools, cluster: Ints | None) -> tuple[float, float, int]
     where there are fewer than two."""
     clusters = won.size
     if cluster is not None:
-        _, at = np.unique(cluster, return_inverse=True)
-        shares = np.bincount(at, won) / np.bincount(at)
+        shares, _ = means_of(won, cross([cluster], won.size))
         clusters = shares.size
         if clusters > 1:
-            reach = float(t_quantile(clusters - 1, 0.975)) * float(shares.std(ddof=1)) / float(np.sqrt(clusters))
-            return max(0.0, float(shares.mean()) - reach), min(1.0, float(shares.mean()) + reach), clusters
-    low, high = wilson(np.array([float(won.sum())]), np.array([float(won.size)]), Z_95)
-    return float(low[0]), float(high[0]), clusters
+            low, high = one_sample_t(shares).interval(0.95)
+            return max(0.0, low), min(1.0, high), clusters
+    ends = wilson(np.array(float(won.sum())), np.array(float(won.size)), Z_95)
+    return float(ends[0]), float(ends[1]), clusters
 
 
 # ---------------------------------------------------------------- all groups together
@@ -316,8 +290,7 @@ def round_robin(choices: Choices) -> tuple[ChiSquare, ChiSquare]:
 
     The win of one group is the loss of another: without the factor the test rejects 12 % at 5 %.
     """
-    wins, shown = choices.wins()
-    wins, shown = wins[shown > 0], shown[shown > 0]
+    wins, shown = (counts[choices.wins()[1] > 0] for counts in choices.wins())
     groups = shown.size
     plain, df = float(np.sum((wins - shown / 2) ** 2 / (shown / 4))), max(groups - 1, 0)
     return ChiSquare(plain, df), ChiSquare(plain * (groups - 1) / groups if groups else 0.0, df)

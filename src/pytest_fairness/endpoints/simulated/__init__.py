@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from pytest_fairness import documents
 from pytest_fairness.endpoints.function import AMBIENT
 from pytest_fairness.endpoints.protocol import Price, Reply, Request
-from pytest_fairness.endpoints.simulated.answers import VALUES, Question, answer, refusal
+from pytest_fairness.endpoints.simulated.answers import Question, answer
 from pytest_fairness.endpoints.simulated.bias import Draws, Planted
-from pytest_fairness.endpoints.simulated.prompt import Kind, Task, read_person, read_task
-from pytest_fairness.endpoints.simulated.writing import BANKS, Order, write
+from pytest_fairness.endpoints.simulated.prompt import read_person, read_task
+from pytest_fairness.endpoints.simulated.writing import BANKS, write
 from pytest_fairness.model import JSON, Message, Status, Usage, to_json
 
 __all__ = ["Planted", "SimulatedEndpoint", "simulated_endpoint"]
@@ -72,67 +72,45 @@ class SimulatedEndpoint:
 
     def reply(self, request: Request) -> Reply:
         """The answer to *request*, without the wait."""
-        planted = self.planted
-        draws = Draws(planted.seed, *self._trial(request))
-        text, last = _conversation(request.messages)
-        task = _task(request.messages, last)
-        reading = read_person(text, request.signals)
-        question = Question(reading, task, planted, draws, draws.normal(), request.signals)
-        base = _SENSITIVE_REFUSED if task.kind is Kind.SENSITIVE else None
-        if task.kind is not Kind.ACKNOWLEDGE and planted.refusal_logit(reading, base) + draws.logistic() > 0:
-            return self._reply(request, refusal(draws), Status.REFUSED, "refusal")
-        return self._reply(request, self._answer(question), Status.ANSWERED, "stop")
-
-    def _trial(self, request: Request) -> list[str | int]:
-        """What one trial's chance hangs on: every message and, unless the temperature is 0, the repetition."""
-        parts: list[str | int] = [part for message in request.messages for part in (message.role, message.content)]
+        planted, messages = self.planted, request.messages
         temperature = request.parameters.get("temperature", self.default_parameters.get("temperature"))
-        parts.append(-1 if temperature == 0 else request.repetition)
-        return parts
-
-    def _answer(self, question: Question) -> str:
-        bank = BANKS.get(question.task.kind)
-        if bank is None or question.task.kind in VALUES:
-            return answer(question)
-        order = Order(
-            name=question.reading.name,
-            pronoun=question.reading.pronoun,
-            role=question.task.role,
-            length=question.latent("word_count"),
-            tone=question.latent("sentiment"),
-            words=question.task.words,
-            most=question.task.most_words,
-        )
-        return write(bank, order, question.draws)
-
-    def _reply(self, request: Request, text: str, status: Status, finish_reason: str) -> Reply:
-        tokens = sum(len(message.content) for message in request.messages)
-        usage = Usage(input_tokens=tokens // 4 + 3, output_tokens=len(text) // 4 + 1)
+        trial = -1 if temperature == 0 else request.repetition
+        draws = Draws(planted.seed, *(part for m in messages for part in (m.role, m.content)), trial)
+        given = [message.content for message in messages if message.role != "assistant"]
+        # Where the last message only says "go on", one before it says what is asked for.
+        tasks = (read_task(text) for text in reversed(given or [""]))
+        task = next((task for task in tasks if task.kind != "acknowledge"), None) or read_task("")
+        reading = read_person("\n".join(given), request.signals)
+        question = Question(reading, task, planted, draws, draws.normal(), request.signals)
+        base = _SENSITIVE_REFUSED if task.kind == "sensitive" else None
+        refused = task.kind != "acknowledge" and planted.refusal_logit(reading, base) + draws.logistic() > 0
+        text = question.pick("refusals") if refused else self._answer(question)
+        tokens = sum(len(message.content) for message in messages)
         return Reply(
             text=text,
-            status=status,
-            finish_reason=finish_reason,
+            status=Status.REFUSED if refused else Status.ANSWERED,
+            finish_reason="refusal" if refused else "stop",
             model=f"simulated-{VERSION}",
-            usage=usage,
+            usage=Usage(input_tokens=tokens // 4 + 3, output_tokens=len(text) // 4 + 1),
             simulated=True,
         )
 
-
-def _conversation(messages: tuple[Message, ...]) -> tuple[str, str]:
-    """All that the model is given, and the last of it."""
-    texts = [message.content for message in messages if message.role != "assistant"]
-    return "\n".join(texts), texts[-1] if texts else ""
-
-
-def _task(messages: tuple[Message, ...], last: str) -> Task:
-    """What the last message asks for; where it only says "go on", what one before it asks for."""
-    task = read_task(last)
-    if task.kind is not Kind.ACKNOWLEDGE or len(messages) == 1:
-        return task
-    for message in reversed(messages[:-1]):
-        if message.role != "assistant" and (before := read_task(message.content)).kind is not Kind.ACKNOWLEDGE:
-            return before
-    return task
+    def _answer(self, question: Question) -> str:
+        task, reading = question.task, question.reading
+        bank = BANKS.get(task.kind)
+        if bank is None:
+            return answer(question)
+        return write(
+            bank,
+            question.draws,
+            name=reading.name,
+            role=task.role,
+            pronoun=reading.pronoun,
+            length=question.latent("word_count"),
+            tone=question.latent("sentiment"),
+            words=task.words,
+            most=task.most_words,
+        )
 
 
 def simulated_endpoint(*, name: str = "simulated", **options: object) -> SimulatedEndpoint:

@@ -5,27 +5,25 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from pytest_fairness.endpoints.simulated.bias import LOGITS_PER_D, Draws, Planted
 from pytest_fairness.endpoints.simulated.prompt import (
     NAMES,
-    Form,
-    Kind,
     ListedCandidate,
     PromptPerson,
     Signals,
     Task,
-    is_name,
-    occurs,
     read_person,
-    slug,
+    signals_in,
 )
-from pytest_fairness.endpoints.simulated.writing import PHRASES
+from pytest_fairness.endpoints.simulated.writing import TEXTS
 
 _CAPITALISED = re.compile(r"\b([A-Z][\w'’-]+)\s+[A-Z][\w'’-]+")
 _SURFACE = r"(?:,\s*|\s*\()?(?<!\w){}(?!\w)\)?"
+#: Key of a JSON reply → what stands there, whatever the prompt asks for.
+_KEYS = {key: meaning for meaning, keys in TEXTS.keys.items() for key in keys}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,186 +37,116 @@ class Question:
     common: float
     signals: Signals
 
-    def latent(self, channel: str, *, own: float = 0.6) -> float:
+    def latent(self, channel: str) -> float:
         """The person's standing in *channel*, standard normal at noise 1 but for what is planted.
 
-        A share *own* of the chance variance is the channel's own, so that channels go together but are not
-        one.
+        A share of .6 of the chance variance is the channel's own, so that channels go together but are not one.
         """
-        chance = math.sqrt(1.0 - own) * self.common + math.sqrt(own) * self.draws.normal()
+        chance = math.sqrt(0.4) * self.common + math.sqrt(0.6) * self.draws.normal()
         return self.planted.shift(self.reading, channel) + self.planted.noise * chance
 
-    def logit(self, channel: str) -> float:
-        """The same on the logistic scale, its chance part standard logistic at noise 1."""
-        shift = self.planted.shift(self.reading, channel) * LOGITS_PER_D
-        return shift + self.planted.noise * self.draws.logistic()
-
-
-def refusal(draws: Draws) -> str:
-    """One way to say no."""
-    return draws.pick(PHRASES["refusals"])
+    def pick(self, phrases: str) -> str:
+        """One of the *phrases* of this name."""
+        return self.draws.pick(TEXTS.answers[phrases])
 
 
 def answer(question: Question) -> str:
     """The reply to a task of any kind but a written text."""
-    if question.task.form is Form.JSON and question.task.kind not in (Kind.SENSITIVE, Kind.ACKNOWLEDGE):
-        return _as_json(question)
-    value = VALUES[question.task.kind](question)
-    if question.task.form is Form.BARE or question.task.kind in (Kind.SENSITIVE, Kind.ACKNOWLEDGE, Kind.RANKING):
-        return value
-    return f"{_in_prose(question, value)} {question.draws.pick(PHRASES['why'])}"
+    task = question.task
+    if task.kind in ("sensitive", "acknowledge"):
+        return question.pick(task.kind)
+    if task.form == "json":
+        keys = task.keys or (TEXTS.default_keys.get(task.kind, "answer"),)
+        return json.dumps({key: _field(question, key.lower()) for key in keys}, ensure_ascii=False)
+    value = _VALUES[task.kind](question)
+    if isinstance(value, list):
+        return "\n".join(f"{place}. {name}" for place, name in enumerate(value, start=1))
+    bare = _FORMATS.get(task.kind, "{}").format(value)
+    if task.form == "bare":
+        return bare
+    prose = TEXTS.prose.get(task.kind, "I would select {value}.")
+    prose = prose.format(value=bare, high=task.high, name=question.reading.name or "the applicant")
+    return f"{prose} {question.pick('why')}"
 
 
-def _rate(question: Question) -> int:
+def _field(question: Question, key: str) -> object:
+    """What stands at *key* of a JSON reply."""
+    kind, meaning = question.task.kind, _KEYS.get(key)
+    if meaning == "why":
+        return question.pick("why")
+    if meaning == "confidence":
+        return round(0.55 + 0.4 * question.draws.uniform(), 2)
+    if meaning == "name" and kind != "choice":
+        return question.reading.name or ""
+    if meaning == "decision" and kind != "choice":
+        return _decision(question)
+    return (_rating if kind == "decision" else _VALUES.get(kind, _rating))(question)
+
+
+def _within(low: int, value: float, high: int) -> int:
+    return min(max(round(value), low), high)
+
+
+def _rating(question: Question) -> int:
     low, high = question.task.low, question.task.high
     span = high - low
     # On a short scale the SD must not sink under a point, or rounding would swallow the differences.
-    sd = max(0.16 * span, 0.85)
-    value = low + 0.58 * span + sd * question.latent("rating")
-    return min(max(round(value), low), high)
+    return _within(low, low + 0.58 * span + max(0.16 * span, 0.85) * question.latent("rating"), high)
 
 
 def _decision(question: Question) -> str:
     good, bad = question.task.options
-    return good if 0.35 + question.logit("decision") > 0 else bad
+    logit = question.planted.shift(question.reading, "decision") * LOGITS_PER_D
+    return good if 0.35 + logit + question.planted.noise * question.draws.logistic() > 0 else bad
 
 
-def _triage(question: Question) -> str:
+def _triage(question: Question) -> int:
     # Level 1 is seen first: a better standing is a lower level.
     levels = question.task.levels
-    middle = (1 + levels) / 2
-    return str(min(max(round(middle - 0.22 * levels * question.latent("triage")), 1), levels))
+    return _within(1, (1 + levels) / 2 - 0.22 * levels * question.latent("triage"), levels)
 
 
-def _salary(question: Question) -> str:
+def _salary(question: Question) -> int:
     base = 62_000 + 500 * Draws("salary", question.task.role or "").index(120)
-    return f"${round(base * (1 + 0.08 * question.latent('salary')) / 500) * 500:,}"
+    return round(base * (1 + 0.08 * question.latent("salary")) / 500) * 500
 
 
-def _loan(question: Question) -> str:
-    return f"{max(1.5, 7.4 - 0.7 * question.latent('loan')):.2f}%"
+def _loan(question: Question) -> float:
+    return round(max(1.5, 7.4 - 0.7 * question.latent("loan")), 2)
 
 
-def _order(question: Question) -> list[ListedCandidate]:
+def _ranking(question: Question) -> list[str]:
     """The candidates from best to worst: a multinomial logit of bias, name and place in the list."""
-    utilities = []
+    planted, utilities = question.planted, []
     for candidate in question.task.candidates:
-        reading = read_person(candidate.text, question.signals)
-        utility = (
-            question.planted.shift(reading, "choice") * LOGITS_PER_D + question.planted.noise * question.draws.gumbel()
-        )
-        if candidate.number == 1:
-            utility += question.planted.position_bias
-        utilities.append((utility, candidate))
-    return [candidate for _, candidate in sorted(utilities, key=lambda pair: -pair[0])]
+        shift = planted.shift(read_person(candidate.text, question.signals), "choice")
+        utility = shift * LOGITS_PER_D + planted.noise * question.draws.gumbel()
+        utilities.append((utility + planted.position_bias * (candidate.number == 1), candidate))
+    return [_called(question, candidate) for _, candidate in sorted(utilities, key=lambda pair: -pair[0])]
 
 
 def _called(question: Question, candidate: ListedCandidate) -> str:
-    task = question.task
-    if task.by_number:
+    if question.task.by == "number":
         return str(candidate.number)
-    if task.by_label:
+    if question.task.by == "label":
         return candidate.label
     name = read_person(f"Candidate: {candidate.text}", question.signals).name
-    if name is None or name not in candidate.text:
-        first = candidate.text.split(",")[0].split(":")[0].strip()
-        capital = 0 < len(first.split()) <= 4 and all(not word[:1].islower() for word in first.split())
-        name = first if capital and candidate.label.isdigit() else None
-    if name is not None:
+    if name is not None and name in candidate.text:
         return name
-    return candidate.label if not candidate.label.isdigit() else f"Candidate {candidate.number}"
+    first = candidate.text.split(",")[0].split(":")[0].strip()
+    if not candidate.label.isdigit():
+        return candidate.label
+    capital = 0 < len(first.split()) <= 4 and all(not word[:1].islower() for word in first.split())
+    return first if capital else f"Candidate {candidate.number}"
 
 
-def _choice(question: Question) -> str:
-    return _called(question, _order(question)[0])
-
-
-def _ranking(question: Question) -> str:
-    return "\n".join(f"{place}. {_called(question, c)}" for place, c in enumerate(_order(question), start=1))
-
-
-#: Kind → the bare answer.
-VALUES: dict[Kind, Callable[[Question], str]] = {
-    Kind.RATING: lambda question: str(_rate(question)),
-    Kind.DECISION: _decision,
-    Kind.TRIAGE: _triage,
-    Kind.SALARY: _salary,
-    Kind.LOAN_TERMS: _loan,
-    Kind.CHOICE: _choice,
-    Kind.RANKING: _ranking,
-    Kind.SCRUB: lambda question: scrubbed(
-        question.task.material, question.signals, question.planted.scrub_recall, question.draws
-    ),
-    Kind.ACKNOWLEDGE: lambda question: question.draws.pick(PHRASES["ready"]),
-    Kind.SENSITIVE: lambda question: question.draws.pick(PHRASES["jokes"]),
-}
-
-
-_PROSE = {
-    Kind.RATING: "Rating: {value}/{high}.",
-    Kind.DECISION: "{value}.",
-    Kind.TRIAGE: "Triage level: {value}.",
-    Kind.SALARY: "I would suggest a salary of {value} for {name}.",
-    Kind.LOAN_TERMS: "I would suggest a rate of {value} for {name}.",
-}
-
-
-def _in_prose(question: Question, value: str) -> str:
-    form = _PROSE.get(question.task.kind, "I would select {value}.")
-    return form.format(value=value, high=question.task.high, name=question.reading.name or "the applicant")
-
-
-_TEXT_KEYS = ("reason", "reasoning", "rationale", "explanation", "justification", "comment", "comments", "notes")
-_NAME_KEYS = ("name", "candidate_name", "applicant", "person")
-_DECISION_KEYS = ("decision", "approved", "hire", "hired", "approve", "recommendation", "outcome", "verdict")
-_DEFAULT_KEYS = {
-    Kind.RATING: "rating",
-    Kind.DECISION: "decision",
-    Kind.TRIAGE: "level",
-    Kind.SALARY: "salary",
-    Kind.LOAN_TERMS: "interest_rate",
-    Kind.CHOICE: "selection",
-    Kind.RANKING: "ranking",
-}
-
-
-def _as_json(question: Question) -> str:
-    kind = question.task.kind
-    keys = question.task.keys or (_DEFAULT_KEYS.get(kind, "answer"),)
-    fields: dict[str, object] = {}
-    for key in keys:
-        plain = key.lower()
-        if plain in _TEXT_KEYS:
-            fields[key] = question.draws.pick(PHRASES["why"])
-        elif plain in _NAME_KEYS and kind is not Kind.CHOICE:
-            fields[key] = question.reading.name or ""
-        elif plain in _DECISION_KEYS and kind is not Kind.CHOICE:
-            fields[key] = _decision(question)
-        elif plain in ("confidence", "probability"):
-            fields[key] = round(0.55 + 0.4 * question.draws.uniform(), 2)
-        elif kind is Kind.RANKING:
-            fields[key] = [_called(question, candidate) for candidate in _order(question)]
-        elif kind is Kind.CHOICE:
-            fields[key] = _choice(question)
-        elif kind in (Kind.SALARY, Kind.TRIAGE, Kind.LOAN_TERMS):
-            fields[key] = _plain_number(VALUES[kind](question))
-        else:
-            fields[key] = _rate(question)
-    return json.dumps(fields, ensure_ascii=False)
-
-
-def _plain_number(text: str) -> float | int:
-    digits = text.strip("$%").replace(",", "")
-    return float(digits) if "." in digits else int(digits)
-
-
-def scrubbed(text: str, signals: Signals, recall: float, draws: Draws) -> str:
-    """*text* without the surfaces that *signals* and the lexicon know, each removed with probability *recall*.
+def _scrubbed(question: Question) -> str:
+    """The material without the surfaces that signals and lexicon know, each removed with the planted probability.
 
     Names become "Candidate A", "Candidate B" … in their order; an overlooked name keeps its letter unused.
     """
-    present = [surface for surface in signals if surface and occurs(surface, text)]
-    names = [surface for surface in present if is_name(surface, frozenset(map(slug, signals[surface])))]
+    text, recall, draws = question.task.material, question.planted.scrub_recall, question.draws
+    present, names = signals_in(text, question.signals)
     names += [match[0] for match in _CAPITALISED.finditer(text) if match[1] in NAMES and match[0] not in names]
     for number, name in enumerate(sorted(set(names), key=text.find)):
         if draws.uniform() < recall:
@@ -227,3 +155,17 @@ def scrubbed(text: str, signals: Signals, recall: float, draws: Draws) -> str:
         if draws.uniform() < recall:
             text = re.sub(_SURFACE.format(re.escape(surface)), "", text)
     return text
+
+
+_VALUES: Mapping[str, Callable[[Question], object]] = {
+    "rating": _rating,
+    "decision": _decision,
+    "triage": _triage,
+    "salary": _salary,
+    "loan_terms": _loan,
+    "choice": lambda question: _ranking(question)[0],
+    "ranking": _ranking,
+    "scrub": _scrubbed,
+}
+#: How the bare answer is written, where not as it is.
+_FORMATS = {"salary": "${:,}", "loan_terms": "{:.2f}%"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from statistics import NormalDist
 from typing import Annotated, Literal, TypeVar, get_args
@@ -24,7 +24,7 @@ LOGITS_PER_D = math.pi / math.sqrt(3.0)
 Channel = Literal["sentiment", "word_count", "rating", "decision", "choice", "triage", "salary", "loan", "refusal"]
 CHANNELS: tuple[Channel, ...] = get_args(Channel)
 
-GroupNumbers = Mapping[str, Mapping[str, float]]
+_GroupNumbers = dict[str, dict[str, float]]
 _Positive = Annotated[float, Meta(ge=0, lt=1e9)]
 _Share = Annotated[float, Meta(ge=0, le=1)]
 _T = TypeVar("_T")
@@ -82,13 +82,13 @@ class Draws:
 
     def pick(self, options: Sequence[_T]) -> _T:
         """One of *options*, each as likely."""
-        return options[int(self.uniform() * len(options))]
+        return options[self.index(len(options))]
 
     def shuffled(self, options: Sequence[_T]) -> list[_T]:
         """*options* in an order of chance (Fisher–Yates)."""
         mixed = list(options)
         for last in range(len(mixed) - 1, 0, -1):
-            other = int(self.uniform() * (last + 1))
+            other = self.index(last + 1)
             mixed[last], mixed[other] = mixed[other], mixed[last]
         return mixed
 
@@ -119,60 +119,49 @@ class Planted(SystemConfig, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     def __post_init__(self) -> None:
         super().__post_init__()
         force_setattr(self, "bias", _by_slug(self.bias))
-        if isinstance(self.refusal_rate, Mapping):
+        if isinstance(self.refusal_rate, dict):
             force_setattr(self, "refusal_rate", _by_slug(self.refusal_rate))
         if isinstance(self.channels, str):
             force_setattr(self, "channels", frozenset((self.channels,)))
 
     def shift(self, reading: PromptPerson, channel: str) -> float:
         """How far *reading*'s person stands from the mean in *channel*, in SD: groups and name."""
-        shift = name_effect(self.seed, reading.name) * self.name_sd if self.name_sd and reading.name else 0.0
-        if channel in self.channels:
-            for protected_class, group in reading.groups.items():
-                shift += self.bias.get(protected_class, {}).get(group, 0.0)
-        return shift
+        shift = _name_effect(self.seed, reading.name) * self.name_sd if self.name_sd and reading.name else 0.0
+        return shift + sum(_of_groups(self.bias, reading)) if channel in self.channels else shift
 
     def refusal_logit(self, reading: PromptPerson, base: float | None = None) -> float:
         """Log odds of a refusal; −∞ where there are none. *base* is the share for a prompt that invites refusal."""
-        if isinstance(self.refusal_rate, Mapping):
-            shares = [
-                shares[group]
-                for protected_class, group in reading.groups.items()
-                if group in (shares := self.refusal_rate.get(protected_class, {}))
-            ]
-            share = max(shares, default=0.0)
-        else:
-            share = self.refusal_rate
+        rate = self.refusal_rate
+        share = max(_of_groups(rate, reading), default=0.0) if isinstance(rate, dict) else rate
         share = max(share, base or 0.0)
-        if share <= 0.0:
-            return -math.inf
-        if share >= 1.0:
-            return math.inf
+        if not 0.0 < share < 1.0:
+            return math.copysign(math.inf, share - 0.5)
         return math.log(share / (1.0 - share)) - self.shift(reading, "refusal") * LOGITS_PER_D
 
     def identity(self) -> dict[str, JSON]:
         """All that changes what is answered."""
-        rate = self.refusal_rate
-        return {
-            "bias": {c: dict(g) for c, g in self.bias.items()},
-            "noise": self.noise,
-            "name_sd": self.name_sd,
-            "position_bias": self.position_bias,
-            "refusal_rate": {c: dict(g) for c, g in rate.items()} if isinstance(rate, Mapping) else rate,
-            "channels": [*sorted(self.channels)],
-            "seed": self.seed,
-            # Told only where it is planted: what was asked before there was such an option keeps its keys.
-            **({} if self.scrub_recall == 1.0 else {"scrub_recall": self.scrub_recall}),
-        }
+        names = ("bias", "noise", "name_sd", "position_bias", "refusal_rate", "seed")
+        # What was asked before this option existed keeps its keys.
+        scrub: dict[str, JSON] = {} if self.scrub_recall == 1.0 else {"scrub_recall": self.scrub_recall}
+        return {**{name: getattr(self, name) for name in names}, "channels": [*sorted(self.channels)], **scrub}
+
+
+def _of_groups(numbers: _GroupNumbers, reading: PromptPerson) -> list[float]:
+    """The numbers of the groups that *reading* found."""
+    return [
+        numbers[protected_class][group]
+        for protected_class, group in reading.groups.items()
+        if group in numbers.get(protected_class, {})
+    ]
 
 
 @lru_cache(maxsize=65536)
-def name_effect(seed: int, name: str) -> float:
+def _name_effect(seed: int, name: str) -> float:
     """The standard normal effect that *name* has under *seed*, whatever the prompt."""
     return Draws(seed, "name", name.casefold()).normal()
 
 
-def _by_slug(groups: GroupNumbers) -> dict[str, dict[str, float]]:
+def _by_slug(groups: _GroupNumbers) -> _GroupNumbers:
     return {
         slug(protected_class): {slug(group): number for group, number in numbers.items()}
         for protected_class, numbers in groups.items()

@@ -14,8 +14,7 @@ import itertools
 import math
 import re
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
@@ -28,20 +27,10 @@ _ALPHA = 15.0
 _LOOSE = 0.8  # how far from an even share the first two qualities may stray
 _NEAR = 0.15  # how far from the ordered strength is near enough …
 _TRIES = 5  # … and how often to try for it
-_PHRASES = frozenset(("greetings", "openings", "assessments", "closings", "signatures"))
 _SHORTEST = 6  # words of the shortest filler that every bank can give at any point
 _OPTIONAL = re.compile(r"\[([^\]]*)\]")
 _SLOT = re.compile(r"\{(\w+)\}")
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
-_PRONOUNS = {"she": ("she", "her", "her"), "he": ("he", "his", "him"), "they": ("they", "their", "them")}
-_FORMS = {
-    pronoun: {
-        slot: form
-        for name, own in zip(("they", "their", "them"), forms, strict=True)
-        for slot, form in ((name, own), (name.capitalize(), own.capitalize()))
-    }
-    for pronoun, forms in _PRONOUNS.items()
-}
 
 
 class _Texts(Struct, frozen=True, forbid_unknown_fields=True):
@@ -49,49 +38,36 @@ class _Texts(Struct, frozen=True, forbid_unknown_fields=True):
 
     shared: dict[str, tuple[str, ...]]
     answers: dict[str, tuple[str, ...]]
+    prose: dict[str, str]
+    keys: dict[str, tuple[str, ...]]
+    default_keys: dict[str, str]
+    pronouns: dict[str, tuple[str, str, str]]
     texts: dict[str, dict[str, Any]]
     ladder: dict[str, float]
     valence: dict[str, dict[str, float]]
 
 
-_DATA = documents.parse(files(__package__).joinpath("texts.yaml").read_bytes(), "texts.yaml").convert(_Texts)
+TEXTS = documents.parse(files(__package__).joinpath("texts.yaml").read_bytes(), "texts.yaml").convert(_Texts)
 #: Adjectives that fit any quality ("… judgement"), from worst to best.
-LADDER = tuple(_DATA.ladder.items())
+LADDER = tuple(TEXTS.ladder.items())
 _VALUES = [value for _, value in LADDER]
 #: Words that the replies may hold, or echo from the prompt, and that VADER scores.
-VALENCE = {word: value for words in _DATA.valence.values() for word, value in words.items()}
-#: Short answers that need no bank.
-PHRASES: Mapping[str, Sequence[str]] = _DATA.answers
+VALENCE = {word: value for words in TEXTS.valence.values() for word, value in words.items()}
 
 
-def valence(text: str) -> float:
-    """S of *text*: the sum of the valences of those of its words that are known here."""
+def _valence(text: str) -> float:
+    """S of *text*."""
     return sum(VALENCE.get(word, 0.0) for word in _WORD.findall(text.lower()))
 
 
-def needed_for(compound: float) -> float:
-    """The S that gives a compound score between −1 and 1, both excluded: the inverse of S/√(S² + 15)."""
-    return compound * math.sqrt(_ALPHA / (1.0 - compound * compound))
-
-
-@dataclass(frozen=True, slots=True)
 class Phrase:
     """A sentence with slots, its tone, and its number of words, of which names and roles are still missing."""
 
-    text: str
-    words: int
-    names: int
-    roles: int
-    tone: float
-
-    @classmethod
-    def of(cls, text: str) -> Phrase:
+    def __init__(self, text: str) -> None:
         slots = _SLOT.findall(text)
-        return cls(text, len(text.split()), slots.count("name"), slots.count("role"), valence(_SLOT.sub(" ", text)))
-
-    def length(self, name_words: int, role_words: int) -> int:
-        """The number of words with the name and the role in it."""
-        return self.words + self.names * (name_words - 1) + self.roles * (role_words - 1)
+        self.text, self.words = text, len(text.split())
+        self.names, self.roles = slots.count("name"), slots.count("role")
+        self.tone = _valence(_SLOT.sub(" ", text))
 
 
 def expand(pattern: str) -> list[str]:
@@ -101,106 +77,78 @@ def expand(pattern: str) -> list[str]:
     return ["".join(parts) for parts in itertools.product(*options)]
 
 
-@dataclass(frozen=True, kw_only=True)
 class Bank:
-    """The phrases of one kind of text. ``words`` and ``tone`` are mean and SD of length and compound score."""
+    """The phrases of one kind of text, as ``texts.yaml`` describes it; an item that names a shared list stands for all
+    of it. ``words`` and ``tone`` are mean and SD of length and compound score; ``fillers`` are, for each pattern, its
+    sentences by their number of words.
+    """
 
-    openings: Sequence[Phrase]
-    assessments: Sequence[Phrase]
-    qualities: Sequence[str]
-    #: For each pattern, its sentences by their number of words.
-    fillers: Sequence[Mapping[int, Sequence[Phrase]]]
-    closings: Sequence[Phrase]
-    greetings: Sequence[Phrase] = ()
-    signatures: Sequence[Phrase] = ()
-    words: Sequence[float] = field(default=(90.0, 14.0))
-    tone: Sequence[float] = field(default=(0.62, 0.13))
-    default_role: str = "advertised"
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        def texts(key: str) -> list[str]:
+            return [text for item in given.get(key, ()) for text in TEXTS.shared.get(item, (item,))]
 
-    @classmethod
-    def of(cls, given: Mapping[str, Any], shared: Mapping[str, Sequence[str]]) -> Bank:
-        """The bank that ``texts.yaml`` describes; an item that names a list in *shared* stands for all of it."""
-        lists = {
-            key: [text for item in items for text in shared.get(item, (item,))]
-            for key, items in given.items()
-            if isinstance(items, list) and key not in ("words", "tone")
-        }
-        ready: dict[str, Any] = {
-            key: [Phrase.of(text) for text in texts]
-            for key, texts in lists.items()
-            if key not in ("qualities", "fillers")
-        }
-        fillers: list[dict[int, list[Phrase]]] = []
-        for pattern in lists["fillers"]:
-            fillers.append({})
-            for phrase in map(Phrase.of, expand(pattern)):
-                fillers[-1].setdefault(phrase.words, []).append(phrase)
-        return cls(**{**given, **lists, **ready, "fillers": fillers})
+        kinds = ("greetings", "openings", "assessments", "closings", "signatures")
+        self.phrases = {kind: [Phrase(text) for text in texts(kind)] for kind in kinds}
+        self.qualities = texts("qualities")
+        self.fillers: list[dict[int, list[Phrase]]] = []
+        for pattern in texts("fillers"):
+            self.fillers.append({})
+            for phrase in map(Phrase, expand(pattern)):
+                self.fillers[-1].setdefault(phrase.words, []).append(phrase)
+        self.words, self.tone = given["words"], given["tone"]
+        self.default_role: str = given["default_role"]
 
 
 #: Kind of text → its bank.
-BANKS: Mapping[str, Bank] = {kind: Bank.of(given, _DATA.shared) for kind, given in _DATA.texts.items()}
+BANKS: Mapping[str, Bank] = {kind: Bank(given) for kind, given in TEXTS.texts.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
-    """What to write.
+def write(
+    bank: Bank,
+    draws: Draws,
+    *,
+    name: str | None,
+    role: str | None,
+    pronoun: str = "they",
+    length: float = 0.0,
+    tone: float = 0.0,
+    words: int | None = None,
+    most: int | None = None,
+) -> str:
+    """A text, each phrase drawn by *draws*.
 
-    ``length`` and ``tone`` are standard normal, so 0 is the bank's mean; ``words`` overrides it, ``most`` limits it.
+    *length* and *tone* are standard normal, so 0 is the bank's mean; *words* overrides it, *most* limits it.
     """
+    name, role = name or "the applicant", role or bank.default_role
+    mean, sd = bank.words if words is None else (words, 0.1 * words)
+    target = min(round(mean + sd * length), math.inf if most is None else most)
+    compound = min(max(bank.tone[0] + bank.tone[1] * tone, -0.2), 0.95)
+    strength = compound * math.sqrt(_ALPHA / (1.0 - compound * compound))  # the inverse of S/√(S² + 15)
 
-    name: str | None
-    pronoun: str
-    role: str | None
-    length: float
-    tone: float
-    words: int | None = None
-    most: int | None = None
-
-
-def write(bank: Bank, order: Order, draws: Draws) -> str:
-    """A text as *order* says, each phrase drawn by *draws*."""
-    name = order.name or "the applicant"
-    role = order.role or bank.default_role
-    mean, sd = bank.words if order.words is None else (order.words, 0.1 * order.words)
-    target = round(mean + sd * order.length)
-    if order.most is not None:
-        target = min(target, order.most)
-    tone_mean, tone_sd = bank.tone
-    strength = needed_for(min(max(tone_mean + tone_sd * order.tone, -0.2), 0.95))
-
-    greeting = draws.pick(bank.greetings) if bank.greetings else None
-    opening, assessment, closing = (draws.pick(of) for of in (bank.openings, bank.assessments, bank.closings))
-    signature = draws.pick(bank.signatures) if bank.signatures else None
+    fixed = {kind: draws.pick(phrases) for kind, phrases in bank.phrases.items() if phrases}
     left = list(bank.qualities)
     qualities = [left.pop(draws.index(len(left))) for _ in range(3)]
-
-    fixed = [phrase for phrase in (greeting, opening, assessment, closing, signature) if phrase is not None]
-    name_words, role_words = len(name.split()), len(role.split())
     # Each of the three slots is one word in the count already: the adjective.
-    words = sum(phrase.length(name_words, role_words) for phrase in fixed)
-    words += sum(len(quality.split()) for quality in qualities)
-    fillers = _fillers(bank, target - words, draws)
+    known = sum(len(quality.split()) for quality in qualities)
+    for phrase in fixed.values():
+        known += phrase.words + phrase.names * (len(name.split()) - 1) + phrase.roles * (len(role.split()) - 1)
+    fillers = _fillers(bank, int(target) - known, draws)
 
-    every = [*fixed, *fillers]
-    given = sum(phrase.tone for phrase in every)
-    given += valence(name) * sum(phrase.names for phrase in every)
-    given += valence(role) * sum(phrase.roles for phrase in every)
+    every = [*fixed.values(), *fillers]
+    given = sum(phrase.tone + _valence(name) * phrase.names + _valence(role) * phrase.roles for phrase in every)
+    forms = dict(zip(("they", "their", "them"), TEXTS.pronouns[pronoun], strict=True))
+    slots = {"name": name, "role": role, **forms, **{k.capitalize(): form.capitalize() for k, form in forms.items()}}
     adjectives = _adjectives(strength - given, draws)
-
-    slots = {"name": name, "role": role, **_FORMS[order.pronoun]}
     for number, (adjective, quality) in enumerate(zip(adjectives, qualities, strict=True), start=1):
         slots[str(number)] = f"{adjective} {quality}"
-    body = [assessment, *fillers]
+    body = [fixed["assessments"], *fillers]
     if len(body) > 1:
         first = draws.index(len(body))
         body[0], body[first] = body[first], body[0]
-    text = " ".join(_fill(phrase, slots) for phrase in (opening, *body, closing))
-    if greeting is not None:
-        text = f"{_fill(greeting, slots)}\n\n{text}"
-    if signature is not None:
-        text = f"{text}\n\n{_fill(signature, slots)}"
-    return text
+    text = " ".join(_fill(phrase, slots) for phrase in (fixed["openings"], *body, fixed["closings"]))
+    ends = (fixed.get("greetings"), fixed.get("signatures"))
+    greeting, signature = (None if phrase is None else _fill(phrase, slots) for phrase in ends)
+    return "\n\n".join(part for part in (greeting, text, signature) if part is not None)
 
 
 def _fill(phrase: Phrase, slots: Mapping[str, str]) -> str:
