@@ -1,7 +1,7 @@
 """F30 to F38 of the catalogue in docs/reliability.md: disks that fill, logs that are damaged, clocks that jump.
 
 Each is a session of a user's project where it is about sessions. Property by property, the log is tested in
-tests/runs/test_log.py, the folder of a run in test_runs.py, salvaging in test_salvaging.py.
+tests/runs/test_database.py, the folder of a run in test_folder.py, salvaging in test_salvage.py.
 """
 
 from __future__ import annotations

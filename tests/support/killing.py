@@ -54,7 +54,7 @@ class Suicide:
         other, or the event of a batch; ``mid-append`` within the transaction that holds an answer, and ``mid-rename``
         of the manifest that says *finished*.
         """
-        append, insert, replace = RunStore.append, Database._insert, Path.replace
+        append, insert, replace = RunStore.append, Database._save, Path.replace
 
         def dying_append(store: RunStore, record: dict[str, Any]) -> None:
             name = record.get("event", record["type"])
@@ -77,7 +77,7 @@ class Suicide:
             return replace(path, target)
 
         RunStore.append = dying_append  # type: ignore[method-assign]
-        Database._insert = dying_insert  # type: ignore[method-assign]
+        Database._save = dying_insert  # type: ignore[method-assign]
         Path.replace = dying_replace  # type: ignore[assignment, method-assign]
 
     def install_after_send(self) -> None:

@@ -16,9 +16,7 @@ from pytest_fairness.endpoints.protocol import (
     Endpoint,
     Evidence,
     Request,
-    announces_leaving,
     limits_of,
-    preparation_of,
 )
 from pytest_fairness.engine.attempt import CANCELLED, Tariff, cut_off, failed, replied
 from pytest_fairness.engine.conversation import Conversation
@@ -107,7 +105,7 @@ class Lane:
 
     async def prepare(self) -> None:
         """Have the endpoint ready to send, once. Raises AttemptError."""
-        prepare = preparation_of(self.endpoint)
+        prepare = getattr(self.endpoint, "prepare", None)
         if prepare is not None and not self._prepared:
             await prepare()
         self._prepared = True
@@ -153,7 +151,7 @@ class Lane:
                 unlogged = error  # the endpoint may make something else of it
                 raise
 
-        if announces_leaving(self.endpoint):
+        if getattr(self.endpoint, "announces_leaving", False):
             request = replace(request, leaving=leaving)
         elif not self.endpoint.simulated:  # nothing is paid for there, and asking again gives the same
             await leaving()
