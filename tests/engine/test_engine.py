@@ -180,16 +180,6 @@ def test_waiting_costs_no_processor_time(engine_for: EngineMaker) -> None:
     assert time.process_time() - before < 0.2
 
 
-def test_the_engine_works_inside_a_running_event_loop(engine_for: EngineMaker) -> None:
-    """An async test that asks does not disturb its own loop, nor is the engine disturbed by it."""
-    engine = engine_for(Scripted(delay=0.001))
-
-    async def a_test() -> list[Status]:
-        return [trial.status for trial in engine.run(plan(3))]
-
-    assert asyncio.run(a_test()) == [Status.ANSWERED] * 3
-
-
 def test_closing_ends_endpoint_and_thread(store: RunStore) -> None:
     """Nothing is left behind, and closing twice does no harm."""
     before = threading.active_count()

@@ -94,26 +94,6 @@ def test_a_closed_stream_does_not_stop_the_asking(engine_for: EngineMaker) -> No
     progress.advance(trial())
 
 
-def test_the_engine_tells_every_trial(engine_for: EngineMaker) -> None:
-    """Planned, asked and finished are told, and what was in the store already is not counted again."""
-    calls: list[str] = []
-
-    class Sink:
-        def begin(self, planned: int, label: str, of: str = "") -> None:
-            calls.append(f"begin {planned} {label}")
-
-        def advance(self, trial: Trial) -> None:
-            calls.append(trial.status)
-
-        def end(self) -> None:
-            calls.append("end")
-
-    engine = engine_for(Scripted(), progress=Sink())
-    engine.run(plan(2))
-    engine.run(plan(3))
-    assert calls == ["begin 2 scripted", "answered", "answered", "end", "begin 1 scripted", "answered", "end"]
-
-
 def test_a_providers_words_are_no_control_codes() -> None:
     """What stands in the line of a batch comes from a server."""
     progress = Progress(io.StringIO(), clock=Clock())

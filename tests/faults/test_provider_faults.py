@@ -384,19 +384,6 @@ def test_f04_a_session_that_is_put_off_is_red(project: Project) -> None:
     check(case)
 
 
-@pytest.mark.parametrize("comes_back", [True, False])
-def test_f05_a_server_that_fails_may_be_paid_again_on_request(ask: Ask, comes_back: bool) -> None:
-    """``server_error_attempts`` of the endpoint: so many numbered attempts, each charged at its worst case."""
-    second = None if comes_back else Fault(status=502)
-    asked = ask("direct", Fault(status=502), second, count=1, more={"server_error_attempts": 2}, max_cost=1.0)
-    assert asked.statuses == ["answered" if comes_back else "error"]
-    assert len(asked.case.ledger) == 2
-    failed = [attempt["cost"] for attempt in asked.case.of("attempt") if attempt["status"] is None]
-    assert len(failed) == (1 if comes_back else 2)
-    assert min(failed) > WORST
-    check(asked.case)
-
-
 # ---------------------------------------------------------------- F6: the connection goes
 
 

@@ -25,7 +25,6 @@ import pytest
 from pytest_fairness.cli import main
 from pytest_fairness.endpoints.protocol import Limits
 from pytest_fairness.engine.engine import Engine
-from pytest_fairness.errors import StoreError
 from pytest_fairness.runs import files
 from pytest_fairness.runs.database import writer_of
 from pytest_fairness.runs.designs import PlannedTrial
@@ -37,7 +36,7 @@ from tests.support.doubles import Scripted, cell
 from tests.support.runs import archived, edit, records
 from tests.support.servers import ModelServer
 
-from .conftest import SUITE, TRIALS, Project, cells, endpoint_of, words
+from .conftest import SUITE, TRIALS, Project, words
 from .oracles import check, newest_run, same_statistics
 from .sessions import Background, Steady
 
@@ -91,34 +90,6 @@ def test_f30_the_disk_fills_while_asking(project: Project) -> None:
     assert len(case.ledger) == TRIALS
     assert len({record["key"] for record in case.of("trial")}) == TRIALS
     check(case, oracles="2567")
-
-
-def test_f30_a_small_disk(tmp_path: Path, server: ModelServer) -> None:
-    """The same on a file system of 1 MB, where that can be mounted: the engine stops, the log is readable."""
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mount = shutil.which("mount")
-    options = ("-t", "tmpfs", "-o", "size=1m", "tmpfs")
-    if mount is None or subprocess.run([mount, *options, disk], capture_output=True, check=False).returncode != 0:
-        pytest.skip("only root can mount a small disk")
-    try:
-        with (
-            open_run(disk / "runs", "t") as opened,
-            Engine(endpoint_of("direct", server), opened, concurrency=4) as engine,
-        ):
-            with pytest.raises(StoreError, match=r"disk|space"):
-                engine.run(cells(500))
-            stopped = len(server.requests)
-            with pytest.raises(StoreError):
-                engine.run(cells(500))
-            assert len(server.requests) == stopped
-    except StoreError:
-        pass  # closing says so once more: the head of the records has no room either
-    finally:
-        kept = shutil.copytree(disk / "runs", tmp_path / "kept")
-        subprocess.run([str(shutil.which("umount")), disk], check=True)
-    (run,) = run_folders(kept)
-    assert 0 < len(RunReader.open(run)) <= stopped
 
 
 # ---------------------------------------------------------------- F31: a torn tail
