@@ -194,7 +194,7 @@ def test_f33_what_was_cut_off_or_made_anew_shows(project: Project) -> None:
 
     whole = log_of(archived(run)).read_bytes()
     lines = whole.splitlines(keepends=True)
-    for content, told in (
+    for content, damage in (
         (b"".join(lines[:-3]), "ends after"),
         (None, "is missing, but manifest.json lists it"),
         (b"".join(rehashed(lines)), "made anew"),
@@ -204,11 +204,11 @@ def test_f33_what_was_cut_off_or_made_anew_shows(project: Project) -> None:
             log_of(run).write_bytes(content)
         case = project.run(f"--fairness-replay={run.name}")
         assert case.code == pytest.ExitCode.USAGE_ERROR, case.output
-        assert told in words(case)
+        assert damage in words(case)
         if content is not None:
             case = project.run(f"--fairness-resume={run.name}")
             assert case.code == pytest.ExitCode.USAGE_ERROR, case.output
-            assert told in words(case)
+            assert damage in words(case)
     assert len(project.server.requests) == TRIALS
     assert main(["salvage", str(run)]) == 2
 
@@ -391,11 +391,11 @@ def test_f37_each_change_is_named_and_nothing_mixed(project: Project) -> None:
     """Going on after an edit: the message names what changed, nothing is asked, the old records stay as they were."""
     run = recorded(project)
     before = log_of(run).read_bytes()
-    for what, (changed, options, told) in CHANGES.items():
+    for what, (changed, options, named) in CHANGES.items():
         project.write(**{"suite": SUITE, **changed})
         case = project.run("--fairness-resume=last", *options)
         assert case.code in (1, pytest.ExitCode.USAGE_ERROR), f"{what}: {case.output}"
-        assert told in words(case), f"{what}: {case.output}"
+        assert named in words(case), f"{what}: {case.output}"
         assert len(project.server.requests) == TRIALS, what
         after = log_of(run).read_bytes()
         assert after.startswith(before), what
