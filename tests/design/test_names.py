@@ -155,14 +155,6 @@ def test_flagged_names_are_recorded_and_never_drawn(banks: NameBanks) -> None:
     assert white.isdisjoint(flagged)
 
 
-def test_every_name_has_provenance(banks: NameBanks) -> None:
-    """Source, year and licence for each of them; a figure, or the flag that there is none."""
-    for entry in [*banks.first_names.values(), *banks.surnames.values()]:
-        assert all((entry.source, entry.year, entry.licence)), entry
-        has_figure = entry.strength is not None or entry.birth_decade is not None
-        assert has_figure or "unmeasured" in entry.flags, entry
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
