@@ -169,7 +169,7 @@ def coverage(seeds: Sequence[int]) -> dict[str, tuple[int, int, float, float]]:
 
     for seed in seeds:
         # What the scrubber keeps and removes has measurements of its own, and takes most of the time.
-        results = selection_results(ask(plan, endpoint(seed)).drop(columns=["candidates_text"]))
+        results = selection_results(ask(plan, endpoint(seed)).drop(columns=["candidates_text"]), {})
         for arm in results.arms:
             for pair in arm.pairs:
                 true = known.effect(arm.arm, pair.group_1, pair.group_2)

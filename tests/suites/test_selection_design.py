@@ -14,7 +14,7 @@ from pytest_fairness.errors import UsageError
 from pytest_fairness.pytest_layer.estimate import Requests, requests_of
 from pytest_fairness.pytest_layer.plans import PlannedPairs
 from pytest_fairness.suites.selection.configuration import Configuration, load_configuration
-from pytest_fairness.suites.selection.design import marker_arguments, planned_contrasts
+from pytest_fairness.suites.selection.design import arms_of_task, marker_arguments, planned_contrasts
 
 
 def expanded(configuration: Configuration, task: str = "selection") -> PairGrid:
@@ -182,6 +182,13 @@ repetitions: 2
     assert [one.id for one in planned_contrasts(("a", "b"))] == ["b-vs-a"]
 
 
+def test_guessing_arms_are_asked_and_make_no_choice() -> None:
+    suite = Configuration(arms=("raw_naive", "scrubbed", "reidentified"))
+    assert suite.arm_names == ("raw_naive", "scrubbed")
+    assert arms_of_task(suite, "selection") == ("raw_naive", "scrubbed", "reidentified")
+    assert arms_of_task(suite, "salary") == ("raw_naive", "scrubbed")
+
+
 def test_the_published_contrasts() -> None:
     """The prompt alone, scrubbing beyond the prompt, both: for either scrubber."""
     arms = ("raw_naive", "raw_matched", "scrubbed", "scrubbed_by_rule", "placebo")
@@ -206,11 +213,11 @@ def test_the_estimate_at_the_declared_price() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "problem"),
     [
         ("citeria: [kind]", "unknown key 'citeria'"),
         ("- 1", "expected a mapping, got a list"),
-        ("task: wages", "'wages' is none (there are: selection, salary)"),
+        ("task: wages", "unknown value 'wages' (known: salary, selection"),
         ("groups: [a, b]", "got a list"),
         ("groups: {a: {gender: female}, b: {names: [Bo Li]}}", "brings its candidates, so every group has to"),
         ("groups: {a: {resumes: [none.txt]}, b: {resumes: [none.txt]}}", "there is no file"),
@@ -240,11 +247,11 @@ def test_the_estimate_at_the_declared_price() -> None:
         ("arms: [raw_naive]\nscrubber_endpoint: x", "only the arm 'scrubbed' asks a model to scrub"),
     ],
 )
-def test_whatever_is_not_understood_is_refused(tmp_path: Path, text: str, told: str) -> None:
+def test_whatever_is_not_understood_is_refused(tmp_path: Path, text: str, problem: str) -> None:
     """With the file, the key and the mend."""
     with pytest.raises(UsageError) as caught:
         configured(tmp_path, text)
-    assert told in str(caught.value)
+    assert problem in str(caught.value)
     assert str(tmp_path / "selection.yaml") in str(caught.value)
 
 
