@@ -264,8 +264,9 @@ def _table(compared: Sequence[Compared], noun: str) -> PairTable:
     if any(one.within is not None for one in found):
         # First, as the one that counts of two equal ones.
         effects = {"d within order": [one.within or one.effect for one in found], **effects}
-    # Rounded, so that which of two equal ones counts does not depend on the order of the groups.
-    low, value, high = np.array(list(effects.values()), dtype=np.float64).transpose(2, 1, 0).round(12)
+    low, value, high = np.array(list(effects.values()), dtype=np.float64).transpose(2, 1, 0)
+    # Two that only rounding tells apart are equal: which one counts must not depend on the order of the groups.
+    value[:, -1] = np.where(np.isclose(value[:, -1], value[:, 0], rtol=0, atol=1e-12), value[:, 0], value[:, -1])
     names = ("p_row", "p_cluster", "p_value", "lost", "rate", "binomial_p")
     columns = {name: np.array([getattr(one, name) for one in found], dtype=np.float64) for name in names}
     return PairTable(
