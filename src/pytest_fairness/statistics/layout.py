@@ -191,16 +191,6 @@ class PairCells:
         here = values[..., self.cell]
         return here / self.layout.cell_size[self.cell] if self.layout.own_rows else here
 
-    # ---------------------------------------------------------------- sums over rows
-
-    def by_comparison(self, values: Floats) -> Floats:
-        """Sums over the rows of each comparison (Q)."""
-        return sums(self.comparison, values * self.multiplicity, self.comparisons)
-
-    def by_stratum(self, values: Floats) -> Floats:
-        """Sums over the rows of each stratum (S)."""
-        return sums(self.stratum, values * self.multiplicity, self.stratum_comparison.size)
-
     def by_stratum_side(self, values: Floats) -> Floats:
         """Sums over the rows of each stratum and side (S × 2)."""
         strata = self.stratum_comparison.size
@@ -229,8 +219,6 @@ class PairCells:
     def side_rows(self) -> Floats:
         """Rows of each comparison and side (Q × 2)."""
         return self.by_side(self.size)
-
-    # ---------------------------------------------------------------- units
 
     @cached_property
     def _unit_start(self) -> Ints:
@@ -296,8 +284,6 @@ class PairCells:
     def paired(self) -> Bools:
         """Comparisons with the same clusters on both sides (Q)."""
         return np.asarray((self.shared > 0) & np.all(self.shared[:, None] == self.units, axis=1))
-
-    # ---------------------------------------------------------------- each stratum by itself
 
     def each_stratum(self, least_rows: int) -> tuple[PairCells, Ints]:
         """Every stratum as a comparison of its own, and which strata these are: those with enough rows on both

@@ -105,9 +105,6 @@ class Drawn:
         return cls(p_value=p_value, effect=effect, low=low, high=high, **rates)
 
 
-# ---------------------------------------------------------------- scores
-
-
 @dataclass(frozen=True, slots=True)
 class _Ranks:
     """Mean ranks over N: their difference between the groups, the variance within a group and that of all rows, and
@@ -203,9 +200,6 @@ def _rating_ranks(effect: float, levels: int, icc: float) -> _Ranks:
     return _Ranks(float(means[1] - means[0]), within, float(both @ (rank - 0.5) ** 2), icc)
 
 
-# ---------------------------------------------------------------- yes and no
-
-
 def draw_rates(sample: Sample, effect: float, rate: float, *, favourable: bool, draws: int = DRAWS) -> Drawn:
     """Pairs of yes/no outcomes: counts of clusters whose rates follow a beta distribution about those of the groups.
 
@@ -264,9 +258,6 @@ def _counts(rng: np.random.Generator, sample: Sample, rate: float, icc: float, d
     steps = 1 << 16  # a table of quantiles is several times faster than drawing one by one
     table = np.searchsorted(np.cumsum(np.exp(log)), (np.arange(steps) + 0.5) / steps).astype(np.float64)
     return np.asarray(np.minimum(table, m)[rng.integers(steps, size=(draws, sample.clusters))])
-
-
-# ---------------------------------------------------------------- labels
 
 
 def draw_labels(

@@ -162,8 +162,7 @@ SMALLEST_SHARE = 0.02
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImpactRatio:
-    """Two groups' favourable decisions, the lower rate first: ``x_low`` of ``n_low`` against ``x_high`` of
-    ``n_high``.
+    """Two groups' favourable decisions, the lower rate first: ``x_low`` of ``n_low`` against ``x_high`` of ``n_high``.
 
     ``ratio`` is lower/higher rate (1 where nobody got the favourable decision) with the plain 95 % Katz interval
     ``ratio_low``–``ratio_high``, and ``low_90``–``high_90`` at 90 %, wider by the design effect and by Student's t;

@@ -150,8 +150,6 @@ def mann_whitney(u: Floats, first: Ints, second: Ints, sizes: Floats, sums: Rank
     return statistic, np.minimum(1.0, 2 * ndtr(-np.maximum(z, 0.0)))
 
 
-# ---------------------------------------------------------------- shift
-
 EXACT_UP_TO = 2_000_000
 """Differences, over all pairs, that are enumerated; more are represented by order statistics."""
 SKETCHED = 300_000
@@ -160,10 +158,9 @@ SKETCHED = 300_000
 def hodges_lehmann(layout: Layout, pairs: Pairs, order: Ints) -> tuple[Floats, bool]:
     """Median of within-block differences of each pair, and whether it is exact; *order* sorts the rows by value.
 
-    Exact up to ``EXACT_UP_TO`` differences over all pairs. Beyond, each group × block is represented by
-    evenly spaced order statistics, as many as make ``SKETCHED`` differences; the error is small beside the
-    standard error of the shift, which such numbers of rows make small. NaN for a pair without a common
-    block.
+    Exact up to ``EXACT_UP_TO`` differences over all pairs. Beyond, each group × block is represented by evenly spaced
+    order statistics, as many as make ``SKETCHED`` differences; the error is small beside the standard error of the
+    shift, which such numbers of rows make small. NaN for a pair without a common block.
     """
     i, j, h = pairs.first, pairs.second, layout.blocks
     total = float(np.sum(layout.count[i] * layout.count[j]))

@@ -82,7 +82,7 @@ class _Units:
         ]
         accuracy, test = float(credit.mean()), one_sample_t(credit)
         low, high = test.interval(0.95)
-        if test.se == 0:
+        if test.error == 0:
             low, high = map(float, wilson(np.array(credit.sum()), np.array(float(size)), Z_95))
         own = [credit[self.label == at] for at in range(self.labels)]
         return Guessed(

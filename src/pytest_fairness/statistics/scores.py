@@ -140,7 +140,7 @@ def _against_itself(cells: PairCells) -> Floats | None:
 
 def stratified_z(cells: PairCells, aligned: Floats, stratum_variance: Floats) -> tuple[Floats, Floats]:
     """z and two-sided p of the sum of aligned scores of side 0; p is 1 where the variance is 0."""
-    score = cells.by_comparison(np.where(cells.side == 0, aligned, 0.0))
+    score = cells.by_side(aligned)[:, 0]
     variance = cells.strata_by_comparison(np.where(cells.live, stratum_variance, 0.0))
     z = np.where(variance > 0, score / np.sqrt(np.where(variance > 0, variance, 1.0)), 0.0)
     return z, np.where(variance > 0, np.minimum(2 * ndtr(-np.abs(z)), 1.0), 1.0)
