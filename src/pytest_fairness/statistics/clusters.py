@@ -391,7 +391,7 @@ class MeanTest:
 
 
 def one_sample_t(values: Sequence[float] | npt.NDArray[np.float64], alternative: Alternative = "two-sided") -> MeanTest:
-    """Test that the mean of *values* (finite, one per independent unit) is 0; the error of fewer than two is endless."""
+    """Test that the mean of *values* (finite, one a unit) is 0; the error of fewer than two is infinite."""
     data = np.asarray(values, dtype=float)
     n = len(data)
     if n < 2:

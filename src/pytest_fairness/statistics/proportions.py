@@ -33,8 +33,7 @@ def wilson(x: Floats, n: Floats, z: Floats | float) -> tuple[Floats, Floats]:
 def newcombe(
     x1: Floats, n1: Floats, x2: Floats, n2: Floats, confidence: float = 0.95, *, z: Floats | float | None = None
 ) -> tuple[Floats, Floats]:
-    """Interval of p₁ − p₂ from the two Wilson intervals (Newcombe 1998, method 10); *z* in place of the normal
-    quantile."""
+    """Interval of p₁ − p₂ from the two Wilson intervals (Newcombe 1998, method 10); *z* for the normal quantile."""
     z = float(ndtri(0.5 + confidence / 2)) if z is None else z
     (l1, u1), (l2, u2) = wilson(x1, n1, z), wilson(x2, n2, z)
     p1, p2 = x1 / np.maximum(n1, TINY_N), x2 / np.maximum(n2, TINY_N)
@@ -128,10 +127,10 @@ def clustered_difference(
 ) -> tuple[Floats, Floats]:
     """Newcombe's 90 % interval of p₁ − p₂ on n/deff rows, with the t quantile of *df*; NaN where df give none."""
     z = t_quantile(df, 0.95)
-    usable = np.isfinite(z)
     m1, m2 = n1 / design_effect, n2 / design_effect
-    low, high = newcombe(p1 * m1, m1, p2 * m2, m2, z=np.where(usable, z, 1.0))
-    return np.where(usable, low, np.nan), np.where(usable, high, np.nan)
+    ends = newcombe(p1 * m1, m1, p2 * m2, m2, z=np.where(np.isfinite(z), z, 1.0))
+    low, high = (np.where(np.isfinite(z), end, np.nan) for end in ends)
+    return low, high
 
 
 def nearly_equal(
@@ -144,8 +143,7 @@ def nearly_equal(
     would pass 2 % against .5 %.
     """
     low, high = clustered_difference(p1, n1, p2, n2, design_effect, df)
-    usable = ~np.isnan(low)
-    z = np.where(usable, t_quantile(df, 0.95), 1.0)
+    z = np.where(np.isnan(low), 1.0, t_quantile(df, 0.95))
     m1, m2 = n1 / design_effect, n2 / design_effect
     _, ratio_low, ratio_high = katz(p1 * m1, np.maximum(m1, TINY_N), p2 * m2, np.maximum(m2, TINY_N), z=z)
     inside = (np.maximum(np.abs(low), np.abs(high)) < NEAR) & (ratio_low > NEAR_RATIO) & (ratio_high < 1 / NEAR_RATIO)
@@ -188,18 +186,8 @@ class ImpactRatio:
 
     @property
     def below(self) -> bool:
-        """Whether the ratio is below four fifths; exactly four fifths is not."""
-        return below_four_fifths(self.x_low, self.n_low, self.x_high, self.n_high)
-
-
-def below_four_fifths(x_low: int, n_low: int, x_high: int, n_high: int) -> bool:
-    """x_low/n_low < 4/5 · x_high/n_high, in integers."""
-    return 5 * x_low * n_high < 4 * x_high * n_low
-
-
-def lower_first(x1: int, n1: int, x2: int, n2: int) -> bool:
-    """Whether the first group has the lower rate, or the same (in integers)."""
-    return x1 * n2 <= x2 * n1
+        """Whether the ratio is below four fifths, in integers; exactly four fifths is not."""
+        return 5 * self.x_low * self.n_high < 4 * self.x_high * self.n_low
 
 
 def impact_ratio(x1: int, n1: int, x2: int, n2: int, *, design_effect: float = 1.0, df: float = np.inf) -> ImpactRatio:
@@ -207,7 +195,7 @@ def impact_ratio(x1: int, n1: int, x2: int, n2: int, *, design_effect: float = 1
 
     The 90 % interval is Katz's on n/*design_effect* decisions, with Student's t of *df*.
     """
-    a, m, b, n = (x1, n1, x2, n2) if lower_first(x1, n1, x2, n2) else (x2, n2, x1, n1)
+    a, m, b, n = (x1, n1, x2, n2) if x1 * n2 <= x2 * n1 else (x2, n2, x1, n1)
     xa, na, xb, nb = (np.array([float(value)]) for value in (a, m, b, n))
     ratio, low, high = (float(value[0]) for value in katz(xa, na, xb, nb))
     t = float(t_quantile(np.array([min(df, 1e9)]), 0.95)[0])

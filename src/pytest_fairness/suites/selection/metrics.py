@@ -151,7 +151,7 @@ def _facts(
     if names_design is None:
         if units.count < 2:
             names_design = "one name a group: what is found is about these names as much as about the groups"
-        elif units.sets is not None:
+        elif len(units.codes) == 1:
             names_design = f"{units.count} sets of names, which are independent of each other"
         else:
             names_design = f"{names} names a group, each of which meets several others"
