@@ -127,7 +127,7 @@ def test_r4_one_two_by_two_table():
     shows(pair, risk_difference_low=0.029300, risk_difference_high=0.355410)
     shows(pair, risk_ratio=1.363636, risk_ratio_low=1.039387, risk_ratio_high=1.789039)
     assert pair.effect == six(0.495061)
-    low, high = proportions.newcombe(array(45), array(60), array(33), array(60), 0.90)
+    low, high = proportions.newcombe(array(45), array(60), array(33), array(60), stats.norm.ppf(0.95))
     assert_allclose([low[0], high[0]], [0.056755, 0.332297], atol=5e-7)
     impact = analyze_four_fifths(frame, "outcome", "group", cluster=None).pairs[0]
     shows(impact, impact_ratio=0.733333, impact_ratio_low=0.558959, impact_ratio_high=0.962105)

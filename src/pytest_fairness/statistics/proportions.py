@@ -17,6 +17,8 @@ NEAR, NEAR_RATIO = 0.05, 0.8
 """Rates that differ by less than five points and by less than four fifths are practically equal."""
 FEW = 5.0
 """Below this smallest count a normal interval is not trusted (Cochran 1954)."""
+Z_95 = 1.959963984540054
+"""The normal quantile of a 95 % interval."""
 TINY_N = 1e-9
 """Stands in for an empty group where a quotient is then not used."""
 
@@ -30,11 +32,8 @@ def wilson(x: Floats, n: Floats, z: Floats | float) -> tuple[Floats, Floats]:
     return np.where(n > 0, np.maximum(middle - half, 0.0), 0.0), np.where(n > 0, np.minimum(middle + half, 1.0), 1.0)
 
 
-def newcombe(
-    x1: Floats, n1: Floats, x2: Floats, n2: Floats, confidence: float = 0.95, *, z: Floats | float | None = None
-) -> tuple[Floats, Floats]:
-    """Interval of p₁ − p₂ from the two Wilson intervals (Newcombe 1998, method 10); *z* for the normal quantile."""
-    z = float(ndtri(0.5 + confidence / 2)) if z is None else z
+def newcombe(x1: Floats, n1: Floats, x2: Floats, n2: Floats, z: Floats | float = Z_95) -> tuple[Floats, Floats]:
+    """Interval of p₁ − p₂ from the two Wilson intervals (Newcombe 1998, method 10)."""
     (l1, u1), (l2, u2) = wilson(x1, n1, z), wilson(x2, n2, z)
     p1, p2 = x1 / np.maximum(n1, TINY_N), x2 / np.maximum(n2, TINY_N)
     low = p1 - p2 - np.sqrt((p1 - l1) ** 2 + (u2 - p2) ** 2)
@@ -42,15 +41,12 @@ def newcombe(
     return low, high
 
 
-def katz(
-    x1: Floats, n1: Floats, x2: Floats, n2: Floats, confidence: float = 0.95, *, z: Floats | float | None = None
-) -> tuple[Floats, Floats, Floats]:
+def katz(x1: Floats, n1: Floats, x2: Floats, n2: Floats, z: Floats | float = Z_95) -> tuple[Floats, Floats, Floats]:
     """Risk ratio p₁/p₂ with its log interval (Katz et al. 1978).
 
-    Where either x is 0 the interval comes from x+½ and n+½ (Walter 1975), and the ratio from the counts (0,
-    ∞, or NaN for 0/0).
+    Where either x is 0 the interval comes from x+½ and n+½ (Walter 1975), and the ratio from the counts (0, ∞, or NaN
+    for 0/0).
     """
-    z = float(ndtri(0.5 + confidence / 2)) if z is None else z
     zero = (x1 == 0) | (x2 == 0)
     a, m, b, n = (np.where(zero, v + 0.5, v) for v in (x1, n1, x2, n2))
     error = np.sqrt(np.maximum(1 / a - 1 / m + 1 / b - 1 / n, 0.0))

@@ -15,8 +15,7 @@ import numpy as np
 
 from pytest_fairness.statistics.arrays import Floats, Ints
 from pytest_fairness.statistics.clusters import one_sample_t
-from pytest_fairness.statistics.proportions import wilson
-from pytest_fairness.statistics.win_rates import Z_95
+from pytest_fairness.statistics.proportions import Z_95, wilson
 
 FOLDS = 5
 TEXTS_A_NAME = 8

@@ -22,8 +22,7 @@ from pytest_fairness.statistics.arrays import Bools, Coded, Floats, Ints
 from pytest_fairness.statistics.bradley_terry import without_interaction
 from pytest_fairness.statistics.choices import FIRST, Choices, cross, means_of
 from pytest_fairness.statistics.clusters import t_quantile, two_sided_t
-from pytest_fairness.statistics.proportions import wilson
-from pytest_fairness.statistics.win_rates import Z_95
+from pytest_fairness.statistics.proportions import Z_95, wilson
 
 EVEN = 0.75
 """How even sets of names must be to be units: their effective number (Kish 1965) as a share of the names a group."""
