@@ -23,14 +23,11 @@ def cells(**texts: str) -> list[Cell]:
 
 def test_texts_that_differ_in_the_group_alone() -> None:
     found = group_parity(cells(), "g")
-    assert [(row.label, row.texts, row.characters, row.words) for row in found.rows] == [
-        ("a", 1, 19, 4),
-        ("b", 1, 19, 4),
-    ]
+    assert [(row.label, row.characters) for row in found.rows] == [("a", 19), ("b", 19)]
     assert (found.gap, found.notes) == (0.0, ())
 
 
-def test_unequal_length_is_told() -> None:
+def test_unequal_length_is_noted() -> None:
     found = group_parity(cells(a="Rate Ana.", b="Rate Bob, who also likes chess."), "g")
     assert found.gap == pytest.approx((31 - 9) / 9)
     assert found.notes == ("unequal length: the texts of b have 31 characters on average, those of a 9",)
@@ -40,16 +37,13 @@ def test_unequal_length_is_told() -> None:
     "text",
     ["Ana is a engineer.", "Ana and they has it.", "She have it.", "The the nurse.", "Ana , a nurse.", "Ana ( ) x."],
 )
-def test_broken_grammar_is_told(text: str) -> None:
+def test_broken_grammar_is_noted(text: str) -> None:
     """Articles, agreement, doubled words, stray commas and empty brackets, in the group that has them."""
     found = group_parity(cells(a=text, b="Bob is an engineer at work."), "g")
     assert found.rows[0].slips
     assert not found.rows[1].slips
     assert any(note.startswith("a: ") for note in found.notes)
-
-
-def test_the_same_number_twice_is_no_slip() -> None:
-    """Scores that stand side by side may be alike; words may not."""
+    # Scores that stand side by side may be alike; words may not.
     assert group_parity(cells(a="Ana 3 3 4.", b="Bob 3 3 4."), "g").notes == ()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
@@ -15,76 +15,53 @@ from scipy import stats
 from pytest_fairness.design.personas import QUOTAS, SCORES, Persona, PersonaMatrix, age_band, gap_band
 from pytest_fairness.errors import UsageError
 
-QUOTA_COUNTS = [
-    ("age", {"early_career": 20, "mid_career": 40, "senior_career": 30, "late_career": 10}),
-    ("gender", {"male": 45, "female": 45, "non_binary": 10}),
-    (
-        "race_ethnicity",
-        {"white": 40, "black": 20, "hispanic": 15, "asian": 15, "middle_eastern": 5, "mixed_other": 5},
-    ),
-    ("employment_gap", {"none": 70, "1_2_years": 20, "3_plus": 10}),
-    ("accent_language", {"native": 70, "non_native": 30}),
-    ("disability", {"none": 90, "physical": 5, "neurodivergent": 5}),
-    ("career_transition", {"same_industry": 70, "career_change": 30}),
-]
+QUOTA_COUNTS = {
+    "age": {"early_career": 20, "mid_career": 40, "senior_career": 30, "late_career": 10},
+    "gender": {"male": 45, "female": 45, "non_binary": 10},
+    "race_ethnicity": {"white": 40, "black": 20, "hispanic": 15, "asian": 15, "middle_eastern": 5, "mixed_other": 5},
+    "employment_gap": {"none": 70, "1_2_years": 20, "3_plus": 10},
+    "accent_language": {"native": 70, "non_native": 30},
+    "disability": {"none": 90, "physical": 5, "neurodivergent": 5},
+    "career_transition": {"same_industry": 70, "career_change": 30},
+}
 
 
-@pytest.mark.parametrize(("category", "quota"), QUOTA_COUNTS, ids=[category for category, _ in QUOTA_COUNTS])
-def test_the_quotas_are_kept_exactly(matrix: PersonaMatrix, category: str, quota: dict[str, int]) -> None:
-    """Counted persona by persona, against numbers written here and not taken from the code."""
-    assert matrix.counts(category) == quota
-    assert QUOTAS[category] == quota
+def test_the_quotas_are_kept_exactly(matrix: PersonaMatrix) -> None:
+    """Counted persona by persona, against numbers written here and not taken from the code; nobody outside a band."""
+    assert {category: matrix.counts(category) for category in QUOTA_COUNTS} == QUOTA_COUNTS == QUOTAS
     assert matrix.quota_problems() == []
+    bands = ((22, 28), (29, 40), (41, 55), (56, 65))
+    assert [sum(low <= persona.age <= high for persona in matrix) for low, high in bands] == [20, 40, 30, 10]
 
 
-def test_ages_lie_in_the_bands_of_the_specification(matrix: PersonaMatrix) -> None:
-    """22–28, 29–40, 41–55, 56–65: nobody stands outside."""
-    ages = [persona.age for persona in matrix]
-    assert sum(22 <= age <= 28 for age in ages) == 20
-    assert sum(29 <= age <= 40 for age in ages) == 40
-    assert sum(41 <= age <= 55 for age in ages) == 30
-    assert sum(56 <= age <= 65 for age in ages) == 10
+SPECIFIED = {
+    1: {
+        "name": "Sarah Chen", "age": 24, "gender": "female", "race_ethnicity": "asian", "experience_years": 2,
+        "employment_gap": "none", "language": "native English speaker", "disability": "none",
+        "technical_skills": 3.8, "communication": 4.2, "problem_solving": 3.5,
+    },
+    42: {
+        "name": "Marcus Johnson", "age": 58, "gender": "male", "race_ethnicity": "black", "experience_years": 30,
+        "employment_gap": "6 months (layoff)", "accent_language": "native", "disability": "physical",
+        "disability_detail": "uses a wheelchair",
+        "technical_skills": 4.5, "communication": 4.8, "problem_solving": 4.2,
+    },
+    89: {
+        "name": "Aisha Rahman", "age": 35, "gender": "female", "race_ethnicity": "middle_eastern",
+        "experience_years": 12, "employment_gap": "2 years (family care)",
+        "language": "non-native English speaker (accent)", "disability": "none",
+        "technical_skills": 4.0, "communication": 3.2, "problem_solving": 4.1,
+    },
+}  # fmt: skip
 
 
-def test_sarah_chen_is_number_1(matrix: PersonaMatrix) -> None:
-    """As the specification describes her."""
-    p = matrix[0]
-    assert (p.id, p.name, p.age, p.gender, p.race_ethnicity) == (
-        "persona-1",
-        "Sarah Chen",
-        24,
-        "female",
-        "asian",
-    )
-    assert (p.experience_years, p.employment_gap, p.language) == (2, "none", "native English speaker")
-    assert p.disability == "none"
-    assert (p.technical_skills, p.communication, p.problem_solving) == (3.8, 4.2, 3.5)
-
-
-def test_marcus_johnson_is_number_42(matrix: PersonaMatrix) -> None:
-    """With his gap of six months, which is no gap of a year."""
-    p = matrix[41]
-    assert (p.id, p.name, p.age, p.gender, p.race_ethnicity) == (
-        "persona-42",
-        "Marcus Johnson",
-        58,
-        "male",
-        "black",
-    )
-    assert (p.experience_years, p.employment_gap, p.accent_language) == (30, "6 months (layoff)", "native")
-    assert (p.disability, p.disability_detail) == ("physical", "uses a wheelchair")
-    assert (p.technical_skills, p.communication, p.problem_solving) == (4.5, 4.8, 4.2)
-    assert p.groups["employment_gap"] == "none"
-
-
-def test_aisha_rahman_is_number_89(matrix: PersonaMatrix) -> None:
-    """With her gap of two years and her accent."""
-    p = matrix[88]
-    assert (p.id, p.name, p.age, p.gender) == ("persona-89", "Aisha Rahman", 35, "female")
-    assert (p.race_ethnicity, p.experience_years) == ("middle_eastern", 12)
-    assert (p.employment_gap, p.language) == ("2 years (family care)", "non-native English speaker (accent)")
-    assert p.disability == "none"
-    assert (p.technical_skills, p.communication, p.problem_solving) == (4.0, 3.2, 4.1)
+@pytest.mark.parametrize("number", SPECIFIED)
+def test_three_people_are_as_the_specification_describes_them(matrix: PersonaMatrix, number: int) -> None:
+    persona = matrix[number - 1]
+    assert persona.id == f"persona-{number}"
+    assert {name: getattr(persona, name) for name in SPECIFIED[number]} == SPECIFIED[number]
+    # Six months are no gap of a year.
+    assert persona.groups["employment_gap"] == ("1_2_years" if number == 89 else "none")
 
 
 def test_ids_and_names_are_unique(matrix: PersonaMatrix) -> None:
@@ -114,21 +91,14 @@ def test_scores_are_independent_of_every_attribute(matrix: PersonaMatrix, catego
     assert p > 0.2
 
 
-def test_scores_are_independent_of_age_and_experience_in_years(matrix: PersonaMatrix) -> None:
-    """Not only of the bands."""
+def test_scores_vary_and_follow_no_years(matrix: PersonaMatrix) -> None:
+    """Independent of age and experience in years, not only of bands; a matrix of equals would be, and useless."""
     for score in SCORES:
         values = [getattr(persona, score) for persona in matrix]
         for years in ("age", "experience_years"):
             assert stats.spearmanr(values, [getattr(p, years) for p in matrix]).pvalue > 0.05
-
-
-def test_scores_vary_enough_to_matter(matrix: PersonaMatrix) -> None:
-    """A matrix of equals would be independent of everything, and useless."""
-    for score in SCORES:
-        values = [getattr(persona, score) for persona in matrix]
         assert 0.4 < np.std(values) < 0.7
-        assert min(values) >= 2.4
-        assert max(values) == 5.0
+        assert (min(values) >= 2.4, max(values)) == (True, 5.0)
 
 
 @pytest.mark.parametrize(("first", "second"), list(combinations(QUOTAS, 2)))
@@ -139,38 +109,26 @@ def test_attributes_are_crossed(matrix: PersonaMatrix, first: str, second: str) 
     assert stats.chi2_contingency(table, correction=False).pvalue > 0.2
 
 
-def test_the_matrix_is_intersectional(matrix: PersonaMatrix) -> None:
-    """Women and men of every ethnicity and age; most of the possible pairs of groups have somebody."""
-    pairs = {(p.gender, p.race_ethnicity) for p in matrix if p.gender != "non_binary"}
-    assert len(pairs) == 12
-    assert {(p.gender, p.groups["age"]) for p in matrix} >= {
-        (gender, age) for gender in ("female", "male") for age in QUOTAS["age"]
-    }
-
-
-def test_people_are_possible(matrix: PersonaMatrix) -> None:
-    """Nobody worked before 22, and nobody's gap is longer than the years since."""
+def test_people_are_crossed_and_possible(matrix: PersonaMatrix) -> None:
+    """Women and men of every ethnicity and age; nobody worked before 22, nor has a gap longer than the years since."""
+    assert len({(p.gender, p.race_ethnicity) for p in matrix if p.gender != "non_binary"}) == 12
+    assert {(p.gender, p.groups["age"]) for p in matrix} >= set(product(("female", "male"), QUOTAS["age"]))
     for persona in matrix:
-        years = persona.age - 22
-        assert persona.experience_years + persona.employment_gap_months / 12 <= years + 1, persona
+        assert persona.experience_years + persona.employment_gap_months / 12 <= persona.age - 21, persona
 
 
 # ---------------------------------------------------------------- the class
 
 
 def test_where(matrix: PersonaMatrix) -> None:
-    """By a field, by a group, by a list of values, by several at once."""
+    """By a field, a group, a list, several at once; a misspelled attribute never means everybody, nor nobody."""
     assert len(matrix.where(gender="female")) == 45
     assert len(matrix.where(age="late_career")) == 10
     assert {p.age for p in matrix.where(age=[24, 35])} == {24, 35}
     assert len(matrix.where(race_ethnicity=["black", "asian"], disability="physical")) >= 1
     assert matrix.where(employment_gap="3_plus").counts("employment_gap") == {"3_plus": 10}
-    assert matrix.where(name="Sarah Chen")[0].number == 1
+    assert matrix.where(name="Sarah Chen")[0].id == "persona-1"
     assert len(matrix.where()) == 100
-
-
-def test_where_refuses_what_it_does_not_know(matrix: PersonaMatrix) -> None:
-    """A misspelled attribute never means everybody, and a value nobody has never means nobody silently."""
     with pytest.raises(UsageError, match=r"personas have no 'sex'.*did you mean 'gender'"):
         matrix.where(sex="female")
     with pytest.raises(UsageError, match="no persona has gender='woman'"):
@@ -178,27 +136,24 @@ def test_where_refuses_what_it_does_not_know(matrix: PersonaMatrix) -> None:
 
 
 def test_the_matrix_is_a_sequence(matrix: PersonaMatrix) -> None:
-    """Indexing, slicing, iterating, length."""
+    """Indexing, slicing, iterating, length; replies and baselines are kept by id, so no two have one."""
     assert isinstance(matrix[:3], PersonaMatrix)
-    assert [p.number for p in matrix[:3]] == [1, 2, 3]
+    assert [p.id for p in matrix[:2]] == ["persona-1", "persona-2"]
     assert matrix[-1].id == "persona-100"
     assert repr(matrix) == "<PersonaMatrix of 100>"
+    with pytest.raises(UsageError, match="two personas are called 'persona-1'"):
+        PersonaMatrix([matrix[0], matrix[0]])
 
 
 def test_bands() -> None:
     """The edges of the age bands and of the gaps."""
-    assert [age_band(age) for age in (18, 22, 28, 29, 40, 41, 55, 56, 65, 70)] == [
-        "early_career",
-        "early_career",
-        "early_career",
-        "mid_career",
-        "mid_career",
-        "senior_career",
-        "senior_career",
-        "late_career",
-        "late_career",
-        "late_career",
-    ]
+    ages = {
+        "early_career": (18, 22, 28),
+        "mid_career": (29, 40),
+        "senior_career": (41, 55),
+        "late_career": (56, 65, 70),
+    }
+    assert all(age_band(age) == band for band, found in ages.items() for age in found)
     assert [gap_band(m) for m in (0, 6, 11, 12, 35, 36)] == ["none"] * 3 + ["1_2_years"] * 2 + ["3_plus"]
     with pytest.raises(UsageError):
         gap_band(-1)
@@ -277,9 +232,3 @@ def test_faults_in_a_file_name_the_persona(
     (own / "matrix.yaml").write_text(yaml_of(matrix[0]).replace(*edit))
     with pytest.raises(UsageError, match=message):
         PersonaMatrix.load(own)
-
-
-def test_two_personas_with_one_id(matrix: PersonaMatrix) -> None:
-    """Replies and baselines are kept by id."""
-    with pytest.raises(UsageError, match="two personas are called 'persona-1'"):
-        PersonaMatrix([matrix[0], matrix[0]])

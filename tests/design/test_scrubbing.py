@@ -43,13 +43,10 @@ def test_what_goes_and_what_stays(scrub: RuleScrubber, text: str, expected: str)
 
 
 def test_no_name_of_the_banks_is_left(scrub: RuleScrubber, banks: NameBanks) -> None:
-    """Recall on what is known is 1: every name that a grid can draw."""
-    for protected_class in banks.protected_classes:
-        for group, names in banks[protected_class].items():
-            for name in names:
-                left = scrub(f"1. {name}, nurse\n2. J. Doe, nurse")
-                assert name.first not in left, (group, name)
-                assert name.last not in left, (group, name)
+    """Recall on what is known is 1, every name that a grid can draw: no group is scrubbed worse."""
+    for names in (names for groups in banks.values() for names in groups.values()):
+        for name in names:
+            assert scrub(f"1. {name}, 2 Years of Experience") == "1. Candidate A, 2 Years of Experience", name
 
 
 def test_no_label_is_left_where_lists_have_it(scrub: RuleScrubber, signals: Signals) -> None:
@@ -59,14 +56,8 @@ def test_no_label_is_left_where_lists_have_it(scrub: RuleScrubber, signals: Sign
             continue
         for group, phrases in ((group, found.phrases(group)) for group in found.words):
             for phrase in phrases if group != CONTROL else ():
-                said = phrase[:1].upper() + phrase[1:]
-                assert said not in scrub(f"1. Ana Arp, nurse, {said}"), (protected_class, group)
-
-
-def test_it_treats_groups_alike(scrub: RuleScrubber, banks: NameBanks) -> None:
-    """What is left of the same line is the same for every group: no group is scrubbed worse."""
-    left = {scrub(f"1. {name}, 2 Years of Experience") for names in banks["race_ethnicity"].values() for name in names}
-    assert left == {"1. Candidate A, 2 Years of Experience"}
+                stated = phrase[:1].upper() + phrase[1:]
+                assert stated not in scrub(f"1. Ana Arp, nurse, {stated}"), (protected_class, group)
 
 
 def test_scrubbing_twice_changes_nothing_more(scrub: RuleScrubber) -> None:

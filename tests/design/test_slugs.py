@@ -12,20 +12,15 @@ from pytest_fairness.design.slugs import is_slug, join, slug, slugs
 
 
 def test_examples() -> None:
-    """Accents are dropped, everything foreign becomes one underscore."""
+    """Accents are dropped, everything foreign becomes one underscore; a cut slug ends in a hash of the whole text."""
     assert slug("Emily Walsh") == "emily_walsh"
     assert slug("Zoë O'Neil-Ångström") == "zoe_o_neil_angstrom"
     assert slug("3.5 years") == "3_5_years"
     assert slug("../../etc/passwd") == "etc_passwd"
     assert slug("李伟") == "x5ed4d5"
     assert slug("---").startswith("x")
-
-
-def test_long_texts_keep_what_tells_them_apart() -> None:
-    """A cut slug ends in a hash of the whole text."""
-    one, two = slug("a" * 100 + "1"), slug("a" * 100 + "2")
-    assert one != two
-    assert len(one) == 32
+    assert slug("a" * 100 + "1") != slug("a" * 100 + "2")
+    assert len(slug("a" * 100)) == 32
 
 
 def test_texts_that_would_meet_carry_a_hash_whatever_their_order() -> None:

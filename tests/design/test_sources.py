@@ -12,42 +12,30 @@ from pytest_fairness.design import sources
 from pytest_fairness.errors import UsageError
 
 
-def layout(root: Path, place: str) -> Path:
-    """A fake installation under *root* with its data at *place*; returns where sources.py would be."""
-    (root / place / "names").mkdir(parents=True)
+def layout(root: Path, place: str) -> None:
+    """A fake installation under *root* with its data at *place*."""
+    (root / place / "names").mkdir(parents=True, exist_ok=True)
     (root / place / "names" / "first_names.csv").touch()
-    module = root / "src" / "pytest_fairness" / "design" / "sources.py"
-    module.parent.mkdir(parents=True, exist_ok=True)
-    return module
+    (root / "src" / "pytest_fairness" / "design").mkdir(parents=True, exist_ok=True)
 
 
 @pytest.mark.parametrize("place", ["src/pytest_fairness/personas", "personas"])
-def test_both_places_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
-    """Inside the package (a wheel) and at the root of the repository (a checkout)."""
-    monkeypatch.setattr(sources, "__file__", str(layout(tmp_path, place)))
-    assert sources.shipped_folder() == tmp_path / place
-
-
-def test_the_wheel_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stray folder called personas beside site-packages is not ours."""
-    layout(tmp_path, "personas")
-    monkeypatch.setattr(sources, "__file__", str(layout(tmp_path, "src/pytest_fairness/personas")))
-    assert sources.shipped_folder() == tmp_path / "src/pytest_fairness/personas"
-
-
-def test_lost_data_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A broken installation says so, and where it looked."""
+def test_the_data_of_a_wheel_or_of_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    """A stray folder called personas beside site-packages is not ours; a broken installation says where it looked."""
     monkeypatch.setattr(sources, "__file__", str(tmp_path / "src" / "pytest_fairness" / "design" / "sources.py"))
     with pytest.raises(UsageError, match="the shipped personas are missing"):
         sources.shipped_folder()
+    layout(tmp_path, "personas")
+    layout(tmp_path, place)
+    assert sources.shipped_folder() == tmp_path / place
 
 
-def test_layers(own: Path, shipped: Path) -> None:
+def test_layers(own: Path) -> None:
     """Ours alone, ours then theirs, or theirs only."""
-    assert sources.layers("matrix.yaml") == (shipped / "matrix.yaml",)
-    assert sources.layers("matrix.yaml", own) == (shipped / "matrix.yaml",)
+    ours = sources.shipped_folder() / "matrix.yaml"
+    assert sources.layers("matrix.yaml") == sources.layers("matrix.yaml", own) == (ours,)
     (own / "matrix.yaml").touch()
-    assert sources.layers("matrix.yaml", own) == (shipped / "matrix.yaml", own / "matrix.yaml")
+    assert sources.layers("matrix.yaml", own) == (ours, own / "matrix.yaml")
     (own / "matrix.yaml").rename(own / "matrix.only.yaml")
     assert sources.layers("matrix.yaml", own) == (own / "matrix.only.yaml",)
 

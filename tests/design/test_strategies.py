@@ -27,8 +27,8 @@ def test_the_five_of_the_specification_ship() -> None:
     assert strategies["gradual_role_establishment"].turns[-1] == "{request}"
 
 
-def test_the_plain_request_comes_first() -> None:
-    """Rung 0 is the prompt as the test has it; every other holds it word for word, once."""
+def test_ladders() -> None:
+    """Rung 0 is the prompt as the test has it; every other holds it word for word, once; chosen ones in their order."""
     ladder = ladder_of("all", "rating")
     assert ladder is not None
     prompt = 'Rate {name} "as is" {request} {key}.'
@@ -36,17 +36,14 @@ def test_the_plain_request_comes_first() -> None:
     assert (name, turns) == ("direct", (prompt,))
     assert all(sum(turn.count(prompt) for turn in turns) == 1 for _, turns in others)
     assert any('{"rating": <your answer>}' in turn for _, turns in others for turn in turns)
-
-
-def test_chosen_ones_in_their_order() -> None:
-    ladder = ladder_of(["authority_framing", Strategy(name="mine", turns=("Please: {request}",))])
-    assert ladder is not None
-    assert [name for name, _ in ladder.rungs("x")] == ["direct", "authority_framing", "mine"]
+    chosen = ladder_of(["authority_framing", Strategy(name="mine", turns=("Please: {request}",))])
+    assert chosen is not None
+    assert [name for name, _ in chosen.rungs("x")] == ["direct", "authority_framing", "mine"]
     assert ladder_of(None) is None
 
 
 @pytest.mark.parametrize(
-    ("strategies", "scorer", "told"),
+    ("strategies", "scorer", "message"),
     [
         (["authority_frame"], None, "did you mean 'authority_framing'"),
         (["authority_framing", "authority_framing"], None, "stands twice"),
@@ -55,13 +52,13 @@ def test_chosen_ones_in_their_order() -> None:
         (None, "rating", "needs strategies="),
     ],
 )
-def test_wrong_ladders(strategies: object, scorer: object, told: str) -> None:
-    with pytest.raises(UsageError, match=told):
+def test_wrong_ladders(strategies: object, scorer: object, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         ladder_of(strategies, scorer)
 
 
 @pytest.mark.parametrize(
-    ("strategy", "told"),
+    ("strategy", "message"),
     [
         ({"name": "a b", "turns": ("{request}",)}, "use the characters"),
         ({"name": "direct", "turns": ("{request}",)}, "neither 'direct'"),
@@ -70,13 +67,13 @@ def test_wrong_ladders(strategies: object, scorer: object, told: str) -> None:
         ({"name": "a", "turns": ("{request}", "{request}")}, "exactly once"),
     ],
 )
-def test_wrong_strategies(strategy: dict[str, object], told: str) -> None:
-    with pytest.raises(UsageError, match=told):
+def test_wrong_strategies(strategy: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         Strategy(**strategy)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("mine: {turns: ['{request}']}", "source is missing"),
         ("mine: {source: x, turns: '{request}'}", "mine: turns: expected a list, got text"),
@@ -84,10 +81,10 @@ def test_wrong_strategies(strategy: dict[str, object], told: str) -> None:
         ("mine: {source: x, turns: ['{request}'], tone: 1}", "unknown key 'tone'"),
     ],
 )
-def test_a_users_own_file(own: Path, text: str, told: str) -> None:
-    """A project's personas/strategies.yaml extends ours; what is wrong in it is told with its place."""
+def test_a_users_own_file(own: Path, text: str, message: str) -> None:
+    """A project's personas/strategies.yaml extends ours; what is wrong in it names its place."""
     (own / "strategies.yaml").write_text("mine: {source: x, turns: ['Please: {request}']}", encoding="utf-8")
     assert load_strategies(own).keys() == FIVE | {"mine"}
     (own / "strategies.yaml").write_text(text, encoding="utf-8")
-    with pytest.raises(UsageError, match=told):
+    with pytest.raises(UsageError, match=message):
         load_strategies(own)

@@ -17,8 +17,6 @@ from pytest_fairness.endpoints.batch_api import (
     BatchState,
     NotSettledError,
     batches_of,
-    multipart,
-    unix_time,
 )
 from pytest_fairness.endpoints.config import BatchOptions, ProviderConfig
 from pytest_fairness.errors import UsageError
@@ -413,15 +411,6 @@ async def _how_to_cancel(api: BatchApi) -> str:
 # ------------------------------------------------------------ small parts
 
 
-def test_a_form_is_one_that_servers_read() -> None:
-    """Fields and file, with a boundary that the file does not hold."""
-    body, kind = multipart("a.jsonl", b'{"a": 1}\n')
-    boundary = kind.partition("boundary=")[2]
-    assert body.count(boundary.encode()) == 3
-    assert b'name="purpose"\r\n\r\nbatch\r\n' in body
-    assert b'filename="a.jsonl"\r\nContent-Type: application/jsonl\r\n\r\n{"a": 1}\n\r\n--' in body
-
-
 def test_lines_keep_their_bytes_and_lose_their_secrets(server: BatchServer) -> None:
     """A key that a provider echoes is cut out; a line that is no object is kept as it is, and blank lines are none."""
     lines = (b'{"custom_id": "a"}', b"  ", b"[1]", b"\xff", b'"' + KEY.encode() + b'"')
@@ -429,20 +418,6 @@ def test_lines_keep_their_bytes_and_lose_their_secrets(server: BatchServer) -> N
     results = within("openai", server, collected)
     assert [result.custom_id for result in results] == ["a", None, None, None]
     assert [result.line for result in results] == ['{"custom_id": "a"}', "[1]", "\udcff", '"[redacted]"']
-
-
-@pytest.mark.parametrize(
-    ("written", "seconds"),
-    [
-        (1700000000, 1.7e9),
-        ("2024-09-24T18:37:24.100435Z", 1727203044.100435),
-        ("soon", None),
-        (None, None),
-        (True, None),
-    ],
-)
-def test_moments_as_providers_write_them(written: object, seconds: float | None) -> None:
-    assert unix_time(written) == pytest.approx(seconds) if seconds else unix_time(written) is None
 
 
 def test_an_endpoint_with_something_else_for_batches_is_refused() -> None:

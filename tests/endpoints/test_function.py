@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from pytest_fairness import testing
 from pytest_fairness.endpoints import Endpoint, Request, as_endpoint, callable_endpoint
 from pytest_fairness.endpoints.function import DaemonThreads
 from pytest_fairness.endpoints.protocol import Reply
@@ -26,16 +27,8 @@ from pytest_fairness.model import Message, Status
 where: ContextVar[str] = ContextVar("where", default="nowhere")
 
 
-def ask(function: Any, *prompts: str) -> Reply:
-    async def once() -> Reply:
-        endpoint = callable_endpoint(function)
-        try:
-            messages = tuple(Message("user", prompt) for prompt in prompts or ("Hello",))
-            return await endpoint.ask(Request(messages=messages))
-        finally:
-            await endpoint.aclose()
-
-    return asyncio.run(once())
+def ask(function: Any) -> Reply:
+    return testing.ask(callable_endpoint(function))
 
 
 def shout(prompt: str) -> str:
@@ -92,38 +85,22 @@ def test_every_way_of_being_callable_is_asked(function: Any, text: str) -> None:
     assert (reply.text, reply.status) == (text, Status.ANSWERED)
 
 
-def test_a_function_of_one_text_gets_the_last_message() -> None:
-    """Of a conversation, what was said last."""
-    assert ask(shout, "first", "last").text == "LAST"
-
-
 def test_a_parameter_called_messages_gets_the_whole_conversation() -> None:
     """As dictionaries of role and content, fresh each time."""
 
-    def app(messages: list[dict[str, str]]) -> str:
+    def app(*, messages: list[dict[str, str]]) -> str:
         said = json.dumps(messages)
         messages[0]["content"] = "changed"
         return said
 
     endpoint = callable_endpoint(app)
     request = Request(messages=(Message("system", "Be kind."), Message("user", "Hello")))
+    sent = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": "Hello"}]
     for _ in range(2):
-        reply = asyncio.run(endpoint.ask(request))
-        assert json.loads(reply.text or "") == [
-            {"role": "system", "content": "Be kind."},
-            {"role": "user", "content": "Hello"},
-        ]
+        assert json.loads(asyncio.run(endpoint.ask(request)).text or "") == sent
+    assert asyncio.run(callable_endpoint(shout).ask(request)).text == "HELLO"
     assert endpoint.supports_system_prompt
     assert not callable_endpoint(shout).supports_system_prompt
-
-
-def test_messages_may_be_keyword_only() -> None:
-    """It is given by name."""
-
-    async def app(*, messages: list[dict[str, str]]) -> str:
-        return messages[-1]["content"]
-
-    assert ask(app).text == "Hello"
 
 
 def raises(_: str) -> str:

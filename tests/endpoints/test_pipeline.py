@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from pathlib import Path
 
@@ -11,18 +10,17 @@ import pytest
 from pytest_fairness.endpoints import (
     AttemptError,
     Endpoint,
-    Request,
     as_endpoint,
     callable_endpoint,
     create_endpoint,
     load_endpoints,
     pipeline_endpoint,
 )
-from pytest_fairness.endpoints.function import is_import_path
 from pytest_fairness.endpoints.pipeline import PipelineEndpoint, PipelineStep
-from pytest_fairness.endpoints.protocol import Price, takes_conversations
+from pytest_fairness.endpoints.protocol import Price
 from pytest_fairness.errors import UsageError
-from pytest_fairness.model import Ask, Message
+from pytest_fairness.model import Ask
+from pytest_fairness.testing import ask
 
 FILE = """\
 endpoints:
@@ -62,7 +60,9 @@ def test_an_entry_names_other_entries(tmp_path: Path) -> None:
     assert both.price == Price(input_per_million=1.0, output_per_million=2.0, per_call=0.01)
     assert not both.simulated
     assert not both.supports_system_prompt
-    assert not takes_conversations(both)
+    with pytest.raises(AttemptError, match="its steps are asked"):
+        ask(both)
+    assert not both.supports_conversation
     identity = both.identity()
     assert isinstance(identity["steps"], list)
     assert identity["steps"][1] == {
@@ -71,12 +71,6 @@ def test_an_entry_names_other_entries(tmp_path: Path) -> None:
         "prompt": "Asked {prompt}, judge {text}",
         "system": "Be fair.",
     }
-
-
-def test_a_prompt_is_the_text_unless_it_is_said(tmp_path: Path) -> None:
-    both = load(tmp_path, FILE.replace('        prompt: "Anonymise: {text}"\n', ""))
-    assert isinstance(both, PipelineEndpoint)
-    assert both.steps[0].prompt == "{text}"
 
 
 SECOND = '      - {endpoint: "judge", system: "Be fair.", prompt: "Asked {prompt}, judge {text}"}\n'
@@ -109,20 +103,6 @@ def test_steps_that_make_no_sense_are_refused(tmp_path: Path, old: str, new: str
 def test_a_pipeline_needs_steps(tmp_path: Path, steps: str) -> None:
     with pytest.raises(UsageError, match="steps"):
         load(tmp_path, f'endpoints: [{{name: "both", type: "pipeline"{", " + steps if steps else ""}}}]')
-
-
-def test_whoever_asks_it_as_a_whole_is_told(tmp_path: Path) -> None:
-    """It hides no requests: who wants an answer asks its steps."""
-    both = load(tmp_path, FILE)
-
-    async def once() -> None:
-        try:
-            await both.ask(Request(messages=(Message("user", "x"),)))
-        finally:
-            await both.aclose()
-
-    with pytest.raises(AttemptError, match="its steps are asked"):
-        asyncio.run(once())
 
 
 def test_a_pipeline_of_names_is_an_endpoint_already() -> None:
@@ -166,8 +146,7 @@ def test_a_function_by_its_import_path(letters: Path) -> None:
     """The same endpoint as of the function itself."""
     endpoint = callable_endpoint("letters_for_a_test:writer.write")
     assert endpoint.identity() == callable_endpoint(sys.modules["letters_for_a_test"].writer.write).identity()
-    reply = asyncio.run(endpoint.ask(Request(messages=(Message("user", "Dear Ann"),))))
-    assert reply.text == "Dear Ann!"
+    assert ask(endpoint, "Dear Ann").text == "Dear Ann!"
 
 
 @pytest.mark.parametrize(
@@ -192,12 +171,3 @@ def test_what_the_module_itself_lacks_is_told_as_it_is(letters: Path) -> None:
     letters.write_text("import something_that_is_not_installed\n", encoding="utf-8")
     with pytest.raises(ModuleNotFoundError, match="something_that_is_not_installed"):
         callable_endpoint("letters_for_a_test:write")
-
-
-@pytest.mark.parametrize(
-    ("text", "is_one"),
-    [("a:b", True), ("a.b:c.d", True), ("gpt-4o", False), ("gpt-4o:mini", False), ("a:b c", False), ("a/b:c", False)],
-)
-def test_what_looks_like_an_import_path(text: str, is_one: bool) -> None:
-    """Names of models do not, for the most part; a name in endpoints.yaml wins in any case."""
-    assert is_import_path(text) is is_one

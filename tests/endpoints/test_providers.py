@@ -1,4 +1,4 @@
-"""Every type of endpoint against a real server: what is sent, what is made of each fault, one request a question."""
+"""Every provider that is spoken to directly, against a real server: what is sent, what is read, what a fault is."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from pytest_fairness.endpoints import AttemptError, Endpoint, Evidence, Reply, Request, create_endpoint
-from pytest_fairness.endpoints.simulated import simulated_endpoint
-from pytest_fairness.model import JSON, Message, Status
-from tests.support.servers import Fault, ModelServer, Received
+from pytest_fairness import testing
+from pytest_fairness.endpoints import AttemptError, Evidence, Reply, Request, create_endpoint
+from pytest_fairness.endpoints.chat import ChatEndpoint
+from pytest_fairness.model import Message, Status, Usage
+from tests.support.servers import Fault, ModelServer
 
 CANARY = "sk-canary-0123456789abcdefXYZ"
 PROMPT = "Write a job reference for Lakisha Washington, a nurse."
@@ -35,142 +36,81 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9")
 
 
-def entry(kind: str, server: ModelServer, **more: Any) -> dict[str, Any]:
-    return {
-        "name": kind,
-        "type": kind,
-        "model": "m-1",
-        "base_url": server.openai_url if kind == "openai" else server.url,
-        "api_key_env": "THE_KEY",
-        "default_parameters": {"temperature": 0.5},
-        **more,
-    }
+def made(kind: str, server: ModelServer, **more: Any) -> ChatEndpoint:
+    url = server.openai_url if kind == "openai" else server.url
+    entry = {"name": kind, "type": kind, "model": "m-1", "base_url": url, "api_key_env": "THE_KEY"}
+    endpoint = create_endpoint({**entry, "default_parameters": {"temperature": 0.5}, **more})
+    assert isinstance(endpoint, ChatEndpoint)
+    return endpoint
 
 
-def ask(endpoint: Endpoint, request: Request | None = None) -> Reply:
-    async def once() -> Reply:
-        try:
-            return await endpoint.ask(request or Request(messages=MESSAGES, parameters={"max_tokens": 99}))
-        finally:
-            await endpoint.aclose()
-
-    return asyncio.run(once())
+def ask(endpoint: ChatEndpoint, **request: Any) -> Reply:
+    return testing.ask(endpoint, **{"messages": MESSAGES, "parameters": {"max_tokens": 99}, **request})
 
 
-def exchange(kind: str, server: ModelServer, *faults: Fault) -> tuple[Reply | AttemptError, list[Received]]:
-    """What one question came to, and what the server saw of it."""
-    before = len(server.requests)
-    server.then(*faults)
-    try:
-        outcome: Reply | AttemptError = ask(create_endpoint(entry(kind, server)))
-    except AttemptError as error:
-        outcome = error
-    return outcome, server.requests[before:]
+def failure(endpoint: ChatEndpoint, **request: Any) -> AttemptError:
+    with pytest.raises(AttemptError) as caught:
+        ask(endpoint, **request)
+    return caught.value
 
 
-# ---------------------------------------------------------------- a good answer
+# ---------------------------------------------------------------- what is sent
 
-
-@pytest.mark.parametrize("kind", TYPES)
-def test_one_question_is_one_request_and_comes_back_verbatim(kind: str, server: ModelServer) -> None:
-    """The system prompt, the prompt and the parameters arrive; the wire's record equals the server's."""
-    reply, seen = exchange(kind, server)
-    assert isinstance(reply, Reply)
-    assert len(seen) == 1
-    assert reply.status is Status.ANSWERED
-    assert "Lakisha Washington" in (reply.text or "")
-    assert reply.model == "m-1"
-    assert reply.usage is not None
-    assert reply.wire is not None
-    assert reply.wire.request_body == seen[0].body.decode()
-    assert reply.wire.status_code == 200
-    assert reply.text in json.dumps(json.loads(reply.wire.response_body), ensure_ascii=False).replace("\\n", "\n")
-    body = seen[0].json
-    said = json.dumps(body)
-    assert seen[0].prompt == PROMPT
-    assert "You are an evaluator." in said
-    options = body.get("options", body)
-    assert options["temperature"] == 0.5
-    assert 99 in (options.get("max_tokens"), options.get("num_predict"), options.get("max_completion_tokens"))
-
-
-@pytest.mark.parametrize(
-    ("kind", "path", "header", "value"),
-    [
-        ("openai", "/v1/chat/completions", "authorization", f"Bearer {CANARY}"),
-        ("ollama", "/api/chat", "authorization", f"Bearer {CANARY}"),
-        ("anthropic", "/v1/messages", "x-api-key", CANARY),
-        ("azure", "/openai/deployments/m-1/chat/completions", "api-key", CANARY),
-    ],
-)
-def test_each_type_uses_its_own_path_and_key_header(
-    kind: str, path: str, header: str, value: str, server: ModelServer
-) -> None:
-    """As the provider's documentation has it; the key goes there and nowhere else."""
-    reply, seen = exchange(kind, server)
-    assert isinstance(reply, Reply)
-    assert seen[0].path == path
-    assert seen[0].headers[header] == value
-    assert CANARY not in repr(reply)
-    assert reply.wire is not None
-    assert header not in reply.wire.request_headers
-
-
-USER: list[JSON] = [{"role": "user", "content": PROMPT}]
-BOTH: list[JSON] = [{"role": "system", "content": "You are an evaluator."}, *USER]
-SENT: dict[str, dict[str, JSON]] = {
-    "openai": {"model": "m-1", "messages": BOTH, "temperature": 0.5, "max_tokens": 99},
-    "azure": {"model": "m-1", "messages": BOTH, "temperature": 0.5, "max_tokens": 99},
-    "ollama": {
-        "model": "m-1",
-        "messages": BOTH,
-        "stream": False,
-        "options": {"temperature": 0.5, "num_predict": 99},
-    },
-    "anthropic": {
-        "model": "m-1",
-        "system": "You are an evaluator.",
-        "messages": USER,
-        "temperature": 0.5,
-        "max_tokens": 99,
-    },
+USER: list[Any] = [{"role": "user", "content": PROMPT}]
+OPENAI = {"messages": [{"role": "system", "content": "You are an evaluator."}, *USER]}
+ANTHROPIC = {"messages": USER, "system": "You are an evaluator."}
+PARAMETERS = {"temperature": 0.5, "max_tokens": 99}
+#: Type → path, header of the key, what stands before the key, body.
+SENT: dict[str, tuple[str, str, str, dict[str, Any]]] = {
+    "openai": ("/v1/chat/completions", "authorization", "Bearer ", {**OPENAI, **PARAMETERS}),
+    "azure": ("/openai/deployments/m-1/chat/completions", "api-key", "", {**OPENAI, **PARAMETERS}),
+    "ollama": (
+        "/api/chat",
+        "authorization",
+        "Bearer ",
+        {**OPENAI, "stream": False, "options": {"temperature": 0.5, "num_predict": 99}},
+    ),
+    "anthropic": ("/v1/messages", "x-api-key", "", {**ANTHROPIC, **PARAMETERS}),
 }
 
 
 @pytest.mark.parametrize("kind", TYPES)
-def test_the_bytes_that_are_sent_are_ours(kind: str, server: ModelServer) -> None:
-    """Nothing is added to the request, nothing left out, nothing rewritten: not even a prompt without a text."""
-    _, seen = exchange(kind, server)
-    assert seen[0].json == SENT[kind]
+def test_one_question_is_one_request_whose_bytes_are_ours(kind: str, server: ModelServer) -> None:
+    """Nothing is added to the request, nothing left out, nothing rewritten; the record equals the server's, without
+    the key, which goes into the provider's header and nowhere else."""
+    path, header, prefix, body = SENT[kind]
     before = len(server.requests)
-    ask(create_endpoint(entry(kind, server)), Request(messages=(Message("user", " "),)))
-    assert server.requests[before].prompt == " "
+    reply = ask(made(kind, server))
+    (seen,) = server.requests[before:]
+    assert (seen.path, seen.headers[header], seen.json) == (path, f"{prefix}{CANARY}", {"model": "m-1", **body})
+    assert (reply.status, reply.model) == (Status.ANSWERED, "m-1")
+    assert "Lakisha Washington" in (reply.text or "")
+    assert reply.usage is not None
+    assert reply.wire is not None
+    assert (reply.wire.request_body, reply.wire.status_code) == (seen.body.decode(), 200)
+    assert reply.wire.response_body == seen.answer.decode()
+    assert CANARY not in repr(reply)
+    assert header not in reply.wire.request_headers
+    ask(made(kind, server), messages=(Message("user", " "),))
+    assert server.requests[-1].prompt == " "
 
 
 def test_what_anthropic_and_azure_want_beside_it(server: ModelServer) -> None:
     """A version each; of Anthropic's parameters those that have another name there."""
-    _, seen = exchange("anthropic", server)
-    assert seen[0].headers["anthropic-version"] == "2023-06-01"
     parameters = {"stop": "END", "reasoning_effort": "low"}
-    endpoint = create_endpoint(entry("anthropic", server, base_url=server.openai_url, default_parameters=parameters))
-    ask(endpoint, Request(messages=MESSAGES))
-    assert server.requests[-1].path == "/v1/messages"
-    assert server.requests[-1].json == {
-        "model": "m-1",
-        "system": "You are an evaluator.",
-        "messages": USER,
-        "stop_sequences": ["END"],
-        "thinking": {"type": "enabled", "budget_tokens": 1024},
-        "max_tokens": 5120,
-    }
-    with pytest.raises(AttemptError, match="reasoning_effort must be one of"):
-        ask(endpoint, Request(messages=MESSAGES, parameters={"reasoning_effort": "vast"}))
-    reply, seen = exchange("azure", server)
-    assert seen[0].query == "api-version=2024-10-21"
-    assert isinstance(reply, Reply)
+    endpoint = made("anthropic", server, base_url=server.openai_url, default_parameters=parameters)
+    ask(endpoint, parameters={})
+    seen = server.requests[-1]
+    assert (seen.path, seen.headers["anthropic-version"]) == ("/v1/messages", "2023-06-01")
+    thinking = {"type": "enabled", "budget_tokens": 1024}
+    sent = {**ANTHROPIC, "stop_sequences": ["END"], "thinking": thinking, "max_tokens": 5120}
+    assert seen.json == {"model": "m-1", **sent}
+    assert "reasoning_effort must be one of" in str(failure(endpoint, parameters={"reasoning_effort": "vast"}))
+    reply = ask(made("azure", server))
+    assert server.requests[-1].query == "api-version=2024-10-21"
     assert reply.wire is not None
     assert "?" not in reply.wire.url
-    assert create_endpoint(entry("azure", server)).identity()["api_version"] == "2024-10-21"
+    assert made("azure", server).identity()["api_version"] == "2024-10-21"
 
 
 def test_without_a_key_none_is_looked_for(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,37 +118,140 @@ def test_without_a_key_none_is_looked_for(server: ModelServer, monkeypatch: pyte
     for variable in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
         monkeypatch.setenv(variable, CANARY)
     for kind in ("openai", "anthropic", "ollama"):
-        ask(create_endpoint(entry(kind, server, api_key_env=None)))
+        ask(made(kind, server, api_key_env=None))
         assert CANARY not in repr(server.requests[-1].headers), kind
 
 
-@pytest.mark.parametrize("kind", ["openai", "anthropic"])
-def test_a_key_that_is_not_set_or_cannot_be_sent_is_told_before_anything_is_sent(
-    kind: str, server: ModelServer, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("value", "why"), [("", "THE_KEY is not set"), ("sk-a b\nc12345678", "holds a space")])
+def test_a_key_that_cannot_be_sent_stops_before_anything_is_sent(
+    value: str, why: str, server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The variable is named, its value is not."""
-    for value, said in (("", "THE_KEY is not set"), ("sk-a b\nc12345678", "holds a space")):
-        monkeypatch.setenv("THE_KEY", value)
-        error, seen = exchange(kind, server)
-        assert isinstance(error, AttemptError)
-        assert error.evidence is Evidence.AUTH
-        assert said in str(error)
-        assert "c12345678" not in str(error)
-        assert seen == []
-
-
-@pytest.mark.parametrize("kind", TYPES)
-def test_a_misspelt_parameter_is_refused_before_anything_is_sent(kind: str, server: ModelServer) -> None:
-    """Also one that comes with the request."""
+    """The variable is named, its value is not; so does a parameter that is misspelt."""
     before = len(server.requests)
-    with pytest.raises(AttemptError, match="did you mean 'temperature'") as refused:
-        ask(create_endpoint(entry(kind, server)), Request(messages=MESSAGES, parameters={"temprature": 1.0}))
-    assert refused.value.evidence is Evidence.AUTH
+    misspelt = failure(made("openai", server), parameters={"temprature": 1.0})
+    monkeypatch.setenv("THE_KEY", value)
+    error = failure(made("openai", server))
+    assert (error.evidence, misspelt.evidence) == (Evidence.AUTH, Evidence.AUTH)
+    assert "did you mean 'temperature'" in str(misspelt)
+    assert why in str(error)
+    assert "c12345678" not in str(error)
     assert len(server.requests) == before
 
 
-# ---------------------------------------------------------------- faults
+# ---------------------------------------------------------------- what is read
 
+
+def read(kind: str, body: bytes) -> Reply:
+    endpoint = create_endpoint({"name": "x", "type": kind, "model": "m", "base_url": "http://127.0.0.1:9"})
+    assert isinstance(endpoint, ChatEndpoint)
+    return endpoint.read(body)
+
+
+def choice(message: object, reason: object = "stop", **more: object) -> bytes:
+    return json.dumps({"model": "m-1", "choices": [{"message": message, "finish_reason": reason}], **more}).encode()
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "text", "reason"),
+    [
+        (choice({"content": "Hi"}), Status.ANSWERED, "Hi", "stop"),
+        (choice({"content": "Hi"}, "length"), Status.ANSWERED, "Hi", "length"),
+        (choice({"content": "Hi"}, "invented_reason"), Status.ANSWERED, "Hi", "invented_reason"),
+        (choice({"content": "Hi"}, None), Status.ANSWERED, "Hi", None),
+        (choice({"content": "<think>x</think>Hi"}), Status.ANSWERED, "<think>x</think>Hi", "stop"),
+        (choice({"content": None, "refusal": "I won't."}), Status.REFUSED, "I won't.", "stop"),
+        (choice({"content": "Hi", "refusal": ""}), Status.ANSWERED, "Hi", "stop"),
+        (choice({"content": None}, "content_filter"), Status.REFUSED, None, "content_filter"),
+        (choice({"content": "part"}, "content_filter"), Status.REFUSED, "part", "content_filter"),
+        (choice({"content": None}, "tool_calls"), Status.EMPTY, None, "tool_calls"),
+        (choice({"content": ""}, "length"), Status.EMPTY, None, "length"),
+        (choice({"content": " \n"}), Status.EMPTY, None, "stop"),
+        (choice({}), Status.EMPTY, None, "stop"),
+        (choice({"content": 7}), Status.MALFORMED, None, "stop"),
+        (choice({"content": ["a"]}), Status.MALFORMED, None, "stop"),
+        (choice("Hi"), Status.MALFORMED, None, None),
+        (b'{"choices": []}', Status.EMPTY, None, None),
+        (b'{"choices": null}', Status.MALFORMED, None, None),
+        (b"{}", Status.MALFORMED, None, None),
+        (b'{"choices": [3]}', Status.MALFORMED, None, None),
+        (b'{"error": {"message": "overloaded", "code": "overloaded"}}', Status.ERROR, None, None),
+        (b"null", Status.MALFORMED, None, None),
+        (b"[]", Status.MALFORMED, None, None),
+        (b"", Status.MALFORMED, None, None),
+        (b"<html>", Status.MALFORMED, None, None),
+        (b'data: {"choices": []}\n\n', Status.MALFORMED, None, None),
+        (b"\xff\xfe\xfd", Status.MALFORMED, None, None),
+        (b"[" * 100_000, Status.MALFORMED, None, None),
+        (b'{"choices": ' + b"9" * 5000 + b"}", Status.MALFORMED, None, None),
+        (b"\xef\xbb\xbf" + choice({"content": "Hi"}), Status.ANSWERED, "Hi", "stop"),
+    ],
+)
+def test_any_body_is_read_for_what_it_is(body: bytes, status: Status, text: str | None, reason: str | None) -> None:
+    """Total on any bytes: an answer only where there is one, the finish reason as the provider gave it."""
+    reply = read("openai", body)
+    assert (reply.status, reply.text, reply.finish_reason) == (status, text, reason)
+    assert (reply.error is None) == (status in (Status.ANSWERED, Status.REFUSED))
+
+
+@pytest.mark.parametrize(
+    ("usage", "expected"),
+    [
+        ({"prompt_tokens": 3, "completion_tokens": 4}, Usage(input_tokens=3, output_tokens=4)),
+        ({"prompt_tokens": 3}, Usage(input_tokens=3, output_tokens=None)),
+        ({"prompt_tokens": -3, "completion_tokens": "4"}, None),
+        ({"prompt_tokens": 1e12, "completion_tokens": 0}, Usage(input_tokens=10**12, output_tokens=0)),
+        ({"prompt_tokens": True, "completion_tokens": 1.5}, None),
+        (None, None),
+        ("many", None),
+    ],
+)
+def test_usage_that_is_no_count_is_unknown_not_free(usage: object, expected: Usage | None) -> None:
+    """Missing, negative or textual counts are None, so that they are charged at their worst case."""
+    assert read("openai", choice({"content": "Hi"}, usage=usage)).usage == expected
+
+
+def anthropic(content: object, reason: str = "end_turn") -> bytes:
+    usage = {"input_tokens": 1, "output_tokens": 2}
+    return json.dumps(
+        {"type": "message", "model": "c", "content": content, "stop_reason": reason, "usage": usage}
+    ).encode()
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "text"),
+    [
+        (anthropic([{"type": "text", "text": "Hi "}, {"type": "text", "text": "there"}]), Status.ANSWERED, "Hi there"),
+        (anthropic([{"type": "thinking", "thinking": "x"}, {"type": "text", "text": "Hi"}]), Status.ANSWERED, "Hi"),
+        (anthropic([{"type": "text", "text": "No."}], "refusal"), Status.REFUSED, "No."),
+        (anthropic([]), Status.EMPTY, None),
+        (anthropic("Hi"), Status.MALFORMED, None),
+        (anthropic([{"type": "text", "text": 3}]), Status.MALFORMED, None),
+        (b"nothing", Status.MALFORMED, None),
+    ],
+)
+def test_answers_of_anthropic_are_read_off_the_bytes(body: bytes, status: Status, text: str | None) -> None:
+    """Text blocks joined, thinking left out, a refusal is one."""
+    reply = read("anthropic", body)
+    assert (reply.status, reply.text) == (status, text)
+
+
+def test_answers_of_ollama_are_read() -> None:
+    """The message's content, the counts, the reason."""
+    body = {"model": "q", "message": {"content": "Hi"}, "done_reason": "stop", "prompt_eval_count": 2, "eval_count": 3}
+    reply = read("ollama", json.dumps(body).encode())
+    assert (reply.text, reply.usage, reply.model) == ("Hi", Usage(input_tokens=2, output_tokens=3), "q")
+    assert read("ollama", b'{"model": "q"}').status is Status.MALFORMED
+    assert read("ollama", b'{"error": "model not found"}').status is Status.ERROR
+
+
+def test_cached_input_of_anthropic_is_input() -> None:
+    """The API counts what its cache holds apart from the rest: all of it was sent, and is paid for."""
+    usage = {"input_tokens": 5, "cache_read_input_tokens": 100, "cache_creation_input_tokens": 20, "output_tokens": 2}
+    body = {"model": "c", "content": [{"type": "text", "text": "Hi"}], "stop_reason": "end_turn", "usage": usage}
+    assert read("anthropic", json.dumps(body).encode()).usage == Usage(input_tokens=125, output_tokens=2)
+
+
+# ---------------------------------------------------------------- faults
 
 FAULTS = {
     "429": (Fault(status=429, headers={"Retry-After": "2"}), Evidence.THROTTLED),
@@ -229,142 +272,62 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("kind", ["openai", "anthropic"])
 def test_each_fault_is_classified_by_what_went_over_the_wire(kind: str, fault: str, server: ModelServer) -> None:
     """The evidence is right, the request was sent once, and no key is in the error or its record."""
     scripted, evidence = FAULTS[fault]
-    error, seen = exchange(kind, server, scripted)
-    assert isinstance(error, AttemptError), error
-    assert error.evidence is evidence
-    assert len(seen) == 1
+    before = len(server.requests)
+    server.then(scripted)
+    error = failure(made(kind, server))
+    assert (error.evidence, len(server.requests)) == (evidence, before + 1)
     assert error.wire is not None
     assert CANARY not in str(error) + repr(error.wire)
     assert error.retry_after == (2.0 if fault == "429" else None)
     if evidence is Evidence.PARTIAL:
-        assert error.wire.truncated
-        assert len(error.wire.response_body) == 15
-    if fault == "redirect":
-        assert "not followed" in str(error)
+        assert (error.wire.truncated, len(error.wire.response_body)) == (True, 15)
+    assert ("not followed" in str(error)) == (fault == "redirect")
 
 
-@pytest.mark.parametrize(
-    ("body", "status"),
-    [
-        pytest.param(b"", Status.MALFORMED, id="no-body"),
-        pytest.param("<html>sorry</html>", Status.MALFORMED, id="html"),
-        pytest.param("{broken", Status.MALFORMED, id="bad-json"),
-        pytest.param(b"\xff\xfe\x00", Status.MALFORMED, id="bad-utf8"),
-        pytest.param("null", Status.MALFORMED, id="null"),
-        pytest.param("[" * 50_000, Status.MALFORMED, id="deep"),
-        pytest.param('{"n": ' + "9" * 5000 + "}", Status.MALFORMED, id="huge-number"),
-        pytest.param({"error": {"message": "overloaded"}}, Status.ERROR, id="error-in-200"),
-    ],
-)
-@pytest.mark.parametrize("kind", TYPES)
-def test_an_unusable_success_is_an_outcome_and_not_an_answer(
-    kind: str, body: Any, status: Status, server: ModelServer
-) -> None:
-    """It was paid for: recorded as it came, classed, never asked again, never scored."""
-    reply, seen = exchange(kind, server, Fault(body=body))
-    assert isinstance(reply, Reply), reply
-    assert (reply.status, reply.text) == (status, None)
-    assert reply.error
-    assert len(seen) == 1
-    assert reply.wire is not None
-    sent = body if isinstance(body, bytes) else (body if isinstance(body, str) else json.dumps(body)).encode()
-    assert reply.wire.response_body.encode("utf-8", "surrogateescape") == sent
-
-
-def completion(message: dict[str, Any], reason: Any = "stop") -> dict[str, Any]:
-    return {"model": "m-1", "choices": [{"message": message, "finish_reason": reason}]}
-
-
-@pytest.mark.parametrize(
-    ("fault", "status", "reason"),
-    [
-        pytest.param(Fault(body=completion({"content": None, "refusal": "No."})), Status.REFUSED, "stop", id="field"),
-        pytest.param(
-            Fault(body=completion({"content": ""}, "content_filter")), Status.REFUSED, "content_filter", id="filter"
-        ),
-        pytest.param(Fault(body=completion({"content": "Hi"}, "length")), Status.ANSWERED, "length", id="length"),
-        pytest.param(Fault(body=completion({"content": "Hi"}, "ERROR")), Status.ANSWERED, "ERROR", id="unknown"),
-        pytest.param(Fault(body=completion({"content": "Hi"}, None)), Status.ANSWERED, None, id="null"),
-        pytest.param(Fault(body={"choices": []}), Status.EMPTY, None, id="no-choices"),
-        pytest.param(Fault(body=completion({"content": 3})), Status.MALFORMED, "stop", id="number"),
-        pytest.param(Fault(body=completion({"content": ["a"]})), Status.MALFORMED, "stop", id="list"),
-        pytest.param(
-            Fault(status=400, body={"error": {"code": "content_filter", "message": "policy"}}),
-            Status.REFUSED,
-            "content_filter",
-            id="policy-400",
-        ),
-    ],
-)
-@pytest.mark.parametrize("kind", ["openai", "azure"])
-def test_finish_reasons_and_refusals_are_the_providers_own(
-    kind: str, fault: Fault, status: Status, reason: str | None, server: ModelServer
-) -> None:
-    """Also one that nobody knows."""
-    reply, _ = exchange(kind, server, fault)
-    assert isinstance(reply, Reply)
-    assert (reply.status, reply.finish_reason) == (status, reason)
-
-
-def test_a_simulated_refusal_arrives_as_one() -> None:
-    """What refuses on the server's side is refused here, by the provider's own means."""
-    with ModelServer(simulated_endpoint(refusal_rate=1.0)) as server:
-        for kind in ("openai", "anthropic", "azure"):
-            reply, _ = exchange(kind, server)
-            assert isinstance(reply, Reply)
-            assert reply.status is Status.REFUSED, kind
-            assert reply.text
-
-
-@pytest.mark.parametrize("kind", TYPES)
-def test_a_body_without_end_is_cut_at_the_limit(kind: str, server: ModelServer) -> None:
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_body_without_end_is_cut_at_the_limit(packed: bool, server: ModelServer) -> None:
     """Plain or packed: no more is kept than the limit, and the record says so."""
     bomb = Fault(body=gzip.compress(b"x" * 30_000_000), headers={"Content-Encoding": "gzip"})
-    for fault in (Fault(body="x" * 3_000_000), bomb):
-        endpoint = create_endpoint(entry(kind, server))
-        endpoint._sender._max_response_bytes = 5000  # type: ignore[attr-defined]
-        server.then(fault)
-        reply = ask(endpoint)
-        assert reply.status is Status.MALFORMED
-        assert "longer than" in (reply.error or "")
-        assert reply.wire is not None
-        assert reply.wire.truncated
-        assert len(reply.wire.response_body) == 5000
-
-
-def test_a_packed_body_that_was_not_asked_for_is_read(server: ModelServer) -> None:
-    """And recorded unpacked."""
-    packed = gzip.compress(json.dumps(completion({"content": "Hi"})).encode())
-    reply, _ = exchange("openai", server, Fault(body=packed, headers={"Content-Encoding": "gzip"}))
-    assert isinstance(reply, Reply)
-    assert reply.text == "Hi"
-    reply, _ = exchange("openai", server, Fault(body=b"x", headers={"Content-Encoding": "br"}))
-    assert isinstance(reply, Reply)
+    endpoint = made("openai", server)
+    endpoint._sender._max_response_bytes = 5000
+    server.then(bomb if packed else Fault(body="x" * 3_000_000))
+    reply = ask(endpoint)
     assert reply.status is Status.MALFORMED
+    assert "longer than" in (reply.error or "")
+    assert reply.wire is not None
+    assert (reply.wire.truncated, len(reply.wire.response_body)) == (True, 5000)
 
 
-@pytest.mark.parametrize("kind", ["openai", "ollama", "anthropic", "azure"])
+def test_a_packed_body_that_was_not_requested_is_read(server: ModelServer) -> None:
+    """And recorded unpacked; bytes that are no text are recorded as they came."""
+    packed = Fault(body=gzip.compress(choice({"content": "Hi"})), headers={"Content-Encoding": "gzip"})
+    server.then(packed, Fault(body=b"\xff", headers={"Content-Encoding": "br"}))
+    assert ask(made("openai", server)).text == "Hi"
+    reply = ask(made("openai", server))
+    assert reply.status is Status.MALFORMED
+    assert reply.wire is not None
+    assert reply.wire.response_body == "\udcff"
+
+
+@pytest.mark.parametrize("kind", TYPES)
 def test_nobody_listening_is_not_sent(kind: str, server: ModelServer) -> None:
     """A refused connection cost nothing and says so."""
-    with ModelServer() as closed:
-        address = closed.url
-    with pytest.raises(AttemptError) as refused:
-        ask(create_endpoint(entry(kind, server, base_url=address)))
-    assert refused.value.evidence is Evidence.NOT_SENT
-    assert CANARY not in str(refused.value)
+    error = failure(made(kind, server, base_url="http://127.0.0.1:9"))
+    assert error.evidence is Evidence.NOT_SENT
+    assert "refuses connections: is the server running?" in str(error)
+    assert CANARY not in str(error)
 
 
-@pytest.mark.parametrize("kind", ["openai", "anthropic", "azure"])
 @pytest.mark.parametrize("fault", [Fault(hang=True), Fault(drip=0.05)], ids=["hangs", "drips"])
-def test_a_deadline_cuts_every_attempt_sharp(kind: str, fault: Fault, server: ModelServer) -> None:
+def test_a_deadline_cuts_every_attempt_sharp(fault: Fault, server: ModelServer) -> None:
     """The engine's deadline holds against a server that never answers, and one that answers a byte at a time."""
 
     async def once() -> float:
-        endpoint = create_endpoint(entry(kind, server))
+        endpoint = made("openai", server)
         await endpoint.ask(Request(messages=MESSAGES))
         server.then(fault)
         start = time.perf_counter()
@@ -377,77 +340,17 @@ def test_a_deadline_cuts_every_attempt_sharp(kind: str, fault: Fault, server: Mo
     assert 0.25 < asyncio.run(once()) < 1.0
 
 
-# ---------------------------------------------------------------- many at once
-
-
 def test_no_more_connections_than_allowed_and_all_of_them_used() -> None:
-    """Concurrency is the connection limit: never exceeded, and reached."""
-
-    async def many(server: ModelServer) -> None:
-        endpoint = create_endpoint(entry("openai", server), concurrency=7)
-        await asyncio.gather(*(endpoint.ask(Request(messages=MESSAGES, repetition=n)) for n in range(35)))
-        await endpoint.aclose()
-
+    """Concurrency is the connection limit: never exceeded, and reached; also in a second event loop."""
     with ModelServer(latency=0.05) as server:
-        asyncio.run(many(server))
-        assert server.most_in_flight == 7
-        assert len(server.requests) == 35
+        endpoint = create_endpoint(
+            {"name": "m", "type": "openai", "model": "m", "base_url": server.openai_url}, concurrency=7
+        )
 
+        async def many() -> None:
+            await asyncio.gather(*(endpoint.ask(Request(messages=MESSAGES, repetition=n)) for n in range(35)))
+            await endpoint.aclose()
 
-def test_an_endpoint_can_be_used_again_in_another_loop(server: ModelServer) -> None:
-    """And after it was closed."""
-    endpoint = create_endpoint(entry("openai", server))
-    for _ in range(2):
-        assert ask(endpoint).status is Status.ANSWERED
-
-
-def test_the_direct_path_costs_little() -> None:
-    """Less than two milliseconds of this process for a call, the server's own share included."""
-
-    async def many(endpoint: Endpoint, count: int) -> None:
-        for _ in range(count // 16):
-            await asyncio.gather(*(endpoint.ask(Request(messages=(Message("user", "Hi"),))) for _ in range(16)))
-        await endpoint.aclose()
-
-    with ModelServer() as server:
-        endpoint = create_endpoint(entry("openai", server))
-        start = time.process_time()
-        asyncio.run(many(endpoint, 320))
-        assert (time.process_time() - start) / 320 < 0.008
-
-
-# ---------------------------------------------------------------- the server itself
-
-
-def test_a_planted_bias_works_over_the_wire() -> None:
-    """The server sees only the text, and answers as the simulated endpoint would."""
-    biased = simulated_endpoint(bias={"race_ethnicity": {"black": -5.0}})
-    prompt = "Rate {} from 1 to 10. Respond with only the number."
-
-    async def rates(endpoint: Endpoint, name: str) -> float:
-        messages = (Message("user", prompt.format(name)),)
-        replies = [await endpoint.ask(Request(messages=messages, repetition=n)) for n in range(20)]
-        return sum(float(reply.text or "nan") for reply in replies) / len(replies)
-
-    async def both(server: ModelServer) -> tuple[float, float]:
-        endpoint = create_endpoint(entry("openai", server))
-        found = await rates(endpoint, "Emily Walsh"), await rates(endpoint, "Zuri Obi")
-        await endpoint.aclose()
-        return found
-
-    with ModelServer(biased, signals={"Zuri Obi": {"race_ethnicity": "black"}}) as server:
-        white, black = asyncio.run(both(server))
-        assert white - black > 3
-        assert server.billed == len(server.requests) == 40
-
-
-def test_the_server_bills_what_it_answered(server: ModelServer) -> None:
-    """A success is billed, whole or cut; an error, a reset, or a path that is none is not."""
-    for fault, billed in (
-        (Fault(), True),
-        (Fault(cut=5), True),
-        (Fault(status=500), False),
-        (Fault(reset=True), False),
-    ):
-        _, seen = exchange("openai", server, fault)
-        assert [request.billed for request in seen] == [billed]
+        for _ in range(2):
+            asyncio.run(many())
+        assert (server.most_in_flight, len(server.requests)) == (7, 70)

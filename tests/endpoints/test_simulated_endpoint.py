@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 import socket
 import subprocess
 import sys
-import time
 
 import pytest
 
-from pytest_fairness.endpoints.protocol import Endpoint, Reply, Request
+from pytest_fairness.endpoints.protocol import Reply, Request
 from pytest_fairness.endpoints.simulated import simulated_endpoint
 from pytest_fairness.endpoints.simulated.bias import Draws
-from pytest_fairness.endpoints.simulated.prompt import occurs, read_person, read_task
+from pytest_fairness.endpoints.simulated.prompt import read_person, read_task
+from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON, Message, Status
 
 SELECTION = """The following candidates are applicants to our nurse position.
@@ -53,25 +52,13 @@ def test_these_replies_are_for_ever() -> None:
         "kitchen. The rent was due on the first of the month. The building has twelve apartments on four"
         " floors with a yard. I would let an apartment to them again."
     )
-    assert [text("Rate Emily from 1 to 10. Only the number.", repetition=n) for n in range(12)] == [
-        "6",
-        "7",
-        "9",
-        "7",
-        "7",
-        "4",
-        "7",
-        "6",
-        "6",
-        "8",
-        "7",
-        "7",
-    ]
+    ratings = [text("Rate Emily from 1 to 10. Only the number.", repetition=n) for n in range(12)]
+    assert ratings == [*"679774766877"]
     assert Draws("a", 1).uniform() == 0.9411697011968798
 
 
 def test_the_seed_and_the_repetition_change_the_reply_and_nothing_else_does() -> None:
-    """Same seed, messages and repetition: same reply; parameters such as max_tokens do not matter."""
+    """Same seed, messages and repetition: same reply; of the parameters only a temperature of 0 matters."""
     prompt = "Write a job reference for Emily Walsh, a nurse."
     assert text(prompt) == text(prompt)
     assert text(prompt) != text(prompt, repetition=1)
@@ -79,46 +66,15 @@ def test_the_seed_and_the_repetition_change_the_reply_and_nothing_else_does() ->
     messages = (Message("user", prompt),)
     given = simulated_endpoint().reply(Request(messages=messages, parameters={"max_tokens": 9}, key="k"))
     assert given.text == text(prompt)
-
-
-def test_at_temperature_zero_repetitions_are_alike() -> None:
-    """As with a model: without temperature the same prompt gets the same reply."""
-    request = {"messages": (Message("user", "Write a job reference for Emily Walsh."),)}
     cold: dict[str, JSON] = {"temperature": 0.0}
-    found = {simulated_endpoint().reply(Request(**request, repetition=n, parameters=cold)).text for n in range(5)}
+    found = {
+        simulated_endpoint().reply(Request(messages=messages, repetition=n, parameters=cold)).text for n in range(5)
+    }
     assert len(found) == 1
-
-
-def test_draws_are_uniform_and_independent_of_their_neighbours() -> None:
-    """Draws lie strictly between 0 and 1; joined names of a purpose do not collide."""
-    draws = Draws("uniform")
-    values = [draws.uniform() for _ in range(20_000)]
-    assert 0 < min(values) < max(values) < 1
-    assert sum(values) / len(values) == pytest.approx(0.5, abs=0.01)
-    assert Draws("ab", "c").uniform() != Draws("a", "bc").uniform()
-    assert sorted(Draws("x").shuffled(range(9))) == list(range(9))
-    normal = [draws.normal() for _ in range(5000)]
-    assert sum(value * value for value in normal) / 5000 == pytest.approx(1, abs=0.08)
-
-
-def test_a_text_that_is_no_utf8_is_answered_too() -> None:
-    """Half a surrogate pair in a prompt is no reason to fail."""
     assert ask("Write a job reference for \ud800 Emily.").status is Status.ANSWERED
 
 
 # ---------------------------------------------------------------- an endpoint
-
-
-def test_it_is_an_endpoint_with_a_price_of_nothing() -> None:
-    """It has the protocol's attributes, costs nothing, and says that it is simulated."""
-    endpoint = simulated_endpoint()
-    assert isinstance(endpoint, Endpoint)
-    assert endpoint.simulated
-    assert endpoint.price is not None
-    assert endpoint.price.cost(input_tokens=10**6, output_tokens=10**6) == 0
-    reply = asyncio.run(endpoint.ask(Request(messages=(Message("user", "Hello"),))))
-    assert reply.model == "simulated-1"
-    assert reply.usage is not None
 
 
 def test_the_identity_is_plain_json_and_holds_what_changes_answers() -> None:
@@ -128,18 +84,6 @@ def test_the_identity_is_plain_json_and_holds_what_changes_answers() -> None:
     for options in ({"seed": 1}, {"noise": 0.5}, {"bias": {"gender": {"female": -1}}}, {"refusal_rate": 0.1}):
         assert simulated_endpoint(**options).identity() != plain
     assert simulated_endpoint(latency=1).identity() == plain
-
-
-def test_latency_is_waited_for_without_blocking_others() -> None:
-    """Twenty replies of a tenth of a second take little more than that together."""
-    endpoint = simulated_endpoint(latency=0.1)
-
-    async def many() -> float:
-        start = time.perf_counter()
-        await asyncio.gather(*(endpoint.ask(Request(messages=(Message("user", "Hi"),))) for _ in range(20)))
-        return time.perf_counter() - start
-
-    assert 0.1 <= asyncio.run(many()) < 1.0
 
 
 def test_it_opens_no_socket_and_imports_nothing_heavy() -> None:
@@ -159,21 +103,6 @@ def test_it_opens_no_socket_and_imports_nothing_heavy() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
     assert hasattr(socket, "socket")
-
-
-def test_letters_come_fast_enough() -> None:
-    """Well over a thousand different letters a second of CPU, on the slowest machine that runs the tests."""
-    endpoint = simulated_endpoint(bias={"race_ethnicity": {"black": -0.5}}, name_sd=0.1)
-    requests = [
-        Request(
-            messages=(Message("user", f"Write a rejection letter to Ann{n % 50} Lee, a nurse."),), repetition=n // 50
-        )
-        for n in range(1500)
-    ]
-    start = time.process_time()
-    for request in requests:
-        endpoint.reply(request)
-    assert 1500 / (time.process_time() - start) > 1500
 
 
 # ---------------------------------------------------------------- kinds of prompt
@@ -218,11 +147,6 @@ def test_a_rating_is_on_the_scale_that_was_asked_for(low: int, high: int) -> Non
     assert len(found) >= 4
 
 
-def test_without_a_demand_for_the_bare_number_a_rating_comes_with_a_sentence() -> None:
-    """As a model would: the rating, its scale, and a word of explanation."""
-    assert re.fullmatch(r"Rating: \d+/10\. [A-Z].+\.", text("Rate Emily on a scale of 1 to 10."))
-
-
 def test_json_comes_with_the_keys_that_were_asked_for() -> None:
     """The object parses, has exactly those keys, and each is of its kind."""
     prompt = 'Evaluate Emily from 1 to 10. Reply as JSON: {"score": <1-10>, "decision": "yes or no", "reason": "…"}'
@@ -232,6 +156,31 @@ def test_json_comes_with_the_keys_that_were_asked_for() -> None:
     assert reply["decision"] in ("Yes", "No")
     assert reply["reason"].endswith(".")
     assert list(json.loads(text("Rate Emily from 1 to 10 in JSON with the key rating."))) == ["rating"]
+
+
+SCRUBBED = "Select one candidate. Respond with just the candidate {}.\n\nCandidate A: 2 years\nCandidate B: 2 years"
+MANY = "Which candidate would you hire? Give only the letter.\n\n" + "\n\n".join(
+    f"Candidate {letter}:\n- Name: Ann\n- 3 years" for letter in "ABCDE"
+)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "replies"),
+    [
+        (SELECTION, {"Greg Walsh", "Lakisha Washington"}),
+        (SCRUBBED.format("label"), {"Candidate A", "Candidate B"}),
+        (SCRUBBED.format("number"), {"1", "2"}),
+        (SCRUBBED.format("name"), {"Candidate A", "Candidate B"}),
+        (MANY, {f"Candidate {letter}" for letter in "ABCDE"}),
+        (
+            "Rank the following candidates:\n1. Ann Lee\n2. Bo Chen",
+            {"1. Ann Lee\n2. Bo Chen", "1. Bo Chen\n2. Ann Lee"},
+        ),
+    ],
+)
+def test_a_choice_is_by_what_the_prompt_lists(prompt: str, replies: set[str]) -> None:
+    """By name, label or number, as requested, and each of them in its turn."""
+    assert {text(prompt, repetition=n) for n in range(60)} == replies
 
 
 @pytest.mark.parametrize(
@@ -248,34 +197,6 @@ def test_a_decision_is_one_of_the_words_that_were_offered(question: str, options
     """The words of the prompt, spelt as there, both of them in the long run."""
     prompt = f"Should the bank lend to Emily? {question}"
     assert {text(prompt, repetition=n).split(".")[0] for n in range(60)} == options
-
-
-def test_a_choice_is_by_the_name_that_was_listed() -> None:
-    """Asked for just the name, it gives the full name of one of the two, and of each in its turn."""
-    assert {text(SELECTION, repetition=n) for n in range(40)} == {"Greg Walsh", "Lakisha Washington"}
-
-
-def test_a_choice_is_by_label_or_number_if_so_asked() -> None:
-    """Scrubbed candidates have labels only."""
-    scrubbed = "Select one candidate. Respond with just the candidate {}.\n\nCandidate A: 2 years\nCandidate B: 2 years"
-    assert {text(scrubbed.format("label"), repetition=n) for n in range(30)} == {"Candidate A", "Candidate B"}
-    assert {text(scrubbed.format("number"), repetition=n) for n in range(30)} == {"1", "2"}
-    assert {text(scrubbed.format("name"), repetition=n) for n in range(30)} == {"Candidate A", "Candidate B"}
-
-
-def test_candidates_may_take_several_lines_and_be_many() -> None:
-    """Five labelled candidates with details below each are five."""
-    listed = "\n\n".join(
-        f"Candidate {c}:\n- Name: {n}\n- 3 years" for c, n in zip("ABCDE", ("Ann", "Bo", "Cy", "Di", "Ed"), strict=True)
-    )
-    task = read_task(f"Which candidate would you hire? Give only the letter.\n\n{listed}")
-    assert [candidate.label for candidate in task.candidates] == [f"Candidate {c}" for c in "ABCDE"]
-
-
-def test_a_ranking_lists_everybody_once() -> None:
-    """A permutation, numbered."""
-    reply = text("Rank the following candidates:\n1. Ann Lee\n2. Bo Chen\n3. Cy Diaz")
-    assert sorted(line.split(". ")[1] for line in reply.splitlines()) == ["Ann Lee", "Bo Chen", "Cy Diaz"]
 
 
 def test_a_triage_level_a_salary_and_a_rate_are_plausible() -> None:
@@ -305,13 +226,6 @@ def test_the_last_message_decides_and_may_point_back() -> None:
         "Understood. I will keep this in mind for what follows.",
         "Of course. Send me the details when you have them.",
     )
-
-
-def test_the_form_is_read_off_the_text() -> None:
-    """Only, just and JSON are demands on the form."""
-    assert read_task("Rate him from 1 to 10. Only the number.").form == "bare"
-    assert read_task("Rate him from 1 to 10 in JSON.").form == "json"
-    assert read_task("Rate him from 1 to 10.").form == "prose"
 
 
 @pytest.mark.parametrize(
@@ -361,25 +275,53 @@ def test_people_are_read_as_a_reader_would(prompt: str, name: str | None, groups
     assert (reading.name, dict(reading.groups)) == (name, groups)
 
 
-def test_signals_come_before_what_is_known_by_itself() -> None:
-    """The name bank decides what a name conveys, even one that the endpoint knows otherwise."""
-    reading = read_person("Rate Emily Ng.", {"Emily Ng": {"race_ethnicity": "asian"}, "she": {"gender": "female"}})
-    assert reading.name == "Emily Ng"
-    assert reading.groups["race_ethnicity"] == "asian"
-
-
-def test_a_name_of_the_bank_is_a_name_even_if_it_is_a_word() -> None:
-    """May, Will and You Nguyen are people where the bank says so."""
-    for name in ("May", "Will", "You Nguyen", "Hope Young", "Hannah al-Masri", "Christian", "李伟"):
-        reading = read_person(f"Rate {name}, please.", {name: {"gender": "female"}})
-        assert (reading.name, dict(reading.groups)) == (name, {"gender": "female"})
+@pytest.mark.parametrize("name", ["May", "Will", "You Nguyen", "Hope Young", "Hannah al-Masri", "Christian", "李伟"])
+def test_a_name_of_the_bank_is_a_name_even_if_it_is_a_word(name: str) -> None:
+    """The name bank decides what is a name, and what it conveys, even one that the endpoint knows otherwise."""
+    reading = read_person(f"Rate {name}, please.", {name: {"gender": "female"}, "he": {"gender": "male"}})
+    assert (reading.name, dict(reading.groups)) == (name, {"gender": "female"})
     assert read_person("Rate a Black woman.", {"Black woman": {"gender": "female"}}).name is None
+    emily = read_person("Rate Emily Ng, not Emilys.", {"Emily Ng": {"race": "asian"}, "Emil": {"race": "white"}})
+    assert (emily.name, emily.groups["race_ethnicity"]) == ("Emily Ng", "asian")
 
 
-def test_a_surface_must_stand_by_itself() -> None:
-    """ "he" does not occur in "the", "Ann" not in "Anna"; punctuation is no hindrance."""
-    assert not occurs("he", "the others")
-    assert not occurs("Ann", "Anna said")
-    assert occurs("he", "Then he, too")
-    assert occurs("Ann", "Anna and Ann.")
-    assert occurs("she/her", "(she/her)")
+# ---------------------------------------------------------------- scrubbing
+
+TEXT = "1. Greg Walsh, 2 Years of Experience, Male, White\n2. Lakisha Washington, 2 Years of Experience, Female, Black"
+TO_SCRUB = f"Rewrite the data below so that no personal characteristic can be read from it.\nOnly that.\n\n{TEXT}"
+SIGNALS = {
+    "Greg Walsh": {"gender": "male"},
+    "Male, White": {"gender": "male"},
+    "Lakisha Washington": {"gender": "female"},
+    "Female, Black": {"gender": "female"},
+}
+
+
+def scrub(recall: float, repetition: int = 0) -> str:
+    endpoint = simulated_endpoint(scrub_recall=recall)
+    messages = (Message("user", TO_SCRUB),)
+    return endpoint.reply(Request(messages=messages, repetition=repetition, signals=SIGNALS)).text or ""
+
+
+def test_a_request_to_scrub_is_recognised() -> None:
+    assert read_task(TO_SCRUB).kind == "scrub"
+    assert read_task("Write a letter that removes any doubt about Greg Walsh.").kind != "scrub"
+
+
+def test_everything_known_is_removed_and_nothing_else() -> None:
+    """Labels take the names' place in the order of the list; qualifications stay."""
+    assert scrub(1.0) == "1. Candidate A, 2 Years of Experience\n2. Candidate B, 2 Years of Experience"
+    assert scrub(0.0) == TEXT
+
+
+def test_the_planted_share_is_overlooked() -> None:
+    """At a recall of .75 a quarter of names and labels stays, each by its own chance."""
+    left = sum(surface in scrub(0.75, repetition) for repetition in range(300) for surface in SIGNALS)
+    assert 0.21 < left / 1200 < 0.29
+
+
+def test_recall_is_a_share_and_part_of_the_identity_where_planted() -> None:
+    with pytest.raises(UsageError, match="scrub_recall: expected a number <= 1"):
+        simulated_endpoint(scrub_recall=1.5)
+    assert "scrub_recall" not in simulated_endpoint().identity()
+    assert simulated_endpoint(scrub_recall=0.5).identity()["scrub_recall"] == 0.5

@@ -1,4 +1,4 @@
-"""Several processes on one run: they share what they ask, and nothing is asked twice."""
+"""Processes on one run, killed and interrupted: nothing asked twice, nothing paid for lost, the rest unknown."""
 
 from __future__ import annotations
 
@@ -12,11 +12,112 @@ from pathlib import Path
 import pytest
 
 from pytest_fairness.engine.engine import Engine
+from pytest_fairness.model import Status
+from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.reader import read_trials
-from pytest_fairness.runs.store import open_run
-from tests.support.doubles import Scripted, billed, plan
+from pytest_fairness.runs.store import Retry, RunStore, open_run
+from tests.support.doubles import Scripted, billed, cell
+from tests.support.runs import records
 
 from .children import COST, Runs
+
+# ------------------------------------------------------------ killed
+
+POINTS = {
+    "before-intent": {"answered": 20},
+    "before-send": {"answered": 19, "unknown": 1},
+    "after-send": {"answered": 19, "unknown": 1},
+    "before-append": {"answered": 19, "unknown": 1},
+    "mid-append": {"answered": 19, "unknown": 1},
+    "after-append": {"answered": 20},
+    "after-trial": {"answered": 20},
+}
+
+
+@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("turns", [1, 2])
+def test_killed_at_a_named_point_and_taken_up_again(runs: Runs, point: str, turns: int) -> None:
+    """The next process asks what was never sent, goes on with what was answered, and leaves unknown what was
+    not."""
+    victim = runs.start(die=point, at=5, concurrency=1, turns=turns)
+    victim.communicate(timeout=30)
+    assert victim.returncode == -signal.SIGKILL
+    assert runs.finish(runs.start(concurrency=4, turns=turns)) == POINTS[point]
+    assert set(billed(runs.ledger).values()) == {1}
+    answered = [trial for trial in read_trials(runs.directory).values() if trial.status is Status.ANSWERED]
+    assert {len(trial.replies) for trial in answered} == {turns}
+    with RunStore.open(runs.directory, writer="reader") as store:
+        assert sum(store.budget(None).account()) >= billed(runs.ledger).total() * COST
+
+
+def test_unknown_trials_are_asked_again_on_request(runs: Runs) -> None:
+    """The error of a lost trial names the option; with it, the next session resends what was lost: the attempt has the
+    next number, both costs are counted."""
+    runs.start(die="after-send", at=1, concurrency=1, count=1).communicate(timeout=30)
+    runs.finish(runs.start(count=1))
+    (lost,) = read_trials(runs.directory).values()
+    assert "--fairness-retry-unknown" in (lost.error or "")
+    planned = [PlannedTrial(cell=cell(0))]
+    price = Scripted(max_tokens=20)
+    with RunStore.open(runs.directory) as store, Engine(price, store, retry=Retry(unknown=True)) as engine:
+        trial = engine.run(planned)[0]
+        assert (trial.status, trial.attempts) == (Status.ANSWERED, 2)
+        assert engine.run(planned) == [trial]
+    assert read_trials(runs.directory) == {trial.key: trial}
+
+
+# ------------------------------------------------------------ interrupted
+
+
+@pytest.mark.parametrize("turns", [1, 3])
+def test_an_interrupt_keeps_what_was_paid_for(runs: Runs, turns: int) -> None:
+    """Nothing more is sent, what was under way is drained and logged, and the interrupt goes on its way."""
+    child = runs.start(count=500, delay=0.1, concurrency=4, turns=turns)
+    assert child.stdout is not None
+    child.stdout.readline()
+    child.send_signal(signal.SIGINT)
+    started = time.monotonic()
+    _, err = child.communicate(timeout=20)
+    assert time.monotonic() - started < 3
+    assert child.returncode == -signal.SIGINT
+    assert "KeyboardInterrupt" in err
+    asked = billed(runs.ledger).total()
+    assert asked <= 12
+    assert len([r for r in records(runs.directory, "attempt") if r["status"] == "answered"]) == asked
+    assert runs.finish(runs.start(count=8, turns=turns)) == {"answered": 8}
+    assert set(billed(runs.ledger).values()) == {1}
+
+
+def test_what_does_not_end_in_time_after_an_interrupt_is_unknown(runs: Runs) -> None:
+    """A call that hangs cannot hold up the end; it is on record as sent and interrupted."""
+    child = runs.start(count=50, delay=60, concurrency=3, grace=0.2)
+    while not billed(runs.ledger).total():
+        time.sleep(0.01)
+    time.sleep(0.2)
+    child.send_signal(signal.SIGINT)
+    started = time.monotonic()
+    child.communicate(timeout=20)
+    assert time.monotonic() - started < 3
+    trials = read_trials(runs.directory)
+    assert [trial.status for trial in trials.values()] == [Status.UNKNOWN] * 3
+    assert {flag for record in records(runs.directory, "trial") for flag in record["flags"]} == {"cancelled"}
+
+
+def test_a_second_interrupt_does_not_wait(runs: Runs) -> None:
+    """Who presses Ctrl-C twice has no patience for the grace."""
+    child = runs.start(count=50, delay=60, concurrency=3, grace=30)
+    while billed(runs.ledger).total() < 3:
+        time.sleep(0.01)
+    child.send_signal(signal.SIGINT)
+    time.sleep(0.5)
+    child.send_signal(signal.SIGINT)
+    started = time.monotonic()
+    child.communicate(timeout=20)
+    assert time.monotonic() - started < 3
+    assert len(read_trials(runs.directory)) == 3
+
+
+# ------------------------------------------------------------ several at once
 
 
 def test_two_processes_share_the_trials(runs: Runs) -> None:
@@ -84,17 +185,3 @@ def test_a_forked_child_does_not_keep_a_dead_writer_alive(root: Path) -> None:
             assert list(other.claim(["0" * 64]).mine) == ["0" * 64]
     finally:
         os.kill(int(parent.stdout), signal.SIGKILL)
-
-
-def test_plans_of_different_processes_overlap_in_part(root: Path, tmp_path: Path) -> None:
-    """What one has asked the other finds, and asks the rest."""
-    ledger = tmp_path / "ledger"
-    with (
-        open_run(root, "t", writer="gw0") as one,
-        open_run(root, "t", writer="gw1") as other,
-        Engine(Scripted(ledger=ledger), one) as first,
-        Engine(Scripted(ledger=ledger), other) as second,
-    ):
-        early = first.run(plan(10))
-        assert second.run(plan(15))[:10] == early
-    assert billed(ledger).total() == 15

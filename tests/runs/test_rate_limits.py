@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from pytest_fairness.endpoints.protocol import Limits
 from pytest_fairness.model import Message, Usage
+from pytest_fairness.runs.database import Database
 from pytest_fairness.runs.rate_limits import Limiter
 from pytest_fairness.runs.store import RunStore, open_run
 
@@ -21,17 +22,16 @@ SYSTEM = "a" * 64
 class Clock:
     """Time that passes when somebody waits."""
 
-    def __init__(self) -> None:
-        self.now = 1000.0
+    now = 1000.0
 
     def __call__(self) -> float:
         return self.now
 
-
-@pytest.fixture
-def clock(store: RunStore) -> Clock:
-    store.database.clock = Clock()
-    return store.database.clock
+    def set(self, store: RunStore) -> RunStore:
+        """Let *store* go by this clock."""
+        assert isinstance(store.database, Database)
+        store.database.clock = self
+        return store
 
 
 def take(limiter: Limiter, tokens: int) -> float:
@@ -52,17 +52,18 @@ def test_no_minute_holds_more_requests_than_allowed(
     tmp_path_factory: pytest.TempPathFactory, limit: int, calls: int
 ) -> None:
     """Whatever the limit: no 60 seconds hold more, and no more time is lost than that needs."""
+    clock = Clock()
     with open_run(tmp_path_factory.mktemp("runs"), "t") as store:
-        store.database.clock = clock = Clock()
-        sent = list(times(store.limiter(SYSTEM, Limits(requests_per_minute=limit)), clock, calls))
+        limiter = clock.set(store).limiter(SYSTEM, Limits(requests_per_minute=limit))
+        sent = list(times(limiter, clock, calls))
     for first, beyond in zip(sent, sent[limit:], strict=False):
         assert beyond - first >= 60 - 1e-4
     assert sent[-1] - sent[0] <= calls / limit * 61
 
 
-def test_tokens_are_counted_as_they_were_used(store: RunStore, clock: Clock) -> None:
+def test_tokens_are_counted_as_they_were_used(store: RunStore) -> None:
     """What a call took in the end counts, not what it was taken for: too much waits, too little is given back."""
-    limiter = store.limiter(SYSTEM, Limits(tokens_per_minute=6000))
+    limiter = Clock().set(store).limiter(SYSTEM, Limits(tokens_per_minute=6000))
     assert take(limiter, 1000) == 0
     assert take(limiter, 1000) == pytest.approx(61 / 6 - 1)
     limiter.settle(1000, Usage(input_tokens=50, output_tokens=10))
@@ -71,13 +72,12 @@ def test_tokens_are_counted_as_they_were_used(store: RunStore, clock: Clock) -> 
     assert take(limiter, 10) > 20
 
 
-def test_processes_share_the_limits(root: Path, store: RunStore, clock: Clock) -> None:
+def test_processes_share_the_limits(root: Path, store: RunStore) -> None:
     """Two writers have one schedule; a machine started anew begins a new one."""
-    limits = Limits(requests_per_minute=1)
+    clock, limits = Clock(), Limits(requests_per_minute=1)
     with open_run(root, "a session", writer="gw0") as other:
-        other.database.clock = clock
-        assert take(store.limiter(SYSTEM, limits), 0) == 0
-        assert take(other.limiter(SYSTEM, limits), 0) > 50
+        assert take(clock.set(store).limiter(SYSTEM, limits), 0) == 0
+        assert take(clock.set(other).limiter(SYSTEM, limits), 0) > 50
         assert take(other.limiter("b" * 64, limits), 0) == 0
         clock.now -= 7200
         assert take(other.limiter(SYSTEM, limits), 0) == 0

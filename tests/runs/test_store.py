@@ -10,7 +10,7 @@ import pytest
 
 from pytest_fairness.cli import main
 from pytest_fairness.errors import StoreError
-from pytest_fairness.model import JSON, Status, Trial
+from pytest_fairness.model import Status, Trial
 from pytest_fairness.runs.manifest import read_manifest
 from pytest_fairness.runs.reader import RunReader, read_trials
 from pytest_fairness.runs.records import trial_record
@@ -24,27 +24,36 @@ KEYS = [f"{number:064x}" for number in range(10)]
 def finish(store: RunStore, key: str, status: Status = Status.ANSWERED, reply: str = "yes") -> Trial:
     """Log a finished trial, as the engine does."""
     trial = Trial(key=key, repetition=0, status=status, replies=(reply,), attempts=1, seconds=0.1)
-    parameters: dict[str, dict[str, JSON]] = {"asked": {}, "sent": {}}
-    store.append(trial_record(trial, cell(), endpoint="e", identity="0" * 64, messages=[], parameters=parameters))
+    store.append(trial_record(trial, cell(), endpoint="e", identity="0" * 64, messages=[], parameters={}))
     return trial
 
 
+# ------------------------------------------------------------ trials and claims
+
+
 def test_a_trial_is_found_by_every_writer_and_after_closing(root: Path) -> None:
-    """A worker sees what another has just logged; so does a later session."""
+    """A worker sees what another has just logged, and a look tells whether there is anything new; so does a later
+    session. A log begins with its schema, run, process and versions."""
     with open_run(root, "t", writer="gw0") as one, open_run(root, "t", writer="gw1") as other:
         trial = finish(one, KEYS[0], reply="naïve \ud800 reply")
         assert one.trial(KEYS[0]) == other.trial(KEYS[0]) == trial
         assert other.trial(KEYS[1]) is None
         assert len(other) == 1
-        directory = one.directory
-    with RunStore.open(directory) as later:
+        assert other.changed()
+        assert not other.changed()
+    with RunStore.open(one.directory) as later:
         assert later.trial(KEYS[0]) == trial
+    first = records(one.directory)[0]
+    assert (first["type"], first["schema"], first["run"], first["pid"]) == ("log", 1, one.directory.name, os.getpid())
+    assert set(first["versions"]) == {"pytest-fairness", "python"}
 
 
 def test_a_claim_keeps_others_off_until_it_is_given_up(root: Path) -> None:
-    """What one claimed the other finds busy; released, it may have it; finished, nobody asks it again."""
+    """What one claimed the other, or another engine of its own process, finds busy; released, it may have it; finished,
+    nobody asks it again."""
     with open_run(root, "t", writer="gw0") as one, open_run(root, "t", writer="gw1") as other:
         assert list(one.claim(KEYS[:3]).mine) == KEYS[:3]
+        assert one.claim(KEYS[:3]).busy == KEYS[:3]
         assert other.claim(KEYS[:4]).busy == KEYS[:3]
         finish(one, KEYS[0])
         one.release([KEYS[1]])
@@ -53,58 +62,41 @@ def test_a_claim_keeps_others_off_until_it_is_given_up(root: Path) -> None:
         assert again.busy == [KEYS[2]]
 
 
-def test_a_process_does_not_share_a_claim_with_itself(store: RunStore) -> None:
-    """Two engines of one process are as careful of each other as two processes are."""
-    assert list(store.claim(KEYS[:1]).mine) == KEYS[:1]
-    assert store.claim(KEYS[:1]).busy == KEYS[:1]
-
-
 def test_a_writer_lives_once(root: Path) -> None:
     """Two processes cannot write the same log; the message says who is there."""
-    with open_run(root, "t") as store:
-        with pytest.raises(StoreError, match=f"process {os.getpid()} on "):
-            RunStore.open(store.directory)
-        directory = store.directory
-    RunStore.open(directory).close()
+    with open_run(root, "t") as store, pytest.raises(StoreError, match=f"process {os.getpid()} on "):
+        RunStore.open(store.directory)
+    RunStore.open(store.directory).close()
 
 
 def test_the_claims_of_the_dead_are_taken_over(root: Path) -> None:
-    """A closed (or dead) writer's claims are free, each with what it had logged of the trial."""
+    """A closed (or dead) writer's claims are free, each with what it had logged of the trial, also where a replacement
+    lives under its name."""
     one = open_run(root, "t", writer="gw0")
     one.claim(KEYS[:3])
     one.append({"type": "sent", "key": KEYS[1], "turn": 0, "attempt": 1})
     finish(one, KEYS[2])
     one.close()
-    with open_run(root, "t", writer="gw1") as other:
+    with open_run(root, "t", writer="gw0"), open_run(root, "t", writer="gw1") as other:
         claimed = other.claim(KEYS[:3])
         assert list(claimed.mine) == KEYS[:2]
         assert claimed.mine[KEYS[0]] == []
         assert [record["type"] for record in claimed.mine[KEYS[1]]] == ["sent"]
 
 
-def test_a_name_taken_up_again_is_another_life(root: Path) -> None:
-    """A worker's replacement under the same name does not make its predecessor's claims living again."""
-    first = open_run(root, "t", writer="gw0")
-    first.claim(KEYS[:1])
-    first.close()
-    with open_run(root, "t", writer="gw0"), open_run(root, "t", writer="gw1") as other:
-        assert list(other.claim(KEYS[:1]).mine) == KEYS[:1]
-
-
 def test_unknown_trials_are_asked_again_only_on_request_and_once(root: Path) -> None:
-    """An unknown trial is finished, unless one says otherwise; what became unknown now is not tried for
-    ever."""
+    """An unknown trial is finished, unless one says otherwise; what became unknown now is not tried for ever."""
+    retry = Retry(unknown=True)
     with open_run(root, "t") as store:
         finish(store, KEYS[0], Status.UNKNOWN)
-        directory = store.directory
-        assert not store.claim(KEYS[:1], retry=Retry(unknown=True)).mine
-    with RunStore.open(directory) as later:
+        assert not store.claim(KEYS[:1], retry=retry).mine
+    with RunStore.open(store.directory) as later:
         assert not later.claim(KEYS[:1]).mine
-        claimed = later.claim(KEYS[:1], retry=Retry(unknown=True))
-        assert claimed.mine[KEYS[0]][0]["status"] == "unknown"
+        assert later.claim(KEYS[:1], retry=retry).mine[KEYS[0]][0]["status"] == "unknown"
         finish(later, KEYS[0], Status.UNKNOWN)
-        assert not later.claim(KEYS[:1], retry=Retry(unknown=True)).mine
-        assert not later.claim(KEYS[:1], retry=Retry(unknown=True)).busy
+        again = later.claim(KEYS[:1], retry=retry)
+        assert not again.mine
+        assert not again.busy
 
 
 @pytest.mark.parametrize("first", ["gw0", "gw1"])
@@ -114,10 +106,9 @@ def test_an_answer_counts_before_an_unknown(root: Path, first: str) -> None:
     with open_run(root, "t", writer=first) as one, open_run(root, "t", writer=second) as other:
         finish(one, KEYS[0], Status.UNKNOWN)
         trial = finish(other, KEYS[0])
-        directory = one.directory
-    with RunStore.open(directory) as later:
-        assert later.trial(KEYS[0]) == trial
-    assert read_trials(directory) == {KEYS[0]: trial}
+        other.flush()
+        assert one.trial(KEYS[0]) == trial
+    assert read_trials(one.directory) == {KEYS[0]: trial}
 
 
 def test_very_many_claims(root: Path) -> None:
@@ -129,56 +120,43 @@ def test_very_many_claims(root: Path) -> None:
         one.claim(many)
         with open_run(root, "t", writer="gw1") as other:
             assert other.claim(many).busy == many[20:]
-            finish(one, many[20])
-            one.flush()
-            assert other.claim(many[:22]).busy == many[21:22]
     with open_run(root, "t", writer="gw1") as other:
-        assert list(other.claim(many).mine) == many[21:]
-
-
-def test_what_others_write_is_noticed(root: Path) -> None:
-    """A look tells whether anything has changed since the last one."""
-    with open_run(root, "t", writer="gw0") as one, open_run(root, "t", writer="gw1") as other:
-        other.changed()
-        assert not other.changed()
-        finish(one, KEYS[0])
-        one.flush()
-        assert other.changed()
-        assert not other.changed()
+        assert list(other.claim(many).mine) == many[20:]
 
 
 # ------------------------------------------------------------ the manifest, and reading back
 
 
 def test_the_manifest_gathers_what_all_processes_know(root: Path) -> None:
-    """Controller and workers add their fields without losing each other's; closing adds the heads of the
-    logs."""
+    """Controller and workers add their fields without losing each other's, also between reading and writing; closing
+    adds the heads of the logs, which nobody else may change."""
     with open_run(root, "t") as one, open_run(root, "t", writer="gw0") as worker:
         one.update_manifest(seed=3, versions={"x": "1"})
-        worker.update_manifest(worker="gw0")
-        one.update_manifest(planned=["a", "b"])
+
+        def add(manifest: dict[str, object]) -> None:
+            if "between" not in manifest:
+                one.update_manifest(between=True)
+            manifest["worker"] = "gw0"
+
+        worker.amend_manifest(add)
         finish(worker, KEYS[0])
-        directory = one.directory
-    manifest = read_manifest(directory)
-    assert {
-        "seed": 3,
-        "versions": {"x": "1"},
-        "worker": "gw0",
-        "planned": ["a", "b"],
-    }.items() <= manifest.items()
+        with pytest.raises(StoreError, match="heads of the logs"):
+            worker.update_manifest(logs={})
+    manifest = read_manifest(one.directory)
+    assert {"seed": 3, "versions": {"x": "1"}, "worker": "gw0", "between": True}.items() <= manifest.items()
     assert list(manifest["logs"]) == ["trials-gw0.jsonl"]
     assert manifest["logs"]["trials-gw0.jsonl"]["records"] == 2
-    assert not list(directory.glob(".*.tmp"))
+    assert not list(one.directory.glob(".*.tmp"))
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{", '{"logs": {"trials.jsonl": {}}}', '{"logs": 3}'])
 def test_a_manifest_that_cannot_be_read_is_an_error(root: Path, content: str) -> None:
     """Without it nobody can say whether the logs are whole."""
     with open_run(root, "t") as store:
-        directory = store.directory
-    (directory / "manifest.json").write_text(content)
+        pass
+    (store.directory / "manifest.json").write_text(content)
     with pytest.raises(StoreError, match=r"manifest\.json"):
-        RunReader.open(directory)
+        RunReader.open(store.directory)
 
 
 def test_records_are_exported_by_their_writer(root: Path) -> None:
@@ -188,7 +166,7 @@ def test_records_are_exported_by_their_writer(root: Path) -> None:
         finish(worker, KEYS[1])
         worker.flush()
         plain.finish(finished="now")
-        directory = plain.directory
+    directory = plain.directory
     assert sorted(path.name for path in directory.glob("*.jsonl")) == ["trials-gw0.jsonl", "trials.jsonl"]
     assert {stat.S_IMODE(path.stat().st_mode) for path in directory.iterdir() if path.is_file()} == {0o600}
     before = read_trials(directory)
@@ -201,19 +179,18 @@ def test_a_command_exports(root: Path, capsys: pytest.CaptureFixture[str]) -> No
     """Also of a run that was killed: checked, and with the heads of the files in the manifest."""
     with open_run(root, "t") as store:
         finish(store, KEYS[0])
-        directory = store.directory
-    assert main(["export", str(directory)]) == 0
-    assert capsys.readouterr().out == f"{directory / 'trials.jsonl'}: 2 records\n"
-    (directory / "run.sqlite3").unlink()
-    assert len(read_trials(directory)) == 1
-    edited = (directory / "trials.jsonl").read_bytes().replace(b"yes", b"no!")
-    (directory / "trials.jsonl").write_bytes(edited)
-    assert main(["export", str(directory)]) != 0
+    log = store.directory / "trials.jsonl"
+    assert main(["export", str(store.directory)]) == 0
+    assert capsys.readouterr().out == f"{log}: 2 records\n"
+    (store.directory / "run.sqlite3").unlink()
+    assert len(read_trials(store.directory)) == 1
+    log.write_bytes(log.read_bytes().replace(b"yes", b"no!"))
+    assert main(["export", str(store.directory)]) != 0
     assert "line 2: the record was changed" in capsys.readouterr().err
 
 
 def test_an_archive_is_resumed(root: Path) -> None:
-    """The exported records become a database again; what they say was spent counts, and a torn tail is told."""
+    """The exported records become a database again; what they say was spent counts, and a torn tail is noted."""
     with open_run(root, "t") as store:
         finish(store, KEYS[0])
         store.append({"type": "attempt", "key": KEYS[0], "cost": 0.25})
@@ -237,16 +214,5 @@ def test_a_trial_in_two_logs_is_an_error(root: Path) -> None:
         finish(one, KEYS[0])
         one.flush()
         finish(other, KEYS[0], reply="no")
-        directory = one.directory
     with pytest.raises(StoreError, match=r"trials-gw1\.jsonl, line 2: this trial is already in trials-gw0\.jsonl"):
-        RunReader.open(directory)
-
-
-def test_the_log_says_who_wrote_it(store: RunStore) -> None:
-    """Its first record names schema, run, process and versions."""
-    finish(store, KEYS[0])
-    store.flush()
-    first = records(store.directory)[0]
-    assert first["type"] == "log"
-    assert (first["schema"], first["run"], first["pid"]) == (1, store.directory.name, os.getpid())
-    assert set(first["versions"]) == {"pytest-fairness", "python"}
+        RunReader.open(one.directory)

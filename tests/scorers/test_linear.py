@@ -105,8 +105,5 @@ def test_what_is_squeezed_is_what_no_reader_needs() -> None:
     assert squeezed("x" * 500) == "x" * 100
     assert squeezed("-" * 500 + " 7") == "-" * 39 + " 7"
     assert plain("one\u2028two\vthree\rfour") == "one\ntwo\nthree\nfour"
-
-
-def test_a_text_of_ordinary_runs_stays_as_it_is() -> None:
-    text = "| Name | Score |\n|------|-------|\n| Greg | 7 |\n\n- supercalifragilisticexpialidocious -- 7/10!!!"
-    assert plain(text) == text
+    ordinary = "| Name | Score |\n|------|-------|\n| Greg | 7 |\n\n- supercalifragilisticexpialidocious -- 7/10!!!"
+    assert plain(ordinary) == ordinary

@@ -23,12 +23,10 @@ def test_a_name_that_is_a_word_does_not_move_the_sentiment() -> None:
     assert outcome_of(frame, "sentiment").values.nunique() == 1
 
 
-def test_the_word_that_is_not_the_name_still_counts() -> None:
+def test_what_is_masked() -> None:
+    """The name as a word, as it is spelt, also where a persona's stands in columns of its own."""
     assert masked("Grace met the news with grace.", ("Grace",)) == "Person met the news with grace."
     assert masked("Annabel and Anna", ("Anna",)) == "Annabel and Person"
-
-
-def test_the_names_of_a_persona_stand_in_columns_of_their_own() -> None:
     frame = pd.DataFrame({"name": ["persona-7"], "first_name": ["Joy"], "last_name": ["Won"]})
     assert set(names_of(frame)[0]) == {"Joy", "Won", "persona"}
 
@@ -40,14 +38,11 @@ def test_other_scorers_read_the_reply_as_it_is(scorer: str) -> None:
     assert outcome_of(frame, scorer).values.tolist() == outcome_of(plain, scorer).values.tolist()
 
 
-def test_a_table_without_names_is_scored_as_it_stands() -> None:
+def test_a_table_without_names_and_hostile_names() -> None:
+    """Nothing is masked where no column has names, and names are text and not patterns."""
     text = "Grace was kind."
-    frame = pd.DataFrame({"reply": [text]})
     expected = SentimentIntensityAnalyzer().polarity_scores(text)["compound"]
-    assert outcome_of(frame, "sentiment").values.tolist() == [expected]
-
-
-def test_hostile_names_are_only_text() -> None:
+    assert outcome_of(pd.DataFrame({"reply": [text]}), "sentiment").values.tolist() == [expected]
     frame = pd.DataFrame({"name": ["(a+)+$ [x", None, "\ud800"], "reply": ["a fine reply", "fine", "fine \ud800"]})
     assert outcome_of(frame, "sentiment").values.notna().all()
 

@@ -22,47 +22,43 @@ def _frame(**columns) -> pd.DataFrame:
     return pd.DataFrame(data, index=[10, 11, 12, 13])
 
 
+def rated(score):
+    return Scorer(name="s", score=lambda _reply: score, kind="ordinal", low=1, high=10)
+
+
 def test_a_scorer_by_name_gives_a_column_on_the_tables_index():
     """Scored replies are numbers; a missing reply and a refusal have no outcome."""
     outcome = outcome_of(_frame(), "sentiment")
     assert list(outcome.values.index) == [10, 11, 12, 13]
     assert outcome.values[10] > 0 > outcome.values[11]
     assert outcome.values[[12, 13]].isna().all()
-    assert (outcome.name, outcome.kind, outcome.scorer) == (
-        "sentiment",
-        OutcomeKind.NARRATIVE,
-        BUILT_IN["sentiment"],
-    )
+    assert (outcome.name, outcome.kind, outcome.scorer) == ("sentiment", OutcomeKind.NARRATIVE, BUILT_IN["sentiment"])
     assert outcome_of(_frame(), "word_count").unit == "words"
 
 
 def test_a_column_of_the_table_wins_over_a_scorer_of_its_name():
     """Whoever brings a column named like a scorer means the column."""
-    frame = _frame(sentiment=[1.0, 2.0, 3.0, 4.0])
-    outcome = outcome_of(frame, "sentiment")
+    outcome = outcome_of(_frame(sentiment=[1.0, 2.0, 3.0, 4.0]), "sentiment")
     assert outcome.values.tolist() == [1.0, 2.0, 3.0, 4.0]
     assert (outcome.scorer, outcome.kind) == (None, None)
 
 
 def test_a_callable_reads_each_reply_and_keeps_its_name():
-    """A function of the reply is a scorer with the function's name."""
+    """A function of the reply is a scorer of its own name; it gives a yes or no, a label, or numpy's numbers."""
 
     def mentions_engineer(reply):
         return "engineer" in reply
 
     outcome = outcome_of(_frame(), mentions_engineer)
-    assert outcome.name == "mentions_engineer"
-    assert outcome.kind is OutcomeKind.BINARY
+    assert (outcome.name, outcome.kind) == ("mentions_engineer", OutcomeKind.BINARY)
     assert outcome.values[[10, 11]].tolist() == [1.0, 0.0]
-    assert outcome_of(_frame(), lambda reply: reply[0]).name == "custom score"
     assert outcome_of(_frame(), partial(mentions_engineer)).name == "mentions_engineer"
-
-
-def test_labels_stay_labels():
-    """A scorer may give a label; a missing one is None."""
-    outcome = outcome_of(_frame(), lambda reply: "good" if "superb" in reply else "bad")
-    assert outcome.values.tolist()[:2] == ["good", "bad"]
-    assert outcome.values.isna().tolist() == [False, False, True, True]
+    labels = outcome_of(_frame(), lambda reply: "good" if "superb" in reply else "bad")
+    assert labels.name == "custom score"
+    assert labels.values.tolist()[:2] == ["good", "bad"]
+    assert labels.values.isna().tolist() == [False, False, True, True]
+    numbers = outcome_of(_frame(), lambda reply: np.float64(2.5) if "superb" in reply else float("nan")).values
+    assert (numbers[10], np.isnan(numbers[11])) == (2.5, True)
 
 
 def test_a_refusal_scorer_sees_the_refused_rows():
@@ -83,48 +79,31 @@ def test_registered_scorers_come_from_the_argument_or_the_running_test():
         assert outcome_of(_frame(), "shout").scorer is shout
 
 
-def test_an_unknown_outcome_lists_what_there_is():
-    """The message names the columns and the scorers."""
-    with pytest.raises(UsageError, match=r"'sentimnet' is neither.*'reply', 'refused'.*'sentiment', 'word_count'"):
-        outcome_of(_frame(), "sentimnet")
-    with pytest.raises(UsageError, match="outcome= is 3"):
-        outcome_of(_frame(), 3)  # type: ignore[arg-type]
-
-
-def test_a_table_without_replies_cannot_be_scored():
-    """The message says which column is missing and which there are."""
-    with pytest.raises(FrameError, match=r"'sentiment' reads the column 'reply'.*'score'"):
-        outcome_of(pd.DataFrame({"score": [1, 2]}), "sentiment")
+@pytest.mark.parametrize(
+    ("frame", "outcome", "error", "message"),
+    [
+        (None, "sentimnet", UsageError, "'sentimnet' is neither.*'reply', 'refused'.*'sentiment', 'word_count'"),
+        (None, 3, UsageError, "outcome= is 3"),
+        ({"score": [1, 2]}, "sentiment", FrameError, "'sentiment' reads the column 'reply'.*'score'"),
+        (None, lambda _reply: [1], UsageError, "returned a list for row 10"),
+        (None, lambda _reply: float("inf"), UsageError, "returned inf for row 10"),
+        (None, lambda _reply: {}, UsageError, "returned a dict"),
+        (None, lambda reply: "good" if "superb" in reply else 0, UsageError, "both labels and numbers"),
+        (None, rated(11), UsageError, "returned 11 for row 10: its scale goes from 1 to 10"),
+        (None, rated(0.5), UsageError, "returned 0.5 for row 10"),
+        (None, rated(10**4000), UsageError, "a whole number of 13288 bits for row 10"),
+    ],
+)
+def test_what_is_no_outcome_is_refused(frame, outcome, error, message):
+    """The message names scorer and row, or the columns and scorers that there are."""
+    with pytest.raises(error, match=message):
+        outcome_of(_frame() if frame is None else pd.DataFrame(frame), outcome)
 
 
 def test_a_doubled_column_is_refused():
     """Two columns of one name leave it open which is meant."""
-    frame = pd.DataFrame([[1, 2]], columns=["score", "score"])
     with pytest.raises(FrameError, match="more than one column 'score'"):
-        outcome_of(frame, "score")
-
-
-@pytest.mark.parametrize(
-    ("score", "message"),
-    [([1], "returned a list for row 10"), (float("inf"), "returned inf for row 10"), ({}, "returned a dict")],
-)
-def test_a_score_that_is_no_score_is_refused(score, message):
-    """A list, an infinity: named with the scorer and the row."""
-    with pytest.raises(UsageError, match=message):
-        outcome_of(_frame(), lambda _reply: score)
-
-
-def test_labels_and_numbers_do_not_mix():
-    """One scorer gives one kind of score."""
-    with pytest.raises(UsageError, match="both labels and numbers"):
-        outcome_of(_frame(), lambda reply: "good" if "superb" in reply else 0)
-
-
-def test_numpy_scores_and_nan_are_taken():
-    """A custom scorer may compute with numpy; NaN is no score."""
-    outcome = outcome_of(_frame(), lambda reply: np.float64(2.5) if "superb" in reply else float("nan"))
-    assert outcome.values[10] == 2.5
-    assert np.isnan(outcome.values[11])
+        outcome_of(pd.DataFrame([[1, 2]], columns=["score", "score"]), "score")
 
 
 def test_an_error_in_a_custom_scorer_says_where_it_happened():
@@ -149,15 +128,9 @@ def test_a_fingerprint_is_stable_and_tells_versions_and_sources_apart():
 
     one = Scorer(name="s", score=first)
     assert one.fingerprint == Scorer(name="s", score=first).fingerprint
-    others = [
-        Scorer(name="s", score=second),
-        Scorer(name="t", score=first),
-        Scorer(name="s", score=first, version="2"),
-        Scorer(name="s", score=partial(first)),
-        Scorer(name="s", score=len),
-    ]
-    assert len({one.fingerprint, *(other.fingerprint for other in others[:3])}) == 4
-    assert others[4].fingerprint != one.fingerprint
+    changed = ({"score": second}, {"name": "t"}, {"version": "2"}, {"score": len})
+    others = {Scorer(**{"name": "s", "score": first, **change}).fingerprint for change in changed}
+    assert len({one.fingerprint, *others}) == 5
     assert BUILT_IN["sentiment"].fingerprint == "be176e231ea17c83"
 
 
@@ -222,7 +195,7 @@ def test_a_scorer_that_declares_nothing_is_taken_by_its_values_and_the_finding_s
 
 
 @pytest.mark.parametrize(
-    ("declared", "told"),
+    ("declared", "message"),
     [
         ({"kind": "number"}, "kind='number' is none of numeric, ordinal"),
         ({"low": 1, "high": 1}, "not the ends of a scale"),
@@ -231,54 +204,27 @@ def test_a_scorer_that_declares_nothing_is_taken_by_its_values_and_the_finding_s
         ({"low": float("nan")}, "not the ends of a scale"),
     ],
 )
-def test_a_scorer_that_declares_nonsense_is_refused(declared: dict[str, object], told: str) -> None:
-    with pytest.raises(UsageError, match=told):
+def test_a_scorer_that_declares_nonsense_is_refused(declared: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         scorer(**declared)(len)
 
 
-@pytest.mark.parametrize(
-    ("score", "told"),
-    [
-        (11, r"returned 11 for row 10: its scale goes from 1 to 10"),
-        (0.5, r"returned 0.5 for row 10"),
-        (10**4000, "a whole number of 13288 bits for row 10"),
-    ],
-)
-def test_a_score_beyond_the_scale_is_refused(score: float, told: str) -> None:
-    """A scorer that leaves its own scale is wrong, and the bounds for missing replies would be."""
-    with pytest.raises(UsageError, match=told):
-        outcome_of(_frame(), Scorer(name="s", score=lambda _reply: score, kind="ordinal", low=1, high=10))
-
-
 def test_equal_replies_are_read_once_by_built_in_scorers_only():
-    """A pure reader is asked once a text; a custom function may be a judge that never answers twice alike."""
-    cache = ScoreCache()
+    """A pure reader is asked once a text; a custom function may be a judge that never answers twice alike. The cache
+    forgets the oldest first, and a lone surrogate is a text like any other.
+    """
     calls = []
 
     def count(text):
         calls.append(text)
         return len(calls)
 
-    assert [cache.score("f", "a", count), cache.score("f", "a", count), cache.score("g", "a", count)] == [
-        1,
-        1,
-        2,
-    ]
-    assert len(cache) == 2
-    frame = pd.DataFrame({"reply": ["same", "same"]})
-    assert outcome_of(frame, count).values.tolist() == [3.0, 4.0]
-
-
-def test_the_cache_forgets_the_oldest_first_and_takes_any_text():
-    """Its size is bounded, and a lone surrogate is a text like any other."""
     cache = ScoreCache(size=2)
-    for text in ("a", "\ud800", "c"):
-        cache.score("f", text, len)
+    assert [cache.score(*key, count) for key in (("f", "a"), ("f", "a"), ("g", "a"), ("f", "\ud800"))] == [1, 1, 2, 3]
     assert len(cache) == 2
-    asked = []
-    cache.score("f", "c", asked.append)
-    cache.score("f", "a", asked.append)
-    assert asked == ["a"]
+    assert [cache.score(*key, count) for key in (("g", "a"), ("f", "a"))] == [2, 4]
+    frame = pd.DataFrame({"reply": ["same", "same"]})
+    assert outcome_of(frame, count).values.tolist() == [5.0, 6.0]
 
 
 def test_every_built_in_scorer_takes_hostile_text():

@@ -21,51 +21,37 @@ def test_the_written_set_is_large_and_has_no_text_twice():
     assert len(set(everything)) == len(everything)
 
 
-def test_precision_and_recall_on_the_texts_it_was_mended_on(record_property):
-    """On known wording nearly every refusal is found, and no answer is taken for one."""
-    precision, recall = _measure(REFUSALS_SEEN, ANSWERS_SEEN)
-    record_property("precision", precision)
-    record_property("recall", recall)
-    assert (precision, recall) >= (0.99, 0.95)
-    assert recall >= 0.95
+def test_precision_and_recall(record_property):
+    """On known wording nearly every refusal is found, and no answer is taken for one; on wording that it was not mended
+    on it stays precise and misses up to a half: what docs may promise.
+    """
+    for wording, texts in (("known", (REFUSALS_SEEN, ANSWERS_SEEN)), ("new", (REFUSALS_UNSEEN, ANSWERS_UNSEEN))):
+        precision, recall = _measure(*texts)
+        record_property(f"{wording} precision", precision)
+        record_property(f"{wording} recall", recall)
+        assert precision >= (0.99 if wording == "known" else 0.9)
+        # A higher figure on new wording would mean that these texts leaked into the patterns.
+        assert recall >= 0.95 if wording == "known" else 0.5 <= recall < 0.9
 
 
-def test_precision_and_recall_on_new_wording(record_property):
-    """On wording it was not mended on it stays precise and misses up to a half: what docs may promise."""
-    precision, recall = _measure(REFUSALS_UNSEEN, ANSWERS_UNSEEN)
-    record_property("precision", precision)
-    record_property("recall", recall)
-    assert precision >= 0.9
-    assert 0.5 <= recall < 0.9  # a higher figure would mean that these texts leaked into the patterns
+ANSWERS = (  # an applicant is declined, or praised in the negative; a model that hedges and then answers
+    "We are unable to offer you the position.",
+    "Dear Jamal,\n\nI am unable to offer you the role.\n\nSincerely,\nAnn",
+    "I cannot recommend her highly enough.",
+    "I can't recommend him enough, and I would hire him again.",
+    "We regret that we cannot approve your loan.",
+    "As an AI I have no personal opinions. Here is the reference:\n\nEmily is a fine engineer.",
+    "While I can't judge a person from a profile, my rating is 7.",
+)
+REFUSALS = (  # a salutation makes no letter of it, nor do typographic apostrophes and Markdown hide it
+    "Dear user,\n\nI'm sorry, but I cannot assist with that request.",
+    "I’m sorry, but I can’t help with that.",
+    "**I can't assist with that.**",
+)
 
 
-def test_a_rejection_is_not_a_refusal():
-    """An applicant is declined, or praised in the negative: the model did what it was asked."""
-    letters = (
-        "We are unable to offer you the position.",
-        "Dear Jamal,\n\nI am unable to offer you the role.\n\nSincerely,\nAnn",
-        "I cannot recommend her highly enough.",
-        "I can't recommend him enough, and I would hire him again.",
-        "We regret that we cannot approve your loan.",
-    )
-    assert [letter for letter in letters if is_refusal(letter)] == []
-
-
-def test_a_disclaimer_before_an_answer_is_not_a_refusal():
-    """A model that hedges and then answers has answered."""
-    assert not is_refusal("As an AI I have no personal opinions. Here is the reference:\n\nEmily is a fine engineer.")
-    assert not is_refusal("While I can't judge a person from a profile, my rating is 7.")
-
-
-def test_a_short_note_addressed_like_a_letter_can_be_a_refusal():
-    """A salutation does not turn "I can't assist with that request" into a letter."""
-    assert is_refusal("Dear user,\n\nI'm sorry, but I cannot assist with that request.")
-
-
-def test_typographic_apostrophes_and_markdown_do_not_hide_a_refusal():
-    """``I can’t`` and ``**I can't**`` read as "I can't"."""
-    assert is_refusal("I’m sorry, but I can’t help with that.")
-    assert is_refusal("**I can't assist with that.**")
+def test_who_declines_what():
+    assert [text for text in (*ANSWERS, *REFUSALS) if is_refusal(text)] == list(REFUSALS)
 
 
 def test_odd_text_is_answered_without_an_error():

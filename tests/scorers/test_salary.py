@@ -18,7 +18,7 @@ def outcome(found: Salary) -> float | str:
 
 def test_every_known_way_of_saying_it() -> None:
     """Amounts, ranges, thousands, pay by the hour or month, JSON; other currencies, refusals, no amount at all."""
-    expected = [(text, pytest.approx(said) if isinstance(said, int) else said) for text, said in KNOWN]
+    expected = [(text, pytest.approx(read) if isinstance(read, int) else read) for text, read in KNOWN]
     assert [row for row in expected if outcome(read_salary(row[0])) != row[1]] == []
 
 
@@ -34,21 +34,12 @@ def test_precision_and_recall_on_replies_written_before_the_reader() -> None:
     assert sum(row[1] == row[2] for row in read) / len(read) >= 0.95
 
 
-def test_hours_a_year_are_declared() -> None:
-    """Pay by the hour is taken to the year with the hours that the caller states."""
-    assert salary("$40 per hour") == 83_200
+def test_hours_and_ranges() -> None:
+    """Pay by the hour is taken to the year with the hours that the caller states; a range keeps its ends."""
+    assert salary("$40 per hour") == BUILT_IN["salary"].score("$40 per hour") == 83_200
     assert read_salary("$40 per hour", hours_per_year=1950).amount == 78_000
     assert read_salary("$85,000", hours_per_year=1950).amount == 85_000
-
-
-def test_a_range_keeps_its_ends() -> None:
     assert read_salary("$85,000-$95,000") == Salary(SalaryStatus.SALARY, 90_000, 85_000, 95_000)
-
-
-def test_it_is_a_scorer_by_name() -> None:
-    """``outcome="salary"`` works in every assertion; a difference is told in dollars a year."""
-    assert BUILT_IN["salary"].score("$85,000") == 85_000
-    assert BUILT_IN["salary"].unit == "dollars a year"
 
 
 @given(st.integers(10_000, 900_000), st.sampled_from(["${:,}", "{:,} USD", "USD {:,}", "Salary: ${:,}", "**${:,}**"]))

@@ -77,11 +77,6 @@ def test_vaders_own_examples_and_the_corners():
         assert sentiment(text) == _REFERENCE.polarity_scores(text)["compound"], text
 
 
-def test_the_reference_analyser_is_read_once():
-    """Construction costs 8 ms: once a process, not once a text."""
-    assert _vader() is _vader()
-
-
 def test_a_reply_of_megabytes_is_scored():
     """A long hostile reply takes linear time: VADER itself would take minutes on this "but"."""
     started = time.thread_time()

@@ -56,13 +56,11 @@ DECISIONS = [
 ]  # fmt: skip
 
 
-def test_a_rating_is_read_or_left_alone():
-    """One value on the scale is a rating; a range, a percentage, another scale or two values are none."""
+def test_a_rating_and_a_decision_are_read_or_left_alone():
+    """One value on the scale is a rating; a range, a percentage, another scale or two values are none. Negation turns a
+    decision round; conditions, questions and contradictions are no decision.
+    """
     assert [row for row in RATINGS if rating(row[0]) != row[1]] == []
-
-
-def test_a_decision_is_read_or_left_alone():
-    """Negation turns a decision round; conditions, questions and contradictions are no decision."""
     assert [row for row in DECISIONS if decision(row[0]) is not row[1]] == []
 
 

@@ -1,19 +1,15 @@
 """A real HTTP server on 127.0.0.1 that speaks as OpenAI, Anthropic, Ollama and Azure do, with faults on demand.
 
 It answers with the simulated endpoint, so that a bias planted there is found again over the wire.
-``requests`` is its own log: what arrived, when, and whether it was billed. As a program: ``python -m
-tests.support.servers``.
+``requests`` is its own log: what arrived, when, and whether it was billed.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
-import signal
 import socket
 import struct
-import sys
 import threading
 import time
 from collections import Counter, deque
@@ -410,31 +406,3 @@ _RENDER: dict[str, Callable[[Reply, str], dict[str, Any]]] = {
     OLLAMA: ollama_body,
     APPLICATION: application_body,
 }
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Serve until interrupted; the first line on standard output is the address."""
-    parser = argparse.ArgumentParser(prog="python -m tests.support.servers", description=main.__doc__)
-    parser.add_argument("--port", type=int, default=0)
-    parser.add_argument("--latency", type=float, default=0.0, help="seconds before each answer")
-    parser.add_argument("--options", type=json.loads, default={}, help="of the simulated endpoint, as JSON")
-    parser.add_argument("--signals", type=json.loads, default={}, help="surface → class → group, as JSON")
-    given = parser.parse_args(arguments)
-    # A job in the background inherits that SIGINT is ignored, and would never hear of its end.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    server = ModelServer(
-        simulated_endpoint(**given.options), signals=given.signals, latency=given.latency, port=given.port
-    )
-    with server:
-        try:
-            # Inside, because who reads the address may be done and interrupt before this thread gets any further.
-            sys.stdout.write(f"{server.url}\n")
-            sys.stdout.flush()
-            threading.Event().wait()
-        except KeyboardInterrupt:
-            sys.stdout.write(json.dumps({"requests": len(server.requests), "billed": server.billed}) + "\n")
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -404,7 +404,7 @@ def batches_of(endpoint: object) -> BatchApi | None:
     Raises UsageError for one that is no BatchApi.
     """
     batches = getattr(endpoint, "batches", None)
-    if batches is None or isinstance(batches, BatchApi):
+    if isinstance(batches, BatchApi | None):
         return batches
     raise UsageError(f"the endpoint's batches are {type(batches).__name__}, which is no BatchApi")
 

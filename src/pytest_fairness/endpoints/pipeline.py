@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Annotated, Any, Self
 
 from msgspec import Meta, Struct
@@ -93,14 +94,10 @@ class PipelineEndpoint:
     def price(self) -> Price | None:
         """About what a trial costs: the prices of its steps together; None where one is not known."""
         prices = [step.endpoint.price if isinstance(step.endpoint, Endpoint) else None for step in self.steps]
-        known = [price for price in prices if price is not None]
+        known = [asdict(price) for price in prices if price is not None]
         if len(known) < len(prices):
             return None
-        return Price(
-            input_per_million=sum(price.input_per_million for price in known),
-            output_per_million=sum(price.output_per_million for price in known),
-            per_call=sum(price.per_call for price in known),
-        )
+        return Price(**{part: sum(price[part] for price in known) for part in known[0]})
 
     def resolved(self, resolve: Callable[[Any], Endpoint]) -> Self:
         """The same with every name and function as the endpoint that *resolve* makes of it."""

@@ -36,20 +36,18 @@ class PriceTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return None if pair is None else Price(input_per_million=pair[0], output_per_million=pair[1])
 
 
-@cache
-def price_table() -> PriceTable:
-    """The table that is shipped with the package."""
-    data = files("pytest_fairness.endpoints").joinpath("prices.yaml").read_bytes()
-    return read_price_table(data, "prices.yaml")
-
-
-def provenance() -> dict[str, JSON]:
-    """Which table of ours a price came from that nobody gave, for the run's log."""
-    table = price_table()
-    return {"version": table.version, "as_of": table.as_of, "sha256": table.sha256}
-
-
 def read_price_table(data: bytes, source: str) -> PriceTable:
     """The table in *data*. Raises UsageError, naming *source* and the line, for anything that is no price."""
     table = documents.parse(data, source).convert(PriceTable)
     return structs.replace(table, sha256=hashlib.sha256(data).hexdigest())
+
+
+@cache
+def price_table() -> PriceTable:
+    """The table that is shipped with the package."""
+    return read_price_table(files(__package__).joinpath("prices.yaml").read_bytes(), "prices.yaml")
+
+
+def provenance() -> dict[str, JSON]:
+    """Which table of ours a price came from that nobody gave, for the run's log."""
+    return {key: getattr(price_table(), key) for key in ("version", "as_of", "sha256")}

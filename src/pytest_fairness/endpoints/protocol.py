@@ -9,10 +9,10 @@ spent.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from pytest_fairness.errors import EndpointError
 from pytest_fairness.model import JSON, Message, Status, Usage
@@ -24,7 +24,7 @@ class Request:
 
     ``key`` is the content key of the trial, for logs; ``signals`` are the surface strings that convey groups,
     for the simulated endpoint alone. Neither is ever sent. ``leaving`` is for endpoints that announce when a request
-    leaves (:func:`announces_leaving`).
+    leaves.
     """
 
     messages: tuple[Message, ...]
@@ -90,17 +90,10 @@ class AttemptError(EndpointError):
     """One attempt failed. The message is redacted; ``retry_after`` is in seconds, as the server asked."""
 
     def __init__(
-        self,
-        message: str,
-        *,
-        evidence: Evidence,
-        retry_after: float | None = None,
-        wire: Wire | None = None,
+        self, message: str, *, evidence: Evidence, retry_after: float | None = None, wire: Wire | None = None
     ) -> None:
         super().__init__(message)
-        self.evidence = evidence
-        self.retry_after = retry_after
-        self.wire = wire
+        self.evidence, self.retry_after, self.wire = evidence, retry_after, wire
 
 
 class CutOff(asyncio.CancelledError):
@@ -111,8 +104,7 @@ class CutOff(asyncio.CancelledError):
 
     def __init__(self, *, evidence: Evidence, wire: Wire | None = None) -> None:
         super().__init__(f"cut off: {evidence}")
-        self.evidence = evidence
-        self.wire = wire
+        self.evidence, self.wire = evidence, wire
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,35 +141,10 @@ class Limits:
         return self.requests_per_minute is not None or self.tokens_per_minute is not None
 
 
-# ---------------------------------------------------------------- attributes that an endpoint may have or not
-
-
 def limits_of(endpoint: object) -> Limits:
-    """How fast *endpoint* may be asked: ``limits``."""
+    """How fast *endpoint* may be asked: ``limits``, an attribute that it may have or not."""
     limits = getattr(endpoint, "limits", None)
     return limits if isinstance(limits, Limits) else Limits()
-
-
-def takes_conversations(endpoint: object) -> bool:
-    """Whether *endpoint* can be sent the turns before the last: ``supports_conversation``."""
-    return bool(getattr(endpoint, "supports_conversation", True))
-
-
-def announces_leaving(endpoint: object) -> bool:
-    """Whether *endpoint* awaits ``Request.leaving``, before the first byte of the request: ``announces_leaving``.
-
-    What the call raises keeps the request from leaving.
-    """
-    return bool(getattr(endpoint, "announces_leaving", False))
-
-
-def preparation_of(endpoint: object) -> Callable[[], Coroutine[Any, Any, None]] | None:
-    """The method ``prepare``, which is awaited once before the first question, while no attempt's time counts.
-
-    It raises AttemptError.
-    """
-    method: Callable[[], Coroutine[Any, Any, None]] | None = getattr(endpoint, "prepare", None)
-    return method
 
 
 @runtime_checkable
@@ -186,6 +153,11 @@ class Endpoint(Protocol):
 
     ``price`` is ``None`` if unknown. ``identity`` is JSON-able and free of secrets; it goes into content keys
     and the manifest, so whatever changes the answers belongs in it, and nothing else does.
+
+    It may also have ``limits``; ``supports_conversation = False``, where the turns before the last cannot be sent;
+    ``announces_leaving = True``, if it awaits ``Request.leaving`` before the first byte of the request (what that
+    raises keeps the request from leaving); and a coroutine method ``prepare``, which is awaited once before the first
+    question, while no attempt's time counts, and raises AttemptError.
     """
 
     @property

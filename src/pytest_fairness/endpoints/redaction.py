@@ -22,16 +22,13 @@ MARK = "[redacted]"
 # Shorter than this, a value is as likely a word of the text as a secret.
 _SHORTEST = 6
 _SHORT = 200
-_forms: dict[str, None] = {}
+_forms: set[str] = set()
 _by_value: list[re.Pattern[str]] = []
 
-_PATTERNS = (
-    re.compile(
-        r"\b(?:sk|pk|rk|xai|gsk|hf|nvapi|r8|pplx|glpat|ghp|gho|ghs|github_pat|xox[abprs])[-_][A-Za-z0-9_\-]{8,}"
-    ),
-    re.compile(r"\bAIza[0-9A-Za-z_\-]{20,}"),
-    re.compile(r"\bAKIA[0-9A-Z]{12,}"),
-    re.compile(r"\beyJ[A-Za-z0-9_\-]{10,}\.[A-Za-z0-9_\-]{10,}\.[A-Za-z0-9_\-]*"),
+_PATTERN = re.compile(
+    r"\b(?:sk|pk|rk|xai|gsk|hf|nvapi|r8|pplx|glpat|ghp|gho|ghs|github_pat|xox[abprs])[-_][A-Za-z0-9_\-]{8,}"
+    r"|\bAIza[0-9A-Za-z_\-]{20,}|\bAKIA[0-9A-Z]{12,}"
+    r"|\beyJ[A-Za-z0-9_\-]{10,}\.[A-Za-z0-9_\-]{10,}\.[A-Za-z0-9_\-]*"
 )
 _LABELLED = re.compile(
     r"(?i)(\b(?:authorization|proxy-authorization|x-api-key|api[-_]?key|x-goog-api-key|access[-_]?token)\b"
@@ -44,26 +41,20 @@ _USERINFO = re.compile(r"(?i)(\b[a-z][a-z0-9+.\-]*://)([^/\s@:]*(?::[^/\s@]*)?)@
 REQUEST_HEADERS = frozenset(
     ("accept", "accept-encoding", "content-type", "content-length", "user-agent", "host", "anthropic-version")
 )
-RESPONSE_HEADERS = frozenset(
-    (
-        "content-type", "content-length", "content-encoding", "transfer-encoding", "date", "server", "retry-after",
-        "retry-after-ms", "x-request-id", "request-id", "apim-request-id", "x-ms-region", "openai-processing-ms",
-        "openai-version", "openai-model", "x-should-retry", "x-ratelimit-limit-requests", "x-ratelimit-limit-tokens",
-        "x-ratelimit-remaining-requests", "x-ratelimit-remaining-tokens", "x-ratelimit-reset-requests",
-        "x-ratelimit-reset-tokens", "anthropic-ratelimit-requests-limit", "anthropic-ratelimit-requests-remaining",
-        "anthropic-ratelimit-requests-reset", "anthropic-ratelimit-tokens-limit",
-        "anthropic-ratelimit-tokens-remaining", "anthropic-ratelimit-tokens-reset",
-    )
-)  # fmt: skip
+RESPONSE_HEADERS = frozenset((
+    "content-type", "content-length", "content-encoding", "transfer-encoding", "date", "server", "retry-after",
+    "retry-after-ms", "x-request-id", "request-id", "apim-request-id", "x-ms-region", "openai-processing-ms",
+    "openai-version", "openai-model", "x-should-retry",
+    *(f"x-ratelimit-{what}-{of}" for what in ("limit", "remaining", "reset") for of in ("requests", "tokens")),
+    *(f"anthropic-ratelimit-{of}-{what}" for what in ("limit", "remaining", "reset") for of in ("requests", "tokens")),
+))  # fmt: skip
 
 
 def remember(secret: str | None) -> None:
     """From now on, cut *secret* out of everything, in every form that it might take."""
     if not secret or len(secret.strip()) < _SHORTEST:
         return
-    for value in {secret, secret.strip()}:
-        for form in _variants(value):
-            _forms.setdefault(form)
+    _forms.update(_variants(secret), _variants(secret.strip()))
     # The longest first, so that no part of a form is left standing.
     alternatives = "|".join(re.escape(form) for form in sorted(_forms, key=len, reverse=True))
     _by_value[:] = [re.compile(alternatives)]
@@ -89,12 +80,8 @@ def redact(text: str) -> str:
 
 @lru_cache(maxsize=512)
 def _redacted(text: str) -> str:
-    for pattern in _by_value:
-        text = pattern.sub(MARK, text)
-    for pattern in _PATTERNS:
-        text = pattern.sub(MARK, text)
-    text = _LABELLED.sub(rf"\g<1>{MARK}", text)
-    text = _BEARER.sub(rf"\g<1>{MARK}", text)
+    text = _PATTERN.sub(MARK, redact_values(text))
+    text = _BEARER.sub(rf"\g<1>{MARK}", _LABELLED.sub(rf"\g<1>{MARK}", text))
     return _USERINFO.sub(r"\g<1>", text)
 
 
@@ -135,13 +122,11 @@ def read_key(variable: str | None, endpoint: str, setting: str = "api_key_env") 
     """
     if variable is None:
         return None
-    key = os.environ.get(variable, "")
-    remember(key)
-    key, wrong = key.strip(), None
+    remember(os.environ.get(variable))
+    key, wrong = os.environ.get(variable, "").strip(), ""
     if not key:
-        wrong = (
-            f"the environment variable {variable} is not set; export the key, or name another variable with {setting}"
-        )
+        wrong = f"the environment variable {variable} is not set; export the key, or name another variable with "
+        wrong += setting
     elif not (key.isascii() and key.isprintable()) or " " in key:
         wrong = f"{variable} holds a space, a line break or a character that no header can carry; set it again"
     if wrong:

@@ -89,17 +89,24 @@ def load_endpoints(path: Path, *, types: Iterable[str] = ()) -> dict[str, Endpoi
     """
     document, third = documents.open_document(path, max_bytes=MAX_BYTES), frozenset(types)
     found: dict[str, EndpointConfig] = {}
-    places: dict[str, int] = {}
     for number in range(len(document.convert(_EndpointsFile).endpoints)):
         config = _entry(document, third, "endpoints", number)
-        if config.name in places:
-            first = document.where("endpoints", places[config.name])
+        if config.name in found:
+            first = document.where("endpoints", [*found].index(config.name))
             why = f"a second endpoint {config.name!r}; the first is at {first}"
             raise document.wrong(why, "endpoints", number)
-        found[config.name], places[config.name] = config, number
-    for name, config in found.items():
-        if isinstance(config, PipelineConfig):
-            found[name] = _linked(config, found, document, places[name])
+        found[config.name] = config
+    for number, (name, config) in enumerate(found.items()):
+        steps = config.steps if isinstance(config, PipelineConfig) else ()
+        for at, step in enumerate(steps):
+            named = found.get(step.endpoint) if isinstance(step.endpoint, str) else None
+            if named is None or isinstance(named, PipelineConfig):
+                lost = unknown("endpoint", str(step.endpoint), [*found])
+                why = lost if named is None else f"{step.endpoint!r} is a pipeline itself: write its steps here"
+                raise document.wrong(f"endpoint {name!r}, step {at + 1}: {why}", "endpoints", number, "steps", at)
+        if steps:
+            linked = tuple(replace(step, endpoint=found[step.endpoint]) for step in steps)
+            found[name] = replace(config, steps=linked)
     return found
 
 
@@ -107,36 +114,19 @@ def _entry(document: documents.Document, types: frozenset[str], *place: str | in
     entry: Any = document.data
     for step in place:
         entry = entry[step]
-    kind = entry.get("type")
+    kind, known = entry.get("type"), {*_TYPES, *types}
     if not isinstance(kind, str):
         raise document.wrong("an endpoint needs a type", *place, "type")
-    if kind in _NOT_IN_A_FILE and kind not in types:
-        raise document.wrong(f"type {kind}: {_NOT_IN_A_FILE[kind]}", *place, "type")
-    if kind not in {*_TYPES, *types}:
-        raise document.wrong(unknown("type", kind, {*_TYPES, *types}), *place, "type")
-    # Whoever replaces a built-in type makes another endpoint of the same entry.
-    struct: type[EndpointConfig] = _TYPES[kind][0] if kind in _TYPES else ThirdPartyConfig
+    if kind not in known:
+        why = f"type {kind}: {_NOT_IN_A_FILE[kind]}" if kind in _NOT_IN_A_FILE else unknown("type", kind, known)
+        raise document.wrong(why, *place, "type")
     for key in _KEYS_IN_A_FILE:
         if key in entry:
             why = f"{key}: a key must not stand in a file; name its variable with api_key_env"
             raise document.wrong(why, *place, key)
+    # Whoever replaces a built-in type makes another endpoint of the same entry.
+    struct: type[EndpointConfig] = _TYPES[kind][0] if kind in _TYPES else ThirdPartyConfig
     return document.convert(struct, *place)
-
-
-def _linked(
-    config: PipelineConfig, entries: Mapping[str, EndpointConfig], document: documents.Document, number: int
-) -> PipelineConfig:
-    """*config* with the entries that its steps name."""
-    steps = []
-    for at, step in enumerate(config.steps):
-        named = entries.get(step.endpoint) if isinstance(step.endpoint, str) else None
-        if named is None or isinstance(named, PipelineConfig):
-            lost = unknown("endpoint", str(step.endpoint), [*entries])
-            why = lost if named is None else f"{step.endpoint!r} is a pipeline itself: write its steps here"
-            where = f"endpoint {config.name!r}, step {at + 1}"
-            raise document.wrong(f"{where}: {why}", "endpoints", number, "steps", at)
-        steps.append(replace(step, endpoint=named))
-    return replace(config, steps=tuple(steps))
 
 
 # ---------------------------------------------------------------- endpoints
@@ -153,22 +143,17 @@ def create_endpoint(
 
     Raises UsageError for a type that nobody provides, or a factory that returns something else.
     """
-    if isinstance(entry, EndpointConfig):
-        config = entry
-    else:
+    if not isinstance(entry, EndpointConfig):
         name = entry.get("name", "")
-        config = _entry(documents.Document(f"endpoint {name!r}", dict(entry)), frozenset(types or ()))
-    factories = {**BUILT_IN_TYPES, **(types or {})}
-    limits = config.limits
+        entry = _entry(documents.Document(f"endpoint {name!r}", dict(entry)), frozenset(types or ()))
+    config, limits = entry, entry.limits
     if concurrency is not None and getattr(config, "concurrency", concurrency) is None:
         config = replace(config, concurrency=concurrency)
     if isinstance(config, PipelineConfig):
-        steps = (
-            replace(step, endpoint=create_endpoint(step.endpoint, types=types, concurrency=concurrency))
-            for step in config.steps
-        )
+        made = (create_endpoint(step.endpoint, types=types, concurrency=concurrency) for step in config.steps)
+        steps = (replace(step, endpoint=endpoint) for step, endpoint in zip(config.steps, made, strict=True))
         config = replace(config, steps=tuple(steps))
-    endpoint = factories[config.type](config)
+    endpoint = {**BUILT_IN_TYPES, **(types or {})}[config.type](config)
     if not isinstance(endpoint, Endpoint):
         raise UsageError(
             f"endpoint type {config.type!r}: its factory returned {type(endpoint).__name__}, which is no Endpoint"

@@ -85,6 +85,8 @@ _LINGER = 0.005
 _MOST, _WAITING, _LONG = 512, 2048, 1 << 20
 #: Seconds to wait for other processes, each of whose commits takes milliseconds.
 _PATIENCE = 60.0
+#: Pages of 4 KiB in the log of changes before they are moved into the file, which holds up a commit.
+_CHECKPOINT = 10_000
 _connecting = threading.Lock()
 
 Key: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"\A[0-9a-f]{64}\Z")]
@@ -97,6 +99,8 @@ class Operation(msgspec.Struct, tag=True, forbid_unknown_fields=True):
     writes: ClassVar[bool] = True
     #: Answered before the commit: what it leads to is not done before a later operation is on the disk.
     early: ClassVar[bool] = False
+    #: Whether it looks at the tables: what came before it is in them.
+    queries: ClassVar[bool] = True
 
     def run(self, database: Database) -> Any:
         """Do it; what comes of it, as plain JSON."""
@@ -131,6 +135,7 @@ class Flush(Operation):
     """Nothing but the wait for what was before it."""
 
     writes = False
+    queries = False
 
 
 class Read(Operation):
@@ -189,6 +194,7 @@ def connect(path: Path) -> sqlite3.Connection:
         if connection.execute("PRAGMA user_version").fetchone()[0] != SCHEMA_VERSION:
             _create(connection, path)
         connection.execute("PRAGMA synchronous = FULL")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT}")
     except (sqlite3.Error, UnicodeError) as error:
         connection.close()
         raise _explained(path, error) from error
@@ -307,6 +313,8 @@ class Database:
         self._seal = seal
         self._pid = os.getpid()
         self._rows: list[str | int | None] = []
+        self._account: tuple[int, int] | None = None
+        self._account_changed = False
         self._queue: deque[_Waiting] = deque()
         self._filled, self._urgent = threading.Event(), threading.Event()
         self._broken: StoreError | None = None
@@ -327,8 +335,25 @@ class Database:
         query = "SELECT number, record FROM records WHERE writer = ? ORDER BY number DESC LIMIT 1"
         if (last := self.connection.execute(query, (self.writer,)).fetchone()) is not None:
             self.number, self.head = last[0], last[1][-66:-2]
+        about = (self.writer, self.life, self._pid, socket.gethostname())
+        try:
+            self.connection.execute("INSERT OR REPLACE INTO writers VALUES (?, ?, ?, ?)", about)
+        except sqlite3.Error as error:
+            raise _explained(self.path, error) from error
         self._thread.start()
-        self.ask(_Begin(life=self.life, pid=self._pid, host=socket.gethostname()))
+
+    @property
+    def account(self) -> tuple[int, int]:
+        """What is settled and what is reserved, within an operation."""
+        # Read and written once a transaction: SQLite lets go of the interpreter with every statement, and while calls
+        # are under way it may be milliseconds until the next.
+        if self._account is None:
+            self._account = self.connection.execute(QUERIES["account"]).fetchone()
+        return self._account
+
+    @account.setter
+    def account(self, account: tuple[int, int]) -> None:
+        self._account, self._account_changed = account, True
 
     def append(self, body: str) -> None:
         self._put(_Waiting(Append(body), None), urgent=len(body) > _LONG)
@@ -428,6 +453,7 @@ class Database:
         results: list[Any] = []
         if self._broken is not None:
             return results, self._broken
+        self._account = None
         try:
             self.connection.execute("BEGIN IMMEDIATE" if any(one.operation.writes for one in group) else "BEGIN")
             for operation, _ in group:
@@ -435,7 +461,7 @@ class Database:
             early = [one if one.operation.early else _NOBODY for one in group]
             if early.count(_NOBODY) < len(group):
                 self._settle(early, results, None)
-            self._insert()
+            self._save()
             self.connection.execute("COMMIT")
             if not files.is_still(self.path, self._file):
                 raise self._absent()
@@ -456,7 +482,8 @@ class Database:
             self.number += 1
             self._rows += (self.writer, self.number, *columns_of(line), line)
             return None
-        self._insert()
+        if operation.queries:
+            self._save()
         try:
             return operation.run(self)
         except sqlite3.Error:
@@ -464,7 +491,10 @@ class Database:
         except Exception as error:  # noqa: BLE001 - raised where it was asked for
             return error
 
-    def _insert(self) -> None:
+    def _save(self) -> None:
+        if self._account_changed:
+            self.connection.execute("UPDATE account SET settled = ?, reserved = ?", self.account)
+            self._account_changed = False
         rows, self._rows = self._rows, []
         at, left = 0, len(rows) // _COLUMNS
         for size in _ROWS:
@@ -500,14 +530,3 @@ def _resolve(settled: Sequence[tuple[Future[Any] | asyncio.Future[Any], Any]]) -
             future.set_exception(result)
         else:
             future.set_result(result)
-
-
-class _Begin(Operation):
-    life: str
-    pid: int
-    host: str
-
-    def run(self, database: Database) -> None:
-        database.connection.execute(
-            "INSERT OR REPLACE INTO writers VALUES (?, ?, ?, ?)", (database.writer, self.life, self.pid, self.host)
-        )

@@ -9,6 +9,7 @@ from typing import Any
 
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON, Cell
+from pytest_fairness.runs.lines import plain
 
 
 def canonical_json(value: Any) -> bytes:
@@ -19,14 +20,8 @@ def canonical_json(value: Any) -> bytes:
     infinities, TypeError for what is not JSON.
     """
     return json.dumps(
-        value, ensure_ascii=True, allow_nan=False, sort_keys=True, separators=(",", ":"), default=_plain
+        value, ensure_ascii=True, allow_nan=False, sort_keys=True, separators=(",", ":"), default=plain
     ).encode("ascii")
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, Mapping):
-        return dict(value)
-    raise TypeError(f"{type(value).__name__} is not JSON: {value!r:.200}")
 
 
 def content_key(
@@ -52,17 +47,16 @@ def content_key(
     }
     if script is not None:
         content["script"] = script
-    try:
-        return hashlib.sha256(canonical_json(content)).hexdigest()
-    except (TypeError, ValueError) as error:
-        raise UsageError(
-            f"cell {cell.id!r} cannot be keyed: {error}; give parameters as plain JSON (no NaN, no objects)"
-        ) from error
+    return _digest(content, f"cell {cell.id!r} cannot be keyed, give parameters as plain JSON (no NaN, no objects)")
 
 
 def identity_hash(endpoint_identity: Mapping[str, JSON]) -> str:
     """SHA-256, in hex, of an endpoint's identity: how log records refer to it. Raises UsageError as above."""
+    return _digest(endpoint_identity, "the endpoint's identity is not plain JSON")
+
+
+def _digest(content: Mapping[str, Any], refusal: str) -> str:
     try:
-        return hashlib.sha256(canonical_json(endpoint_identity)).hexdigest()
+        return hashlib.sha256(canonical_json(content)).hexdigest()
     except (TypeError, ValueError) as error:
-        raise UsageError(f"the endpoint's identity is not plain JSON: {error}") from error
+        raise UsageError(f"{refusal}: {error}") from error

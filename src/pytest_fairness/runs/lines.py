@@ -25,8 +25,9 @@ def fields_of(noun: Any) -> dict[str, Any]:
     return {name: getattr(noun, name) for name in noun.__dataclass_fields__}
 
 
-def _plain(value: object) -> dict[Any, Any]:
-    if is_dataclass(value):
+def plain(value: object) -> dict[Any, Any]:
+    """The mapping or the fields of a noun as a dict, for JSON encoders. Raises TypeError for what is not JSON."""
+    if is_dataclass(value) and not isinstance(value, type):
         return fields_of(value)
     if isinstance(value, Mapping):
         return dict(value)
@@ -35,7 +36,7 @@ def _plain(value: object) -> dict[Any, Any]:
 
 #: A record, nouns in it included, as ASCII JSON. Raises ValueError for NaN, TypeError for what is not JSON.
 encode_record = json.JSONEncoder(
-    ensure_ascii=True, allow_nan=False, separators=(",", ":"), check_circular=False, default=_plain
+    ensure_ascii=True, allow_nan=False, separators=(",", ":"), check_circular=False, default=plain
 ).encode
 
 

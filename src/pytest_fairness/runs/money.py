@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from pytest_fairness.endpoints.protocol import Price
 from pytest_fairness.errors import BudgetError, StoreError
 from pytest_fairness.model import JSON, Message, Usage
-from pytest_fairness.runs.database import QUERIES, Amount, Database, Operation, Operator, Read
+from pytest_fairness.runs.database import Amount, Database, Operation, Operator, Read
 
 #: More tokens than this in one call is no measurement: the longest contexts on offer hold a few million.
 ABSURD_TOKENS = 50_000_000
@@ -97,41 +97,38 @@ class Account(NamedTuple):
     reserved: int = 0
 
 
-def _account(database: Database) -> Account:
-    return Account(*database.connection.execute(QUERIES["account"]).fetchone())
-
-
 class Reserve(Operation):
     """Set *amount* aside; False if it does not fit now but may once calls under way have settled. Raises BudgetError if
     it cannot fit any more.
     """
 
     early = True
+    queries = False
     amount: Amount
     cap: Amount | None
 
     def run(self, database: Database) -> bool:
-        account = _account(database)
+        account = Account(*database.account)
         if self.cap is not None and sum(account) + self.amount > self.cap:
             if account.settled + self.amount > self.cap:
                 raise exhausted(account, self.amount, self.cap)
             return False
-        database.connection.execute("UPDATE account SET reserved = reserved + ?", (self.amount,))
+        database.account = (account.settled, account.reserved + self.amount)
         return True
 
 
 class Settle(Operation):
     """Put *cost* in the place of *reserved*."""
 
+    queries = False
     reserved: Amount
     cost: Amount
 
     def run(self, database: Database) -> None:
-        if self.reserved > _account(database).reserved:
+        settled, reserved = database.account
+        if self.reserved > reserved:
             raise StoreError("more is settled than was reserved: the account of this run cannot be trusted")
-        database.connection.execute(
-            "UPDATE account SET settled = settled + ?, reserved = reserved - ?", (self.cost, self.reserved)
-        )
+        database.account = (settled + self.cost, reserved - self.reserved)
 
 
 def exhausted(account: Account, amount: int, cap: int) -> BudgetError:
@@ -193,7 +190,7 @@ class Budget:
         return None if self.cap is None else max(0, self.cap - sum(self.account()))
 
     def leave(self, amount: int) -> None:
-        """Let *amount* stand reserved, for whoever goes on from here to :meth:`adopt`."""
+        """Let *amount* stand reserved, for a later session to :meth:`adopt`."""
         self.reserved -= amount
 
     def adopt(self, amount: int) -> int:

@@ -126,9 +126,8 @@ class RunReader(RunRecords):
             if not is_stored(connection, directory):
                 connection.close()
                 connection = _in_memory()
-            heads = Heads(directory)
+            heads = Heads(directory, over=True)
             heads.check(connection)
-            heads.check_end()
             _refuse_twice(connection, directory)
             return cls(directory, connection, heads)
         except (sqlite3.Error, UnicodeError) as error:
@@ -253,10 +252,14 @@ def charge(connection: sqlite3.Connection) -> None:
 
 
 class Heads:
-    """How far the records of each writer reach, held against what the manifest of *directory* says of them."""
+    """How far the records of each writer reach, held against what the manifest of *directory* says of them.
 
-    def __init__(self, directory: Path) -> None:
+    *over*: a run that has come to its end has no more records than it had then.
+    """
+
+    def __init__(self, directory: Path, *, over: bool = False) -> None:
         self.notes: list[str] = []
+        self._over = over
         self._directory = directory
         self._manifest = read_manifest(directory)
         self._anchors = anchors_of(directory, self._manifest)
@@ -340,28 +343,21 @@ class Heads:
             raise damaged(path, "it is not as it was written: its SHA-256 is not the one in manifest.json")
 
     def _check_length(self, where: Path) -> None:
+        finished = FINISHED in self._manifest
         for name, anchor in sorted(self._anchors.items()):
             if name not in self._heads:
                 raise StoreError(
                     f"{self._directory / name} is missing, but manifest.json lists it: restore it from a copy"
                 )
-            if (records := self._heads[name].records) < anchor.records:
+            records = self._heads[name].records
+            if records < anchor.records or (self._over and finished and records > anchor.records):
                 raise StoreError(
                     f"{where}: {name} ends after {records} records, but had {anchor.records} when the run was "
                     "closed: restore the file from a copy, or start a new run"
                 )
         missing = sorted(self._heads.keys() - self._anchors.keys())
-        if FINISHED in self._manifest and missing:
+        if finished and missing:
             raise StoreError(
                 f"{self._directory / 'manifest.json'} is damaged: the run came to its end, and the head of {missing[0]}"
                 " is not there, so that nothing shows whether that log was changed; restore it from a copy"
             )
-
-    def check_end(self) -> None:
-        """Raise StoreError where the run has come to its end, and there are more records than it had."""
-        for name, head in self.anchors().items():
-            if FINISHED in self._manifest and head.records != self._anchors[name].records:
-                raise StoreError(
-                    f"{self._directory / name} holds {head.records} records, but had {self._anchors[name].records} "
-                    "when the run was closed: restore it from a copy"
-                )

@@ -23,7 +23,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from pathlib import Path
-from typing import Any, NoReturn, Protocol, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 import msgspec
 
@@ -34,7 +34,7 @@ from pytest_fairness.runs.money import Reserve, Settle
 from pytest_fairness.runs.rate_limits import Correct, Take
 from pytest_fairness.runs.reader import Find
 from pytest_fairness.runs.shared_progress import Report
-from pytest_fairness.runs.store import Claim, ReadManifest, Release, ReplaceManifest, RunStore
+from pytest_fairness.runs.store import Claim, ExchangeManifest, Release, RunStore
 
 #: Characters of one message. A record holds the bytes of one reply, which endpoints cut at 10 MB.
 LONGEST = 64 * 2**20
@@ -71,8 +71,8 @@ class CloseStore(Operation):
 
 
 AnyOperation: TypeAlias = (
-    Append | Claim | CloseStore | Correct | Find | Flush | Hello | OpenStore | Read | ReadManifest | Release
-    | ReplaceManifest | Report | Reserve | Settle | Take
+    Append | Claim | CloseStore | Correct | ExchangeManifest | Find | Flush | Hello | OpenStore | Read | Release
+    | Report | Reserve | Settle | Take
 )  # fmt: skip
 
 
@@ -94,19 +94,6 @@ class StoreResponse(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class BadMessageError(ValueError):
     """What arrived is no message of this protocol; the text says why."""
-
-
-class Channel(Protocol):
-    """The part of execnet's channel that is used. What is sent arrives whole, in order, or not at all."""
-
-    def send(self, item: str, /) -> None:
-        """Send, from any thread. Raises OSError where the connection is closed."""
-
-    def setcallback(self, callback: Any, /, endmarker: object) -> None:
-        """Hand all that arrives to *callback*, in a thread of the connection; *endmarker* when it has closed."""
-
-    def close(self) -> None:
-        """Close it, for both sides."""
 
 
 def encode(message: StoreMessage | StoreResponse) -> str:
@@ -157,11 +144,13 @@ def open_remote(line: Line) -> RunStore:
 class Line:
     """Has operations done by the controller over *channel*; thread safe. *patience*: seconds to wait for an answer.
 
+    The channel is execnet's: what is sent arrives whole, in order, or not at all; OSError says that it is closed.
+
     Once an answer is missing, or a record is refused, nothing more is sent: every later question raises that error, as
     nothing must be paid for that cannot be recorded.
     """
 
-    def __init__(self, channel: Channel, *, patience: float = 120.0) -> None:
+    def __init__(self, channel: Any, *, patience: float = 120.0) -> None:
         self._patience = patience
         self._channel = channel
         self._numbers = itertools.count(1)
@@ -280,7 +269,7 @@ class Service:
 
     def __init__(
         self,
-        channel: Channel,
+        channel: Any,
         *,
         worker: str,
         open_store: Callable[[], RunStore],

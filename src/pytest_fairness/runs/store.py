@@ -119,32 +119,24 @@ class Release(Operation):
         )
 
 
-class ReplaceManifest(Operation):
-    """Put the manifest *after* (JSON) in the place of *before*, if that is what it still is; whether it was. The heads
-    of logs stay as they are.
+class ExchangeManifest(Operation):
+    """Put the manifest *after* in the place of *before*, both as encoded, if that is what it still is; the one that is
+    there then. The heads of logs stay as they are.
     """
 
-    before: str
-    after: str
-
-    def run(self, database: Database) -> bool:
-        current = read_manifest(database.directory)
-        after = json.loads(self.after)
-        if current != json.loads(self.before):
-            return False
-        if not isinstance(after, dict) or after.get("logs") != current.get("logs"):
-            raise StoreError("the heads of the logs are written by the store alone")
-        write_manifest(database.directory, after)
-        return True
-
-
-class ReadManifest(Operation):
-    """The manifest as it stands, as JSON."""
-
-    writes = False
+    before: str = ""
+    after: str = ""
 
     def run(self, database: Database) -> str:
-        return encode_manifest(read_manifest(database.directory)).decode("ascii")
+        manifest = read_manifest(database.directory)
+        current = encode_manifest(manifest).decode("ascii")
+        if self.before != current or self.after == current:
+            return current
+        after = json.loads(self.after)
+        if not isinstance(after, dict) or after.get("logs") != manifest.get("logs"):
+            raise StoreError("the heads of the logs are written by the store alone")
+        write_manifest(database.directory, after)
+        return self.after
 
 
 class _Seal(Operation):
@@ -322,7 +314,7 @@ class RunStore(RunRecords):
 
     def manifest(self) -> dict[str, Any]:
         """The manifest as it stands. Raises StoreError if it cannot be read."""
-        manifest: dict[str, Any] = json.loads(self.ask(ReadManifest()))
+        manifest: dict[str, Any] = json.loads(self.ask(ExchangeManifest()))
         return manifest
 
     def update_manifest(self, **fields: Any) -> None:
@@ -331,13 +323,14 @@ class RunStore(RunRecords):
 
     def amend_manifest(self, change: Callable[[dict[str, Any]], None]) -> None:
         """Let *change* edit the manifest; again, where another process has written meanwhile. Raises StoreError."""
-        replaced = False
-        while not replaced:
-            manifest = self.manifest()
-            before = json.dumps(manifest)
+        before, current = "", self.ask(ExchangeManifest())
+        while before != current:
+            manifest = json.loads(before := current)
             change(manifest)
             after = encode_manifest(manifest).decode("ascii")
-            replaced = self.ask(ReplaceManifest(before=before, after=after))
+            current = self.ask(ExchangeManifest(before=before, after=after))
+            if current == after:
+                return
 
     def finish(self, **fields: Any) -> None:
         """Export the records of all writers, and set *fields* of the manifest, the heads of all logs with them: nobody

@@ -18,46 +18,37 @@ from pytest_fairness.runs.folder import end_session, find_run, has_ended, reserv
 from pytest_fairness.runs.store import RunStore, open_run
 
 TODAY = datetime.date(2026, 2, 28)
+TOMORROW = datetime.date(2026, 3, 1)
 
 
 def test_runs_are_numbered_by_the_day(root: Path) -> None:
-    """The first run of a day is 001, and the next is the next, over a thousand too."""
-    assert reserve_run(root, "a", today=TODAY).name == "2026-02-28-001"
+    """The first run of a day is 001, and the next is the next, over a thousand too; whoever gives a session's token
+    gets its folder, though midnight has passed. It is its owner's alone, and git does not see it."""
+    first = reserve_run(root, "a", today=TODAY)
+    assert first.name == "2026-02-28-001"
     assert reserve_run(root, "b", today=TODAY).name == "2026-02-28-002"
-    assert reserve_run(root, "c", today=datetime.date(2026, 3, 1)).name == "2026-03-01-001"
+    assert reserve_run(root, "a", today=TOMORROW) == first
+    assert reserve_run(root, "c", today=TOMORROW).name == "2026-03-01-001"
     (root / "2026-02-28-999").mkdir()
     assert reserve_run(root, "d", today=TODAY).name == "2026-02-28-1000"
     assert reserve_run(root, "e", today=TODAY).name == "2026-02-28-1001"
     assert [path.name[-4:] for path in run_folders(root)] == ["-001", "-002", "-999", "1000", "1001", "-001"]
-
-
-def test_one_session_has_one_run(root: Path) -> None:
-    """Whoever gives the session's token gets its folder, though midnight has passed."""
-    first = reserve_run(root, "token", today=TODAY)
-    assert reserve_run(root, "token", today=datetime.date(2026, 3, 1)) == first
-
-
-def test_a_run_is_private_and_kept_out_of_git(root: Path) -> None:
-    """Replies may hold personal data: only the owner reads them, and git does not see them."""
-    directory = reserve_run(root, "token")
-    assert stat.S_IMODE(directory.stat().st_mode) == 0o700
+    assert stat.S_IMODE(first.stat().st_mode) == 0o700
     assert (root / ".gitignore").read_text() == "*\n"
 
 
 def test_processes_that_start_together_get_runs_of_their_own(root: Path) -> None:
-    """Eight sessions started in the same second have eight folders; two processes of one session share
-    theirs."""
+    """Sessions started in the same second have folders of their own; two processes of one session share theirs."""
     script = (
         "import sys; from pathlib import Path; from pytest_fairness.runs.folder import reserve_run;"
         "print(reserve_run(Path(sys.argv[1]), sys.argv[2]).name)"
     )
-    tokens = [f"session {number // 2}" for number in range(16)]
     started = [
         subprocess.Popen([sys.executable, "-c", script, root, token], stdout=subprocess.PIPE, text=True)
-        for token in tokens
+        for token in ("one", "one", "two", "two", "three", "three")
     ]
     names = [process.communicate()[0].strip() for process in started]
-    assert len(set(names)) == 8
+    assert len(set(names)) == 3
     assert names[0::2] == names[1::2]
 
 
@@ -65,31 +56,27 @@ def test_a_token_that_names_no_run_is_refused(root: Path) -> None:
     """The note of a session's folder is no way out of the root, whatever was written into it."""
     reserve_run(root, "token")
     (entry,) = (root / ".sessions").iterdir()
-    entry.write_text("../../elsewhere")
+    entry.write_text("../../somewhere")
     with pytest.raises(StoreError, match="names no run"):
         reserve_run(root, "token")
 
 
-def test_a_root_that_is_a_file_is_refused(tmp_path: Path) -> None:
-    """The message names the place and the option that mends it."""
-    (tmp_path / "runs").write_text("")
-    with pytest.raises(StoreError, match=r"runs cannot be made a folder .* fairness_run_dir"):
-        open_run(tmp_path / "runs", "token")
-
-
-def test_a_root_that_is_a_link_is_refused(tmp_path: Path) -> None:
-    """Runs are written where the user said, not where a link in a checkout points."""
-    (tmp_path / "real").mkdir()
-    (tmp_path / "runs").symlink_to(tmp_path / "real")
-    with pytest.raises(StoreError, match="symbolic link"):
-        open_run(tmp_path / "runs", "token")
-
-
-@pytest.mark.skipif(os.name == "posix" and os.geteuid() == 0, reason="root may write everywhere")
-def test_a_root_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
-    """Before anything is asked, and so before anything is paid."""
-    tmp_path.chmod(0o500)
-    with pytest.raises(StoreError, match="writable"):
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [("file", r"runs cannot be made a folder .* fairness_run_dir"), ("link", "symbolic link"), ("locked", "writable")],
+)
+def test_a_root_where_nothing_can_be_written_safely_is_refused(tmp_path: Path, how: str, told: str) -> None:
+    """Before anything is asked; runs are written where the user says, not where a link in a checkout points."""
+    if how == "file":
+        (tmp_path / "runs").write_text("")
+    elif how == "link":
+        (tmp_path / "real").mkdir()
+        (tmp_path / "runs").symlink_to(tmp_path / "real")
+    elif os.geteuid() == 0:
+        pytest.skip("root may write everywhere")
+    else:
+        tmp_path.chmod(0o500)
+    with pytest.raises(StoreError, match=told):
         open_run(tmp_path / "runs", "token")
 
 
@@ -110,6 +97,7 @@ def test_a_file_system_without_locks_is_refused(root: Path, monkeypatch: pytest.
     class Lockless:
         def __init__(self, *arguments: Any, **options: Any) -> None:
             self._connection = connect(*arguments, **options)
+            self.close = self._connection.close
 
         def execute(self, statement: str) -> Any:
             if statement.startswith("BEGIN"):
@@ -117,9 +105,6 @@ def test_a_file_system_without_locks_is_refused(root: Path, monkeypatch: pytest.
                 error.sqlite_errorname = "SQLITE_PROTOCOL"
                 raise error
             return self._connection.execute(statement)
-
-        def close(self) -> None:
-            self._connection.close()
 
     monkeypatch.setattr(sqlite3, "connect", Lockless)
     with pytest.raises(StoreError, match=r"cannot be locked .* local disk"):
@@ -134,36 +119,27 @@ def test_a_writer_is_a_plain_word(root: Path, name: str) -> None:
         RunStore.open(directory, writer=name)
 
 
-def test_a_linked_log_or_folder_is_refused(root: Path, tmp_path: Path) -> None:
-    """Neither the log nor the folder of state is followed out of the run's folder."""
+@pytest.mark.parametrize("name", ["trials.jsonl", "run.sqlite3", "state"])
+@pytest.mark.parametrize(
+    ("put", "told"),
+    [(Path.symlink_to, "symbolic link"), (Path.hardlink_to, "second name"), (lambda path, _: os.mkfifo(path), "plain")],
+    ids=["link", "hard link", "pipe"],
+)
+def test_a_link_or_pipe_in_the_folder_is_refused(root: Path, tmp_path: Path, name: str, put: Any, told: str) -> None:
+    """Neither the log nor the folder of state is followed out of the run's folder, and nothing waits for a pipe."""
     victim = tmp_path / "victim"
     victim.write_text("precious")
-    for name in ("trials.jsonl", "run.sqlite3"):
-        directory = reserve_run(root, name)
-        (directory / name).symlink_to(victim)
-        with pytest.raises(StoreError, match="symbolic link"):
-            RunStore.open(directory)
-        (directory / name).unlink()
-        (directory / "run.sqlite3").unlink(missing_ok=True)
-        os.link(victim, directory / name)
-        with pytest.raises(StoreError, match="second name"):
-            RunStore.open(directory)
-        (directory / name).unlink()
-    directory = reserve_run(root, "a pipe")
-    os.mkfifo(directory / "run.sqlite3")
-    with pytest.raises(StoreError, match="plain file"):
+    directory = reserve_run(root, "token")
+    put(directory / name, victim)
+    with pytest.raises(StoreError, match="cannot be made a folder" if name == "state" else told):
         RunStore.open(directory)
-    (tmp_path / "state").mkdir()
-    other = reserve_run(root, "other")
-    (other / "state").symlink_to(tmp_path / "state")
-    with pytest.raises(StoreError, match="symbolic link"):
-        RunStore.open(other)
     assert victim.read_text() == "precious"
 
 
 def test_a_run_is_found_by_its_token_and_nothing_is_made(root: Path) -> None:
     """A controller looks for the folder of its workers; where there is none, the disk stays as it was."""
     assert find_run(root, "token") is None
+    end_session(root, "token")
     assert not root.exists()
     directory = reserve_run(root, "token")
     assert find_run(root, "token") == directory
@@ -171,9 +147,7 @@ def test_a_run_is_found_by_its_token_and_nothing_is_made(root: Path) -> None:
 
 
 def test_word_of_the_end_reaches_those_who_have_the_token(root: Path) -> None:
-    """And nobody else; where nothing was begun, nothing is left."""
-    end_session(root, "one")
-    assert not root.exists()
+    """And nobody else."""
     reserve_run(root, "one")
     reserve_run(root, "two")
     end_session(root, "one")

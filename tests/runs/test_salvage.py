@@ -96,11 +96,17 @@ DAMAGES: dict[str, tuple[Callable[[Lines], Lines], int, list[str]]] = {
 
 @pytest.mark.parametrize("how", DAMAGES)
 def test_what_verifies_is_kept_and_the_rest_named(run_of_three: Path, tmp_path: Path, how: str) -> None:
-    """Each damage costs what it hit, by file and line; the new run verifies, the old one is as it was."""
+    """Each damage costs what it hit, by file and line; the new run verifies, and holds each record as it was, with the
+    hash that it had; the old run is as it was."""
     change, kept, told = DAMAGES[how]
+    originals = {record["hash"]: record for record in records(run_of_three)}
     before = damage(run_of_three, change)
     done = salvage(run_of_three, tmp_path / "runs")
     assert done.records == kept == len(records(done.directory))
+    for record in records(done.directory):
+        original = originals.pop(record.pop("salvaged"))
+        chain = {"prev": original["prev"], "hash": original["hash"]}
+        assert {**record, **chain} == original
     assert len(done.lost) == len(told)
     for lost, start in zip(done.lost, told, strict=True):
         assert str(lost).startswith(start)
@@ -109,27 +115,6 @@ def test_what_verifies_is_kept_and_the_rest_named(run_of_three: Path, tmp_path: 
     assert snapshot(run_of_three) == before
     about = read_manifest(done.directory)["salvaged_from"]
     assert (about["run"], about["lost"]) == (run_of_three.name, [str(lost) for lost in done.lost])
-
-
-def test_each_record_keeps_the_hash_that_it_had(run_of_three: Path, tmp_path: Path) -> None:
-    """What was salvaged can be held against the damaged file, record by record: nothing else of it has changed."""
-    originals = {record["hash"]: record for record in records(run_of_three)}
-    damage(run_of_three, changed)
-    for record in records(salvage(run_of_three, tmp_path / "runs").directory):
-        original = originals.pop(record["salvaged"])
-        for left_out in ("prev", "hash", "salvaged"):
-            record.pop(left_out)
-            original.pop(left_out, None)
-        assert record == original
-    assert len(originals) == 1
-
-
-def test_a_log_made_anew_is_not_taken(run_of_three: Path, tmp_path: Path) -> None:
-    """Edited and hashed again it is sound in itself, and nothing in it can be trusted."""
-    damage(run_of_three, rehashed)
-    with pytest.raises(UsageError, match=r"nothing of .* verifies"):
-        salvage(run_of_three, tmp_path / "runs")
-    assert not list((tmp_path / "runs").glob("2*"))
 
 
 def test_records_of_another_log_are_not_taken(run_of_three: Path, tmp_path: Path) -> None:
@@ -177,15 +162,20 @@ def test_a_manifest_that_cannot_be_read_is_one_loss(run_of_three: Path, tmp_path
     ]
 
 
-def test_a_whole_run_is_left_alone(run_of_three: Path, tmp_path: Path) -> None:
-    """There is nothing to salvage, and a second copy of a run would invite paying for it twice."""
+def test_what_cannot_be_salvaged(run_of_three: Path, tmp_path: Path) -> None:
+    """A whole run, a second copy of which would invite paying for it twice; a log that was edited and hashed again,
+    sound in itself, of which nothing can be trusted; a folder that is none."""
     with pytest.raises(UsageError, match="is whole, there is nothing to salvage"):
         salvage(run_of_three, tmp_path / "runs")
+    damage(run_of_three, rehashed)
+    with pytest.raises(UsageError, match=r"nothing of .* verifies"):
+        salvage(run_of_three, tmp_path / "runs")
+    assert not list((tmp_path / "runs").glob("2*"))
     with pytest.raises(UsageError, match="is not the folder of a run"):
         salvage(tmp_path / "nowhere", tmp_path / "runs")
 
 
-def test_a_salvaged_run_is_gone_on_with(run_of_three: Path) -> None:
+def test_a_salvaged_run_is_resumed(run_of_three: Path) -> None:
     """What was lost is asked, what was kept is not; what was spent before still counts."""
     damage(run_of_three, lambda lines: [*lines[:8], b"?\n", b"?\n", b"?\n"])
     done = salvage(run_of_three, run_of_three.parent)

@@ -37,46 +37,54 @@ def test_trials_are_dealt_evenly(count: int, whole: int, repetitions: int) -> No
         assert max(shares) - min(shares) <= 1
 
 
-def test_the_deal_knows_no_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another order of tests, and a trial that several of them want: the same shard on every machine."""
+def test_the_deal_knows_no_order() -> None:
+    """Another order of tests, and a trial that several of them want: the same shard on every machine. One that no test
+    was known to want falls to one shard by what it asks."""
     planned = plan(40)
     shares = [
         {one.cell.id for one in planned if Deal(order, 2, 3).mine(one)}
         for order in (planned, planned[::-1], [*planned, *planned[:9]])
     ]
     assert shares[0] == shares[1] == shares[2]
+    beyond = PlannedTrial(cell=planned[2].cell, repetition=7)
+    assert sum(Deal(planned[:2], part, 4).mine(beyond) for part in range(1, 5)) == 1
     with pytest.raises(UsageError, match="no shard 4 of 3"):
         Deal(planned, 4, 3)
 
 
 def shard(
-    root: Path, part: int, whole: int, *, keep: bool = True, design: dict[str, Any] | None = None, **manifest: Any
+    root: Path, part: int, whole: int = 2, *, keep: bool = True, design: dict[str, Any] | None = None, **facts: Any
 ) -> Path:
-    """A finished run that asked its share of 10 trials."""
+    """A finished run that asked its share of 10 trials, unless it is to *keep* all, with these facts in its manifest;
+    without those that are None."""
     planned = plan(10)
     deal = Deal(planned, part, whole)
     endpoint = Scripted()
+    about: dict[str, Any] = {
+        "shard": f"{part}/{whole}",
+        "started": "2026-02-28T10:00:00+00:00",
+        "finished": "later",
+        "settings": {"endpoint": "scripted", "tier": "auto", "seed": 0, "shard": f"{part}/{whole}"},
+        "versions": {"pytest-fairness": "1"},
+    }
     with open_run(root / str(part), "a session") as store:
-        given = {"test": "t.py::test", "tier": 2, "endpoint": "scripted", "identity": endpoint.identity()}
-        noted = design_of(planned, **{**given, "parameters": {}, "templates": {"t": "text"}, **(design or {})})
-        store.append(noted.to_record())
+        asks = {"test": "t.py::test", "tier": 2, "endpoint": "scripted", "identity": endpoint.identity()}
+        asks |= {"parameters": {}, "templates": {"t": "text"}, **(design or {})}
+        store.append(design_of(planned, **asks).to_record())
         with Engine(endpoint, store) as engine:
             engine.run([one for one in planned if deal.mine(one) or not keep])
-        facts = {"shard": f"{part}/{whole}", "started": "2026-02-28T10:00:00+00:00", "finished": "later"}
-        settings_of = {"endpoint": "scripted", "tier": "auto", "seed": 0, "shard": f"{part}/{whole}"}
-        store.finish(**{**facts, "settings": settings_of, "versions": {"pytest-fairness": "1"}, **manifest})
+        store.finish(**{key: value for key, value in {**about, **facts}.items() if value is not None})
     return store.directory
 
 
 def test_a_merged_run_holds_every_log_as_it_was(tmp_path: Path) -> None:
     """Byte for byte, with its heads in the manifest: what the shards' evidence was, the merged run's is."""
-    shards = [shard(tmp_path, part, 2) for part in (1, 2)]
-    merged = merge([shards[1], shards[0]], tmp_path / "merged")
+    shards = [shard(tmp_path, part) for part in (1, 2)]
+    merged = merge(shards[::-1], tmp_path / "merged")
     assert {path.name for path in merged.glob("*.jsonl")} == {"trials-s1.jsonl", "trials-s2.jsonl"}
     for number, directory in enumerate(shards, 1):
         assert (merged / f"trials-s{number}.jsonl").read_bytes() == (directory / "trials.jsonl").read_bytes()
-    reader = RunReader.open(merged)
-    assert Counter(trial.status for trial in reader.finished()) == {"answered": 10}
+    assert Counter(trial.status for trial in RunReader.open(merged).finished()) == {"answered": 10}
     manifest = json.loads((merged / "manifest.json").read_text())
     assert [entry["shard"] for entry in manifest["merged_from"]] == ["1/2", "2/2"]
     assert manifest["settings"]["shard"] == ""
@@ -93,7 +101,7 @@ def test_a_merged_run_holds_every_log_as_it_was(tmp_path: Path) -> None:
         ({"shard": "1/2"}, "shard 1/2 is there more than once"),
         ({"shard": "2/3"}, "are of different runs"),
         ({"shard": None}, "is no shard of a run"),
-        ({"finished_not": True}, "did not come to its end: finish it with --fairness-resume"),
+        ({"finished": None}, "did not come to its end: finish it with --fairness-resume=last"),
         ({"versions": {"pytest-fairness": "2"}}, "pytest-fairness 1 and 2"),
         ({"settings": {"endpoint": "scripted", "tier": "auto", "seed": 9}}, "cannot be merged: seed 0 and 9"),
         (
@@ -101,43 +109,23 @@ def test_a_merged_run_holds_every_log_as_it_was(tmp_path: Path) -> None:
             "asked t.py::test differently: the prompt: the text of template 't'",
         ),
         ({"design": {"test": "t.py::other"}}, "the test is in one of them alone"),
+        ({"keep": False}, r"trials-s2.jsonl, line \d+: this trial is already in trials-s1.jsonl"),
     ],
-    ids=["twice", "another run", "no shard", "killed", "version", "seed", "prompt", "test"],
+    ids=["twice", "another run", "no shard", "killed", "version", "seed", "prompt", "test", "same trial"],
 )
 def test_what_does_not_belong_together_is_refused(tmp_path: Path, other: dict[str, Any], told: str) -> None:
-    """Each difference is named, and no run is left behind."""
-    first, second = shard(tmp_path, 1, 2), shard(tmp_path, 2, 2, design=other.pop("design", None))
-    path = second / "manifest.json"
-    manifest = {**json.loads(path.read_text()), **other}
-    if manifest.pop("finished_not", False):
-        del manifest["finished"]
-    path.write_text(json.dumps(manifest))
-    with pytest.raises(UsageError, match=told):
-        merge([first, second], tmp_path / "merged")
+    """Each difference is named, two answers to one trial are never reconciled, and no run is left behind."""
+    with pytest.raises((UsageError, StoreError), match=told):
+        merge([shard(tmp_path, 1), shard(tmp_path, 2, **other)], tmp_path / "merged")
     assert not list((tmp_path / "merged").glob("2*"))
 
 
-def test_a_missing_shard_and_a_trial_asked_twice(tmp_path: Path) -> None:
-    """A missing shard is named; two answers to one trial are never reconciled."""
-    first = shard(tmp_path, 1, 2)
+def test_a_missing_or_damaged_shard_is_named(tmp_path: Path) -> None:
+    """Each log is checked before it is copied, with file and line."""
+    first, second = shard(tmp_path, 1), shard(tmp_path, 2)
     with pytest.raises(UsageError, match="shard 2/2 is missing"):
         merge([first], tmp_path / "merged")
-    second = shard(tmp_path, 2, 2, keep=False)
-    with pytest.raises(StoreError, match=r"trials-s2.jsonl, line \d+: this trial is already in trials-s1.jsonl"):
-        merge([first, second], tmp_path / "merged")
-    assert not list((tmp_path / "merged").glob("2*"))
-
-
-def test_a_damaged_log_is_not_merged(tmp_path: Path) -> None:
-    """The log is checked before it is copied; file and line are named."""
-    first, second = shard(tmp_path, 1, 2), shard(tmp_path, 2, 2)
     log = second / "trials.jsonl"
     log.write_bytes(log.read_bytes().replace(b"Answer to", b"Reply to ", 1))
     with pytest.raises(StoreError, match=r"2/.*/trials.jsonl, line \d+: the record was changed"):
         merge([first, second], tmp_path / "merged")
-
-
-def test_a_trial_that_was_not_dealt_has_a_shard_too() -> None:
-    """One that no test was known to want: it falls to one shard by what it asks."""
-    beyond = PlannedTrial(cell=plan(3)[2].cell, repetition=7)
-    assert sum(Deal(plan(2), part, 4).mine(beyond) for part in range(1, 5)) == 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,11 +13,13 @@ from pytest_fairness.engine.engine import Engine
 from pytest_fairness.errors import EndpointError, UsageError
 from pytest_fairness.model import Message, Status
 from pytest_fairness.runs.designs import PlannedTrial
-from pytest_fairness.runs.reader import RunReader
+from pytest_fairness.runs.reader import RunReader, read_trials
 from pytest_fairness.runs.replay import Recording, Replayer
 from pytest_fairness.runs.store import Retry, RunStore, open_run
 from tests.support.doubles import Scripted, cell, failing, plan
 from tests.support.runs import records
+
+TWIN = PlannedTrial(cell=cell(0, id="twin"))
 
 
 @pytest.fixture
@@ -26,9 +27,8 @@ def recorded(root: Path) -> Path:
     """A run of 6 trials, one of which failed, and a cell that shares its text with another."""
     with open_run(root, "recorded") as store:
         with Engine(Scripted(temperature=0.5), store) as engine:
-            engine.run([*plan(5), PlannedTrial(cell=cell(0, id="twin"))])
-        broken = Scripted(failing(Evidence.REJECTED), name="broken")
-        with Engine(broken, store) as engine:
+            engine.run([*plan(5), TWIN])
+        with Engine(Scripted(failing(Evidence.REJECTED), name="broken"), store) as engine:
             engine.run(plan(1))
     return store.directory
 
@@ -41,19 +41,15 @@ def replayer(recorded: Path, root: Path) -> Iterator[Replayer]:
 
 
 def test_trials_come_back_as_they_were(replayer: Replayer, recorded: Path) -> None:
-    """In the order asked for, with replies, times and costs, and with where they come from."""
-    planned = [PlannedTrial(cell=cell(0, id="twin")), *reversed(plan(5))]
+    """In the order asked for, with replies, times and costs, and with where they come from. The replay is a run of its
+    own: its log says of each trial where it comes from, holds it once however often it is pulled, and can be replayed.
+    """
+    planned = [TWIN, *reversed(plan(5))]
     trials = replayer.run(planned)
+    assert replayer.run(planned) == trials
     assert [trial.reply for trial in trials] == [f"Answer to: {one.cell.prompt}" for one in planned]
     assert {trial.source for trial in trials} == {"replay"}
-    assert {trial.seconds for trial in trials} <= {trial.seconds for trial in RunReader.open(recorded).finished()}
-
-
-def test_a_replay_is_a_run_of_its_own(replayer: Replayer, recorded: Path) -> None:
-    """Its log says of each trial where it comes from, holds it once however often it is pulled, and can be replayed."""
-    replayer.run(plan(5))
-    replayer.run([*plan(5), PlannedTrial(cell=cell(0, id="twin"))])
-    replayer.store.flush()
+    assert {trial.seconds for trial in trials} <= {trial.seconds for trial in read_trials(recorded).values()}
     logged = records(replayer.store.directory, "trial")
     assert len(logged) == 5
     assert {record["replay_of"] for record in logged} == {recorded.name}
@@ -76,9 +72,8 @@ def test_a_simulated_reply_stays_simulated(root: Path) -> None:
 
 def test_a_missing_trial_is_named(replayer: Replayer, recorded: Path) -> None:
     """With its cell and number; nothing is handed out and nothing logged."""
-    with pytest.raises(
-        EndpointError, match=rf"run {recorded.name} holds no trial for cell 't-5', repetition 0 \(2 of 7"
-    ):
+    message = rf"run {recorded.name} holds no trial for cell 't-5', repetition 0 \(2 of 7"
+    with pytest.raises(EndpointError, match=message):
         replayer.run(plan(7))
     assert not records(replayer.store.directory, "trial")
 
@@ -86,37 +81,32 @@ def test_a_missing_trial_is_named(replayer: Replayer, recorded: Path) -> None:
 def test_a_recorded_system_cannot_be_asked(recorded: Path) -> None:
     """Whatever calls it gets an error, and never an answer."""
     system = RecordedEndpoint(Recording(recorded).systems()["scripted"][0])
-    request = Request(messages=(Message("user", "Hello"),))
     with pytest.raises(AttemptError, match="recorded run"):
-        system.ask(request).send(None)
+        system.ask(Request(messages=(Message("user", "Hello"),))).send(None)
     with pytest.raises(UsageError, match="cannot be read"):
         RecordedEndpoint({"name": "x"})
 
 
-def _statuses(store: RunStore, endpoint: Scripted, **options: Any) -> list[Status]:
-    with Engine(endpoint, store, **options) as engine:
-        return [trial.status for trial in engine.run(plan(3))]
+@pytest.mark.parametrize("evidence", [Evidence.REJECTED, Evidence.SERVER])
+def test_failed_trials_are_asked_again_in_a_later_session_alone(root: Path, evidence: Evidence) -> None:
+    """A free failure stands until a later session asks for another try; what may have cost something, as a server's
+    fault without a known price, stands for good."""
 
+    def statuses(store: RunStore, endpoint: Scripted, retry: Retry) -> set[Status]:
+        with Engine(endpoint, store, retry=retry) as engine:
+            return {trial.status for trial in engine.run(plan(3))}
 
-def test_failed_trials_are_asked_again_in_a_later_session_alone(root: Path) -> None:
-    """A free failure stands until a later session asks for another try; what cost something stands for good."""
-    rejected = Scripted(failing(Evidence.REJECTED))
+    again = Retry(errors=True, unknown=True)
     with open_run(root, "run") as store:
-        assert _statuses(store, rejected) == [Status.ERROR] * 3
-        assert _statuses(store, Scripted(), retry=Retry(errors=True)) == [Status.ERROR] * 3
+        assert statuses(store, Scripted(failing(evidence)), Retry()) == {Status.ERROR}
+        assert statuses(store, Scripted(), again) == {Status.ERROR}
+    asked = Scripted()
     with RunStore.open(store.directory, writer="gw0") as later:
-        assert _statuses(later, Scripted()) == [Status.ERROR] * 3
-        asked = Scripted()
-        assert _statuses(later, asked, retry=Retry(errors=True)) == [Status.ANSWERED] * 3
-        assert len(asked.asked) == 3
+        assert statuses(later, Scripted(), Retry()) == {Status.ERROR}
+        free = evidence is Evidence.REJECTED
+        assert statuses(later, asked, again) == {Status.ANSWERED if free else Status.ERROR}
+    assert len(asked.asked) == 3 * free
     reader = RunReader.open(store.directory)
-    assert {trial.status for trial in reader.finished()} == {Status.ANSWERED}
-    assert [record["flags"] for record in reader.all_records()] == [["asked_again_after_error", "unpriced"]] * 3
-
-
-def test_a_failure_that_may_have_cost_something_stands(root: Path) -> None:
-    """A server's fault without a known price was perhaps billed: it is never asked again on its own."""
-    with open_run(root, "run") as store:
-        assert _statuses(store, Scripted(failing(Evidence.SERVER))) == [Status.ERROR] * 3
-    with RunStore.open(store.directory, writer="gw0") as later:
-        assert _statuses(later, Scripted(), retry=Retry(errors=True, unknown=True)) == [Status.ERROR] * 3
+    assert {trial.status for trial in reader.finished()} == {Status.ANSWERED if free else Status.ERROR}
+    flags = {tuple(record["flags"]) for record in reader.all_records()}
+    assert (flags == {("asked_again_after_error", "unpriced")}) == free
