@@ -79,7 +79,7 @@ class App:
         pytest.param(lambda prompt: whisper(prompt + ""), "hello", id="sync-returning-awaitable"),
     ],
 )
-def test_every_way_of_being_callable_is_asked(function: Any, text: str) -> None:
+def test_every_kind_of_callable_answers(function: Any, text: str) -> None:
     """Sync, async, generators, methods and objects give their text."""
     reply = ask(function)
     assert (reply.text, reply.status) == (text, Status.ANSWERED)
@@ -89,9 +89,9 @@ def test_a_parameter_called_messages_gets_the_whole_conversation() -> None:
     """As dictionaries of role and content, fresh each time."""
 
     def app(*, messages: list[dict[str, str]]) -> str:
-        said = json.dumps(messages)
+        why = json.dumps(messages)
         messages[0]["content"] = "changed"
-        return said
+        return why
 
     endpoint = callable_endpoint(app)
     request = Request(messages=(Message("system", "Be kind."), Message("user", "Hello")))
@@ -116,7 +116,7 @@ def stops(_: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("function", "status", "said"),
+    ("function", "status", "why"),
     [
         pytest.param(raises, Status.ERROR, "raised ValueError: no such applicant", id="raises"),
         pytest.param(exits, Status.ERROR, "raised SystemExit: 3", id="sys.exit"),
@@ -127,11 +127,11 @@ def stops(_: str) -> str:
         pytest.param(lambda _: "  ", Status.EMPTY, "empty text", id="blank"),
     ],
 )
-def test_whatever_a_function_does_is_an_outcome(function: Any, status: Status, said: str) -> None:
+def test_whatever_a_function_does_is_an_outcome(function: Any, status: Status, why: str) -> None:
     """Nothing that the application does ends the run; it is told in the reply, which has no text."""
     reply = ask(function)
     assert (reply.text, reply.status) == (None, status)
-    assert said in (reply.error or "")
+    assert why in (reply.error or "")
 
 
 def test_an_error_that_quotes_a_key_is_redacted() -> None:
@@ -182,12 +182,12 @@ def test_context_variables_reach_the_thread(function: Any) -> None:
 
 def test_a_function_that_cannot_be_called_with_one_text_is_refused() -> None:
     """Before the first question, with the mend."""
-    for function, said in (
+    for function, why in (
         (lambda: "x", "takes no text"),
         (lambda prompt, style: prompt + style, "needs style as well"),
         (lambda prompt, *, style: prompt + style, "needs style as well"),
     ):
-        with pytest.raises(UsageError, match=said):
+        with pytest.raises(UsageError, match=why):
             callable_endpoint(function)
     with pytest.raises(UsageError, match="not callable"):
         callable_endpoint(3)  # type: ignore[arg-type]

@@ -220,8 +220,8 @@ def test_a_connection_that_is_reset_is_perhaps_paid_for_and_a_refused_one_is_fre
     server.then(Fault(reset=True))
     assert failure(entry("openai", server)).evidence is Evidence.NO_RESPONSE
     for route in ROUTES:
-        gone = entry(route, server, base_url="http://127.0.0.1:9")
-        assert failure(gone).evidence is Evidence.NOT_SENT, route
+        unreachable = entry(route, server, base_url="http://127.0.0.1:9")
+        assert failure(unreachable).evidence is Evidence.NOT_SENT, route
 
 
 def completion(message: dict[str, Any], reason: str = "stop", **more: Any) -> Fault:
@@ -246,7 +246,7 @@ def completion(message: dict[str, Any], reason: str = "stop", **more: Any) -> Fa
     ],
 )
 @pytest.mark.parametrize("route", ["openai", "hosted_vllm"])
-def test_refusals_and_endings_are_told_apart(
+def test_refusals_and_endings_are_distinct(
     route: str, fault: Fault, status: Status, text: str | None, server: ModelServer
 ) -> None:
     """A refusal is an answer, by whichever means the provider gives it."""
@@ -272,7 +272,7 @@ def test_tokens_that_nobody_counted_are_not_zero(server: ModelServer) -> None:
 # ---------------------------------------------------------------- what stops before anything is sent
 
 
-def test_a_broken_installation_is_told(monkeypatch: pytest.MonkeyPatch, server: ModelServer) -> None:
+def test_a_broken_installation_is_reported(monkeypatch: pytest.MonkeyPatch, server: ModelServer) -> None:
     """Whatever goes wrong on import, it is one clear failure of the endpoint, and nothing was sent."""
 
     def broken() -> None:

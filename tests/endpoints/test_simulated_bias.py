@@ -116,7 +116,7 @@ def test_noise_is_the_sd_and_none_means_always_the_same() -> None:
     assert len(set(replies(simulated_endpoint(noise=0), RATING, WHITE, 50))) == 1
 
 
-def test_names_have_effects_of_their_own_only_if_told_to() -> None:
+def test_names_have_effects_of_their_own_only_where_planted() -> None:
     """With name_sd, means differ between names of one group by about that much; without, they do not."""
     names = [f"{first} Miller" for first in ("Anna", "Berta", "Clara", "Dora", "Edith", "Frida", "Gerda", "Hilde")]
 
@@ -129,7 +129,7 @@ def test_names_have_effects_of_their_own_only_if_told_to() -> None:
     assert 0.4 < spread(simulated_endpoint(name_sd=0.8, seed=2)) < 1.6
 
 
-def test_refusals_come_at_the_rate_that_was_asked_for() -> None:
+def test_refusals_come_at_the_planted_rate() -> None:
     """One rate for all, or a rate a group; refused is a status of its own, with the text of the refusal."""
     requests = [Request(messages=(Message("user", LETTER.format(BLACK)),), repetition=n) for n in range(1500)]
     for options, expected in (
@@ -177,7 +177,7 @@ def test_biases_of_several_classes_add_up() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "why"),
     [
         ({"biass": {}}, "unknown key 'biass'; did you mean 'bias'?"),
         ({"bias": {"race_ethnicity": -0.5}}, "bias: expected a mapping, got a number"),
@@ -194,11 +194,11 @@ def test_biases_of_several_classes_add_up() -> None:
         ({"latency": float("inf")}, "latency: expected a number"),
     ],
 )
-def test_a_wrong_option_is_named(options: dict[str, object], said: str) -> None:
+def test_a_wrong_option_is_named(options: dict[str, object], why: str) -> None:
     """Whoever plants a bias is told what is wrong with it, by name."""
     with pytest.raises(UsageError) as caught:
         simulated_endpoint(**options)
-    assert said in str(caught.value)
+    assert why in str(caught.value)
 
 
 def test_groups_are_recognised_however_they_are_spelt() -> None:

@@ -210,7 +210,7 @@ def test_an_interrupt_while_the_provider_is_silent(server: BatchServer, start: S
 
 def test_a_batch_that_was_cancelled_meanwhile(server: BatchServer, start: Start, root: Path) -> None:
     """Somebody cancels it after the session was killed: what was not come to is an error that cost nothing."""
-    server.then_batch(Fate(status="cancelled", asked=0.5))
+    server.then_batch(Fate(status="cancelled"))
     killed(start(die="polling"))
     assert again(server, root) == {"answered": 4, "error": 4}
     assert len(server.batches) == 1
