@@ -168,10 +168,10 @@ def test_a_signal_that_is_not_in_the_text_conveys_nothing() -> None:
 
 
 def test_biases_of_several_classes_add_up() -> None:
-    """Who belongs to two disfavoured groups is disfavoured twice."""
+    """Who belongs to two disfavoured groups is disfavoured twice, however the groups are spelt."""
     signals = {"Jamal": {"race_ethnicity": "black", "gender": "male"}}
     both = simulated_endpoint(bias={"race_ethnicity": {"black": -0.5}, "gender": {"male": -0.5}}, noise=0)
-    one = simulated_endpoint(bias={"race_ethnicity": {"black": -1.0}}, noise=0)
+    one = simulated_endpoint(bias={"Race": {"Black/African American": -1}}, noise=0)
     request = Request(messages=(Message("user", SALARY.format("Jamal")),), signals=signals)
     assert both.reply(request).text == one.reply(request).text
 
@@ -199,9 +199,3 @@ def test_a_wrong_option_is_named(options: dict[str, object], why: str) -> None:
     with pytest.raises(UsageError) as caught:
         simulated_endpoint(**options)
     assert why in str(caught.value)
-
-
-def test_groups_are_recognised_however_they_are_spelt() -> None:
-    """ "Black/African American" and "black" are one group, "race" and "race_ethnicity" one class."""
-    planted = simulated_endpoint(bias={"Race": {"Black/African American": -1}}).planted
-    assert planted.bias == {"race_ethnicity": {"black": -1.0}}
