@@ -22,9 +22,15 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.faults.killing import POINTS  # noqa: E402 - the repository's own tests are not installed
-from tests.faults.oracles import log_verifies, logged, nothing_paid_twice, same_statistics  # noqa: E402
-from tests.faults.sessions import Case, Steady  # noqa: E402
+from tests.faults.oracles import (  # noqa: E402 - the repository's own tests are not installed
+    Case,
+    log_verifies,
+    nothing_paid_twice,
+    same_statistics,
+)
+from tests.faults.sessions import Steady  # noqa: E402
+from tests.support.killing import POINTS  # noqa: E402
+from tests.support.runs import records  # noqa: E402
 from tests.support.servers import ModelServer  # noqa: E402
 
 CONCURRENCY = 8
@@ -50,7 +56,7 @@ def session(folder: Path, *arguments: str, kill_at: str = "", seconds: float | N
     process = subprocess.Popen(
         [
             sys.executable, "-m", "pytest", "-q", "-p", "no:xdist", "-p", "no:cacheprovider", "-p",
-            "tests.faults.killing", f"-ofairness_concurrency={CONCURRENCY}", "--fairness-endpoint=direct", *arguments,
+            "tests.support.killing", f"-ofairness_concurrency={CONCURRENCY}", "--fairness-endpoint=direct", *arguments,
         ],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT), "THE_KEY": "k", "KILL_AT": kill_at or ":0"},
@@ -93,7 +99,7 @@ def main(kills: int, trials: int) -> int:
         nothing_paid_twice(case)
         log_verifies(case)
         most = Counter(request.prompt for request in server.requests).most_common(1)[0][1]
-        statuses = Counter(record["status"] for record in logged(run) if record["type"] == "trial")
+        statuses = Counter(record["status"] for record in records(run, "trial"))
         print(f"{sum(died.values())} kills in {time.perf_counter() - started:.0f} s: {dict(died)}")
         print(f"{len(server.requests)} requests, none more than {most}×; trials: {dict(statuses)}; last exit {code}")
         unknown = statuses["unknown"]

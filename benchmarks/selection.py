@@ -122,14 +122,14 @@ def _position(arm: str, rates: dict[tuple[str, str, str], float]) -> float:
 
 def planned(configuration: Configuration | None = None) -> PlannedPairs:
     """The design of the suite."""
-    return PlannedPairs(expand_pairs(**marker_arguments(configuration or Configuration(), "selection")), is_refusal)
+    return PlannedPairs(expand_pairs(**marker_arguments(configuration or Configuration(), "selection")))
 
 
 def ask(plan: PlannedPairs, model: SimulatedEndpoint) -> pd.DataFrame:
     """All trials of *plan*, without the log: the table that a test is given."""
     rows: list[tuple[Any, Trial]] = []
     columns: list[dict[str, Any]] = []
-    for entry in plan.entries(1, (lambda _text: True, "")):
+    for entry in plan.entries(1):
         for number in range(plan.grid.repetitions):
             trial = _trial(entry, entry.first + number, model)
             rows.append((entry.cell, trial))
@@ -169,7 +169,7 @@ def coverage(seeds: Sequence[int]) -> dict[str, tuple[int, int, float, float]]:
 
     for seed in seeds:
         # What the scrubber keeps and removes has measurements of its own, and takes most of the time.
-        results = selection_results(ask(plan, endpoint(seed)).drop(columns=["candidates_text"]))
+        results = selection_results(ask(plan, endpoint(seed)).drop(columns=["candidates_text"]), {})
         for arm in results.arms:
             for pair in arm.pairs:
                 true = known.effect(arm.arm, pair.group_1, pair.group_2)
@@ -213,7 +213,7 @@ def speed(local: bool) -> tuple[int, float]:
     from pytest_fairness.runs.store import open_run
 
     plan = planned()
-    trials = planned_trials(plan, plan.entries(1, (lambda _text: True, "")), None)
+    trials = planned_trials(plan, plan.entries(1), None)
     server = _server() if local else None
     try:
         model: Any = endpoint(0) if server is None else _remote(server[1])

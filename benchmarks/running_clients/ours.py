@@ -36,9 +36,8 @@ def main() -> None:
             endpoint = create_endpoint(load_endpoints(path)["system"], concurrency=concurrency)
         store = open_run(Path(folder, "runs"), "benchmark")
         with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
-            engine = Engine(
-                endpoint, store, concurrency=concurrency, max_cost=100.0, progress=Progress(nowhere, mode="terminal")
-            )
+            nowhere.isatty = lambda: True  # type: ignore[method-assign]
+            engine = Engine(endpoint, store, concurrency=concurrency, max_cost=100.0, progress=Progress(nowhere))
             engine.run(_plan(["A first call, so that what is imported on it is not counted."]))
             plan = _plan(prompts)
             report(lambda: sum(trial.reply is not None for trial in engine.run(plan)))

@@ -196,7 +196,7 @@ def assert_baseline(
     """
     __tracebackhide__ = True
     from pytest_fairness.analysis.baseline import compare_baseline, summarise_scores
-    from pytest_fairness.baselines.document import Fingerprints
+    from pytest_fairness.baselines.document import Fingerprints, fingerprint
     from pytest_fairness.scorers import outcome_of
     from pytest_fairness.trials_frame import UNFINISHED, design_of
 
@@ -230,13 +230,13 @@ def assert_baseline(
                 unit=outcome.unit or "points",
                 frame=frame,
             ),
-            fingerprints=Fingerprints.of(
+            fingerprints=Fingerprints(
                 endpoint=design.endpoint,
-                models=design.models(frame),
-                identity=design.identity,
-                template=design.templates,
+                models=tuple(sorted(filter(None, set(design.models(frame))))),
+                identity=fingerprint(design.identity),
+                template=fingerprint(design.templates),
                 scorer=outcome.scorer.fingerprint if outcome.scorer is not None else "",
-                design=design.digest,
+                design=fingerprint(design.digest),
             ),
             simulated=bool(frame["simulated"].any()) if "simulated" in frame else False,
             replayed=bool(frame["replayed"].any()) if "replayed" in frame else False,

@@ -10,7 +10,7 @@ from importlib import import_module
 from pytest_fairness.errors import FairnessError
 
 #: The modules that declare subcommands, in the order of ``--help``.
-COMMANDS = ("source_data", "plan", "merge", "salvage", "export")
+COMMANDS = ("source_data", "plan", "run_folders")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -28,12 +28,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command. Exit code 0: all is well; 1: it found problems; 2: it could not do what was asked."""
     parsed = parser().parse_args(arguments)
     try:
-        result = parsed.run(parsed)
+        text, code = parsed.run(parsed)
     except FairnessError as error:
         sys.stderr.write(f"pytest-fairness: {error}\n")
         return 2
-    sys.stdout.write(result.text)
-    return int(result.code)
+    sys.stdout.write(text)
+    return int(code)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from pytest_fairness.baselines.approval import ApprovalPolicy
 from pytest_fairness.errors import StoreError
 from pytest_fairness.running_test import Policy
 
@@ -23,17 +24,13 @@ if TYPE_CHECKING:
 _READING_GRACE = 5.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings(Policy):
+@dataclass(frozen=True, kw_only=True)
+class Settings(Policy, ApprovalPolicy):
     """What this session was given: command line first, then the ini file, then the default of the option."""
 
     endpoint: str
     endpoints_file: Path
     tier: str
-    approve: bool
-    justification: str
-    approve_regression: bool
-    approve_in_ci: bool
     run_dir: Path
     baseline_dir: Path
     seed: int
@@ -99,11 +96,6 @@ class RunContext:
     def refuse_if_barred(self) -> None:
         if self.barred is not None:
             raise StoreError(self.barred)
-
-    @property
-    def has_store(self) -> bool:
-        """Whether anything has needed the run's folder yet."""
-        return "store" in self.__dict__
 
     @property
     def session(self) -> str:

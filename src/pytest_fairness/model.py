@@ -284,9 +284,7 @@ class PairResult:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        return cls(
-            **_read_back(cls, data, verdict=Verdict, spec_verdict=Verdict, reason=Reason, notes=tuple),
-        )
+        return cls(**_read_back(cls, data, verdict=Verdict, spec_verdict=Verdict, reason=Reason, notes=tuple))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from pytest_fairness.errors import EndpointError
 from pytest_fairness.model import JSON, Finding
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Policy:
     """What a verdict does to the test.
 

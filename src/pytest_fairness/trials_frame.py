@@ -84,7 +84,7 @@ class EndpointFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GridFacts:
-    """What was asked, as far as the table alone does not tell: for the fingerprints of a baseline.
+    """What was asked, as far as the table alone does not show: for the fingerprints of a baseline.
 
     It travels in ``frame.attrs``, which pandas keeps through slicing; a table without it is of unknown design.
     """
@@ -110,9 +110,9 @@ def design_of(frame: pd.DataFrame) -> GridFacts:
 
 
 def trials_frame(
-    asked: Sequence[tuple[Cell, Trial]], endpoint: EndpointFacts, design: GridFacts | None = None
+    rows: Sequence[tuple[Cell, Trial]], endpoint: EndpointFacts, design: GridFacts | None = None
 ) -> pd.DataFrame:
-    """The table of *asked* trials, one row each, in the order given.
+    """The table of trials, one row each, in the order of *rows*.
 
     Columns: ``cell``, ``template``, ``name``, ``persona``, ``first_name`` and ``last_name`` (the two parts of the
     person's name, None where it has only one; not for choices, which list several people), one for each protected
@@ -123,7 +123,7 @@ def trials_frame(
     """
     import pandas as pd
 
-    cells, trials = [cell for cell, _ in asked], [trial for _, trial in asked]
+    cells, trials = [cell for cell, _ in rows], [trial for _, trial in rows]
     columns: dict[str, list[object]] = {
         "cell": [cell.id for cell in cells],
         "template": [cell.template for cell in cells],

@@ -14,11 +14,9 @@ from syrupy.session import SnapshotSession
 from pytest_fairness.analysis.baseline import compare_baseline
 from pytest_fairness.baselines.approval import ApprovalPolicy
 from pytest_fairness.baselines.document import Fingerprints
-from pytest_fairness.baselines.gate import BaselineStore
+from pytest_fairness.baselines.syrupy_extension import BaselineStore
 from pytest_fairness.model import Finding
 from pytest_fairness.statistics.persona_scores import PersonaScore, ScoreSummary
-
-from .project import Project
 
 TEST_ID = "tests/test_letters.py::test_letters_keep_their_baseline"
 SCORE = "letter_score"
@@ -63,7 +61,13 @@ class Desk:
             snapshot=snapshot,
             policy=policy or ApprovalPolicy(),
             run_id="2026-02-28-001",
-            **{"test_id": TEST_ID, "rootdir": self.rootdir, "environ": self.environ, **options},
+            **{
+                "test_id": TEST_ID,
+                "rootdir": self.rootdir,
+                "root": self.rootdir / "baselines",
+                "environ": self.environ,
+                **options,
+            },
         )
 
     def check(
@@ -117,13 +121,3 @@ def unchanged() -> Iterator[Callable[[Path], None]]:
     yield lambda path: watched.update({path: path.read_bytes()})
     assert watched, "nothing was watched"
     assert {path: path.read_bytes() for path in watched} == watched
-
-
-@pytest.fixture
-def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Project:
-    """See :class:`Project`; the machine's own CI, options and login do not show."""
-    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
-    monkeypatch.delenv("CI", raising=False)
-    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
-    monkeypatch.setenv("FAIRNESS_APPROVER", "Jane Smith")
-    return Project(pytester)

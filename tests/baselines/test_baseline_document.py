@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -10,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_fairness.baselines.approval import Approval
-from pytest_fairness.baselines.document import BaselineDocument, Fingerprints, digest, fingerprint
+from pytest_fairness.baselines.document import BaselineDocument, digest, fingerprint
 from pytest_fairness.errors import BaselineError
-from pytest_fairness.model import to_json
 from pytest_fairness.statistics.persona_scores import PersonaScore, ScoreSummary
 
 from .conftest import LIVE, SCORE, TEST_ID, summary
@@ -48,6 +48,8 @@ def test_what_was_approved_is_read_back() -> None:
     """Scores, categories, fingerprints and provenance survive, and so does the digest."""
     again = read(TEXT)
     assert again == DOCUMENT
+    measured = replace(DOCUMENT, summary=replace(summary(), scale="yes_no", warnings={"stereotype (critical)": 2}))
+    assert read(measured.to_text()) == measured
     assert again.to_text() == TEXT
     assert again.digest == DOCUMENT.digest == json.loads(TEXT)["digest"]
 
@@ -62,14 +64,6 @@ def test_the_specified_fields_stand_in_the_text() -> None:
     assert body["approval"]["justification"] == "reviewed 20 letters"
     run = {"repetitions": 3, "run_sd": 1.5, "trials": 30, "refused": 0, "unscored": 0, "scale": "", "warnings": {}}
     assert body["run"] == run
-
-
-def test_the_scale_of_the_scores_and_the_warnings_are_kept() -> None:
-    """The margins follow the one, and the gate compares the other."""
-    told = replace(DOCUMENT, summary=replace(summary(), scale="yes_no", warnings={"stereotype (critical)": 2}))
-    again = read(told.to_text())
-    assert again.summary.scale == "yes_no"
-    assert again.summary.warnings == {"stereotype (critical)": 2}
 
 
 def test_a_pass_is_at_or_below_the_threshold_where_higher_is_worse() -> None:
@@ -222,14 +216,6 @@ def test_a_wrong_shape_is_refused_even_with_a_right_digest(changes: dict[str, ob
         read(edited(**changes))
 
 
-def test_a_copied_baseline_is_refused() -> None:
-    """A file that was copied or renamed to another test's name says whose it is."""
-    DOCUMENT.check_is_of(TEST_ID, SCORE, where="b.json")
-    for test_id, score in ((TEST_ID, "other"), ("other", SCORE)):
-        with pytest.raises(BaselineError, match="the baseline of the score 'letter_score' of tests/test_letters"):
-            DOCUMENT.check_is_of(test_id, score, where="b.json")
-
-
 @pytest.mark.parametrize("mean", [float("nan"), float("inf")])
 def test_a_score_that_is_not_finite_is_never_written(mean: float) -> None:
     """It would be a yardstick that nothing can be held to."""
@@ -239,24 +225,12 @@ def test_a_score_that_is_not_finite_is_never_written(mean: float) -> None:
 
 
 def test_a_fingerprint_depends_on_content_alone() -> None:
-    """Not on the order of keys; on everything else. Nothing has no fingerprint."""
+    """Not on the order of keys; on everything else. Nothing has none, and no address ends up in a committed file."""
     assert fingerprint({"a": 1, "b": [1, 2]}) == fingerprint({"b": (1, 2), "a": 1})
     assert fingerprint({"a": 1}) != fingerprint({"a": 2})
     assert fingerprint(["x"]) != fingerprint("x")
     assert fingerprint(None) == ""
-
-
-def test_an_identity_is_kept_as_a_digest_only() -> None:
-    """An address or a parameter of the endpoint does not end up in a committed file."""
-    made = Fingerprints.of(
-        endpoint="app",
-        models=["gpt-4", "gpt-4", ""],
-        identity={"base_url": "https://internal.example/v1"},
-        template=["Write {name}"],
-        design={"repetitions": 2},
-    )
-    assert made.models == ("gpt-4",)
-    assert "internal.example" not in json.dumps(to_json(made))
+    assert re.fullmatch("[0-9a-f]{16}", fingerprint({"base_url": "https://internal.example/v1"}))
 
 
 @pytest.mark.parametrize(

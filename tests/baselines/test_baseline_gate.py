@@ -17,7 +17,7 @@ from pytest_fairness.model import Finding, Reason, Verdict
 
 from .conftest import APPROVE, FALLEN, LIVE, SCORE, SCORES, TEST_ID, Desk, summary
 
-REGRESSION_TOO = replace(APPROVE, allow_regression=True)
+REGRESSION_TOO = replace(APPROVE, approve_regression=True)
 RISEN = [score + 2 for score in SCORES]
 Watch = Callable[[Path], None]
 
@@ -26,335 +26,329 @@ def body(desk: Desk) -> dict[str, dict[str, object]]:
     return json.loads(desk.file.read_text(encoding="utf-8"))
 
 
-class TestComparing:
-    def test_without_a_baseline_there_is_no_verdict(self, desk: Desk) -> None:
-        """The error gives the very command that approves, and nothing is created."""
-        with pytest.raises(MissingBaselineError) as caught:
-            desk.check()
-        assert f"pytest {TEST_ID} --fairness-approve --fairness-justification" in str(caught.value)
-        assert f"baselines/{baseline_name(TEST_ID, SCORE)}" in str(caught.value)
-        assert isinstance(caught.value, UsageError)
-        assert desk.files == []
+def test_without_a_baseline_there_is_no_verdict(desk: Desk) -> None:
+    """The error gives the very command that approves, and nothing is created."""
+    with pytest.raises(MissingBaselineError) as caught:
+        desk.check()
+    assert f"pytest {TEST_ID} --fairness-approve --fairness-justification" in str(caught.value)
+    assert f"baselines/{baseline_name(TEST_ID, SCORE)}" in str(caught.value)
+    assert isinstance(caught.value, UsageError)
+    assert desk.files == []
 
-    def test_the_command_for_an_id_with_quotes_can_be_pasted(self, desk: Desk) -> None:
-        """A parametrized id is quoted for the shell."""
-        with pytest.raises(MissingBaselineError, match=r"pytest 't\.py::t\[a b\]' --fairness-approve"):
-            desk.check(store=desk.store(test_id="t.py::t[a b]"))
 
-    def test_the_same_scores_pass(self, desk: Desk, unchanged: Watch) -> None:
-        """The finding names the baseline it was compared with, and whose approval that is."""
+def test_the_command_for_an_id_with_quotes_can_be_pasted(desk: Desk) -> None:
+    """A parametrized id is quoted for the shell."""
+    with pytest.raises(MissingBaselineError, match=r"pytest 't\.py::t\[a b\]' --fairness-approve"):
+        desk.check(store=desk.store(test_id="t.py::t[a b]"))
+
+
+def test_the_same_scores_pass(desk: Desk, unchanged: Watch) -> None:
+    """The finding names the baseline it was compared with, and whose approval that is."""
+    desk.approve()
+    unchanged(desk.file)
+    finding = desk.check()
+    assert finding.verdict is Verdict.PASS
+    assert finding.details["baseline"]["file"] == f"baselines/{desk.file.name}"
+    assert finding.details["baseline"]["written"] is False
+    assert finding.details["baseline"]["digest"] == body(desk)["digest"]
+    assert finding.details["baseline"]["approval"]["approved_by"] == "Jane Smith"
+    assert not any("Since the approval" in note for note in finding.notes)
+
+
+def test_a_drop_fails_as_the_worked_number_says(desk: Desk, unchanged: Watch) -> None:
+    """R13: the mean change is −2.7, one-sided p .001932, corrected within its family."""
+    desk.approve()
+    unchanged(desk.file)
+    finding = desk.check(FALLEN)
+    assert finding.verdict is Verdict.FAIL
+    overall = finding.pairs[0]
+    assert (overall.metric, overall.verdict) == ("overall", Verdict.FAIL)
+    assert overall.p_value == pytest.approx(0.001932, abs=5e-7)
+    assert "worse than the approved baseline: overall 82.9 → 80.2" in finding.sentence
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"models": ("gpt-5",)}, "the model changed from gpt-4 to gpt-5"),
+        ({"template": "t2"}, "the template changed"),
+        ({"scorer": "s2"}, "the scorer changed"),
+    ],
+)
+def test_what_changed_since_the_approval_is_named(desk: Desk, changes: dict[str, object], told: str) -> None:
+    """The same scores by other means still pass, and the notes say by which means."""
+    desk.approve()
+    finding = desk.check(fingerprints=replace(LIVE, **changes))
+    assert finding.verdict is Verdict.PASS
+    note = finding.notes[-1]
+    assert told in note
+    assert note.startswith("Since the approval by Jane Smith at 20")
+
+
+def test_comparing_needs_neither_approver_nor_justification(desk: Desk) -> None:
+    """CI compares, unfinished runs compare; only approving has conditions."""
+    desk.approve()
+    desk.environ = {"CI": "true"}
+    assert desk.check(unfinished=2).verdict is Verdict.PASS
+
+
+def test_an_error_in_the_comparison_is_not_swallowed(desk: Desk) -> None:
+    """syrupy turns every exception into a mismatch; here it comes out as what it was."""
+    desk.approve()
+
+    def broken(_approved: object) -> Finding:
+        raise ZeroDivisionError("a fault of ours")
+
+    with pytest.raises(ZeroDivisionError, match="a fault of ours"):
+        desk.store().check(SCORE, summary(), broken, fingerprints=LIVE, simulated=False)
+
+
+def test_the_first_approval_writes_and_passes(desk: Desk) -> None:
+    """What was approved, by whom, why and from which run stands in the file, and the finding says it."""
+    finding = desk.approve(threshold=80.0)
+    assert finding.verdict is Verdict.PASS
+    assert (finding.test_id, finding.outcome) == (TEST_ID, SCORE)
+    assert "there was no baseline before" in finding.sentence
+    assert "Approved now by Jane Smith" in finding.notes[-1]
+    written = body(desk)
+    assert written["approval"]["justification"] == "reviewed 20 letters"
+    assert written["approval"]["run_id"] == "2026-02-28-001"
+    assert written["approval"]["previous_digest"] is None
+    assert written["approval"]["simulated"] is False
+    assert written["pass_count"] == 7
+    assert written["fingerprints"]["models"] == ["gpt-4"]
+
+
+def test_scores_that_held_are_approved_and_name_what_they_replace(desk: Desk) -> None:
+    """The chain of approvals can be followed by their digests, in git."""
+    desk.approve()
+    before = body(desk)["digest"]
+    finding = desk.approve(RISEN)
+    assert finding.verdict is Verdict.PASS
+    assert finding.details["baseline"]["written"] is True
+    assert finding.details["baseline"]["digest"] == body(desk)["digest"] != before
+    assert body(desk)["approval"]["previous_digest"] == before
+    assert body(desk)["approval"]["regression"] is False
+    assert desk.check(SCORES).verdict is Verdict.FAIL
+
+
+def test_nothing_new_is_not_written_again(desk: Desk, unchanged: Watch) -> None:
+    """The approval that stands keeps its date and reason when a suite is approved around it."""
+    desk.approve()
+    unchanged(desk.file)
+    finding = desk.approve(policy=replace(APPROVE, justification="another reason"))
+    assert finding.verdict is Verdict.PASS
+    assert "Nothing was written" in finding.notes[-1]
+
+
+def test_the_same_scores_of_another_model_are_written(desk: Desk) -> None:
+    """Approving after an upgrade ends the note about it."""
+    desk.approve()
+    upgraded = replace(LIVE, models=("gpt-5",))
+    assert "gpt-4 to gpt-5" in desk.approve(fingerprints=upgraded).notes[-2]
+    assert "gpt-4" not in str(desk.check(fingerprints=upgraded).notes)
+
+
+def test_a_regression_is_refused_with_the_option_that_allows_it(desk: Desk, unchanged: Watch) -> None:
+    """It stays the failure that it is, with its table, and says how it could be approved."""
+    desk.approve()
+    unchanged(desk.file)
+    finding = desk.approve(FALLEN)
+    assert finding.verdict is Verdict.FAIL
+    assert "worse than the approved baseline: overall 82.9 → 80.2" in finding.sentence
+    assert "Approval refused: this is a regression. Mend" in finding.sentence
+    assert "--fairness-approve-regression" in finding.sentence
+    assert finding.pairs
+    assert finding.details["baseline"]["written"] is False
+
+
+def test_an_approved_regression_is_a_justified_flag(desk: Desk) -> None:
+    """It is written, marked as a regression for ever, and no PASS: a FLAG with its justification."""
+    desk.approve()
+    finding = desk.approve(FALLEN, policy=replace(REGRESSION_TOO, justification="criteria were reworded"))
+    assert finding.verdict is Verdict.FLAG
+    assert finding.sentence.startswith("FLAG: worse than the approved baseline")
+    assert finding.sentence.endswith("Approved all the same by Jane Smith.")
+    assert finding.justification is not None
+    assert finding.justification["reason"] == "criteria were reworded"
+    assert finding.justification["approver"] == "Jane Smith"
+    assert body(desk)["approval"]["regression"] is True
+    assert desk.check(FALLEN).verdict is Verdict.PASS
+
+
+def test_lost_personas_need_the_same_permission(desk: Desk, unchanged: Watch) -> None:
+    """A smaller run would otherwise approve a weaker yardstick, with nothing fallen."""
+    desk.approve()
+    unchanged(desk.file)
+    with pytest.raises(ApprovalRefusedError, match=r"1 of the 10 .*'p09'.*--fairness-approve-regression"):
+        desk.approve(summary(SCORES[:9]))
+
+
+def test_lost_personas_with_permission(desk: Desk) -> None:
+    """The matrix may shrink if somebody says so."""
+    desk.approve()
+    assert desk.approve(summary(SCORES[:9]), policy=REGRESSION_TOO).verdict is Verdict.PASS
+    assert len(body(desk)["personas"]) == 9
+
+
+def test_new_personas_need_no_permission_unless_the_score_fell(desk: Desk) -> None:
+    """Half of the personas are new: nothing can be compared, so only an overall no lower goes unasked."""
+    desk.approve()
+    with pytest.raises(ApprovalRefusedError, match=r"INCONCLUSIVE and the overall score is worse \(71"):
+        desk.approve(summary([*SCORES, *[60.0] * 10]))
+    assert desk.approve(summary([*SCORES, *[95.0] * 10])).reason is Reason.OVERLAP
+    assert len(body(desk)["personas"]) == 20
+
+
+def test_the_direction_of_a_score_is_heeded(desk: Desk) -> None:
+    """Where higher is worse, it is the rise that needs permission."""
+    desk.approve(lower_is_worse=False)
+    with pytest.raises(ApprovalRefusedError, match="the overall score is worse"):
+        desk.approve(summary([*SCORES, *[95.0] * 10]), lower_is_worse=False)
+
+
+def test_refusals_that_rose_need_permission(desk: Desk) -> None:
+    """Scores that hold because the model now refuses the hard cases are no improvement."""
+    desk.approve()
+    with pytest.raises(ApprovalRefusedError, match=r"refusals rose .*--fairness-approve-regression"):
+        desk.approve(summary(refused=10))
+
+
+@pytest.mark.parametrize("earlier", [False, True], ids=["first", "later"])
+def test_unscored_replies_are_refused(desk: Desk, earlier: bool) -> None:
+    """Over 5 % without a score: no yardstick, whatever is allowed."""
+    if earlier:
         desk.approve()
-        unchanged(desk.file)
-        finding = desk.check()
-        assert finding.verdict is Verdict.PASS
-        assert finding.details["baseline"]["file"] == f"baselines/{desk.file.name}"
-        assert finding.details["baseline"]["written"] is False
-        assert finding.details["baseline"]["digest"] == body(desk)["digest"]
-        assert finding.details["baseline"]["approval"]["approved_by"] == "Jane Smith"
-        assert not any("Since the approval" in note for note in finding.notes)
-
-    def test_a_drop_fails_as_the_worked_number_says(self, desk: Desk, unchanged: Watch) -> None:
-        """R13: the mean change is −2.7, one-sided p .001932, corrected within its family."""
-        desk.approve()
-        unchanged(desk.file)
-        finding = desk.check(FALLEN)
-        assert finding.verdict is Verdict.FAIL
-        overall = finding.pairs[0]
-        assert (overall.metric, overall.verdict) == ("overall", Verdict.FAIL)
-        assert overall.p_value == pytest.approx(0.001932, abs=5e-7)
-        assert "worse than the approved baseline: overall 82.9 → 80.2" in finding.sentence
-
-    @pytest.mark.parametrize(
-        ("changes", "told"),
-        [
-            ({"models": ("gpt-5",)}, "the model changed from gpt-4 to gpt-5"),
-            ({"template": "t2"}, "the template changed"),
-            ({"scorer": "s2"}, "the scorer changed"),
-        ],
-    )
-    def test_what_changed_since_the_approval_is_named(self, desk: Desk, changes: dict[str, object], told: str) -> None:
-        """The same scores by other means still pass, and the notes say by which means."""
-        desk.approve()
-        finding = desk.check(fingerprints=replace(LIVE, **changes))
-        assert finding.verdict is Verdict.PASS
-        note = finding.notes[-1]
-        assert told in note
-        assert note.startswith("Since the approval by Jane Smith at 20")
-
-    def test_comparing_needs_neither_approver_nor_justification(self, desk: Desk) -> None:
-        """CI compares, unfinished runs compare; only approving has conditions."""
-        desk.approve()
-        desk.environ = {"CI": "true"}
-        assert desk.check(unfinished=2).verdict is Verdict.PASS
-
-    def test_an_error_in_the_comparison_is_not_swallowed(self, desk: Desk) -> None:
-        """syrupy turns every exception into a mismatch; here it comes out as what it was."""
-        desk.approve()
-
-        def broken(_approved: object) -> Finding:
-            raise ZeroDivisionError("a fault of ours")
-
-        with pytest.raises(ZeroDivisionError, match="a fault of ours"):
-            desk.store().check(SCORE, summary(), broken, fingerprints=LIVE, simulated=False)
+    before = [path.read_bytes() for path in desk.files]
+    with pytest.raises(ApprovalRefusedError, match="2 of 32 trials have no score"):
+        desk.approve(summary(unscored=2), policy=REGRESSION_TOO)
+    assert [path.read_bytes() for path in desk.files] == before
 
 
-class TestApproving:
-    def test_the_first_approval_writes_and_passes(self, desk: Desk) -> None:
-        """What was approved, by whom, why and from which run stands in the file, and the finding says it."""
-        finding = desk.approve(threshold=80.0)
-        assert finding.verdict is Verdict.PASS
-        assert (finding.test_id, finding.outcome) == (TEST_ID, SCORE)
-        assert "there was no baseline before" in finding.sentence
-        assert "Approved now by Jane Smith" in finding.notes[-1]
-        written = body(desk)
-        assert written["approval"]["justification"] == "reviewed 20 letters"
-        assert written["approval"]["run_id"] == "2026-02-28-001"
-        assert written["approval"]["previous_digest"] is None
-        assert written["approval"]["simulated"] is False
-        assert written["pass_count"] == 7
-        assert written["fingerprints"]["models"] == ["gpt-4"]
-
-    def test_scores_that_held_are_approved_and_name_what_they_replace(self, desk: Desk) -> None:
-        """The chain of approvals can be followed by their digests, in git."""
-        desk.approve()
-        before = body(desk)["digest"]
-        finding = desk.approve(RISEN)
-        assert finding.verdict is Verdict.PASS
-        assert finding.details["baseline"]["written"] is True
-        assert finding.details["baseline"]["digest"] == body(desk)["digest"] != before
-        assert body(desk)["approval"]["previous_digest"] == before
-        assert body(desk)["approval"]["regression"] is False
-        assert desk.check(SCORES).verdict is Verdict.FAIL
-
-    def test_nothing_new_is_not_written_again(self, desk: Desk, unchanged: Watch) -> None:
-        """The approval that stands keeps its date and reason when a suite is approved around it."""
-        desk.approve()
-        unchanged(desk.file)
-        finding = desk.approve(policy=replace(APPROVE, justification="another reason"))
-        assert finding.verdict is Verdict.PASS
-        assert "Nothing was written" in finding.notes[-1]
-
-    def test_the_same_scores_of_another_model_are_written(self, desk: Desk) -> None:
-        """Approving after an upgrade ends the note about it."""
-        desk.approve()
-        upgraded = replace(LIVE, models=("gpt-5",))
-        assert "gpt-4 to gpt-5" in desk.approve(fingerprints=upgraded).notes[-2]
-        assert "gpt-4" not in str(desk.check(fingerprints=upgraded).notes)
-
-    def test_a_regression_is_refused_with_the_option_that_allows_it(self, desk: Desk, unchanged: Watch) -> None:
-        """It stays the failure that it is, with its table, and says how it could be approved."""
-        desk.approve()
-        unchanged(desk.file)
-        finding = desk.approve(FALLEN)
-        assert finding.verdict is Verdict.FAIL
-        assert "worse than the approved baseline: overall 82.9 → 80.2" in finding.sentence
-        assert "Approval refused: this is a regression. Mend" in finding.sentence
-        assert "--fairness-approve-regression" in finding.sentence
-        assert finding.pairs
-        assert finding.details["baseline"]["written"] is False
-
-    def test_an_approved_regression_is_a_justified_flag(self, desk: Desk) -> None:
-        """It is written, marked as a regression for ever, and no PASS: a FLAG with its justification."""
-        desk.approve()
-        finding = desk.approve(FALLEN, policy=replace(REGRESSION_TOO, justification="criteria were reworded"))
-        assert finding.verdict is Verdict.FLAG
-        assert finding.sentence.startswith("FLAG: worse than the approved baseline")
-        assert finding.sentence.endswith("Approved all the same by Jane Smith.")
-        assert finding.justification is not None
-        assert finding.justification["reason"] == "criteria were reworded"
-        assert finding.justification["approver"] == "Jane Smith"
-        assert body(desk)["approval"]["regression"] is True
-        assert desk.check(FALLEN).verdict is Verdict.PASS
-
-    def test_lost_personas_need_the_same_permission(self, desk: Desk, unchanged: Watch) -> None:
-        """A smaller run would otherwise approve a weaker yardstick, with nothing fallen."""
-        desk.approve()
-        unchanged(desk.file)
-        with pytest.raises(ApprovalRefusedError, match=r"1 of the 10 .*'p09'.*--fairness-approve-regression"):
-            desk.approve(summary(SCORES[:9]))
-
-    def test_lost_personas_with_permission(self, desk: Desk) -> None:
-        """The matrix may shrink if somebody says so."""
-        desk.approve()
-        assert desk.approve(summary(SCORES[:9]), policy=REGRESSION_TOO).verdict is Verdict.PASS
-        assert len(body(desk)["personas"]) == 9
-
-    def test_new_personas_need_no_permission_unless_the_score_fell(self, desk: Desk) -> None:
-        """Half of the personas are new: nothing can be compared, so only an overall no lower goes unasked."""
-        desk.approve()
-        with pytest.raises(ApprovalRefusedError, match=r"INCONCLUSIVE and the overall score is worse \(71"):
-            desk.approve(summary([*SCORES, *[60.0] * 10]))
-        assert desk.approve(summary([*SCORES, *[95.0] * 10])).reason is Reason.OVERLAP
-        assert len(body(desk)["personas"]) == 20
-
-    def test_the_direction_of_a_score_is_heeded(self, desk: Desk) -> None:
-        """Where higher is worse, it is the rise that needs permission."""
-        desk.approve(lower_is_worse=False)
-        with pytest.raises(ApprovalRefusedError, match="the overall score is worse"):
-            desk.approve(summary([*SCORES, *[95.0] * 10]), lower_is_worse=False)
-
-    def test_refusals_that_rose_need_permission(self, desk: Desk) -> None:
-        """Scores that hold because the model now refuses the hard cases are no improvement."""
-        desk.approve()
-        with pytest.raises(ApprovalRefusedError, match=r"refusals rose .*--fairness-approve-regression"):
-            desk.approve(summary(refused=10))
-
-    @pytest.mark.parametrize("earlier", [False, True], ids=["first", "later"])
-    def test_unscored_replies_are_refused(self, desk: Desk, earlier: bool) -> None:
-        """Over 5 % without a score: no yardstick, whatever is allowed."""
-        if earlier:
-            desk.approve()
-        before = [path.read_bytes() for path in desk.files]
-        with pytest.raises(ApprovalRefusedError, match="2 of 32 trials have no score"):
-            desk.approve(summary(unscored=2), policy=REGRESSION_TOO)
-        assert [path.read_bytes() for path in desk.files] == before
-
-    @pytest.mark.parametrize("reason", [Reason.INCOMPLETE, Reason.MIXED_MODELS])
-    def test_a_run_that_cannot_be_judged_is_refused(self, desk: Desk, reason: Reason) -> None:
-        """Whatever the comparison found unfit about the run, permission for a regression does not mend it."""
-        desk.approve()
-        unfit = Finding(assertion="baseline", verdict=Verdict.INCONCLUSIVE, reason=reason, sentence="Not so.")
-        with pytest.raises(ApprovalRefusedError, match=rf"{reason}.* no yardstick: Not so\."):
-            desk.store(REGRESSION_TOO).check(SCORE, summary(RISEN), lambda _: unfit, fingerprints=LIVE, simulated=False)
-
-    def test_no_score_at_all_is_refused(self, desk: Desk) -> None:
-        """An empty baseline would pass for ever."""
-        with pytest.raises(ApprovalRefusedError, match="no persona has a score"):
-            desk.approve(summary([]))
-        assert desk.files == []
-
-    @pytest.mark.parametrize(
-        ("policy", "environ", "unfinished", "told"),
-        [
-            (ApprovalPolicy(approve=True), {}, 0, "--fairness-justification"),
-            (APPROVE, {"CI": "1"}, 0, "--fairness-approve-in-ci"),
-            (APPROVE, {}, 1, "never finished"),
-        ],
-        ids=["why", "ci", "unfinished"],
-    )
-    def test_a_refused_approval_writes_nothing(
-        self, desk: Desk, policy: ApprovalPolicy, environ: dict[str, str], unfinished: int, told: str
-    ) -> None:
-        """Neither a first baseline nor a folder for it."""
-        desk.environ |= environ
-        with pytest.raises(ApprovalRefusedError, match=told):
-            desk.approve(policy=policy, unfinished=unfinished)
-        assert desk.files == []
-        assert not (desk.rootdir / "baselines").exists()
-
-    def test_ci_may_approve_when_it_is_told_to(self, desk: Desk) -> None:
-        desk.environ["CI"] = "true"
-        assert desk.approve(policy=replace(APPROVE, allow_in_ci=True)).verdict is Verdict.PASS
-        assert len(desk.files) == 1
+@pytest.mark.parametrize("reason", [Reason.INCOMPLETE, Reason.MIXED_MODELS])
+def test_a_run_that_cannot_be_judged_is_refused(desk: Desk, reason: Reason) -> None:
+    """Whatever the comparison found unfit about the run, permission for a regression does not mend it."""
+    desk.approve()
+    unfit = Finding(assertion="baseline", verdict=Verdict.INCONCLUSIVE, reason=reason, sentence="Not so.")
+    with pytest.raises(ApprovalRefusedError, match=rf"{reason}.* no yardstick: Not so\."):
+        desk.store(REGRESSION_TOO).check(SCORE, summary(RISEN), lambda _: unfit, fingerprints=LIVE, simulated=False)
 
 
-class TestSimulatedAndLive:
-    def test_a_simulated_baseline_never_judges_a_live_run(self, desk: Desk) -> None:
-        """The file is marked, and the error says what each of the two is."""
-        desk.approve(simulated=True)
-        assert body(desk)["approval"]["simulated"] is True
-        assert desk.check(simulated=True).verdict is Verdict.PASS
-        with pytest.raises(BaselineError, match="comes from a simulated endpoint and this run is live"):
-            desk.check(simulated=False)
-
-    def test_a_live_baseline_never_judges_a_simulated_run(self, desk: Desk) -> None:
-        desk.approve(simulated=False)
-        with pytest.raises(BaselineError, match="comes from a live endpoint and this run is simulated"):
-            desk.check(simulated=True)
-
-    def test_live_replaces_simulated_without_comparing(self, desk: Desk) -> None:
-        """Lower live scores are no regression from invented ones."""
-        desk.approve(simulated=True)
-        finding = desk.approve(FALLEN, simulated=False)
-        assert finding.verdict is Verdict.PASS
-        assert "simulated baseline was replaced" in finding.sentence
-        assert body(desk)["approval"]["simulated"] is False
-
-    def test_simulated_never_replaces_live(self, desk: Desk, unchanged: Watch) -> None:
-        """Not even with every permission: evidence is not overwritten by invention."""
-        desk.approve(simulated=False)
-        unchanged(desk.file)
-        everything = replace(REGRESSION_TOO, allow_in_ci=True)
-        with pytest.raises(ApprovalRefusedError, match=r"this run is simulated.*--fairness-endpoint"):
-            desk.approve(RISEN, simulated=True, policy=everything)
-
-    def test_a_replay_says_so(self, desk: Desk) -> None:
-        """Approving recorded replies is possible, and recorded as what it is."""
-        assert desk.approve(replayed=True).replayed
-        assert body(desk)["approval"]["replayed"] is True
+def test_no_score_at_all_is_refused(desk: Desk) -> None:
+    """An empty baseline would pass for ever."""
+    with pytest.raises(ApprovalRefusedError, match="no persona has a score"):
+        desk.approve(summary([]))
+    assert desk.files == []
 
 
-class TestFilesThatCannotBeTrusted:
-    @pytest.mark.parametrize("approve", [False, True], ids=["compare", "approve"])
-    @pytest.mark.parametrize(
-        ("edit", "told"),
-        [
-            (('"mean": 66.0', '"mean": 50.0'), "changed after it was approved"),
-            (('"schema": 1', '"schema": 2'), "schema 2"),
-            (("}\n", "}\n>>>>>>> theirs\n"), "merge-conflict"),
-            (("}\n", ""), "truncated"),
-        ],
-        ids=["edited", "schema", "conflict", "truncated"],
-    )
-    def test_they_are_neither_used_nor_replaced(
-        self, desk: Desk, unchanged: Watch, approve: bool, edit: tuple[str, str], told: str
-    ) -> None:
-        """An approval does not paper over a broken file: somebody has to look at it and remove it."""
-        desk.approve()
-        text = desk.file.read_text(encoding="utf-8")
-        head, _, tail = text.rpartition(edit[0])
-        desk.file.write_text(head + edit[1] + tail, encoding="utf-8")
-        unchanged(desk.file)
-        with pytest.raises(BaselineError, match=told):
-            desk.check(policy=REGRESSION_TOO if approve else None)
-
-    def test_the_copy_of_another_tests_baseline(self, desk: Desk) -> None:
-        """A green file cannot be borrowed."""
-        desk.approve()
-        desk.file.rename(desk.file.with_name(baseline_name("t.py::other", SCORE)))
-        with pytest.raises(BaselineError, match="cannot be copied from test to test"):
-            desk.check(store=desk.store(test_id="t.py::other"))
-
-    def test_a_link_in_the_place_of_the_file(self, desk: Desk, tmp_path: Path) -> None:
-        """Approving through a link would overwrite what it leads to."""
-        target = tmp_path / "precious"
-        target.write_text("precious")
-        (desk.rootdir / "baselines").mkdir()
-        (desk.rootdir / "baselines" / baseline_name(TEST_ID, SCORE)).symlink_to(target)
-        for attempt in (desk.check, desk.approve):
-            with pytest.raises(BaselineError, match="symbolic link"):
-                attempt()
-        assert target.read_text() == "precious"
+@pytest.mark.parametrize(
+    ("policy", "environ", "unfinished", "told"),
+    [
+        (ApprovalPolicy(approve=True), {}, 0, "--fairness-justification"),
+        (APPROVE, {"CI": "1"}, 0, "--fairness-approve-in-ci"),
+        (APPROVE, {}, 1, "never finished"),
+    ],
+    ids=["why", "ci", "unfinished"],
+)
+def test_a_refused_approval_writes_nothing(
+    desk: Desk, policy: ApprovalPolicy, environ: dict[str, str], unfinished: int, told: str
+) -> None:
+    """Neither a first baseline nor a folder for it."""
+    desk.environ |= environ
+    with pytest.raises(ApprovalRefusedError, match=told):
+        desk.approve(policy=policy, unfinished=unfinished)
+    assert desk.files == []
+    assert not (desk.rootdir / "baselines").exists()
 
 
-class TestFolder:
-    def test_two_scores_and_two_tests_have_a_file_each(self, desk: Desk) -> None:
-        """Ids that syrupy's own naming would make one stay two, and each is judged by its own."""
-        for test_id in ("t.py::t[a/b]", "t.py::t[a:b]"):
-            desk.approve(store=desk.store(APPROVE, test_id=test_id))
-        desk.approve(FALLEN, score="other", store=desk.store(APPROVE, test_id="t.py::t[a:b]"))
-        assert len(desk.files) == 3
-        assert desk.check(store=desk.store(test_id="t.py::t[a:b]")).verdict is Verdict.PASS
-        assert desk.check(FALLEN, store=desk.store(test_id="t.py::t[a/b]")).verdict is Verdict.FAIL
+def test_a_simulated_baseline_never_judges_a_live_run(desk: Desk) -> None:
+    """The file is marked, and the error says what each of the two is."""
+    desk.approve(simulated=True)
+    assert body(desk)["approval"]["simulated"] is True
+    assert desk.check(simulated=True).verdict is Verdict.PASS
+    with pytest.raises(BaselineError, match="comes from a simulated endpoint and this run is live"):
+        desk.check(simulated=False)
 
-    def test_the_folder_can_be_elsewhere(self, desk: Desk) -> None:
-        """A configured folder is used as it is given, inside the project or out of it."""
-        root = desk.rootdir.with_name("approved")
-        store = desk.store(APPROVE, root=root)
-        finding = desk.check(store=store)
-        assert [path.name for path in root.iterdir()] == [baseline_name(TEST_ID, SCORE)] == sorted(store.used)
-        assert finding.details["baseline"]["file"] == (root / baseline_name(TEST_ID, SCORE)).as_posix()
-        assert desk.files == []
 
-    @pytest.mark.parametrize("dirname", ["baselines", "/root/baselines", "project/baselines"])
-    def test_a_folder_that_syrupy_cleans_is_refused(
-        self, desk: Desk, monkeypatch: pytest.MonkeyPatch, dirname: str
-    ) -> None:
-        """``--snapshot-dirname baselines --snapshot-update`` would delete every baseline: better an error."""
-        project = desk.rootdir / "project"
-        dirname = str(project / "baselines") if dirname.startswith("/") else dirname
-        storage = syrupy.extensions.base.SnapshotCollectionStorage
-        monkeypatch.setattr(storage, "snapshot_dirname", dirname)
-        with pytest.raises(BaselineError, match="--snapshot-dirname"):
-            desk.approve(store=desk.store(APPROVE, rootdir=project))
-        assert not project.exists()
+def test_a_live_baseline_never_judges_a_simulated_run(desk: Desk) -> None:
+    desk.approve(simulated=False)
+    with pytest.raises(BaselineError, match="comes from a live endpoint and this run is simulated"):
+        desk.check(simulated=True)
+
+
+def test_live_replaces_simulated_without_comparing(desk: Desk) -> None:
+    """Lower live scores are no regression from invented ones."""
+    desk.approve(simulated=True)
+    finding = desk.approve(FALLEN, simulated=False)
+    assert finding.verdict is Verdict.PASS
+    assert "simulated baseline was replaced" in finding.sentence
+    assert body(desk)["approval"]["simulated"] is False
+
+
+def test_simulated_never_replaces_live(desk: Desk, unchanged: Watch) -> None:
+    """Not even with every permission: evidence is not overwritten by invention."""
+    desk.approve(simulated=False)
+    unchanged(desk.file)
+    everything = replace(REGRESSION_TOO, approve_in_ci=True)
+    with pytest.raises(ApprovalRefusedError, match=r"this run is simulated.*--fairness-endpoint"):
+        desk.approve(RISEN, simulated=True, policy=everything)
+
+
+def test_a_replay_says_so(desk: Desk) -> None:
+    """Approving recorded replies is possible, and recorded as what it is."""
+    assert desk.approve(replayed=True).replayed
+    assert body(desk)["approval"]["replayed"] is True
+
+
+@pytest.mark.parametrize("approve", [False, True], ids=["compare", "approve"])
+@pytest.mark.parametrize(
+    ("edit", "told"),
+    [
+        (('"mean": 66.0', '"mean": 50.0'), "changed after it was approved"),
+        (('"schema": 1', '"schema": 2'), "schema 2"),
+        (("}\n", "}\n>>>>>>> theirs\n"), "merge-conflict"),
+        (("}\n", ""), "truncated"),
+    ],
+    ids=["edited", "schema", "conflict", "truncated"],
+)
+def test_they_are_neither_used_nor_replaced(
+    desk: Desk, unchanged: Watch, approve: bool, edit: tuple[str, str], told: str
+) -> None:
+    """An approval does not paper over a broken file: somebody has to look at it and remove it."""
+    desk.approve()
+    text = desk.file.read_text(encoding="utf-8")
+    head, _, tail = text.rpartition(edit[0])
+    desk.file.write_text(head + edit[1] + tail, encoding="utf-8")
+    unchanged(desk.file)
+    with pytest.raises(BaselineError, match=told):
+        desk.check(policy=REGRESSION_TOO if approve else None)
+
+
+def test_the_copy_of_another_tests_baseline(desk: Desk) -> None:
+    """A green file cannot be borrowed."""
+    desk.approve()
+    desk.file.rename(desk.file.with_name(baseline_name("t.py::other", SCORE)))
+    with pytest.raises(BaselineError, match="cannot be copied from test to test"):
+        desk.check(store=desk.store(test_id="t.py::other"))
+
+
+def test_two_scores_and_two_tests_have_a_file_each(desk: Desk) -> None:
+    """Ids that syrupy's own naming would make one stay two, and each is judged by its own."""
+    for test_id in ("t.py::t[a/b]", "t.py::t[a:b]"):
+        desk.approve(store=desk.store(APPROVE, test_id=test_id))
+    desk.approve(FALLEN, score="other", store=desk.store(APPROVE, test_id="t.py::t[a:b]"))
+    assert len(desk.files) == 3
+    assert desk.check(store=desk.store(test_id="t.py::t[a:b]")).verdict is Verdict.PASS
+    assert desk.check(FALLEN, store=desk.store(test_id="t.py::t[a/b]")).verdict is Verdict.FAIL
+
+
+@pytest.mark.parametrize("dirname", ["baselines", "/root/baselines", "project/baselines"])
+def test_a_folder_that_syrupy_cleans_is_refused(desk: Desk, monkeypatch: pytest.MonkeyPatch, dirname: str) -> None:
+    """``--snapshot-dirname baselines --snapshot-update`` would delete every baseline: better an error."""
+    project = desk.rootdir / "project"
+    dirname = str(project / "baselines") if dirname.startswith("/") else dirname
+    storage = syrupy.extensions.base.SnapshotCollectionStorage
+    monkeypatch.setattr(storage, "snapshot_dirname", dirname)
+    with pytest.raises(BaselineError, match="--snapshot-dirname"):
+        desk.approve(store=desk.store(APPROVE, rootdir=project, root=project / "baselines"))
+    assert not project.exists()

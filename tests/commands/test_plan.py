@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 from collections.abc import Callable
@@ -13,12 +15,13 @@ import pytest
 from pytest_fairness.analysis.false_alarms import chance, of_session, words
 from pytest_fairness.analysis.planning import assess_design, plan_sample
 from pytest_fairness.cli import main
-from pytest_fairness.commands.suite_facts import Requests, output_limit, requests_of
-from pytest_fairness.commands.suite_price import Assumptions, collect, price_suite
+from pytest_fairness.commands.plan import _table
 from pytest_fairness.engine.scripts import Escalation, Pipeline, Rung
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Cell
+from pytest_fairness.pytest_layer.estimate import Requests, requests_of
 from pytest_fairness.pytest_layer.plans import PlannedCell
+from pytest_fairness.runs.money import output_limit
 
 Cli = Callable[..., tuple[int, str, str]]
 
@@ -77,8 +80,8 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
 
     def run(*arguments: str) -> tuple[int, str, str]:
         code = main(arguments)
-        said = capsys.readouterr()
-        return code, said.out, said.err
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
 
     return run
 
@@ -92,14 +95,20 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def plan_json(*arguments: str) -> dict[str, Any]:
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        assert main(("plan", "--json", *arguments, "-p", "no:cacheprovider")) == 1
+    return dict(json.loads(out.getvalue()))
+
+
 @pytest.fixture(scope="module")
-def facts(project: Path) -> dict[str, Any]:
-    """What the whole suite would ask, collected once."""
-    return collect([str(project), "-p", "no:cacheprovider"], "paid")
+def suite(project: Path) -> dict[str, Any]:
+    """The whole suite, priced once for an endpoint that is named."""
+    return plan_json("--endpoint", "paid", "--latency", "3", "--concurrency", "8", "--suite", str(project))
 
 
-def by_test(facts: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    return {f"{t['test'].split('::', 1)[1]} {t['temperature']}": t for t in facts["tests"]}
+def by_test(suite: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {f"{t['test'].split('::', 1)[1]} {t['temperature']}": t for t in suite["tests"]}
 
 
 # ---------------------------------------------------------------- a sample
@@ -114,18 +123,12 @@ def test_a_sample_is_planned_as_text_and_as_json(cli: Cli) -> None:
     assert f"names a group  {plan.names}" in text
     assert f"{plan.calls:,} ({plan.calls_per_group:,} a group)" in text
     assert f"d = 0.5 in {100 * plan.power:.0f} % of pairs that differ so" in text
-    told = json.loads(cli(*arguments, "--json")[1])
-    assert (told["names"], told["calls"], told["power"]) == (plan.names, plan.calls, plan.power)
-
-
-def test_another_correction_is_planned_for_bonferroni_and_says_so(cli: Cli) -> None:
-    """Holm never needs more, so the plan is on the safe side."""
-    plain, holm = cli("plan", "--groups", "3")[1], cli("plan", "--groups", "3", "--correction", "holm")[1]
-    assert holm == f"{plain}note: planned for Bonferroni; holm never needs more\n"
+    as_json = json.loads(cli(*arguments, "--json")[1])
+    assert (as_json["names"], as_json["calls"], as_json["power"]) == (plan.names, plan.calls, plan.power)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "shown"),
     [
         (("--effect", "0"), "effect=0.0"),
         (("--groups", "1"), "groups=1"),
@@ -134,11 +137,11 @@ def test_another_correction_is_planned_for_bonferroni_and_says_so(cli: Cli) -> N
         (("--concurrency", "-1", "--suite", "x"), "--concurrency=-1"),
     ],
 )
-def test_what_cannot_be_planned_is_refused_with_the_argument(cli: Cli, arguments: tuple[str, ...], told: str) -> None:
+def test_what_cannot_be_planned_is_refused_with_the_argument(cli: Cli, arguments: tuple[str, ...], shown: str) -> None:
     """Exit code 2, and the argument by name."""
     code, out, err = cli("plan", *arguments)
     assert (code, out) == (2, "")
-    assert told in err
+    assert shown in err
 
 
 def test_a_standing_design_is_assessed_as_the_planner_would() -> None:
@@ -161,7 +164,7 @@ def test_a_standing_design_is_assessed_as_the_planner_would() -> None:
         (2, 30, (False, True), "too small for a PASS"),
     ],
 )
-def test_verdicts_out_of_reach_are_told(names: int, trials: int, reach: tuple[bool, bool], why: str) -> None:
+def test_verdicts_out_of_reach_are_shown(names: int, trials: int, reach: tuple[bool, bool], why: str) -> None:
     """Too few trials decide nothing, one name cannot FAIL, two names cannot PASS."""
     found = assess_design("numeric", groups=2, names=names, trials=trials, icc=0.3)
     assert (found.can_pass, found.can_fail) == reach
@@ -218,10 +221,10 @@ def test_the_limit_of_a_reply_is_read_from_the_parameters(parameters: dict[str, 
 # ---------------------------------------------------------------- a suite
 
 
-def test_a_suite_is_collected_test_by_test(facts: dict[str, Any]) -> None:
+def test_a_suite_is_counted_test_by_test(suite: dict[str, Any]) -> None:
     """Items, cells and trials; a temperature is a test of its own; a test without a grid is none."""
-    shapes = {name: (t["items"], t["cells"], t["trials"]) for name, t in by_test(facts).items()}
-    assert shapes == {
+    tests = by_test(suite)
+    assert {name: (t["items"], t["cells"], t["trials"]) for name, t in tests.items()} == {
         "test_whole None": (1, 40, 120),
         "test_part_of_it None": (1, 20, 60),
         "test_cells None": (4, 4, 8),
@@ -229,61 +232,54 @@ def test_a_suite_is_collected_test_by_test(facts: dict[str, Any]) -> None:
         "test_heat 0.0": (1, 40, 200),
         "TestOwnSystem::test_own None": (1, 40, 200),
     }
-
-
-def test_trials_of_an_earlier_test_are_not_counted_again(facts: dict[str, Any]) -> None:
-    """The same text for the same names, asked as often: a run asks it once."""
-    tests = by_test(facts)
-    assert tests["test_part_of_it None"]["asked_before"] == 60
-    assert tests["test_part_of_it None"]["fewest"]["requests"] == 0
+    # The same text for the same names, asked as often: a run asks it once.
+    part = tests["test_part_of_it None"]
+    assert (part["asked_before"], part["requests"]) == (60, 0)
     assert tests["test_heat 0.0"]["asked_before"] == 0
 
 
-def test_the_price_is_that_of_the_tokens(facts: dict[str, Any]) -> None:
+def test_the_price_is_that_of_the_tokens(suite: dict[str, Any]) -> None:
     """Expected: a token for four bytes and four a message. At most: a token a byte, and replies at their limit."""
-    whole = price_suite(facts, Assumptions(reply_tokens=200, latency=3.0, concurrency=8), asked_for=True).tests[0]
-    text = by_test(facts)["test_whole None"]["fewest"]["text"]
+    whole = by_test(suite)["test_whole None"]
     asked = 1 + chance()  # a second sample as often as a fair system raises an alarm; at the most, always
-    assert (whole.requests, whole.most_requests, whole.again) == (round(120 * asked), 240, 120)
-    assert whole.input_tokens == int((text / 4 + 4 * 120) * asked)
-    assert whole.output_tokens == round(120 * asked * 50)
-    assert whole.cost == pytest.approx((whole.input_tokens * 2.0 + 6000 * asked * 10.0) / 1e6, rel=1e-3)
-    assert whole.most_cost == pytest.approx(2 * ((text + 16 * 120) * 2.0 + 6000 * 10.0) / 1e6)
-    assert whole.seconds == pytest.approx(120 * asked / 8 * 3.0)
+    assert (whole["requests"], whole["most_requests"], whole["again"]) == (round(120 * asked), 240, 120)
+    assert whole["output_tokens"] == round(120 * asked * 50)
+    assert whole["cost"] == pytest.approx((whole["input_tokens"] * 2.0 + 6000 * asked * 10.0) / 1e6, rel=1e-3)
+    text = 4 * (whole["input_tokens"] / asked - 4 * 120)
+    assert whole["most_cost"] == pytest.approx(2 * ((text + 16 * 120) * 2.0 + 6000 * 10.0) / 1e6, rel=1e-3)
+    assert whole["seconds"] == pytest.approx(120 * asked / 8 * 3.0)
 
 
-def test_replies_are_as_long_as_the_scorers_ask_for(facts: dict[str, Any]) -> None:
-    """A test that names a decision expects a short reply, one that names nothing a letter; the option wins."""
-    tests = by_test(facts)
-    assert tests["test_heat None"]["reply_tokens"] == 60
-    assert tests["test_cells None"]["reply_tokens"] == 200
-    suite = price_suite(facts, Assumptions(reply_tokens=33), asked_for=True)
-    assert {test.reply_tokens for test in suite.tests} == {33}
+def test_replies_are_as_long_as_the_scorers_ask_for(suite: dict[str, Any]) -> None:
+    """A test that names a decision expects a short reply, one that names nothing a letter, none more than its limit."""
+    tests = by_test(suite)
+    names = ("test_heat None", "test_cells None", "test_whole None")
+    assert [tests[name]["reply_tokens"] for name in names] == [60, 200, 50]
 
 
-def test_the_chance_of_a_false_red_is_that_of_the_tests_that_judge_groups(facts: dict[str, Any]) -> None:
-    """Five tests with a second sample, and one without a grid that has none; the test of one cell judges no groups."""
-    expected = of_session([*[chance(confirmed=True)] * 5])
-    assert facts["false_alarm"] == pytest.approx(expected)
+def test_the_chance_of_a_false_red_is_that_of_the_tests_that_judge_groups(suite: dict[str, Any]) -> None:
+    """Five tests with a second sample; the test of one cell judges no groups."""
+    assert suite["false_alarm"] == pytest.approx(of_session([chance(confirmed=True)] * 5))
 
 
-def test_a_system_of_its_own_has_no_price_until_an_endpoint_is_named(facts: dict[str, Any]) -> None:
+def test_a_system_of_its_own_has_no_price_until_an_endpoint_is_named(suite: dict[str, Any], project: Path) -> None:
     """Only the test knows what its system calls; naming an endpoint says that it is that."""
-    silent = price_suite(facts, Assumptions(), asked_for=False)
-    named = price_suite(facts, Assumptions(), asked_for=True)
-    assert [test.test for test in silent.tests if test.cost is None] == ["test_suite.py::TestOwnSystem::test_own"]
-    assert "--endpoint" in silent.unpriced
-    assert not [test for test in named.tests if test.cost is None]
-    assert named.unpriced == ""
+    silent = plan_json("--reply-tokens", "33", "--suite", str(project))
+    assert [test["test"] for test in silent["tests"] if test["cost"] is None] == [
+        "test_suite.py::TestOwnSystem::test_own"
+    ]
+    assert "--endpoint" in silent["unpriced"]
+    assert {test["reply_tokens"] for test in silent["tests"]} == {33}
+    assert not [test for test in suite["tests"] if test["cost"] is None]
+    assert suite["unpriced"] == ""
 
 
-def test_designs_that_cannot_conclude_are_problems(facts: dict[str, Any]) -> None:
+def test_designs_that_cannot_conclude_are_problems(suite: dict[str, Any]) -> None:
     """Two names in one template, and twenty whose repetitions at temperature 0 repeat; with what it would take."""
-    suite = price_suite(facts, Assumptions(), asked_for=True)
-    assert [problem.split(":", 3)[2] for problem in suite.problems] == ["test_cells", "test_heat"]
-    cells = next(test for test in suite.tests if test.test.endswith("test_cells"))
-    assert "4 of at least 30 trials" in cells.classes["gender"].why
-    assert "names a group (now 2)" in cells.classes["gender"].needs
+    assert [problem.split(":", 3)[2] for problem in suite["problems"]] == ["test_cells", "test_heat"]
+    gender = by_test(suite)["test_cells None"]["classes"]["gender"]
+    assert "4 of at least 30 trials" in gender["why"]
+    assert "names a group (now 2)" in gender["needs"]
 
 
 def test_the_command_tells_it_all(cli: Cli, project: Path) -> None:
@@ -305,27 +301,27 @@ def test_an_unknown_price_is_said_and_json_is_whole(cli: Cli, project: Path) -> 
     code, text, _ = cli(
         "plan", "--json", "--endpoint", "unlisted", "--suite", str(project), "-k", "cells", "-p", "no:cacheprovider"
     )
-    told = json.loads(text)
+    shown = json.loads(text)
     assert code == 1
-    assert told["tests"][0]["cost"] is None
-    assert "'unlisted' is unknown" in told["unpriced"]
-    assert len(told["problems"]) == 1
+    assert shown["tests"][0]["cost"] is None
+    assert "'unlisted' is unknown" in shown["unpriced"]
+    assert len(shown["problems"]) == 1
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "shown"),
     [(("-k", "no_grid"), "no test with a grid among 1 collected items"), (("--no-such-option",), "--no-such-option")],
 )
 def test_a_suite_that_cannot_be_priced_is_refused(
-    cli: Cli, project: Path, arguments: tuple[str, ...], told: str
+    cli: Cli, project: Path, arguments: tuple[str, ...], shown: str
 ) -> None:
     """Exit code 2, with what pytest said."""
     code, out, err = cli("plan", "--suite", str(project), *arguments)
     assert (code, out) == (2, "")
-    assert told in err
+    assert shown in err
 
 
-def test_an_error_in_the_suite_is_told(cli: Cli, tmp_path: Path) -> None:
+def test_an_error_in_the_suite_is_shown(cli: Cli, tmp_path: Path) -> None:
     """A file that does not import is not left out of the price in silence."""
     (tmp_path / "test_good.py").write_text(SUITE, encoding="utf-8")
     (tmp_path / "test_broken.py").write_text("import no_such_module_at_all\n", encoding="utf-8")
@@ -334,16 +330,12 @@ def test_an_error_in_the_suite_is_told(cli: Cli, tmp_path: Path) -> None:
     assert "no_such_module_at_all" in err
 
 
-def test_node_ids_cannot_write_to_the_terminal(facts: dict[str, Any]) -> None:
+def test_node_ids_cannot_write_to_the_terminal(suite: dict[str, Any]) -> None:
     """A hostile test name is spelled out."""
-    from pytest_fairness.commands.suite_price import suite_table
-
-    hostile = {**facts, "tests": [{**facts["tests"][0], "test": "test_a.py::test\x1b[31m"}]}
-    text = suite_table(price_suite(hostile, Assumptions(), asked_for=True), Assumptions())
-    assert "\x1b" not in text
+    assert "\x1b" not in _table({**suite, "tests": [{**suite["tests"][0], "test": "test_a.py::test\x1b[31m"}]})
 
 
-def test_planning_leaves_the_environment_alone(facts: dict[str, Any]) -> None:
-    """The file's name goes to the child process only."""
-    assert facts["failed"] == 0
+def test_planning_leaves_the_environment_alone(suite: dict[str, Any]) -> None:
+    """What the collecting process is given goes to it only."""
+    assert suite["tests"]
     assert "PYTEST_FAIRNESS_PLAN" not in os.environ

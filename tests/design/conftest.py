@@ -1,4 +1,4 @@
-"""What the tests of the design share: the shipped banks and signals, read once."""
+"""What the tests of the design share: the shipped data, read once, and a user's own folder."""
 
 from __future__ import annotations
 
@@ -9,24 +9,20 @@ import pytest
 from pytest_fairness.design.names import NameBanks
 from pytest_fairness.design.personas import PersonaMatrix
 from pytest_fairness.design.signals import Signals
-from pytest_fairness.design.sources import shipped_folder
 
 
 @pytest.fixture(scope="session")
 def banks() -> NameBanks:
-    """The shipped name banks."""
     return NameBanks.load()
 
 
 @pytest.fixture(scope="session")
 def signals() -> Signals:
-    """The shipped labels and signals."""
     return Signals.load()
 
 
 @pytest.fixture(scope="session")
 def matrix() -> PersonaMatrix:
-    """The shipped persona matrix."""
     return PersonaMatrix.load()
 
 
@@ -37,9 +33,3 @@ def own(tmp_path: Path) -> Path:
     for name in ("names", "signals"):
         (folder / name).mkdir(parents=True)
     return folder
-
-
-@pytest.fixture(scope="session")
-def shipped() -> Path:
-    """The folder of the shipped source data."""
-    return shipped_folder()

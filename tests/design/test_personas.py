@@ -127,7 +127,7 @@ def test_where(matrix: PersonaMatrix) -> None:
     assert {p.age for p in matrix.where(age=[24, 35])} == {24, 35}
     assert len(matrix.where(race_ethnicity=["black", "asian"], disability="physical")) >= 1
     assert matrix.where(employment_gap="3_plus").counts("employment_gap") == {"3_plus": 10}
-    assert matrix.where(name="Sarah Chen")[0].number == 1
+    assert matrix.where(name="Sarah Chen")[0].id == "persona-1"
     assert len(matrix.where()) == 100
     with pytest.raises(UsageError, match=r"personas have no 'sex'.*did you mean 'gender'"):
         matrix.where(sex="female")
@@ -138,7 +138,7 @@ def test_where(matrix: PersonaMatrix) -> None:
 def test_the_matrix_is_a_sequence(matrix: PersonaMatrix) -> None:
     """Indexing, slicing, iterating, length; replies and baselines are kept by id, so no two have one."""
     assert isinstance(matrix[:3], PersonaMatrix)
-    assert [p.number for p in matrix[:3]] == [1, 2, 3]
+    assert [p.id for p in matrix[:2]] == ["persona-1", "persona-2"]
     assert matrix[-1].id == "persona-100"
     assert repr(matrix) == "<PersonaMatrix of 100>"
     with pytest.raises(UsageError, match="two personas are called 'persona-1'"):

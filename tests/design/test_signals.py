@@ -49,7 +49,6 @@ def test_every_kind_of_every_class_makes_a_grid(signals: Signals, protected_clas
             groups={protected_class: groups},
             signal=kind,
             names=4,
-            signals=signals,
         )
         assert len(grid) == 4 * len(groups)
         assert {cell.signal for cell in grid} == {kind}

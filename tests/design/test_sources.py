@@ -30,12 +30,12 @@ def test_the_data_of_a_wheel_or_of_a_checkout(tmp_path: Path, monkeypatch: pytes
     assert sources.shipped_folder() == tmp_path / place
 
 
-def test_layers(own: Path, shipped: Path) -> None:
+def test_layers(own: Path) -> None:
     """Ours alone, ours then theirs, or theirs only."""
-    assert sources.layers("matrix.yaml") == (shipped / "matrix.yaml",)
-    assert sources.layers("matrix.yaml", own) == (shipped / "matrix.yaml",)
+    ours = sources.shipped_folder() / "matrix.yaml"
+    assert sources.layers("matrix.yaml") == sources.layers("matrix.yaml", own) == (ours,)
     (own / "matrix.yaml").touch()
-    assert sources.layers("matrix.yaml", own) == (shipped / "matrix.yaml", own / "matrix.yaml")
+    assert sources.layers("matrix.yaml", own) == (ours, own / "matrix.yaml")
     (own / "matrix.yaml").rename(own / "matrix.only.yaml")
     assert sources.layers("matrix.yaml", own) == (own / "matrix.only.yaml",)
 

@@ -113,11 +113,7 @@ def test_what_is_no_template(source: object, message: str) -> None:
 def test_spans_say_where_each_value_stands() -> None:
     """Reports and signals point at the values themselves."""
     text, spans = Template("t", "{a} and {b}, {a}").fill({"a": "x", "b": "yy"}, {"a": "first"})
-    assert [(slot, text[start:end]) for slot, start, end in spans] == [
-        ("a", "first"),
-        ("b", "yy"),
-        ("a", "x"),
-    ]
+    assert [(slot, text[start:end]) for slot, start, end in spans] == [("a", "first"), ("b", "yy"), ("a", "x")]
 
 
 texts = st.text(st.characters(blacklist_categories=("Cs",), blacklist_characters="{}\x00"), max_size=30)

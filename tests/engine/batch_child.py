@@ -20,33 +20,17 @@ from pytest_fairness.endpoints.batch_api import AnthropicBatches, OpenAIBatches
 from pytest_fairness.endpoints.config import BatchOptions
 from pytest_fairness.endpoints.protocol import Endpoint
 from pytest_fairness.engine.engine import Engine
-from pytest_fairness.runs.database import Database
 from pytest_fairness.runs.designs import PlannedTrial
-from pytest_fairness.runs.store import RunStore, open_run
+from pytest_fairness.runs.store import open_run
 from tests.support.doubles import cell, plan
-from tests.support.killing import Suicide, ask_and_print, die
+from tests.support.killing import Suicide, ask_and_print
 
 
 def install(suicide: Suicide) -> None:
-    """Put the points where they are passed."""
-    append, insert, upload = RunStore.append, Database._save, OpenAIBatches.upload
-    told = False
-
-    def dying_insert(self: Database) -> None:
-        attempts = self._rows[2::6].count("attempt")
-        insert(self)
-        if any(suicide.passing("mid-append") for _ in range(attempts)):
-            die()
-
-    def dying_append(self: RunStore, record: dict[str, Any]) -> None:
-        point = (
-            record["event"] if record["type"] == "batch" else {"attempt": "append"}.get(record["type"], record["type"])
-        )
-        suicide.here(f"before-{point}")
-        append(self, record)
-        if suicide.passing(f"after-{point}"):
-            self.flush()
-            die()
+    """Put the points of batches where they are passed, beside those of the store."""
+    suicide.install()
+    upload = OpenAIBatches.upload
+    waiting = False
 
     async def dying_upload(self: OpenAIBatches, *arguments: Any) -> str:
         suicide.here("before-upload")
@@ -58,17 +42,15 @@ def install(suicide: Suicide) -> None:
         state = api.state
 
         async def dying_state(self: Any, batch: str) -> Any:
-            nonlocal told
-            if not told:
+            nonlocal waiting
+            if not waiting:
                 print("waiting", flush=True)  # noqa: T201
-                told = True
+                waiting = True
             suicide.here("polling")
             return await state(self, batch)
 
         return dying_state
 
-    Database._save = dying_insert  # type: ignore[method-assign]
-    RunStore.append = dying_append  # type: ignore[method-assign]
     OpenAIBatches.upload = dying_upload  # type: ignore[method-assign]
     for api in (OpenAIBatches, AnthropicBatches):
         api.state = looking(api)  # type: ignore[attr-defined]

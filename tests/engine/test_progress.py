@@ -5,9 +5,7 @@ from __future__ import annotations
 
 import io
 
-import pytest
-
-from pytest_fairness.engine.progress import Mode, Progress
+from pytest_fairness.engine.progress import Progress
 from pytest_fairness.model import Status, Trial
 from tests.support.doubles import Scripted, plan
 from tests.support.runs import EngineMaker
@@ -29,9 +27,9 @@ def trial(status: Status = Status.ANSWERED, cost: float | None = None) -> Trial:
     return Trial(key="k", repetition=0, status=status, cost=cost)
 
 
-def told(stream: io.StringIO, mode: Mode, every: float, count: int, label: str = "gpt") -> str:
+def shown(stream: io.StringIO, every: float, count: int, label: str = "gpt") -> str:
     clock = Clock()
-    progress = Progress(stream, mode, clock=clock)
+    progress = Progress(stream, clock=clock)
     progress.begin(count, label)
     for _ in range(count):
         clock.now += every
@@ -42,7 +40,7 @@ def told(stream: io.StringIO, mode: Mode, every: float, count: int, label: str =
 
 def test_a_terminal_sees_one_line_that_rewrites_itself() -> None:
     """Carriage returns, no line end but the last; the last state stays."""
-    text = told(Terminal(), "auto", 0.5, 10)
+    text = shown(Terminal(), 0.5, 10)
     assert text.count("\n") == 1
     assert text.count("\r") == 11
     assert text.split("\r")[-2:] == ["gpt: 10/10 trials, 2.0/s          ", "gpt: 10/10 trials, 2.0/s\n"]
@@ -50,7 +48,7 @@ def test_a_terminal_sees_one_line_that_rewrites_itself() -> None:
 
 def test_a_log_gets_a_line_every_fifteen_seconds() -> None:
     """In CI a line at a time, without carriage returns: 60 seconds make four."""
-    text = told(io.StringIO(), "auto", 1.0, 60)
+    text = shown(io.StringIO(), 1.0, 60)
     assert "\r" not in text
     assert text.splitlines() == [
         "gpt: 15/60 trials, 1.0/s, 0:45 left",
@@ -62,13 +60,7 @@ def test_a_log_gets_a_line_every_fifteen_seconds() -> None:
 
 def test_what_is_quick_shows_nothing() -> None:
     """Nobody needs the progress of a tenth of a second."""
-    assert told(Terminal(), "auto", 0.001, 50) == ""
-
-
-@pytest.mark.parametrize("stream", [Terminal(), io.StringIO()], ids=["terminal", "log"])
-def test_silent_when_asked(stream: io.StringIO) -> None:
-    """Off is off."""
-    assert told(stream, "off", 60.0, 100) == ""
+    assert shown(Terminal(), 0.001, 50) == ""
 
 
 def test_the_line_tells_cost_refusals_failures_and_time_left() -> None:
@@ -86,7 +78,7 @@ def test_the_line_tells_cost_refusals_failures_and_time_left() -> None:
 def test_a_hostile_label_cannot_move_the_cursor() -> None:
     """Names come from configuration: escape sequences, line ends and bidi marks are shown as question
     marks."""
-    text = told(io.StringIO(), "log", 15.0, 1, label="\x1b[2Jevil\r\n\u202e")
+    text = shown(io.StringIO(), 15.0, 1, label="\x1b[2Jevil\r\n\u202e")
     assert text == "?[2Jevil???: 1/1 trials, 0.1/s\n"
 
 
@@ -94,7 +86,7 @@ def test_a_closed_stream_does_not_stop_the_asking(engine_for: EngineMaker) -> No
     """Paid trials are worth more than their progress."""
     stream = io.StringIO()
     clock = Clock()
-    progress = Progress(stream, "log", clock=clock)
+    progress = Progress(stream, clock=clock)
     stream.close()
     clock.now += 100
     assert len(engine_for(Scripted(), progress=progress).run(plan(4))) == 4
@@ -102,28 +94,8 @@ def test_a_closed_stream_does_not_stop_the_asking(engine_for: EngineMaker) -> No
     progress.advance(trial())
 
 
-def test_the_engine_tells_every_trial(engine_for: EngineMaker) -> None:
-    """Planned, asked and finished are told, and what was in the store already is not counted again."""
-    calls: list[str] = []
-
-    class Sink:
-        def begin(self, planned: int, label: str, of: str = "") -> None:
-            calls.append(f"begin {planned} {label}")
-
-        def advance(self, trial: Trial) -> None:
-            calls.append(trial.status)
-
-        def end(self) -> None:
-            calls.append("end")
-
-    engine = engine_for(Scripted(), progress=Sink())
-    engine.run(plan(2))
-    engine.run(plan(3))
-    assert calls == ["begin 2 scripted", "answered", "answered", "end", "begin 1 scripted", "answered", "end"]
-
-
 def test_a_providers_words_are_no_control_codes() -> None:
     """What stands in the line of a batch comes from a server."""
-    progress = Progress(io.StringIO(), "terminal", clock=Clock())
+    progress = Progress(io.StringIO(), clock=Clock())
     progress.note("batch \x1b[2J")
     assert progress.line().endswith(", batch ?[2J")

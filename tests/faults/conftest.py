@@ -5,11 +5,13 @@ from __future__ import annotations
 import importlib.util
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 import tests.pytest_layer.conftest  # noqa: F401 - it imports what in-process sessions cannot import twice
 from pytest_fairness.endpoints import Endpoint, Price, create_endpoint
@@ -20,7 +22,7 @@ from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.store import open_run
 from tests.support.servers import Fault, ModelServer
 
-from .oracles import Case, case_of, given_files
+from .oracles import Case, given_files, newest_run, same_statistics
 
 #: Secrets that must reach the provider and nothing else.
 KEY = "sk-canary-0123456789abcdefXYZ"
@@ -102,8 +104,6 @@ class Project:
 
     def write(self, suite: str = SUITE, route: str = "direct", **more: Any) -> None:
         """The suite, and the endpoint that it asks."""
-        import yaml
-
         need(route)
         self.pytester.makepyfile(test_suite=suite)
         given = {key: value for key, value in entry(route, self.server, **more).items() if value is not None}
@@ -113,38 +113,56 @@ class Project:
             f"[pytest]\nfairness_endpoint = {route}\nfairness_concurrency = 8\n", encoding="utf-8"
         )
 
-    def run(self, *arguments: str, apart: bool = False, deadline: float = 30.0, **case: Any) -> Case:
+    def run(self, *arguments: str, apart: bool = False, **about: Any) -> Case:
         """One session: what came of it. *apart* in a process of its own; the ledger is that of all on this run."""
         if not any(argument.startswith("--fairness-resume") for argument in arguments):
             self.started = len(self.server.requests)
-        given = given_files(self.path)
         run_folder = self.path / ".fairness"
-        given = frozenset(path for path in given if not path.is_relative_to(run_folder))
+        given = frozenset(path for path in given_files(self.path) if not path.is_relative_to(run_folder))
         by_itself = not any(argument.startswith("-n") for argument in arguments)
         command = ("-p", "no:xdist", *arguments) if by_itself else arguments
         if apart or "-n2" in arguments:
             result = self.pytester.runpytest_subprocess("--junitxml=junit.xml", *command)
         else:
             result = self.pytester.runpytest_inprocess("-W", "default", "--junitxml=junit.xml", *command)
-        return case_of(
-            result,
-            self.path,
-            **{
-                "ledger": self.server.requests[self.started :],
-                "deadline": deadline,
-                "price": PRICE,
-                "secrets": (KEY,),
-                "prompts": (PLACE,),
-                "given": given - {self.path / "junit.xml"},
-                **case,
-            },
-        )
+        output, junit = result.stdout.str() + result.stderr.str(), self.path / "junit.xml"
+        found = {"output": output, "code": int(result.ret), "seconds": result.duration, "given": given - {junit}}
+        return self.case(**{**found, "ledger": self.server.requests[self.started :], **about})
 
-    def undisturbed(self) -> Case:
-        """The same suite against the same model without a fault: what a disturbed run must come to in the end."""
-        self.server.always = None
-        self.server.forget()
-        return self.run()
+    def case(self, **about: Any) -> Case:
+        """The Case of whatever has happened so far, by the newest run and the server's whole ledger."""
+        usual = {
+            "project": self.path,
+            "run": newest_run(self.path),
+            "ledger": list(self.server.requests),
+            "price": PRICE,
+            "secrets": (KEY,),
+            "prompts": (PLACE,),
+            "given": frozenset({self.path / "test_suite.py"}),
+            "deadline": 30.0,
+        }
+        return Case(**{**usual, **about})
+
+    def folder(self, case: Case) -> Path:
+        """The run's folder, which *case* must have."""
+        assert case.run is not None, case.output
+        return case.run
+
+
+def words(case: Case) -> str:
+    """What was printed, without line breaks."""
+    return " ".join(case.output.split())
+
+
+def same_as_undisturbed(project: Project, case: Case) -> None:
+    """O7, second half: the same suite without a fault comes to the findings of *case*."""
+    project.server.always = None
+    project.server.forget()
+    undisturbed = project.run()
+    assert undisturbed.code in (0, 1)
+    assert case.run is not None
+    assert undisturbed.run not in (None, case.run)
+    same_statistics(case.run, undisturbed.run or case.run)
 
 
 @pytest.fixture
@@ -170,6 +188,13 @@ def cells(count: int, tag: str = "") -> list[PlannedTrial]:
         )
         for number in range(count)
     ]
+
+
+def message(content: Any, reason: Any = "stop", **more: Any) -> dict[str, Any]:
+    """A chat completion with *content*."""
+    choice = {"index": 0, "message": {"role": "assistant", "content": content, **more}, "finish_reason": reason}
+    usage = {"prompt_tokens": 20, "completion_tokens": 5}
+    return {"id": "1", "object": "chat.completion", "model": "gpt-4o-mini", "choices": [choice], "usage": usage}
 
 
 @dataclass
@@ -236,3 +261,14 @@ def ask(tmp_path: Path, server: ModelServer) -> Ask:
         return asked
 
     return go
+
+
+def everywhere(ask: Ask, routes: Sequence[str] = ROUTES, **options: Any) -> dict[str, Asked]:
+    """What trials come to over each of *routes*, asked at the same time."""
+    with ThreadPoolExecutor(len(routes)) as pool:
+        return dict(zip(routes, pool.map(lambda route: ask(route, **options), routes), strict=True))
+
+
+def route_of(body: str) -> str:
+    """The route over which :func:`everywhere` sent the request *body*."""
+    return next(route for route in ROUTES if f"{PLACE}. {route}" in body)

@@ -4,16 +4,6 @@ A :class:`Case` is what somebody outside saw of a session (or of an engine): its
 the other side received, what was printed, how it ended and how long it took. Every oracle raises AssertionError with
 what it found; none reads anything but files, the other side's ledger and the output.
 
-======  ==================================================================================================
-O1      :func:`every_byte_is_logged`: each response byte that reached us is in the log
-O2      :func:`nothing_paid_twice`: at most one billed request a trial and turn, and no request beside the log
-O3      :func:`money_is_accounted_for`: logged cost ≥ what the other side bills, and ≤ the cap
-O4      :func:`canaries_stay_home`: no secret in any file or output; prompts in the run's folder alone
-O5      :func:`all_recorded_or_red`: as many outcomes as were planned, else the exit status is not 0
-O6      :func:`ended_in_time`: no longer than the declared deadline and some grace
-O7      :func:`log_verifies` and :func:`same_statistics`: every record intact; two runs that must agree, agree
-======  ==================================================================================================
-
 The ledger is kept by the prompt: it is the marker that every route carries to the other side, and each cell of the
 designs used here has a text of its own.
 """
@@ -24,41 +14,27 @@ import base64
 import binascii
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import quote
-
-import pytest
 
 from pytest_fairness.endpoints.protocol import Price
 from pytest_fairness.runs.reader import RunReader
 from tests.support.runs import records
+from tests.support.servers import Received
 
 MARK = "[redacted]"
 #: Seconds that a session may take beyond what it declared: loaded machines are slow, and that is no fault.
 GRACE = 20.0
 
 
-class Billed(Protocol):
-    """One request in the other side's ledger; :class:`tests.support.servers.Received` is one."""
-
-    @property
-    def prompt(self) -> str: ...
-    @property
-    def billed(self) -> bool: ...
-    @property
-    def answer(self) -> bytes: ...
-    @property
-    def whole(self) -> bool: ...
-    @property
-    def tokens(self) -> tuple[int, int]: ...
-
-
 @dataclass(frozen=True, kw_only=True)
 class Called:
-    """A request in the ledger of something that is no server: an application that counts its calls."""
+    """A request in the ledger of something that is no server (an application that counts its calls), with those fields
+    of :class:`tests.support.servers.Received` that matter here.
+    """
 
     prompt: str
     billed: bool = True
@@ -82,7 +58,7 @@ class Case:
 
     project: Path
     run: Path | None
-    ledger: Sequence[Billed] = ()
+    ledger: Sequence[Called | Received] = ()
     planned: int | None = None
     output: str = ""
     code: int | None = None
@@ -98,31 +74,17 @@ class Case:
 
     def __post_init__(self) -> None:
         if self.run is not None and not self.records:
-            self.records.extend(logged(self.run))
+            self.records.extend(records(self.run))
 
     def of(self, kind: str) -> list[dict[str, Any]]:
         """The log's records of one type."""
         return [record for record in self.records if record.get("type") == kind]
 
 
-def logged(run: Path) -> list[dict[str, Any]]:
-    """Every record of a run, in the order of its writers."""
-    return records(run)
-
-
 def check(case: Case, *, oracles: str = "1234567") -> None:
     """All oracles on *case*; *oracles* leaves some out, where a test says why."""
-    every = {
-        "1": every_byte_is_logged,
-        "2": nothing_paid_twice,
-        "3": money_is_accounted_for,
-        "4": canaries_stay_home,
-        "5": all_recorded_or_red,
-        "6": ended_in_time,
-        "7": log_verifies,
-    }
     for number in oracles:
-        every[number](case)
+        ORACLES[number](case)
 
 
 # ---------------------------------------------------------------- O1
@@ -134,7 +96,7 @@ def every_byte_is_logged(case: Case) -> None:
     An answer that broke off, or that we stopped reading (deadline, size), is there as far as it came: a beginning of
     what was sent, and no less than all but the last few bytes where the log does not say that it was cut at the limit.
     """
-    sent: dict[str, list[Billed]] = defaultdict(list)
+    sent: dict[str, list[Called | Received]] = defaultdict(list)
     for request in case.ledger:
         if request.answer:
             sent[request.prompt].append(request)
@@ -147,23 +109,21 @@ def every_byte_is_logged(case: Case) -> None:
         there = sorted(bodies[prompt])
         assert len(there) >= len(requests), f"O1: an answer to {prompt[:60]!r} is not in the log"
         for request in requests:
-            expected = _redacted(request.answer.decode("utf-8", "surrogateescape"), case.secrets)
+            expected = request.answer.decode("utf-8", "surrogateescape")
+            for secret in case.secrets:
+                expected = expected.replace(secret, MARK)
             assert any(_logged_as(body, expected, request.whole) for body in there), (
                 f"O1: of the answer to {prompt[:60]!r} the log has other bytes: {expected[:80]!r}, {there[0][:80]!r}"
             )
 
 
 def _logged_as(body: str, sent: str, whole: bool) -> bool:
-    if whole or len(body) >= 1_000_000:
-        return body == sent[: len(body)] if len(body) >= 1_000_000 else body == sent
+    if len(body) >= 1_000_000:
+        return body == sent[: len(body)]
+    if whole:
+        return body == sent
     # Sent is not arrived: a byte or two may have been on the way when the connection went.
     return bool(body) and sent.startswith(body) and len(body) >= len(sent) - 16
-
-
-def _redacted(text: str, secrets: Sequence[str]) -> str:
-    for secret in secrets:
-        text = text.replace(secret, MARK)
-    return text
 
 
 def _prompt_of(request_body: str) -> str:
@@ -179,7 +139,6 @@ def nothing_paid_twice(case: Case) -> None:
 
     What was asked again is a numbered attempt in the log; attempts of one trial have numbers of their own.
     """
-    trials: Counter[str] = Counter()
     keys: dict[str, set[str]] = defaultdict(set)
     for record in case.of("trial"):
         for prompt in {turn["content"] for turn in record["messages"] if turn["role"] == "user"}:
@@ -187,10 +146,9 @@ def nothing_paid_twice(case: Case) -> None:
     for attempt in case.of("attempt"):  # of a trial that never ended, too
         if attempt["wire"] is not None:
             keys[_prompt_of(attempt["wire"]["request_body"])].add(attempt["key"])
-    trials.update({prompt: len(found) for prompt, found in keys.items()})
     billed = Counter(request.prompt for request in case.ledger if request.billed)
     for prompt, count in billed.items():
-        assert count <= max(1, trials[prompt]) * case.repeats, f"O2: {prompt[:60]!r} was billed {count} times"
+        assert count <= max(1, len(keys[prompt])) * case.repeats, f"O2: {prompt[:60]!r} was billed {count} times"
     attempts = [(record["key"], record["attempt"]) for record in case.of("attempt")]
     again = [pair for pair, count in Counter(attempts).items() if count > 1]
     assert not again, f"O2: two attempts have one number: {again[:3]}"
@@ -286,8 +244,10 @@ def all_recorded_or_red(case: Case) -> None:
     Where not, the session's exit status is something else than 0.
     """
     planned = case.planned if case.planned is not None else _planned(case)
-    recorded = len({record["key"] for record in case.of("trial")}) + len(_uses(case))
-    missing = _missing(case.run)
+    uses = {(record["key"], record["cell"]["id"]) for record in case.of("use")}
+    recorded = len({record["key"] for record in case.of("trial")}) + len(uses)
+    findings = None if case.run is None else case.run / "findings.json"
+    missing = json.loads(findings.read_text("utf-8")).get("missing", []) if findings and findings.is_file() else []
     if case.code is not None and (recorded < planned or missing or case.run is None):
         assert case.code != 0, f"O5: {recorded} of {planned} trials recorded, missing tests {missing}: and exit 0"
     assert recorded <= planned or case.planned is None, f"O5: {recorded} trials recorded, {planned} planned"
@@ -304,17 +264,6 @@ def _planned(case: Case) -> int:
         asked = json.dumps([record["prompts"], record["parameters"], record["identity"], record["part"]])
         shared[asked] = max(shared.get(asked, 0), record["cells"] * record["repetitions"])
     return sum(shared.values())
-
-
-def _uses(case: Case) -> set[tuple[str, str]]:
-    return {(record["key"], record["cell"]["id"]) for record in case.of("use")}
-
-
-def _missing(run: Path | None) -> list[str]:
-    path = None if run is None else run / "findings.json"
-    if path is None or not path.is_file():
-        return []
-    return list(json.loads(path.read_text(encoding="utf-8")).get("missing", []))
 
 
 # ---------------------------------------------------------------- O6
@@ -336,13 +285,9 @@ def log_verifies(case: Case) -> None:
 
 def statistics(run: Path) -> list[dict[str, Any]]:
     """What the newest session on *run* concluded: its findings without what tells one session from another."""
-    found = json.loads((run / "findings.json").read_text(encoding="utf-8"))["findings"]
-    return [_plain(finding) for finding in found]
-
-
-def _plain(finding: Mapping[str, Any]) -> dict[str, Any]:
     left_out = ("replayed", "notes", "explanation", "nodeid", "test_id", "test_module", "details")
-    return {key: value for key, value in finding.items() if key not in left_out}
+    found = json.loads((run / "findings.json").read_text(encoding="utf-8"))["findings"]
+    return [{key: value for key, value in finding.items() if key not in left_out} for finding in found]
 
 
 def same_statistics(run: Path, other: Path) -> None:
@@ -351,13 +296,20 @@ def same_statistics(run: Path, other: Path) -> None:
     assert mine, "O7: no finding to compare"
     assert len(mine) == len(theirs), f"O7: {len(mine)} findings, {len(theirs)} undisturbed"
     for one, two in zip(mine, theirs, strict=True):
-        differing = {key: (one.get(key), two.get(key)) for key in {*one, *two} if one.get(key) != two.get(key)}
-        assert not differing, f"O7: the findings differ in {pytest_repr(differing)}"
+        differing = sorted(key for key in {*one, *two} if one.get(key) != two.get(key))
+        values = [f"{key}: {str(one.get(key))[:120]} ≠ {str(two.get(key))[:120]}" for key in differing]
+        assert not values, f"O7: the findings differ in {'; '.join(values)}"
 
 
-def pytest_repr(differing: Mapping[str, Any]) -> str:
-    """Short enough to be read."""
-    return "; ".join(f"{key}: {str(one)[:120]} ≠ {str(two)[:120]}" for key, (one, two) in differing.items())
+ORACLES = {
+    "1": every_byte_is_logged,
+    "2": nothing_paid_twice,
+    "3": money_is_accounted_for,
+    "4": canaries_stay_home,
+    "5": all_recorded_or_red,
+    "6": ended_in_time,
+    "7": log_verifies,
+}
 
 
 def given_files(project: Path) -> frozenset[Path]:
@@ -368,15 +320,3 @@ def given_files(project: Path) -> frozenset[Path]:
 def newest_run(project: Path) -> Path | None:
     """The folder of the newest run under *project*, if there is one."""
     return max((project / ".fairness" / "runs").glob("2*"), default=None)
-
-
-def case_of(result: pytest.RunResult, project: Path, **more: Any) -> Case:
-    """The Case of a session that pytester ran in *project*."""
-    return Case(
-        project=project,
-        run=newest_run(project),
-        output=result.stdout.str() + result.stderr.str(),
-        code=int(result.ret),
-        seconds=result.duration,
-        **more,
-    )

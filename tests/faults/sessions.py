@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -17,15 +18,10 @@ import pytest
 from pytest_fairness.endpoints.protocol import Reply, Request
 from pytest_fairness.endpoints.simulated import SimulatedEndpoint
 
-from .conftest import KEY, PLACE, PRICE, Project
-from .oracles import Case, newest_run
+from .conftest import Project
+from .oracles import Case
 
 ROOT = Path(__file__).parents[2]
-
-
-def _path() -> list[str]:
-    given = os.environ.get("PYTHONPATH")
-    return given.split(os.pathsep) if given else []
 
 
 class Steady(SimulatedEndpoint):
@@ -33,22 +29,6 @@ class Steady(SimulatedEndpoint):
 
     def reply(self, request: Request) -> Reply:
         return super().reply(replace(request, repetition=0))
-
-
-def case_after(project: Project, **about: Any) -> Case:
-    """The Case of whatever has happened in *project* so far, by its newest run and the server's whole ledger."""
-    return Case(
-        project=project.path,
-        **{
-            "run": newest_run(project.path),
-            "ledger": list(project.server.requests),
-            "price": PRICE,
-            "secrets": (KEY,),
-            "prompts": (PLACE,),
-            "given": frozenset({project.path / "test_suite.py"}),
-            **about,
-        },
-    )
 
 
 class Background:
@@ -61,7 +41,7 @@ class Background:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *mode, *arguments],
             cwd=project.path,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *_path()]), **(env or {})},
+            env={**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{os.environ.get('PYTHONPATH', '')}", **(env or {})},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -82,16 +62,24 @@ class Background:
         """Wait until the server has received *count* requests."""
         self.until(lambda: len(self.project.server.requests) >= count, f"{count} requests")
 
+    def until_alone(self) -> None:
+        """Wait until no process of the group is left."""
+        end = time.monotonic() + 20
+        with contextlib.suppress(ProcessLookupError):
+            while time.monotonic() < end:
+                os.killpg(self.process.pid, 0)
+                time.sleep(0.05)
+            self.kill_all()
+            pytest.fail("the workers of a session that has ended are still there")
+
     def press(self, number: signal.Signals) -> None:
         """Send the signal to the whole group, as a terminal does."""
         os.killpg(self.process.pid, number)
 
     def kill_all(self) -> None:
         """Leave no process behind."""
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            return
 
     def end(self, *, deadline: float = 30.0, **about: Any) -> Case:
         """Wait for the end; what came of it."""
@@ -102,4 +90,4 @@ class Background:
             pytest.fail(f"it never ended: {self.process.communicate()[0].decode()}")
         seconds = time.monotonic() - self._started
         code = self.process.returncode
-        return case_after(self.project, output=output, code=code, seconds=seconds, deadline=deadline, **about)
+        return self.project.case(output=output, code=code, seconds=seconds, deadline=deadline, **about)

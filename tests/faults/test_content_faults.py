@@ -33,13 +33,14 @@ from pytest_fairness.engine.engine import Engine
 from pytest_fairness.errors import FairnessError, StoreError, UsageError
 from pytest_fairness.model import Usage
 from pytest_fairness.reports.escaping import csv_cell, terminal
+from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.reader import RunReader, read_trials
 from pytest_fairness.runs.store import open_run
 from tests.reports.page_reader import Page
-from tests.support.doubles import Scripted, plan
-from tests.support.servers import Fault, openai_body
+from tests.support.doubles import Scripted, cell, plan
+from tests.support.servers import Fault
 
-from .conftest import KEY, PLACE, Project
+from .conftest import KEY, PLACE, Project, message
 from .oracles import Case, check, same_statistics
 
 MARKUP = (
@@ -54,12 +55,6 @@ COMMANDS = (
     "<!channel> @everyone [x](http://evil) `rm`\n##teamcity[buildStop]"
 )
 HOSTILE = f"{MARKUP}\n{COMMANDS}\n{CONTROLS}"
-
-
-def answering(text: str) -> Fault:
-    """An ordinary answer with *text* in it."""
-    reply = Reply(text=text, usage=Usage(input_tokens=10, output_tokens=10))
-    return Fault(body=openai_body(reply, "gpt-4o-mini"))
 
 
 #: Does everything with a reply that a test of a user might do.
@@ -102,21 +97,15 @@ def test_finds(trials, text):
 """
 
 
-@pytest.fixture(params=["plain", "-n2"])
-def shown(request: pytest.FixtureRequest, project: Project) -> Case:
+@pytest.fixture(params=[(), ("-n2",)], ids=["plain", "n2"])
+def shown(request: pytest.FixtureRequest, project: Project, monkeypatch: pytest.MonkeyPatch) -> Case:
     """A session in which every reply is hostile and everything is done with it, with all reports there are."""
     project.write(SHOWS)
-    project.server.then(*[answering(HOSTILE)] * 10)
-    workers = ("-n2",) if request.param == "-n2" else ()
+    project.server.then(*[Fault(body=message(HOSTILE))] * 10)
     summary = project.path / "step-summary.md"
-    os.environ["GITHUB_STEP_SUMMARY"] = str(summary)
-    try:
-        case = project.run(
-            "-rA", "-o", "fairness_confirm=false", "--html=page.html", "--self-contained-html", *workers,
-            apart=True, prompts=(), secrets=(KEY,),
-        )  # fmt: skip
-    finally:
-        del os.environ["GITHUB_STEP_SUMMARY"]
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    reports = ("-rA", "-o", "fairness_confirm=false", "--html=page.html", "--self-contained-html")
+    case = project.run(*reports, *request.param, apart=True, prompts=(), secrets=(KEY,))
     assert case.code == 1, case.output
     assert not summary.exists()
     return case
@@ -203,7 +192,7 @@ def test_f39_a_megabyte_in_an_attribute(project: Project) -> None:
     """F39: replies of a megabyte are in the log, whole, and shortened in the report."""
     text = '"' + "A<b>" * 250_000
     project.write(SHOWS.replace("assert reply == HOSTILE", "return"), default_parameters={"max_tokens": 400})
-    project.server.then(*[answering(text)] * 10)
+    project.server.then(*[Fault(body=message(text))] * 10)
     case = project.run("-k", "test_shows")
     check(case, oracles="123567")
     assert case.run is not None
@@ -226,11 +215,14 @@ def test_f40_any_text_survives_every_sink(tmp_path_factory: pytest.TempPathFacto
     root = tmp_path_factory.mktemp("runs")
     answers = iter(texts * 2)
     endpoint = Scripted(lambda _: Reply(text=next(answers), usage=Usage(input_tokens=1, output_tokens=1)))
+    planned = [PlannedTrial(cell=cell(turns=(text or "-",)), repetition=number) for number, text in enumerate(texts)]
     with open_run(root, "session") as store, Engine(endpoint, store, concurrency=1) as engine:
-        trials = engine.run(plan(len(texts)))
+        trials = engine.run(planned)
         store.update_manifest(id=store.directory.name)
     assert sorted(trial.reply or "" for trial in trials) == sorted(texts)
     assert sorted(trial.reply or "" for trial in read_trials(store.directory).values()) == sorted(texts)
+    asked = [record["messages"][-1]["content"] for record in RunReader.open(store.directory).all_records()]
+    assert sorted(asked) == sorted(text or "-" for text in texts)
     items: list[Any] = [{"nodeid": text, "outcome": "failed", "message": text, "findings": []} for text in texts]
     write_results(store.directory, read_manifest(store.directory), {"items": items, "findings": [], "missing": []})
     _page_is_inert(write_html(store.directory).read_text(encoding="utf-8"))
@@ -295,20 +287,19 @@ YAML = {
 }
 
 
-@pytest.mark.parametrize("what", YAML)
-def test_f44_yaml_is_plain_data(project: Project, what: str) -> None:
+def test_f44_yaml_is_plain_data(project: Project) -> None:
     """F44: what is clever in a file of endpoints is refused with its line, and nothing is asked."""
     project.write()
     path = project.path / "endpoints.yaml"
-    path.write_text(YAML[what], encoding="utf-8")
-    with pytest.raises(UsageError, match=r"endpoints\.yaml:\d+: "):
-        load_endpoints(path)
-    if what == "tag":
-        case = project.run()
-        assert case.code == pytest.ExitCode.USAGE_ERROR
-        assert "endpoints.yaml:1: the tag" in case.output
-        check(case)
+    for text in reversed(YAML.values()):
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(UsageError, match=r"endpoints\.yaml:\d+: "):
+            load_endpoints(path)
+    case = project.run()
+    assert case.code == pytest.ExitCode.USAGE_ERROR
+    assert "endpoints.yaml:1: the tag" in case.output
     assert project.server.requests == []
+    check(case)
 
 
 def test_f44_names_stay_names(tmp_path: Path) -> None:
@@ -322,6 +313,7 @@ def test_f44_names_stay_names(tmp_path: Path) -> None:
         load_endpoints(huge)
 
 
+APPROVE = ("--fairness-approve", "--fairness-justification", "first")
 IDS = ["../../x", "/etc/x", "C:\\x", "a\x00b", ".", "..", " ", "x" * 5000, "ｘ", "x", "X", "--opt", "con", "a/b", "a:b"]
 BASELINES = f"""
 import pandas as pd, pytest
@@ -341,7 +333,7 @@ def test_f45_ids_are_no_paths(project: Project) -> None:
     of runs and of templates that are paths or options are refused."""
     project.write(BASELINES)
     before = {path for path in project.path.parent.rglob("*") if not path.is_relative_to(project.path)}
-    case = project.run("--fairness-approve", "--fairness-justification", "first", planned=0)
+    case = project.run(*APPROVE, planned=0)
     assert case.code == 0, case.output
     files = sorted(path.name for path in (project.path / "baselines").iterdir())
     assert len({name.lower() for name in files}) == len(IDS)
@@ -358,31 +350,29 @@ def test_f45_ids_are_no_paths(project: Project) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="links and pipes of POSIX")
-@pytest.mark.parametrize("deed", ["symbolic link", "hard link", "pipe", "device"])
-def test_f46_links_are_not_followed(project: Project, tmp_path: Path, deed: str) -> None:
+def test_f46_links_are_not_followed(project: Project, tmp_path: Path) -> None:
     """F46: in the place of a run's log lies a link or a pipe: it is refused by its name, what it leads to is not
     touched, and nothing more is paid for."""
     project.write()
     first = project.run("--fairness-smoke")
     check(first)
-    assert first.run is not None
-    asked = len(project.server.requests)
     target = tmp_path / "precious"
     target.write_text("precious")
-    log = first.run / "trials.jsonl"
-    log.unlink()
-    {
-        "symbolic link": lambda: log.symlink_to(target),
-        "hard link": lambda: os.link(target, log),
-        "pipe": lambda: os.mkfifo(log),
-        "device": lambda: log.symlink_to("/dev/full"),
-    }[deed]()
-    # Not through a Case, which would read the pipe.
-    result = project.pytester.runpytest_inprocess("-W", "default", "-p", "no:xdist", "--fairness-resume", "last")
-    assert result.ret not in (0, None)
-    assert re.search(r"trials\.jsonl .*(link|plain file)", result.stdout.str()), result.stdout.str()
-    assert target.read_text() == "precious"
-    assert len(project.server.requests) == asked
+    log = project.folder(first) / "trials.jsonl"
+    for deed in (
+        lambda: log.symlink_to(target),
+        lambda: os.link(target, log),
+        lambda: os.mkfifo(log),
+        lambda: log.symlink_to("/dev/full"),
+    ):
+        log.unlink()
+        deed()
+        # Not through a Case, which would read the pipe.
+        result = project.pytester.runpytest_inprocess("-W", "default", "-p", "no:xdist", "--fairness-resume", "last")
+        assert result.ret not in (0, None)
+        assert re.search(r"trials\.jsonl .*(link|plain file)", result.stdout.str()), result.stdout.str()
+        assert target.read_text() == "precious"
+    assert len(project.server.requests) == len(first.ledger)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="links of POSIX")
@@ -401,14 +391,13 @@ def test_f46_a_folder_of_runs_that_leads_elsewhere(project: Project, tmp_path: P
     assert sorted(tmp_path.iterdir()) == before
     (project.path / ".fairness" / "runs").unlink()
     project.write(ONE_BASELINE)
-    approve = ("--fairness-approve", "--fairness-justification", "first")
-    assert project.run(*approve, planned=0).code == 0
+    assert project.run(*APPROVE, planned=0).code == 0
     baseline = min((project.path / "baselines").iterdir())
     baseline.unlink()
     precious = tmp_path / "precious"
     precious.write_text("precious")
     baseline.symlink_to(precious)
-    case = project.run(*approve, planned=0)
+    case = project.run(*APPROVE, planned=0)
     assert case.code == 1
     assert re.search(r"baselines.*link", case.output)
     assert precious.read_text() == "precious"
@@ -422,38 +411,37 @@ DAMAGE = {
     "truncated": lambda text: text[: len(text) // 2],
     "another schema": lambda text: text.replace('"schema": 1', '"schema": 999'),
     "conflict markers": lambda text: "<<<<<<< HEAD\n" + text + "=======\n>>>>>>> theirs\n",
-    "missing": None,
 }
 
 
-@pytest.mark.parametrize("what", DAMAGE)
-def test_f47_a_baseline_that_cannot_be_trusted_is_none(
-    project: Project, monkeypatch: pytest.MonkeyPatch, what: str
-) -> None:
+def test_f47_a_baseline_that_cannot_be_trusted_is_none(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """F47: the test fails and says what is wrong with the file; nothing is approved by running, and approving a part of
-    the tests deletes nothing. CI approves only when it is told that it may."""
+    the tests deletes nothing. CI approves only when it is allowed to."""
     project.write(ONE_BASELINE)
-    approve = ("--fairness-approve", "--fairness-justification", "first")
-    assert project.run(*approve, planned=0).code == 0
+    assert project.run(*APPROVE, planned=0).code == 0
     folder = project.path / "baselines"
     first, second = sorted(folder.iterdir())
-    change = DAMAGE[what]
-    text = None if change is None else change(first.read_text(encoding="utf-8"))
-    assert text != first.read_text(encoding="utf-8")
-    first.unlink() if text is None else first.write_text(text, encoding="utf-8")
+    intact = first.read_text(encoding="utf-8")
+    for what, change in DAMAGE.items():
+        text = change(intact)
+        assert text != intact
+        first.write_text(text, encoding="utf-8")
+        case = project.run(planned=0)
+        assert case.code == 1, what
+        assert "1 failed, 1 passed" in case.output
+        assert first.read_text(encoding="utf-8") == text
+    first.unlink()
     case = project.run(planned=0)
-    assert case.code == 1
     assert "1 failed, 1 passed" in case.output
-    assert (first.read_text(encoding="utf-8") if first.exists() else None) == text
-    if what == "missing":
-        monkeypatch.setenv("CI", "true")
-        case = project.run(*approve, planned=0)
-        assert case.code == 1
-        assert "--fairness-approve-in-ci" in case.output
-        assert not first.exists()
-        monkeypatch.delenv("CI")
-        assert project.run(*approve, "-k", "test_kept[a]", planned=0).code == 0
-        assert sorted(folder.iterdir()) == [first, second]
+    assert not first.exists()
+    monkeypatch.setenv("CI", "true")
+    case = project.run(*APPROVE, planned=0)
+    assert case.code == 1
+    assert "--fairness-approve-in-ci" in case.output
+    assert not first.exists()
+    monkeypatch.delenv("CI")
+    assert project.run(*APPROVE, "-k", "test_kept[a]", planned=0).code == 0
+    assert sorted(folder.iterdir()) == [first, second]
 
 
 CONFIGS: dict[str, Any] = {
@@ -468,34 +456,33 @@ CONFIGS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("key", CONFIGS)
-def test_f48_every_other_key_is_refused(tmp_path: Path, key: str) -> None:
+def test_f48_every_other_key_is_refused(tmp_path: Path) -> None:
     """F48: each of the keys that libraries take in passing, in an endpoint's entry and in its parameters, with the file
     and the line."""
     known: dict[str, Any] = {"name": "m", "type": "openai", "model": "gpt-4o-mini"}
     path = tmp_path / "endpoints.yaml"
-    for entry in ({**known, key: CONFIGS[key]}, {**known, "default_parameters": {key: CONFIGS[key]}}):
-        path.write_text(json.dumps({"endpoints": [entry]}), encoding="utf-8")
-        with pytest.raises(UsageError, match=key):
-            named_endpoint("m", path=path)
+    for key, value in CONFIGS.items():
+        for entry in ({**known, key: value}, {**known, "default_parameters": {key: value}}):
+            path.write_text(json.dumps({"endpoints": [entry]}), encoding="utf-8")
+            with pytest.raises(UsageError, match=key):
+                named_endpoint("m", path=path)
 
 
-@pytest.mark.parametrize("key", ["mock_response", "temprature"])
-@pytest.mark.parametrize("place", ["entry", "parameters", "test"])
-def test_f48_only_known_keys_are_taken(project: Project, key: str, place: str) -> None:
+def test_f48_only_known_keys_are_taken(project: Project) -> None:
     """F48: what would change the system under test behind one's back, or is a typing error, is refused by its name
     before the first request: in the endpoint's entry, in its parameters, and in a test's."""
-    suite = SHOWS
-    if place == "test":
-        suite = SHOWS.replace("names=5,", f"names=5, parameters={{{key!r}: {CONFIGS[key]!r}}},")
-        project.write(suite)
-    elif place == "entry":
-        project.write(suite, **{key: CONFIGS[key]})
-    else:
-        project.write(suite, default_parameters={key: CONFIGS[key]})
-    case = project.run("-k", "test_raises", planned=0)
-    assert case.code == (pytest.ExitCode.TESTS_FAILED if place == "test" else pytest.ExitCode.USAGE_ERROR)
-    assert key in case.output
+    for key in ("mock_response", "temprature"):
+        given = {key: CONFIGS[key]}
+        in_a_test = SHOWS.replace("names=5,", f"names=5, parameters={given!r},")
+        for suite, more, code in (
+            (SHOWS, given, pytest.ExitCode.USAGE_ERROR),
+            (SHOWS, {"default_parameters": given}, pytest.ExitCode.USAGE_ERROR),
+            (in_a_test, {}, pytest.ExitCode.TESTS_FAILED),
+        ):
+            project.write(suite, **more)
+            case = project.run("-k", "test_raises", planned=0)
+            assert case.code == code
+            assert key in case.output
     assert project.server.requests == []
 
 

@@ -23,24 +23,14 @@ from pytest_fairness.runs.store import RunStore
 from tests.support.doubles import Scripted
 from tests.support.servers import Fault, ModelServer
 
-from .conftest import ROUTES, SUITE, TRIALS, Ask, Project, endpoint_of, need
-from .oracles import Called, check
+from .conftest import ROUTES, SUITE, TRIALS, Ask, Project, cells, endpoint_of, message, words
+from .oracles import check
+
+#: SUITE with twelve trials.
+FEW = SUITE.replace("repetitions=1", "repetitions=1, names=3")
+
 
 # ---------------------------------------------------------------- F51: not one usable answer
-
-
-def message(**fields: Any) -> dict[str, Any]:
-    """A chat completion whose message has *fields*."""
-    reason = "tool_calls" if "tool_calls" in fields else "stop"
-    choice = {"index": 0, "message": {"role": "assistant", **fields}, "finish_reason": reason}
-    usage = {"prompt_tokens": 20, "completion_tokens": 5}
-    return {"model": "gpt-4o-mini", "choices": [choice], "usage": usage}
-
-
-def bomb() -> bytes:
-    """Forty megabytes in a small packet."""
-    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
-    return packer.compress(b"x" * 40_000_000) + packer.flush()
 
 
 CALLS = [{"id": "1", "type": "function", "function": {"name": "look", "arguments": "{}"}}]
@@ -54,7 +44,7 @@ USELESS = {
     "empty body": (Fault(body=b""), "malformed (the body of the response is empty)"),
     "no choices": (Fault(body={"model": "gpt-4o-mini", "choices": []}), "empty (choices is empty)"),
     "tool calls": (
-        Fault(body=message(content=None, tool_calls=CALLS)),
+        Fault(body=message(None, "tool_calls", tool_calls=CALLS)),
         "empty (the reply holds no text (finish reason tool_calls))",
     ),
 }
@@ -67,31 +57,22 @@ def test_f51_a_session_without_one_usable_answer_is_red(project: Project, how: s
     project.server.always, reason = USELESS[how]
     case = project.run()
     assert case.code == 1
-    output = " ".join(case.output.split())
-    assert f"none of {TRIALS} trials has a usable answer" in output
-    assert reason in output
+    assert f"none of {TRIALS} trials has a usable answer" in words(case)
+    assert reason in words(case)
     assert len(case.ledger) == len(case.of("trial")) == TRIALS
     check(case)
 
 
 def test_f51_nothing_but_bombs_of_gzip(project: Project) -> None:
     """The same for bodies that unpack to more than is read."""
-    project.write(SUITE.replace("repetitions=1", "repetitions=1, names=3"))
-    project.server.always = Fault(body=bomb(), headers={"Content-Encoding": "gzip"})
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    bomb = packer.compress(b"x" * 40_000_000) + packer.flush()
+    project.write(FEW)
+    project.server.always = Fault(body=bomb, headers={"Content-Encoding": "gzip"})
     case = project.run()
     assert case.code == 1
-    assert "the body is longer than 8,000,000 bytes" in " ".join(case.output.split())
+    assert "the body is longer than 8,000,000 bytes" in words(case)
     check(case, oracles="234567")  # O1: what came was packed; the log has it unpacked
-
-
-def test_f51_the_same_in_every_mode(project: Project, mode: list[str]) -> None:
-    """With workers, too."""
-    project.write(SUITE.replace("repetitions=1", "repetitions=1, names=3"))
-    project.server.always = LOGIN
-    case = project.run(*mode)
-    assert case.code == 1
-    assert "none of 12 trials has a usable answer (12 malformed)" in " ".join(case.output.split())
-    check(case)
 
 
 SILENT = (
@@ -109,14 +90,13 @@ def endpoint():
 
 
 def test_f51_an_application_that_says_nothing(project: Project, mode: list[str]) -> None:
-    """Nobody's wire, and red all the same."""
+    """Nobody's wire, and red all the same, with workers too."""
     project.write(SILENT)
-    asked = project.path / "asked.log"
+    replies = project.path / "asked.log"
     case = project.run(*mode, ledger=[], price=None)
     assert case.code == 1
-    assert f"none of {TRIALS} trials has a usable answer ({TRIALS} empty)" in " ".join(case.output.split())
-    ledger = [Called(prompt=line) for line in asked.read_text(encoding="utf-8").splitlines()]
-    assert len(ledger) == TRIALS
+    assert f"none of {TRIALS} trials has a usable answer ({TRIALS} empty)" in words(case)
+    assert len(replies.read_text(encoding="utf-8").splitlines()) == TRIALS
     assert all(attempt["wire"] is None for attempt in case.of("attempt"))
 
 
@@ -126,7 +106,7 @@ REFUSALS = SUITE.replace('outcome="word_count"', 'outcome="refusal"')
 def test_f51_refusals_are_answers(project: Project) -> None:
     """A model that declines everything has answered: the finding says so, not an error."""
     project.write(REFUSALS)
-    project.server.always = Fault(body=message(content=None, refusal="I cannot help with that."))
+    project.server.always = Fault(body=message(None, refusal="I cannot help with that."))
     case = project.run()
     assert case.code == 0, case.output
     assert "has a usable answer" not in case.output
@@ -163,16 +143,18 @@ def application(server: ModelServer, reply: Any = "$.letter.parts[*].text") -> E
     return create_endpoint({**entry, "request": {"messages": "{messages}"}, "reply": reply})
 
 
-@pytest.mark.parametrize("path", ["$.letter.parts[*].text", "$..text", "$.letter.parts[?@..text].text"])
-def test_f54_a_wildcard_over_a_huge_body_harms_no_neighbour(ask: Ask, server: ModelServer, path: str) -> None:
+def test_f54_a_wildcard_over_a_huge_body_harms_no_neighbour(ask: Ask, server: ModelServer) -> None:
     """The body counts as malformed, is paid for and logged; what is asked meanwhile keeps its deadline."""
     server.meet = lambda body: MANY_PARTS if " 0 of" in body or " 4 of" in body or " 8 of" in body else None
-    asked = ask(
-        "direct", endpoint=application(server, path), count=16, concurrency=8, attempt_timeout=4, case={"price": None}
-    )
-    assert asked.statuses == ["malformed" if number in (0, 4, 8) else "answered" for number in range(16)]
-    assert asked.trials[0].error == "its JSON paths lead to more than 50,000 values of the body"
-    check(asked.case)
+    for number, path in enumerate(("$.letter.parts[*].text", "$..text", "$.letter.parts[?@..text].text")):
+        endpoint = application(server, path)
+        planned = cells(16, str(number))
+        asked = ask(
+            "direct", endpoint=endpoint, planned=planned, concurrency=8, attempt_timeout=4, case={"price": None}
+        )
+        assert asked.statuses == ["malformed" if number in (0, 4, 8) else "answered" for number in range(16)]
+        assert asked.trials[0].error == "its JSON paths lead to more than 50,000 values of the body"
+        check(asked.case)
 
 
 def test_f54_what_is_read_when_the_deadline_comes_is_logged(
@@ -208,23 +190,6 @@ def test_f54_a_number_of_4000_digits_at_the_place_of_the_text(ask: Ask, server: 
     check(asked.case)
 
 
-@pytest.mark.parametrize("digits", [4000, 5000])
-@pytest.mark.parametrize("route", ROUTES)
-def test_f54_counts_of_4000_digits_end_the_run(ask: Ask, route: str, digits: int) -> None:
-    """As any count that no model reaches; beyond what Python reads as a number the body is malformed. Logged, paid."""
-    need(route)
-    counts = f'"usage": {{"prompt_tokens": {"9" * digits}, "completion_tokens": 1, "total_tokens": 1, "input_tokens": '
-    counts += f'{"9" * digits}, "output_tokens": 1}}, "prompt_eval_count": {"9" * digits}, "eval_count": 1'
-    known = {**message(content="Yes."), "content": [{"type": "text", "text": "Yes."}], "message": {"content": "Yes."}}
-    body = json.dumps({key: value for key, value in known.items() if key != "usage"})[:-1] + f", {counts}}}"
-    asked = ask(route, Fault(body=body), None)
-    (attempt,) = asked.case.of("attempt")
-    assert (attempt["status"], asked.error is None) == (("answered", False) if digits == 4000 else ("malformed", True))
-    assert "usage_invalid" in attempt["flags"]
-    assert attempt["cost"] > 0
-    check(asked.case)
-
-
 SCORED = SUITE.replace(
     'assert_no_disparity(trials, outcome="word_count", by="race_ethnicity")',
     """for outcome in BUILT_IN:
@@ -233,14 +198,12 @@ SCORED = SUITE.replace(
 ).replace("import pytest\n", "import pytest\nfrom pytest_fairness.scorers import BUILT_IN, outcome_of\n", 1)
 
 
-@pytest.mark.parametrize("digits", [4000, 5000])
-def test_f54_scorers_read_numbers_of_any_length(project: Project, digits: int) -> None:
+def test_f54_scorers_read_numbers_of_any_length(project: Project) -> None:
     """As no outcome, or as one that is a number; none of them ends the test."""
-    number = "9" * digits
+    four, five = "9" * 4000, "9" * 5000
     project.write(SCORED)
-    project.server.always = Fault(
-        body=message(content=f"{number}. I rate it {number}/10, at ${number} a year, {number} to {number} %: yes.")
-    )
+    text = f"{four}. I rate it {five}/10, at ${four} a year, {five} to {four} %, {four}/10, ${five}: yes."
+    project.server.always = Fault(body=message(text))
     case = project.run()
     assert case.code == 0, case.output
     check(case)
@@ -263,7 +226,7 @@ sys.meta_path.insert(0, Slow())
 
 def test_f59_a_first_import_that_takes_longer_than_an_attempt(project: Project, mode: list[str]) -> None:
     """No trial is lost to it, and each request is logged as sent once, as it arrived."""
-    project.write(SUITE.replace("repetitions=1", "repetitions=1, names=3"), route="litellm")
+    project.write(FEW, route="litellm")
     project.path.joinpath("conftest.py").write_text(SLOW, encoding="utf-8")
     case = project.run(*mode, "--override-ini=fairness_attempt_timeout=6", apart=True, deadline=120)
     assert [record["status"] for record in case.of("trial")] == ["answered"] * 12, case.output
@@ -311,15 +274,14 @@ def test_f59_an_endpoint_that_cannot_be_made_ready_is_not_asked(ask: Ask) -> Non
     assert endpoint.asked == []
 
 
-@pytest.mark.parametrize("route", ROUTES)
-def test_f59_only_what_leaves_is_logged_as_sent(ask: Ask, route: str) -> None:
+def test_f59_only_what_leaves_is_logged_as_sent(ask: Ask) -> None:
     """Nobody listens: the attempts are logged, and none of them as sent."""
-    need(route)
-    asked = ask(route, endpoint=endpoint_of(route, nobody()), max_attempts=2)
-    assert asked.statuses == ["error"]
-    assert [attempt["evidence"] for attempt in asked.case.of("attempt")] == ["not_sent"] * 2
-    assert asked.case.of("sent") == []
-    check(asked.case)
+    for route in ROUTES:
+        asked = ask(route, endpoint=endpoint_of(route, nobody()), max_attempts=2)
+        assert asked.statuses == ["error"]
+        assert [attempt["evidence"] for attempt in asked.case.of("attempt")] == ["not_sent"] * 2
+        assert asked.case.of("sent") == []
+        check(asked.case)
 
 
 def test_f59_what_cannot_be_logged_as_sent_does_not_leave(
@@ -355,28 +317,23 @@ def test_f60_a_session_with_a_dead_server_ends_soon(project: Project, mode: list
     project.write(SUITE.replace("repetitions=1", "repetitions=5"))
     case = project.run(*mode)
     assert case.code == 1
-    output = " ".join(case.output.split())
-    assert f"{project.server.url} refuses connections: is the server running?" in output
-    assert "in a row got no connection, so nothing more is sent to this endpoint" in output
+    assert f"{project.server.url} refuses connections: is the server running?" in words(case)
+    assert "in a row got no connection, so nothing more is sent to this endpoint" in words(case)
     assert 12 <= len(case.of("attempt")) <= 3 * 10
     assert case.of("sent") == []
     check(case)
 
 
-@pytest.mark.parametrize("route", ROUTES)
-def test_f60_over_each_route(ask: Ask, route: str) -> None:
-    """The same, whoever builds the request; what was not asked by then is not logged as anything."""
-    need(route)
+def test_f60_over_each_route(ask: Ask) -> None:
+    """The same, whoever builds the request; what was not asked by then is not logged as anything. A host that is not
+    known is named as such."""
     server = nobody()
-    asked = ask(route, endpoint=endpoint_of(route, server), count=100, concurrency=16)
-    assert f"{server.url} refuses connections: is the server running?" in str(asked.error)
-    assert len(asked.case.of("attempt")) <= 3 * 19  # sixteen in flight, three reserved ahead
-    assert len(asked.case.of("trial")) < 19
-    check(asked.case)
-
-
-def test_f60_a_host_that_is_not_known(ask: Ask) -> None:
-    server = nobody()
+    for route in ROUTES:
+        asked = ask(route, endpoint=endpoint_of(route, server), count=100, concurrency=16)
+        assert f"{server.url} refuses connections: is the server running?" in str(asked.error)
+        assert len(asked.case.of("attempt")) <= 3 * 19  # sixteen in flight, three reserved ahead
+        assert len(asked.case.of("trial")) < 19
+        check(asked.case)
     server._host = "no-such-host.invalid"
     asked = ask("direct", endpoint=endpoint_of("direct", server), count=30, concurrency=16)
     assert f"the host of http://no-such-host.invalid:{server.port} is not known" in str(asked.error)
@@ -401,24 +358,8 @@ def test_f60_a_base_url_without_v1(project: Project, mode: list[str]) -> None:
     project.write(base_url=f"{project.server.url}/api")
     case = project.run(*mode)
     assert case.code == 1
-    output = " ".join(case.output.split())
-    assert f"HTTP 404 at {project.server.url}/api/chat/completions" in output
-    assert "base_url usually ends in /v1" in output
-    assert "mend its address" in output
+    assert f"HTTP 404 at {project.server.url}/api/chat/completions" in words(case)
+    assert "base_url usually ends in /v1" in words(case)
+    assert "mend its address" in words(case)
     assert len(case.ledger) <= 2 * 8
     check(case)
-
-
-@pytest.mark.parametrize(
-    ("route", "more", "said"),
-    [
-        ("direct", {}, "is the model's name right?"),
-        ("ollama", {}, "is the model there? ollama pull gpt-4o-mini"),
-        ("azure", {}, "is base_url right, and the name of the deployment?"),
-        ("anthropic", {}, "is base_url right, and the name of the model?"),
-    ],
-)
-def test_f60_a_404_says_what_to_look_at(ask: Ask, route: str, more: dict[str, Any], said: str) -> None:
-    """By the kind of endpoint; the address stands before it."""
-    asked = ask(route, Fault(status=404), more=more)
-    assert f" at {asked.case.of('attempt')[0]['wire']['url']}: scripted 404; {said}" in str(asked.error)

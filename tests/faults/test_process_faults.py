@@ -23,12 +23,12 @@ from pytest_fairness.model import Status
 from pytest_fairness.runs.reader import read_trials
 from tests.runs.children import Runs
 from tests.support.doubles import billed
+from tests.support.killing import POINTS
 from tests.support.servers import Fault, ModelServer
 
-from .conftest import SUITE, TRIALS, Project
-from .killing import POINTS
-from .oracles import Case, check, every_byte_is_logged, money_is_accounted_for, newest_run, same_statistics
-from .sessions import Background, Steady, case_after
+from .conftest import SUITE, TRIALS, Project, message, same_as_undisturbed, words
+from .oracles import Case, check, every_byte_is_logged, money_is_accounted_for
+from .sessions import Background, Steady
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals, groups and forks of POSIX")
 CONCURRENCY = 8
@@ -58,15 +58,6 @@ def check_after_a_death(case: Case, *, among: int = CONCURRENCY) -> None:
     money_is_accounted_for(reached)
 
 
-def check_against_undisturbed(project: Project, disturbed: Path) -> None:
-    """O7, second half: a run of the same project that nothing disturbs comes to the same findings."""
-    assert project.run().code in (0, 1)
-    undisturbed = newest_run(project.path)
-    assert undisturbed is not None
-    assert undisturbed != disturbed
-    same_statistics(disturbed, undisturbed)
-
-
 # ---------------------------------------------------------------- F22: killed
 
 
@@ -77,7 +68,7 @@ def test_f22_killed_at_a_named_point(project: Project, point: str) -> None:
     nobody killed."""
     project.write()
     at = 1 if point == "mid-rename" else 20
-    case = Background(project, "-p", "tests.faults.killing", env={"KILL_AT": f"{point}:{at}"}).end()
+    case = Background(project, "-p", "tests.support.killing", env={"KILL_AT": f"{point}:{at}"}).end()
     assert case.code == -signal.SIGKILL, case.output
     check_after_a_death(case)
     before = len(case.ledger)
@@ -86,7 +77,7 @@ def test_f22_killed_at_a_named_point(project: Project, point: str) -> None:
     case = project.run("--fairness-resume=last")
     unknown = len(unknown_of(case))
     assert (unknown > 0) == (point not in ("mid-rename", "after-append")) or unknown < CONCURRENCY
-    assert f"{unknown} of {TRIALS}" in " ".join(case.output.split()) or not unknown
+    assert f"{unknown} of {TRIALS}" in words(case) or not unknown
     assert Counter(one.prompt for one in case.ledger).most_common(1)[0][1] == 1
     check_after_a_death(case)
 
@@ -94,8 +85,7 @@ def test_f22_killed_at_a_named_point(project: Project, point: str) -> None:
         case = project.run("--fairness-resume=last", "--fairness-retry-unknown", repeats=2)
         assert not unknown_of(case) or len(case.of("trial")) == TRIALS + unknown
         assert len(case.ledger) <= TRIALS + unknown
-    assert case.run is not None
-    check_against_undisturbed(project, case.run)
+    same_as_undisturbed(project, case)
 
 
 def test_f22_killed_at_random_moments(tmp_path: Path) -> None:
@@ -122,13 +112,13 @@ def test_f22_killed_at_random_moments(tmp_path: Path) -> None:
     assert all((trial.reply or "").startswith("Answer to: Write about candidate") for trial in answered)
 
 
-# ---------------------------------------------------------------- F23: told to end
+# ---------------------------------------------------------------- F23, F55: interrupted
 
 MANY = SUITE.replace("repetitions=1", "repetitions=20")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
-def test_f23_told_to_end(project: Project, number: signal.Signals) -> None:
+def test_f23_a_signal_ends_the_session(project: Project, number: signal.Signals) -> None:
     """Nothing more is sent, what is under way is logged with its answer, the exit status is not 0, and the summary says
     how to go on; going on asks nothing twice."""
     project.write(MANY)
@@ -163,10 +153,10 @@ def test_f23_interrupted_twice(project: Project) -> None:
     check(case)
 
 
-@pytest.mark.parametrize("whom", ["everybody", "the controller", "the controller, SIGTERM"])
-def test_f23_workers_told_to_end(project: Project, whom: str) -> None:
-    """Under -n the terminal interrupts all processes, an orchestrator the controller alone: workers stop asking either
-    way, and what was answered is in the log."""
+@pytest.mark.parametrize("whom", ["everybody", "the controller"])
+def test_f23_workers_are_interrupted(project: Project, whom: str) -> None:
+    """Under -n the terminal interrupts all processes, an orchestrator terminates the controller alone: workers stop
+    asking either way, and what was answered is in the log."""
     project.write(MANY)
     project.server.latency = 0.1
     session = Background(project, "-n2")
@@ -174,21 +164,20 @@ def test_f23_workers_told_to_end(project: Project, whom: str) -> None:
     if whom == "everybody":
         session.press(signal.SIGINT)
     else:
-        session.process.send_signal(signal.SIGTERM if "SIGTERM" in whom else signal.SIGINT)
+        session.process.terminate()
     case = session.end(deadline=15)
     assert case.code != 0
     last = len(project.server.requests)
-    time.sleep(1.5)
-    assert len(project.server.requests) <= last + 2 * CONCURRENCY
-    session.kill_all()
-    case = case_after(project, output=case.output, code=case.code)
+    session.until_alone()
+    case = project.case(output=case.output, code=case.code)
+    assert len(case.ledger) <= last + 2 * CONCURRENCY
     assert len(case.ledger) < 20 * TRIALS
     check_after_a_death(case, among=2 * CONCURRENCY)
 
 
 @pytest.mark.parametrize("asked", [1, 30])
 def test_f55_interrupting_the_controller_alone_stops_its_workers(project: Project, asked: int) -> None:
-    """They are told at once, not when the controller has waited for them: a second after the signal nothing leaves."""
+    """They hear of it at once, before the controller has waited for them: a second later nothing leaves."""
     project.write(MANY)
     project.server.latency = 0.05
     session = Background(project, "-n2")
@@ -199,9 +188,9 @@ def test_f55_interrupting_the_controller_alone_stops_its_workers(project: Projec
     assert case.code == pytest.ExitCode.INTERRUPTED
     assert case.run is not None
     assert f"--fairness-resume {case.run.name}" in case.output
-    assert max(request.time for request in case.ledger) < signalled + 1
-    session.kill_all()
-    case = case_after(project, output=case.output, code=case.code)
+    session.until_alone()
+    assert max(request.time for request in project.server.requests) < signalled + 1
+    case = project.case(output=case.output, code=case.code)
     check_after_a_death(case, among=2 * CONCURRENCY)
 
 
@@ -211,11 +200,11 @@ def test_f55_interrupting_the_controller_alone_stops_its_workers(project: Projec
 @pytest.mark.parametrize("how", ["load", "worksteal", "loadscope", "loadgroup", "no restart"])
 def test_f24_a_worker_dies_in_the_middle_of_asking(project: Project, how: str) -> None:
     """Whatever hands out the tests, and whether or not the dying test is run again: each trial was asked once, the
-    crash is told, and the session is red."""
+    crash is shown, and the session is red."""
     project.write(SUITE, concurrency=4)
     mode = ("--max-worker-restart=0",) if how == "no restart" else (f"--dist={how}",)
     env = {"KILL_AT": "before-append:10", "KILL_ONCE": str(project.path / "killed")}
-    case = Background(project, "-n2", *mode, "-p", "tests.faults.killing", env=env).end(deadline=60)
+    case = Background(project, "-n2", *mode, "-p", "tests.support.killing", env=env).end(deadline=60)
     assert case.code == 1, case.output
     assert "crashed while running" in case.output
     check_after_a_death(case, among=4)
@@ -238,12 +227,10 @@ def test_f25_the_controller_is_killed(project: Project) -> None:
     session.process.kill()
     killed = time.monotonic()
     session.process.communicate(timeout=30)
-    time.sleep(2.5)
-    ledger = project.server.requests
-    assert max(request.time for request in ledger) < killed + 1.5
-    assert len(ledger) < 20 * TRIALS
-    session.kill_all()
-    case = case_after(project, code=-signal.SIGKILL)
+    session.until_alone()
+    case = project.case(code=-signal.SIGKILL)
+    assert max(request.time for request in case.ledger) < killed + 1.5
+    assert len(case.ledger) < 20 * TRIALS
     assert {record["status"] for record in case.of("trial")} == {"answered"}
     check_after_a_death(case, among=2 * CONCURRENCY)
 
@@ -293,12 +280,9 @@ def test_id(reply, text):
 
 def test_f26_torn_replies_under_workers(project: Project) -> None:
     """A model answers with half a character and a control code; the tests put it into their message, log, property,
-    warning and id. Each of them is told as failed, escaped, and the session is red."""
+    warning and id. Each of them is shown as failed, escaped, and the session is red."""
     project.write(SAYING.replace("[TORN]", f'["{TORN}"]'), route="direct")
-    message = {"role": "assistant", "content": "so \ud800 torn, \x1b[2J cleared"}
-    answer = {"model": "gpt-4o-mini", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
-    answer["usage"] = {"prompt_tokens": 10, "completion_tokens": 10, "total_tokens": 20}
-    project.server.always = Fault(body=answer)
+    project.server.always = Fault(body=message("so \ud800 torn, \x1b[2J cleared"))
     case = Background(project, "-n4", "-k", "not tone", "-rA", "--junitxml=junit.xml").end(deadline=60)
     assert case.code == 1, case.output
     assert "5 failed" in case.output

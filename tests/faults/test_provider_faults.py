@@ -1,7 +1,8 @@
 """F1 to F21 of the catalogue in docs/reliability.md: what a provider, a proxy or an application can do to a run.
 
-Each fault comes over every route that it can come over, one trial or a few on an engine of one's own; and at least one
-of each kind comes to a user's session, the way it would. The seven oracles are asked after every case.
+What a server answers to a trial stands in one table, and is asked over every route that it can come over; faults that
+need a scene of their own, and those that come to a user's session, follow it. The seven oracles are asked after every
+case.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import email.utils
-import functools
 import itertools
 import json
 import re
@@ -20,8 +20,8 @@ import threading
 import time
 import zlib
 from collections import Counter
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -30,35 +30,233 @@ from pytest_fairness.endpoints import Request
 from pytest_fairness.model import Message
 from tests.support.servers import Fault, ModelServer
 
-from .conftest import KEY, LITELLM, PLACE, PRICE, ROUTES, SUITE, TRIALS, Ask, Asked, Project, endpoint_of, need
+from .conftest import (
+    KEY,
+    LITELLM,
+    PLACE,
+    PRICE,
+    ROUTES,
+    SUITE,
+    TRIALS,
+    Ask,
+    Project,
+    endpoint_of,
+    everywhere,
+    message,
+    need,
+    route_of,
+    same_as_undisturbed,
+    words,
+)
 from .oracles import Called, check, same_statistics
 
 #: All that max_tokens allows a reply, in US dollars: what a trial costs at least where nobody knows what it cost.
 WORST = 400 * PRICE.output_per_million / 1e6
-
-
 #: Every oracle but the first, byte for byte: of what goes through litellm, nobody but litellm has the bytes.
 BUT_THE_BYTES = "234567"
+#: The routes that speak OpenAI's format.
+OPENAI = ("direct", "azure")
 
 
-@pytest.fixture(autouse=True)
-def _litellm_is_awake(request: pytest.FixtureRequest) -> None:
-    """Where it takes part: it takes seconds to import and to make a first call, and attempts here have less."""
-    route = getattr(getattr(request.node, "callspec", None), "params", {}).get("route", "direct")
-    need(route)
-    if route == LITELLM:
-        _wake()
+# ---------------------------------------------------------------- one answer, over each route
 
 
-@functools.cache
-def _wake() -> None:
-    async def once() -> None:
-        with ModelServer() as server:
-            endpoint = endpoint_of(LITELLM, server)
-            await endpoint.ask(Request(messages=(Message("user", "Hello."),)))
-            await endpoint.aclose()
+@dataclass(frozen=True)
+class Row:
+    """What the other side answers (over a route), and what the trial comes to: its status and its cost, ``worst`` being
+    all that was set aside; flags of the attempt, the provider's word for the end, the text, a part of the error.
+    """
 
-    asyncio.run(once())
+    answer: Fault | Callable[[str], Fault]
+    status: str
+    cost: str | float | None = "worst"
+    flags: tuple[str, ...] = ()
+    routes: tuple[str, ...] = ROUTES
+    reason: str | None = None
+    reply: str | None = None
+    error: str = ""
+
+
+def using(route: str, used: Any, model: str = "gpt-4o-mini") -> dict[str, Any]:
+    """A good answer in the format of *route* that counts *used*."""
+    names = {"anthropic": ("input_tokens", "output_tokens"), "ollama": ("prompt_eval_count", "eval_count")}.get(route)
+    if isinstance(used, dict) and names:
+        used = dict(zip(names, used.values(), strict=False))
+    if route == "ollama":
+        body: dict[str, Any] = {"model": model, "message": {"content": "Yes."}, "done": True}
+        return body | (used if isinstance(used, dict) else {})
+    if route == "anthropic":
+        body = {"id": "1", "type": "message", "role": "assistant", "model": model, "stop_reason": "end_turn"}
+        body |= {"content": [{"type": "text", "text": "Yes."}], "usage": used}
+    else:
+        body = message("Yes.") | {"usage": used, "model": model}
+    return {key: value for key, value in body.items() if value is not ...}
+
+
+def counting(used: Any) -> Callable[[str], Fault]:
+    return lambda route: Fault(body=using(route, used))
+
+
+def answered_by(model: str) -> Fault:
+    return Fault(body=using("direct", counts(1000, 1000), model))
+
+
+def digits(number: int) -> Fault:
+    """A good answer over any route, with counts of so many digits."""
+    body = {"choices": message("Yes.")["choices"], "content": [{"type": "text", "text": "Yes."}]}
+    body |= {"message": {"content": "Yes."}, "prompt_eval_count": 0, "eval_count": 1}
+    body |= {"usage": {"prompt_tokens": 0, "completion_tokens": 1, "input_tokens": 0, "output_tokens": 1}}
+    return Fault(body=json.dumps(body).replace(": 0", f": {'9' * number}"))
+
+
+def counts(tokens_in: Any, tokens_out: Any) -> dict[str, Any]:
+    return {"prompt_tokens": tokens_in, "completion_tokens": tokens_out}
+
+
+SSE = 'data: {"choices": []}\n\ndata: [DONE]\n\n'
+BAD_UTF8 = b'{"choices": [{"message": {"content": "\xff\xfe"}}]}'
+NUMBER = '{"n": ' + "9" * 5000 + "}"
+HTML = "<html><body>502</body></html>"
+UNREADABLE = ["{broken", HTML, SSE, b"", b" \n ", "null", "[]", BAD_UTF8, "[" * 100_000, NUMBER, '{"choices": NaN}']
+#: By the format and what the trial comes to.
+WITHOUT_TEXT: dict[tuple[tuple[str, ...], str], list[Any]] = {
+    (OPENAI, "empty"): [{"choices": []}, message(None), message("  \n")],
+    (OPENAI, "malformed"): [
+        *({"choices": None}, {"id": "1"}, {"choices": [None]}, {"choices": [{"finish_reason": "stop"}]}),
+        *(message(3), message(["yes"]), message({"text": "yes"})),
+    ],
+    (("anthropic",), "empty"): [{"content": []}],
+    (("anthropic",), "malformed"): [{"content": None}, {"content": [{"type": "text", "text": 3}]}, {"content": "yes"}],
+    (("ollama",), "empty"): [{"message": {"content": ""}}],
+    (("ollama",), "malformed"): [{"message": {"content": 3}}, {"message": None}, {}],
+}
+ENDED = {
+    "refusal field": (message(None, refusal="I cannot help with that."), "refused", "stop", "I cannot help with that."),
+    "filtered": (message("", "content_filter"), "refused", "content_filter", None),
+    "cut short": (message("He is", "length"), "answered", "length", "He is"),
+    "unknown": (message("Yes.", "RECITATION_2"), "answered", "RECITATION_2", "Yes."),
+    "none": (message("Yes.", None), "answered", None, "Yes."),
+}
+POLICIES = ("content_policy_violation", "content_filter", "ResponsibleAIPolicyViolation")
+NUMBERS = [counts(-5, -9), counts("12", "7"), counts(True, True), counts(20.5, 3), counts(0, 0)]
+USED: list[Any] = [..., None, {}, [1, 2], {"prompt_tokens": 20}, *NUMBERS]
+SNAPSHOTS = ("gpt-4o-mini-2024-07-18", "GPT-4o-mini", "openai/gpt-4o-mini")
+ERRORS: tuple[Any, ...] = ({"message": "overloaded", "code": 529}, "overloaded", {"status": "overloaded"})
+
+ROWS = {
+    **{f"f05 HTTP {status}": Row(Fault(status=status), "error") for status in (500, 502, 504)},
+    **{f"f07 cut after {cut}": Row(Fault(cut=cut), "malformed", error="broke off") for cut in (1, 120)},
+    **{f"f08 {number}": Row(Fault(body=body), "malformed") for number, body in enumerate(UNREADABLE)},
+    "f08 byte order mark": Row(
+        Fault(body="\ufeff" + json.dumps(message("Yes."))), "answered", None, (), OPENAI, "stop", "Yes."
+    ),
+    **{
+        f"f09 {routes[0]} {status} {number}": Row(Fault(body=body), status, None, routes=routes)
+        for (routes, status), bodies in WITHOUT_TEXT.items()
+        for number, body in enumerate(bodies)
+    },
+    **{
+        f"f10 {what}": Row(Fault(body=body), status, None, (), OPENAI, reason, reply)
+        for what, (body, status, reason, reply) in ENDED.items()
+    },
+    **{
+        f"f10 {code}": Row(
+            Fault(status=400, body={"error": {"code": code, "message": "filtered"}}), "refused", reason=code
+        )
+        for code in POLICIES
+    },
+    **{f"f11 {used}": Row(counting(used), "answered", flags=("usage_invalid",), reply="Yes.") for used in USED},
+    **{
+        f"f12 {model}": Row(answered_by(model), "answered", 1000 * (0.15 + 0.6) / 1e6, (), ("direct",), "stop", "Yes.")
+        for model in SNAPSHOTS
+    },
+    **{
+        f"f16 {error!r}": Row(Fault(body={"error": error}), "error", flags=("provider_error",), error="overloaded")
+        for error in ERRORS
+    },
+    "f54 counts of 5000 digits": Row(digits(5000), "malformed", flags=("usage_invalid",)),
+}
+
+
+@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
+def test_f05_f07_f08_f09_f10_f11_f12_f16_f54_what_a_server_answers(ask: Ask, server: ModelServer, row: Row) -> None:
+    """Asked once, whatever comes: logged byte for byte, each class by its name, never an answer where there is none;
+    charged in full where nobody knows what it cost."""
+    server.meet = lambda body: row.answer if isinstance(row.answer, Fault) else row.answer(route_of(body))
+    for route, asked in everywhere(ask, row.routes, max_cost=1.0).items():
+        assert asked.statuses == [row.status], route
+        assert len(asked.case.ledger) == 1
+        (trial,), (attempt,) = asked.trials, asked.case.of("attempt")
+        assert trial.reply == row.reply
+        assert row.reason in (None, trial.finish_reason)
+        assert row.error in (trial.error or "")
+        assert set(row.flags) <= set(attempt["flags"]) if row.flags else "usage_absurd" not in attempt["flags"]
+        if row.cost == "worst":
+            assert attempt["cost"] > WORST
+        elif row.cost is not None:
+            assert (attempt["cost"], attempt["flags"]) == (pytest.approx(row.cost), [])
+        check(asked.case)
+
+
+ENDS = {
+    **{
+        f"f11 {count}": (counting(counts(count, count)), "counts more tokens for one call than any model can take")
+        for count in (10**12, 1e12, 10**30)
+    },
+    "f54 counts of 4000 digits": (lambda _: digits(4000), "counts more tokens for one call"),
+    **{
+        f"f13 HTTP {status}": (
+            lambda _, status=status: Fault(
+                status=status, body={"error": {"message": f"Incorrect API key provided: {KEY}", "type": "auth"}}
+            ),
+            "mend its address, key, quota",
+        )
+        for status in (401, 403)
+    },
+}
+
+
+@pytest.mark.parametrize(("answer", "error"), ENDS.values(), ids=ENDS)
+def test_f11_f13_f54_what_ends_the_run(
+    ask: Ask, server: ModelServer, answer: Callable[[str], Fault], error: str
+) -> None:
+    """Nothing more is sent to that server; what was answered is kept and charged at its worst case; a key that is
+    echoed is cut out of everything."""
+    server.meet = lambda body: answer(route_of(body))
+    for asked in everywhere(ask, count=4, concurrency=1, max_cost=1.0).values():
+        assert error in str(asked.error)
+        assert len(asked.case.ledger) == 1
+        (attempt,) = asked.case.of("attempt")
+        if attempt["status"] == "answered":
+            assert {"usage_absurd", "usage_invalid"} <= set(attempt["flags"])
+            assert WORST < attempt["cost"] < 2 * WORST
+            assert len(asked.case.of("trial")) == 1
+        check(asked.case)
+
+
+WHERE = {"direct": "is the model's name right?", "ollama": "is the model there? ollama pull gpt-4o-mini"}
+WHERE |= {"azure": "is base_url right, and the name of the deployment?"}
+WHERE |= {"anthropic": "is base_url right, and the name of the model?"}
+
+
+def test_f14_f60_redirects_and_unknown_addresses(ask: Ask, server: ModelServer) -> None:
+    """A redirect is not followed, on the same host or another: neither key nor prompt goes anywhere else. A 404 names
+    the address, and what to look at by the kind of endpoint."""
+    with ModelServer() as other:
+        for target in ("/v1/elsewhere", f"{other.url}/v1/chat/completions"):
+            server.always = Fault(status=307, headers={"Location": target})
+            for asked in everywhere(ask, count=2, concurrency=1).values():
+                assert "a redirect, which is not followed" in str(asked.error)
+                assert len(asked.case.ledger) == 1
+                check(asked.case)
+        assert other.requests == []
+    server.always = Fault(status=404)
+    for route, asked in everywhere(ask).items():
+        address = asked.case.of("attempt")[0]["wire"]["url"]
+        assert f" at {address}: scripted 404; {WHERE[route]}" in str(asked.error)
+
+
+# ---------------------------------------------------------------- F1, F2: no answer, and an endless one
 
 
 def test_without_a_fault_all_is_quiet(project: Project) -> None:
@@ -70,24 +268,26 @@ def test_without_a_fault_all_is_quiet(project: Project) -> None:
     check(case)
 
 
-# ---------------------------------------------------------------- F1, F2: no answer, and an endless one
+SLOW = {
+    "f01 no byte": (Fault(hang=True), "unknown"),
+    "f02 headers": (Fault(drip=0.05, drip_headers=True), "unknown"),
+    "f02 body": (Fault(drip=0.05), "malformed"),
+}
 
 
-def everywhere(ask: Ask, **options: Any) -> dict[str, Asked]:
-    """What one trial comes to over each route, asked at the same time, since these faults take theirs."""
-    with ThreadPoolExecutor(len(ROUTES)) as pool:
-        return dict(zip(ROUTES, pool.map(lambda route: ask(route, **options), ROUTES), strict=True))
-
-
-def test_f01_an_endpoint_that_never_answers(ask: Ask, server: ModelServer) -> None:
-    """The attempt ends at its deadline; the trial is unknown, charged at its worst case, and not sent again."""
-    server.always = Fault(hang=True)
+@pytest.mark.parametrize("what", SLOW)
+def test_f01_f02_no_answer_or_one_byte_at_a_time(ask: Ask, server: ModelServer, what: str) -> None:
+    """The attempt ends at its deadline, however often a byte arrives; the trial is charged at its worst case, and not
+    sent again. Bytes of the body that came are kept."""
+    server.always, status = SLOW[what]
     for route, asked in everywhere(ask, attempt_timeout=1.5).items():
-        assert asked.statuses == ["unknown"], route
-        check(asked.case)
+        assert asked.statuses == [status], route
         (attempt,) = asked.case.of("attempt")
-        assert (attempt["evidence"], attempt["flags"]) == ("no_response", ["deadline"])
-        assert attempt["cost"] > WORST
+        assert (attempt["cost"] > WORST, attempt["flags"]) == (True, ["deadline"])
+        if status == "malformed":
+            assert attempt["wire"]["truncated"]
+            assert attempt["wire"]["response_body"]
+        check(asked.case)
 
 
 def test_f01_a_session_ends_on_time_and_red(project: Project) -> None:
@@ -104,26 +304,7 @@ def test_f01_a_session_ends_on_time_and_red(project: Project) -> None:
     assert again.code == 0, again.output
     check(again)
     assert project.server.billed == TRIALS
-    undisturbed = project.undisturbed()
-    assert again.run is not None
-    assert undisturbed.run is not None
-    assert again.run != undisturbed.run
-    same_statistics(again.run, undisturbed.run)
-
-
-@pytest.mark.parametrize("where", ["headers", "body"])
-def test_f02_one_byte_at_a_time(ask: Ask, server: ModelServer, where: str) -> None:
-    """The deadline is for the whole attempt, however often a byte arrives. Bytes of the body that came are kept."""
-    server.always = Fault(drip=0.05, drip_headers=where == "headers")
-    for route, asked in everywhere(ask, attempt_timeout=2.5).items():
-        assert asked.statuses == [{"headers": "unknown", "body": "malformed"}[where]], route
-        check(asked.case)
-        (attempt,) = asked.case.of("attempt")
-        assert attempt["cost"] > WORST
-        assert attempt["flags"] == ["deadline"]
-        if where == "body":
-            assert attempt["wire"]["truncated"]
-            assert attempt["wire"]["response_body"]
+    same_as_undisturbed(project, again)
 
 
 # ---------------------------------------------------------------- F3, F4, F5: the server says no, for now
@@ -143,28 +324,24 @@ def test_f03_slow_down_twice_then_go(ask: Ask, server: ModelServer) -> None:
         check(asked.case)
         times = [request.time for request in asked.case.ledger]
         assert len(times) == 3
-        assert all(later - earlier >= 0.8 for earlier, later in itertools.pairwise(times))
+        assert all(after - before >= 0.8 for before, after in itertools.pairwise(times))
         assert [record["attempt"] for record in asked.case.of("attempt")] == [1, 2, 3]
         assert sum(request.billed for request in asked.case.ledger) == 1
 
 
-@pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["plain", "n2"])
-def test_f03_a_session_is_told_to_slow_down(project: Project, workers: tuple[str, ...]) -> None:
-    """It waits, goes on and passes; each trial is billed once, in one process and in two, as in an undisturbed run."""
+def test_f03_a_session_slows_down(project: Project) -> None:
+    """It waits, goes on and passes; each trial is billed once, by two workers too, as in an undisturbed run."""
     project.write()
     no = Fault(status=429, headers={"Retry-After": "2"})
     project.server.then(no, no)
-    case = project.run(*workers)
+    case = project.run("-n2")
     assert case.code == 0, case.output
     check(case)
     assert project.server.billed == TRIALS
     assert len(case.ledger) > TRIALS
     refused = [request.time for request in case.ledger if not request.billed]
     assert max(request.time for request in case.ledger) - min(refused) >= 2.0
-    undisturbed = project.undisturbed()
-    assert case.run is not None
-    assert undisturbed.run is not None
-    same_statistics(case.run, undisturbed.run)
+    same_as_undisturbed(project, case)
 
 
 def _in(seconds: float) -> str:
@@ -198,62 +375,25 @@ def test_f04_a_session_that_is_put_off_is_red(project: Project) -> None:
     project.server.always = Fault(status=429, headers={"Retry-After": "3600"})
     case = project.run(deadline=5)
     assert case.code == 1
-    assert "asks for a pause of 3600 s; the longest allowed is 60 s" in " ".join(case.output.split())
+    assert "asks for a pause of 3600 s; the longest allowed is 60 s" in words(case)
     check(case)
     project.server.always = Fault(status=503, headers={"Retry-After": "30"})
     case = project.run("--fairness-deadline", "2", deadline=2)
     assert case.code == 1
-    assert "the run's deadline" in " ".join(case.output.split())
+    assert "the run's deadline" in words(case)
     check(case)
 
 
-@pytest.mark.parametrize("status", [500, 502, 504])
-@pytest.mark.parametrize("route", ROUTES)
-def test_f05_a_server_that_fails(ask: Ask, route: str, status: int) -> None:
-    """Perhaps it was billed all the same: one attempt, charged at its worst case."""
-    asked = ask(route, Fault(status=status), None)
-    assert asked.statuses == ["error"]
-    assert len(asked.case.ledger) == 1
-    (attempt,) = asked.case.of("attempt")
-    assert attempt["cost"] > WORST
-    check(asked.case)
+# ---------------------------------------------------------------- F6: the connection goes
 
 
-def test_f05_a_session_with_a_failing_server_is_red(project: Project) -> None:
-    """One attempt a trial, exit 1."""
-    project.write()
-    project.server.always = Fault(status=502)
-    case = project.run()
-    assert case.code == 1
-    assert len(case.ledger) == TRIALS
-    assert "HTTP 502" in case.output
-    check(case)
-
-
-@pytest.mark.parametrize("status", [500, 502, 504])
-@pytest.mark.parametrize("comes_back", [True, False])
-def test_f05_a_server_that_fails_may_be_paid_again_on_request(ask: Ask, status: int, comes_back: bool) -> None:
-    """``server_error_attempts`` of the endpoint: so many numbered attempts, each charged at its worst case."""
-    second = None if comes_back else Fault(status=status)
-    asked = ask("direct", Fault(status=status), second, count=1, more={"server_error_attempts": 2}, max_cost=1.0)
-    assert asked.statuses == ["answered" if comes_back else "error"]
-    assert len(asked.case.ledger) == 2
-    failed = [attempt["cost"] for attempt in asked.case.of("attempt") if attempt["status"] is None]
-    assert len(failed) == (1 if comes_back else 2)
-    assert min(failed) > WORST
-    check(asked.case)
-
-
-# ---------------------------------------------------------------- F6, F7: the connection goes
-
-
-@pytest.mark.parametrize("route", ROUTES)
-def test_f06_the_connection_is_reset(ask: Ask, route: str) -> None:
+def test_f06_the_connection_is_reset(ask: Ask, server: ModelServer) -> None:
     """After the request was read: on a connection that had served before, too. Not sent again."""
-    asked = ask(route, None, Fault(reset=True), None, count=3, concurrency=1)
-    assert sorted(asked.statuses) == ["answered", "answered", "unknown"]
-    assert len(asked.case.ledger) == 3
-    check(asked.case)
+    server.meet = lambda body: Fault(reset=True) if "candidate 1" in body else None
+    for asked in everywhere(ask, count=3, concurrency=1).values():
+        assert asked.statuses == ["answered", "unknown", "answered"]
+        assert len(asked.case.ledger) == 3
+        check(asked.case)
 
 
 @pytest.fixture
@@ -284,152 +424,17 @@ def slammed() -> Iterator[ModelServer]:
     thread.join(5)
 
 
-@pytest.mark.parametrize("route", ROUTES)
-def test_f06_the_connection_is_reset_at_once(ask: Ask, slammed: ModelServer, route: str) -> None:
+def test_f06_the_connection_is_reset_at_once(ask: Ask, slammed: ModelServer) -> None:
     """Nobody can know what was read before: connected once, not sent again, charged in full."""
-    asked = ask(route, endpoint=endpoint_of(route, slammed))
-    assert asked.statuses == ["unknown"]
-    assert len(slammed.requests) == 1
-    assert asked.case.of("attempt")[0]["cost"] > WORST
-    check(asked.case)
+    for number, route in enumerate(ROUTES, 1):
+        asked = ask(route, endpoint=endpoint_of(route, slammed))
+        assert asked.statuses == ["unknown"]
+        assert len(slammed.requests) == number
+        assert asked.case.of("attempt")[0]["cost"] > WORST
+        check(asked.case)
 
 
-@pytest.mark.parametrize("cut", [1, 120])
-@pytest.mark.parametrize("route", ROUTES)
-def test_f07_a_body_that_breaks_off(ask: Ask, route: str, cut: int) -> None:
-    """It was paid for: what came is in the log, it is charged in full, and nothing is sent again."""
-    asked = ask(route, Fault(cut=cut), None)
-    assert asked.statuses == ["malformed"]
-    assert len(asked.case.ledger) == 1
-    (attempt,) = asked.case.of("attempt")
-    assert attempt["evidence"] == "partial"
-    assert len(attempt["wire"]["response_body"]) == cut
-    assert attempt["wire"]["truncated"]
-    assert attempt["cost"] > WORST
-    check(asked.case)
-
-
-# ---------------------------------------------------------------- F8, F9: a success that is none
-
-
-def message(content: Any, reason: Any = "stop", **more: Any) -> dict[str, Any]:
-    """A chat completion with *content*."""
-    choice = {"index": 0, "message": {"role": "assistant", "content": content, **more}, "finish_reason": reason}
-    usage = {"prompt_tokens": 20, "completion_tokens": 5}
-    return {"id": "1", "object": "chat.completion", "model": "gpt-4o-mini", "choices": [choice], "usage": usage}
-
-
-UNREADABLE = {
-    "json": "{broken",
-    "html": "<html><body>502</body></html>",
-    "sse": 'data: {"choices": []}\n\ndata: [DONE]\n\n',
-    "empty": b"",
-    "blank": b" \n ",
-    "null": "null",
-    "list": "[]",
-    "utf8": b'{"choices": [{"message": {"content": "\xff\xfe"}}]}',
-    "deep": "[" * 100_000,
-    "number": '{"n": ' + "9" * 5000 + "}",
-    "nan": '{"choices": NaN}',
-}
-
-
-@pytest.mark.parametrize("body", UNREADABLE)
-@pytest.mark.parametrize("route", ROUTES)
-def test_f08_a_success_that_cannot_be_read(ask: Ask, route: str, body: str) -> None:
-    """Logged byte for byte, malformed, charged in full, not asked again, and no crash."""
-    asked = ask(route, Fault(body=UNREADABLE[body]), None)
-    assert asked.statuses == ["malformed"]
-    assert len(asked.case.ledger) == 1
-    assert asked.case.of("attempt")[0]["cost"] > WORST
-    check(asked.case)
-
-
-@pytest.mark.parametrize("route", ["direct", "azure"])
-def test_f08_a_byte_order_mark_is_read_over(ask: Ask, route: str) -> None:
-    """The answer behind it is an answer; the mark is in the log."""
-    asked = ask(route, Fault(body="\ufeff" + json.dumps(message("Yes."))))
-    assert [trial.reply for trial in asked.trials] == ["Yes."]
-    check(asked.case)
-
-
-UNUSABLE = {
-    "no choices": ({"choices": []}, "empty"),
-    "null choices": ({"choices": None}, "malformed"),
-    "missing choices": ({"id": "1"}, "malformed"),
-    "choices of nothing": ({"choices": [None]}, "malformed"),
-    "null": (message(None), "empty"),
-    "blank": (message("  \n"), "empty"),
-    "number": (message(3), "malformed"),
-    "list": (message(["yes"]), "malformed"),
-    "object": (message({"text": "yes"}), "malformed"),
-    "no message": ({"choices": [{"finish_reason": "stop"}]}, "malformed"),
-}
-
-
-@pytest.mark.parametrize("body", UNUSABLE)
-@pytest.mark.parametrize("route", ["direct", "azure"])
-def test_f09_an_answer_without_a_text(ask: Ask, route: str, body: str) -> None:
-    """Empty or malformed, each by its name; never counted as an answer."""
-    data, status = UNUSABLE[body]
-    asked = ask(route, Fault(body=data), None)
-    assert asked.statuses == [status]
-    assert asked.trials[0].reply is None
-    assert len(asked.case.ledger) == 1
-    check(asked.case)
-
-
-@pytest.mark.parametrize(
-    ("route", "data", "status"),
-    [
-        ("anthropic", {"content": []}, "empty"),
-        ("anthropic", {"content": None}, "malformed"),
-        ("anthropic", {"content": [{"type": "text", "text": 3}]}, "malformed"),
-        ("anthropic", {"content": "yes"}, "malformed"),
-        ("ollama", {"message": {"content": ""}}, "empty"),
-        ("ollama", {"message": {"content": 3}}, "malformed"),
-        ("ollama", {"message": None}, "malformed"),
-        ("ollama", {}, "malformed"),
-    ],
-)
-def test_f09_in_the_formats_of_others(ask: Ask, route: str, data: Any, status: str) -> None:
-    """The same for the Messages API and for Ollama."""
-    asked = ask(route, Fault(body=data), None)
-    assert asked.statuses == [status]
-    check(asked.case)
-
-
-# ---------------------------------------------------------------- F10: refusals and other ways to end
-
-ENDED = {
-    "refusal field": (message(None, refusal="I cannot help with that."), "refused", "stop"),
-    "filtered": (message("", "content_filter"), "refused", "content_filter"),
-    "cut short": (message("He is", "length"), "answered", "length"),
-    "unknown": (message("Yes.", "RECITATION_2"), "answered", "RECITATION_2"),
-    "none": (message("Yes.", None), "answered", None),
-}
-
-
-@pytest.mark.parametrize("how", ENDED)
-@pytest.mark.parametrize("route", ["direct", "azure"])
-def test_f10_each_way_to_end_has_its_class(ask: Ask, route: str, how: str) -> None:
-    """And the provider's own word for it is kept, as it was given."""
-    data, status, reason = ENDED[how]
-    asked = ask(route, Fault(body=data), None)
-    assert asked.statuses == [status]
-    assert asked.trials[0].finish_reason == reason
-    assert len(asked.case.ledger) == 1
-    check(asked.case)
-
-
-@pytest.mark.parametrize("code", ["content_policy_violation", "content_filter", "ResponsibleAIPolicyViolation"])
-@pytest.mark.parametrize("route", ROUTES)
-def test_f10_a_policy_that_refuses_with_a_400(ask: Ask, route: str, code: str) -> None:
-    """An answer of the system under test: refused, not an error, and free."""
-    asked = ask(route, Fault(status=400, body={"error": {"code": code, "message": "filtered"}}), None)
-    assert asked.statuses == ["refused"]
-    assert asked.trials[0].finish_reason == code
-    check(asked.case)
+# ---------------------------------------------------------------- F10, F12: in a session
 
 
 def test_f10_ways_to_end_are_counted_by_group_in_the_report(project: Project) -> None:
@@ -459,78 +464,9 @@ def test_f10_ways_to_end_are_counted_by_group_in_the_report(project: Project) ->
     same_statistics(replay.run, case.run)
 
 
-# ---------------------------------------------------------------- F11: what it says it used
-
-USED: dict[str, Any] = {
-    "missing": ...,
-    "null": None,
-    "empty": {},
-    "negative": {"prompt_tokens": -5, "completion_tokens": -9},
-    "string": {"prompt_tokens": "12", "completion_tokens": "7"},
-    "list": [1, 2],
-    "true": {"prompt_tokens": True, "completion_tokens": True},
-    "half": {"prompt_tokens": 20.5, "completion_tokens": 3},
-    "nothing": {"prompt_tokens": 0, "completion_tokens": 0},
-    "one": {"prompt_tokens": 20},
-}
-
-
-def using(route: str, used: Any) -> dict[str, Any]:
-    """A good answer in the format of *route* that counts *used*."""
-    names = {"anthropic": ("input_tokens", "output_tokens"), "ollama": ("prompt_eval_count", "eval_count")}.get(route)
-    if isinstance(used, dict) and names:
-        used = dict(zip(names, used.values(), strict=False))
-    if route == "ollama":
-        body: dict[str, Any] = {"model": "gpt-4o-mini", "message": {"content": "Yes."}, "done": True}
-        return body | (used if isinstance(used, dict) else {})
-    if route == "anthropic":
-        body = {"id": "1", "type": "message", "role": "assistant", "model": "gpt-4o-mini", "stop_reason": "end_turn"}
-        body |= {"content": [{"type": "text", "text": "Yes."}], "usage": used}
-    else:
-        body = message("Yes.") | {"usage": used}
-    return {key: value for key, value in body.items() if value is not ...}
-
-
-@pytest.mark.parametrize("used", USED)
-@pytest.mark.parametrize("route", ROUTES)
-def test_f11_a_count_that_cannot_be_believed(ask: Ask, route: str, used: str) -> None:
-    """The answer counts; it is charged at what was set aside for it, and flagged: never less than nothing, nor free."""
-    asked = ask(route, Fault(body=using(route, USED[used])), max_cost=1.0)
-    assert asked.statuses == ["answered"]
-    (attempt,) = asked.case.of("attempt")
-    assert "usage_invalid" in attempt["flags"]
-    assert attempt["cost"] > WORST
-    check(asked.case)
-
-
-@pytest.mark.parametrize("count", [10**12, 1e12, 10**30], ids=str)
-@pytest.mark.parametrize("route", ROUTES)
-def test_f11_a_count_beyond_reason_ends_the_run(ask: Ask, route: str, count: float) -> None:
-    """Nothing overflows, the answer is kept and charged at its worst case, and nothing more is sent to that server."""
-    body = using(route, {"prompt_tokens": count, "completion_tokens": count})
-    asked = ask(route, None, Fault(body=body), count=6, concurrency=1, max_cost=1.0)
-    assert asked.error is not None
-    assert "counts more tokens for one call than any model can take" in str(asked.error)
-    assert len(asked.case.ledger) == 2
-    assert len(asked.case.of("trial")) == 2
-    last = asked.case.of("attempt")[-1]
-    assert {"usage_absurd", "usage_invalid"} <= set(last["flags"])
-    assert WORST < last["cost"] < 2 * WORST
-    check(asked.case)
-
-
-# ---------------------------------------------------------------- F12: who answered
-
-
-def answered_by(model: str, route: str = "direct") -> dict[str, Any]:
-    return using(route, {"prompt_tokens": 1000, "completion_tokens": 1000}) | {"model": model}
-
-
 def test_f12_another_model_answers(ask: Ask) -> None:
     """Both names are in the log, the trial is flagged, and the dearer of both prices counts, from then on."""
-    asked = ask(
-        "direct", Fault(body=answered_by("gpt-4")), Fault(body=answered_by("gpt-4o-mini")), count=2, concurrency=1
-    )
+    asked = ask("direct", answered_by("gpt-4"), answered_by("gpt-4o-mini"), count=2, concurrency=1)
     attempts = asked.case.of("attempt")
     assert [attempt["flags"] for attempt in attempts] == [["model_differs"], []]
     assert [attempt["model"] for attempt in attempts] == ["gpt-4", "gpt-4o-mini"]
@@ -540,14 +476,13 @@ def test_f12_another_model_answers(ask: Ask) -> None:
 
 
 def test_f12_a_session_in_which_models_are_mixed(project: Project) -> None:
-    """No PASS over answers of two models: inconclusive, with its reason; both names are told, in the terminal too."""
+    """No PASS over answers of two models: inconclusive, with its reason; both names are shown, in the terminal too."""
     project.write()
-    project.server.then(Fault(body=answered_by("gpt-4")))
+    project.server.then(answered_by("gpt-4"))
     case = project.run("-rA", "--fairness-require-conclusive")
     assert case.code == 1
-    told = " ".join(case.output.split())
-    assert "INCONCLUSIVE: 2 model versions answered: gpt-4, gpt-4o-mini" in told
-    assert "'direct' was asked for the model 'gpt-4o-mini', and 'gpt-4' answered 1 of its trials" in told
+    assert "INCONCLUSIVE: 2 model versions answered: gpt-4, gpt-4o-mini" in words(case)
+    assert "'direct' was asked for the model 'gpt-4o-mini', and 'gpt-4' answered 1 of its trials" in words(case)
     assert case.run is not None
     (finding,) = json.loads(case.run.joinpath("findings.json").read_text())["findings"]
     assert (finding["verdict"], finding["reason"]) == ("INCONCLUSIVE", "MIXED_MODELS")
@@ -555,32 +490,10 @@ def test_f12_a_session_in_which_models_are_mixed(project: Project) -> None:
     replay = project.run("--fairness-replay", "last", ledger=[])
     assert replay.run is not None
     same_statistics(replay.run, case.run)
-    assert "'direct' was asked for the model 'gpt-4o-mini', and 'gpt-4' answered 1" in " ".join(replay.output.split())
+    assert "'direct' was asked for the model 'gpt-4o-mini', and 'gpt-4' answered 1" in words(replay)
 
 
-@pytest.mark.parametrize("model", ["gpt-4o-mini-2024-07-18", "GPT-4o-mini", "openai/gpt-4o-mini"])
-def test_f12_a_snapshot_of_the_same_model_is_no_other(ask: Ask, model: str) -> None:
-    """Providers answer with the dated name of what was asked for."""
-    asked = ask("direct", Fault(body=answered_by(model)))
-    (attempt,) = asked.case.of("attempt")
-    assert attempt["flags"] == []
-    assert attempt["cost"] == pytest.approx(1000 * (0.15 + 0.6) / 1e6)
-    check(asked.case)
-
-
-# ---------------------------------------------------------------- F13, F14: keys
-
-
-@pytest.mark.parametrize("status", [401, 403])
-@pytest.mark.parametrize("route", ROUTES)
-def test_f13_a_refused_key_that_is_echoed(ask: Ask, route: str, status: int) -> None:
-    """The key is cut out of everything, and nothing more is sent."""
-    body = {"error": {"message": f"Incorrect API key provided: {KEY}", "type": "auth"}}
-    asked = ask(route, *[Fault(status=status, body=body)] * 5, count=5, concurrency=1)
-    assert asked.error is not None
-    assert "mend its address, key, quota" in str(asked.error)
-    assert len(asked.case.ledger) == 1
-    check(asked.case)
+# ---------------------------------------------------------------- F13, F15: keys; much too much
 
 
 def test_f13_a_session_with_a_refused_key(project: Project) -> None:
@@ -594,70 +507,29 @@ def test_f13_a_session_with_a_refused_key(project: Project) -> None:
     check(case)
 
 
-@pytest.mark.parametrize("where", ["same", "other"])
-@pytest.mark.parametrize("route", ROUTES)
-def test_f14_a_redirect_is_not_followed(ask: Ask, route: str, where: str) -> None:
-    """Neither key nor prompt goes anywhere else, on the same host or another; the error says what to set."""
-    with ModelServer() as other:
-        target = "/v1/elsewhere" if where == "same" else f"{other.url}/v1/chat/completions"
-        asked = ask(route, *[Fault(status=307, headers={"Location": target})] * 2, count=2, concurrency=1)
-        assert other.requests == []
-    assert len(asked.case.ledger) == 1
-    assert "a redirect, which is not followed" in str(asked.error)
-    check(asked.case)
-
-
-# ---------------------------------------------------------------- F15, F16: much too much; an error as a success
-
-
 def _grown() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-@pytest.mark.parametrize("route", ["direct", "anthropic"])
-def test_f15_ten_megabytes(ask: Ask, route: str) -> None:
-    """What fits into 8 MB is kept, the record says that it was cut, and it counts as malformed and paid."""
-    asked = ask(route, Fault(body="x" * 10_000_000), None)
-    assert asked.statuses == ["malformed"]
-    (attempt,) = asked.case.of("attempt")
-    assert attempt["wire"]["truncated"]
-    assert len(attempt["wire"]["response_body"]) == 8_000_000
-    assert attempt["cost"] > WORST
-    check(asked.case)
-
-
-@pytest.mark.parametrize("route", ["direct", "anthropic"])
-def test_f15_a_bomb_of_gzip(ask: Ask, route: str) -> None:
-    """Four hundred megabytes in a small packet are unpacked no further than the limit; memory stays bounded."""
-    bomb = _bomb()
-    before = _grown()
-    asked = ask(route, Fault(body=bomb, headers={"Content-Encoding": "gzip"}), None)
-    assert _grown() - before < 150
-    assert asked.statuses == ["malformed"]
-    assert asked.case.of("attempt")[0]["wire"]["truncated"]
-    check(asked.case, oracles="23457")  # O1: what came was packed; the log has it unpacked
-
-
-def _bomb() -> bytes:
+def test_f15_ten_megabytes_and_a_bomb_of_gzip(ask: Ask, server: ModelServer) -> None:
+    """What fits into 8 MB is kept, the record says that it was cut, and it counts as malformed and paid. Four hundred
+    megabytes in a small packet are unpacked no further; memory stays bounded."""
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
-    return b"".join(packer.compress(b"x" * 1_000_000) for _ in range(400)) + packer.flush()
-
-
-@pytest.mark.parametrize(
-    "body",
-    [{"error": {"message": "overloaded", "code": 529}}, {"error": "overloaded"}, {"error": {"status": "overloaded"}}],
-    ids=["object", "text", "status"],
-)
-@pytest.mark.parametrize("route", ROUTES)
-def test_f16_an_error_in_a_success(ask: Ask, route: str, body: Any) -> None:
-    """An error of the provider, by that name; charged in full, since it may have been billed; not asked again."""
-    asked = ask(route, Fault(body=body), None)
-    assert asked.statuses == ["error"]
-    assert "overloaded" in (asked.trials[0].error or "")
-    (attempt,) = asked.case.of("attempt")
-    assert "provider_error" in attempt["flags"]
-    assert attempt["cost"] > WORST
-    check(asked.case)
+    bomb = b"".join(packer.compress(b"x" * 1_000_000) for _ in range(400)) + packer.flush()
+    for fault, oracles in (
+        (Fault(body="x" * 10_000_000), "1234567"),
+        (Fault(body=bomb, headers={"Content-Encoding": "gzip"}), BUT_THE_BYTES),  # what came was packed
+    ):
+        server.always = fault
+        before = _grown()
+        for asked in everywhere(ask, ("direct", "anthropic")).values():
+            assert asked.statuses == ["malformed"]
+            (attempt,) = asked.case.of("attempt")
+            assert attempt["wire"]["truncated"]
+            assert len(attempt["wire"]["response_body"]) == 8_000_000
+            assert attempt["cost"] > WORST
+            check(asked.case, oracles=oracles)
+        assert oracles != BUT_THE_BYTES or _grown() - before < 200
 
 
 # ---------------------------------------------------------------- F17, F18: the cap
@@ -670,7 +542,7 @@ def test_f17_an_unknown_price_under_a_cap(project: Project) -> None:
     assert case.code == 4
     assert case.ledger == []
     assert "has no known price" in case.output
-    assert "price: {input_per_million" in " ".join(case.output.split())
+    assert "price: {input_per_million" in words(case)
     check(case)
     by_workers = project.run("--fairness-max-cost", "5", "-n2")
     assert by_workers.code == 1
@@ -695,19 +567,25 @@ def test_f18_the_cap_is_reached_with_many_under_way(project: Project) -> None:
     assert again.code == 0, again.output
     assert project.server.billed == TRIALS
     check(again)
-    undisturbed = project.undisturbed()
-    assert again.run is not None
-    assert undisturbed.run is not None
-    same_statistics(again.run, undisturbed.run)
+    same_as_undisturbed(project, again)
 
 
 # ---------------------------------------------------------------- F19, F20: what was done before, and what is around
 
 
+async def _first_call() -> None:
+    """It takes seconds to import and to make one, and attempts here have less."""
+    with ModelServer() as server:
+        endpoint = endpoint_of(LITELLM, server)
+        await endpoint.ask(Request(messages=(Message("user", "Hello."),)))
+        await endpoint.aclose()
+
+
 @pytest.mark.parametrize("fault", [Fault(hang=True), Fault(status=500), Fault(status=429, body="insufficient_quota")])
 def test_f19_what_goes_through_litellm_is_one_request_an_attempt(ask: Ask, server: ModelServer, fault: Fault) -> None:
     """It repeats nothing by itself that failed or hangs; outcome, charge and secrecy are those of every route."""
-    _wake()
+    need(LITELLM)
+    asyncio.run(_first_call())
     asked = ask(LITELLM, *[fault] * 2, count=2, concurrency=1, attempt_timeout=2.0)
     attempts = asked.case.of("attempt")
     assert len(asked.case.ledger) == len(attempts) <= 2
@@ -735,13 +613,8 @@ def test_f20_stray_settings(project: Project, monkeypatch: pytest.MonkeyPatch, r
         for name in ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "ALL_PROXY"):
             if route == "direct":  # a proxy between litellm and its providers is theirs to use
                 monkeypatch.setenv(name, stray.url)
-        for name in (
-            "OPENAI_BASE_URL",
-            "OPENAI_API_BASE",
-            "ANTHROPIC_BASE_URL",
-            "ANTHROPIC_API_BASE",
-            "AZURE_API_BASE",
-        ):
+        bases = "OPENAI_BASE_URL OPENAI_API_BASE ANTHROPIC_BASE_URL ANTHROPIC_API_BASE AZURE_API_BASE"
+        for name in bases.split():
             monkeypatch.setenv(name, stray.openai_url)
         project.path.joinpath(".env").write_text(
             f"STRAY=1\nOPENAI_API_BASE={stray.openai_url}\nTHE_KEY=sk-other-one-123\n"
@@ -756,17 +629,14 @@ def test_f20_stray_settings(project: Project, monkeypatch: pytest.MonkeyPatch, r
     check(case, oracles="1234567" if route == "direct" else BUT_THE_BYTES)
 
 
-@pytest.mark.parametrize("variable", ["GEMINI_API_BASE", "GEMINI_BASE_URL"])
-def test_f20_a_provider_whose_address_only_litellm_knows(
-    project: Project, monkeypatch: pytest.MonkeyPatch, variable: str
-) -> None:
+def test_f20_a_provider_whose_address_only_litellm_knows(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a ``base_url`` the environment could reroute it unseen: refused, and the variable named."""
     project.write(SUITE, "litellm", type="litellm", model="gemini/gemini-2.0-flash", base_url=None, via=None)
-    monkeypatch.setenv(variable, project.server.url)
+    monkeypatch.setenv("GEMINI_API_BASE", project.server.url)
     case = project.run()
     assert case.code == 4
     assert case.ledger == []
-    assert f"the environment variable {variable} is set" in " ".join(case.output.split())
+    assert "the environment variable GEMINI_API_BASE is set" in words(case)
     check(case)
 
 

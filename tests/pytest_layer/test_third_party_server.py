@@ -25,7 +25,7 @@ from typing import Any
 
 import pytest
 
-from tests.faults.oracles import Case, check, given_files, logged, newest_run
+from tests.faults.oracles import Case, check, given_files, newest_run
 from tests.support.servers import Fault, ModelServer
 
 ROOT = Path(__file__).parents[2]
@@ -238,7 +238,7 @@ def test_what_fails_behind_the_proxy_is_sent_once(tmp_path: Path, proxy: Proxy) 
     case = session(tmp_path, proxy, "--fairness-endpoint", "forwarded", "-o", "fairness_concurrency=1")
     check(case, oracles="24567")
     assert len(case.ledger) == 81
-    statuses = [trial["status"] for trial in logged(case.run) if trial["type"] == "trial"] if case.run else []
+    statuses = [trial["status"] for trial in case.of("trial")]
     assert (statuses.count("error"), statuses.count("answered")) == (1, 79)
 
 

@@ -17,40 +17,23 @@ HOSTILE = (
 
 def group(name: str = "white", value: float | None = 0.72, **changes: Any) -> GroupResult:
     """One group; the interval is ± .04 around the value unless given."""
-    data: dict[str, Any] = {
-        "group": name,
-        "n": 200,
-        "clusters": 20,
-        "value": value,
-        "low": None if value is None else value - 0.04,
-        "high": None if value is None else value + 0.04,
-        "sd": 0.2,
-        "median": value,
-        "refused": 2,
-        "refusal_rate": 0.01,
-    }
-    return GroupResult(**{**data, **changes})
+    ends = {} if value is None else {"low": value - 0.04, "high": value + 0.04, "median": value}
+    data = {"n": 200, "clusters": 20, "sd": 0.2, "refused": 2, "refusal_rate": 0.01, **ends, **changes}
+    return GroupResult(group=name, value=value, **data)
 
 
 def pair(
-    first: str = "white",
-    second: str = "black",
-    verdict: Verdict = Verdict.FAIL,
-    effect: float = 0.81,
-    **changes: Any,
+    first: str = "white", second: str = "black", verdict: Verdict = Verdict.FAIL, effect: float = 0.81, **changes: Any
 ) -> PairResult:
     """Two groups compared; the interval is ± .3 around the effect unless given."""
     data: dict[str, Any] = {
-        "group_1": first,
-        "group_2": second,
         "metric": "sentiment",
-        "verdict": verdict,
+        "reason": Reason.PRECISION if verdict is Verdict.INCONCLUSIVE else None,
         "spec_verdict": verdict,
         "p_row": 0.0001,
         "p_cluster": 0.0004,
         "p_value": 0.0004,
         "corrected_p_value": 0.0024,
-        "effect": effect,
         "effect_low": effect - 0.3,
         "effect_high": effect + 0.3,
         "difference": effect / 5,
@@ -58,7 +41,7 @@ def pair(
         "test": "van Elteren; t on name means",
         "mde": 0.42,
     }
-    return PairResult(**{**data, **changes})
+    return PairResult(group_1=first, group_2=second, verdict=verdict, effect=effect, **{**data, **changes})
 
 
 def disparity(**changes: Any) -> Finding:
@@ -67,25 +50,15 @@ def disparity(**changes: Any) -> Finding:
         pair("white", "black"),
         pair("white", "hispanic", Verdict.FLAG, 0.41, corrected_p_value=0.031, p_value=0.0052),
         pair("white", "asian", Verdict.PASS, 0.05, corrected_p_value=1.0, p_value=0.71, worse_off=None),
-        pair(
-            "black",
-            "hispanic",
-            Verdict.INCONCLUSIVE,
-            -0.38,
-            reason=Reason.PRECISION,
-            corrected_p_value=0.2,
-            p_value=0.033,
-        ),
+        pair("black", "hispanic", Verdict.INCONCLUSIVE, -0.38, corrected_p_value=0.2, p_value=0.033),
         pair("black", "asian", Verdict.FAIL, -0.76),
-        pair(
-            "hispanic",
-            "asian",
-            Verdict.INCONCLUSIVE,
-            -0.33,
-            reason=Reason.PRECISION,
-            corrected_p_value=0.4,
-            p_value=0.07,
-        ),
+        pair("hispanic", "asian", Verdict.INCONCLUSIVE, -0.33, corrected_p_value=0.4, p_value=0.07),
+    )
+    groups = (
+        group("white", 0.72),
+        group("black", 0.56, refused=9, refusal_rate=0.045),
+        group("hispanic", 0.64),
+        group("asian", 0.71),
     )
     data: dict[str, Any] = {
         "assertion": "no_disparity",
@@ -101,13 +74,8 @@ def disparity(**changes: Any) -> Finding:
         "tier": 2,
         "protected_class": "race_ethnicity",
         "model_endpoint": "gpt-4o",
-        "n_per_group": {"white": 200, "black": 200, "hispanic": 200, "asian": 200},
-        "group_results": (
-            group("white", 0.72),
-            group("black", 0.56, refused=9, refusal_rate=0.045),
-            group("hispanic", 0.64),
-            group("asian", 0.71),
-        ),
+        "n_per_group": {one.group: one.n for one in groups},
+        "group_results": groups,
         "test_statistic": "van Elteren z = 5.31",
         "p_value": 0.0004,
         "corrected_p_value": 0.0024,
@@ -224,7 +192,7 @@ def categorical(**changes: Any) -> Finding:
             group("women", None, shares={"engineer": 0.5, "nurse": 0.3, "teacher": 0.2}),
             group("men", None, shares={"engineer": 0.61, "nurse": 0.21, "teacher": 0.18}),
         ),
-        "pairs": (pair("women", "men", Verdict.INCONCLUSIVE, 0.31, metric="career", reason=Reason.PRECISION),),
+        "pairs": (pair("women", "men", Verdict.INCONCLUSIVE, 0.31, metric="career"),),
     }
     return disparity(**{**data, **changes})
 
@@ -251,36 +219,41 @@ def results(*findings: Finding, **changes: Any) -> RunResults:
         "cost": 1.2345,
     }
     run.update(changes.pop("run", {}))
-    return RunResults.from_dict(
-        {
-            "schema": 1,
-            "run": run,
-            "items": items,
-            "findings": [finding.to_dict() for finding in findings],
-            **changes,
-        }
-    )
+    found = [finding.to_dict() for finding in findings]
+    return RunResults.from_dict({"schema": 1, "run": run, "items": items, "findings": found, **changes})
 
 
 def trial(group_name: str = "white", reply: str = "A superb data scientist.", **changes: Any) -> dict[str, Any]:
-    """A log record of type ``trial``."""
+    """A log record of type ``trial``; what is *changed* of the ``cell`` is laid over it."""
+    cell = {
+        "id": f"t1-{group_name}",
+        "template": "summary",
+        "groups": {"race_ethnicity": group_name},
+        "name": "Emily Walsh",
+        "turns": ["Write a summary for Emily Walsh."],
+        **changes.pop("cell", {}),
+    }
     return {
         "type": "trial",
         "key": f"{group_name}-{changes.get('repetition', 0)}",
         "status": "answered",
-        "cell": {
-            "id": f"t1-{group_name}",
-            "template": "summary",
-            "groups": {"race_ethnicity": group_name},
-            "name": "Emily Walsh",
-            "turns": ["Write a summary for Emily Walsh."],
-        },
+        "cell": cell,
         "repetition": 0,
         "messages": [{"role": "user", "content": "Write a summary for Emily Walsh."}],
+        "parameters": {"asked": {}, "sent": {}},
         "replies": [reply],
         "endpoint": {"name": "gpt-4o", "identity": "abc"},
+        "finish_reason": "stop",
+        "model": None,
+        "usage": None,
         "cost": 0.001,
+        "attempts": 1,
+        "seconds": 0.1,
+        "error": None,
         "source": "live",
+        "order": 0,
+        "seed": 0,
+        "flags": [],
         "something_newer": [1, 2, 3],
         **changes,
     }

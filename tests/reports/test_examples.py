@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from pytest_fairness.reports.examples import Tally, collect_examples
+from pytest_fairness.reports.examples import Tally, collect_examples, each_trial, groups_of
 from pytest_fairness.reports.html import write_html
-from pytest_fairness.reports.trial_views import each_trial
 
 from .factories import disparity, group, pair, results, run_folder, trial
 
 
 def choice(first: str, second: str, reply: str = "Emily", **changes):
     """A log record of a choice between two groups, each with a gender of its own."""
-    record = trial("", reply, key=f"{first}-{second}-{changes.get('repetition', 0)}", **changes)
-    record["cell"] = {
-        "id": f"t1-{first}-{second}", "template": changes.get("template", "t1"), "groups": {}, "name": "Emily / Greg",
+    cell = {
+        "id": f"t1-{first}-{second}", "template": changes.pop("template", "t1"), "groups": {}, "name": "Emily / Greg",
         "attributes": {"pair": f"{first} / {second}", "group_1": first, "name_1": "Emily", "group_2": second},
         "signals": {"Emily": {"gender": first[-1], "group": first}, "Greg": {"gender": second[-1], "group": second}},
-        "turns": ["Emily or Greg?"], "arm": "raw_naive",
+        "turns": ["Emily or Greg?"], "arm": "raw_naive", **changes.pop("cell", {}),
     }  # fmt: skip
-    return record
+    return trial("", reply, key=f"{first}-{second}-{changes.get('repetition', 0)}", cell=cell, **changes)
 
 
 def finding(by: str, *groups: str):
@@ -32,10 +30,10 @@ def test_a_choice_is_an_example_of_each_group_that_it_lists(tmp_path):
     by_group, by_gender = finding("group", "white_m", "black_f", "asian_f"), finding("gender", "m", "f")
     found = collect_examples(tmp_path, [by_group, by_gender])
     groups = found["group", "gpt-4o"]
-    assert {name: len(trials) for name, trials in groups.trials.items()} == {"white_m": 2, "black_f": 1}
-    assert groups.tallies["white_m"] == Tally(trials=2, answered=2)
-    assert groups.tallies["black_f"] == Tally(trials=1, answered=1)
-    assert set(found["gender", "gpt-4o"].trials) == {"m", "f"}
+    assert {name: len(trials) for name, trials in groups.kept.items()} == {"white_m": 2, "black_f": 1}
+    assert groups.tally("white_m") == Tally(trials=2, answered=2)
+    assert groups.tally("black_f") == Tally(trials=1, answered=1)
+    assert set(found["gender", "gpt-4o"].kept) == {"m", "f"}
 
 
 def test_what_became_of_the_trials_is_counted_by_group(tmp_path):
@@ -51,8 +49,8 @@ def test_what_became_of_the_trials_is_counted_by_group(tmp_path):
         two_steps,
     ]
     run_folder(tmp_path, results(), log)
-    tallies = collect_examples(tmp_path, [disparity()])["race_ethnicity", "gpt-4o"].tallies
-    assert tallies == {
+    found = collect_examples(tmp_path, [disparity()])["race_ethnicity", "gpt-4o"]
+    assert {group: found.tally(group) for group in found.counted} == {
         "white": Tally(trials=2, answered=2, retried=1),
         "black": Tally(trials=4, answered=1, refused=1, unanswered=2, retried=1, endings={"error": 2, "refused": 1}),
     }
@@ -70,8 +68,8 @@ def test_each_way_to_end_is_counted_in_the_providers_words(tmp_path):
         trial("white", finish_reason="<b>odd", repetition=0),
     ]
     folder = run_folder(tmp_path, results(disparity()), log)
-    tallies = collect_examples(tmp_path, [disparity()])["race_ethnicity", "gpt-4o"].tallies
-    assert dict(tallies["black"].endings) == {
+    found = collect_examples(tmp_path, [disparity()])["race_ethnicity", "gpt-4o"]
+    assert found.tally("black").endings == {
         "answered (length)": 2, "refused (content_filter)": 1, "refused": 1, "error (provider_error)": 1,
     }  # fmt: skip
     page = write_html(folder).read_text(encoding="utf-8")
@@ -106,6 +104,6 @@ def test_a_trial_stands_for_its_own_group_before_those_it_lists(tmp_path):
     record = trial("white")
     record["cell"] |= {"signals": {"Lakisha": {"race_ethnicity": "black"}}}
     run_folder(tmp_path, results(), [record])
-    (view,) = each_trial(tmp_path)
-    assert view.stands_for("race_ethnicity") == {"white"}
-    assert view.stands_for("religion") == frozenset()
+    (read,) = each_trial(tmp_path)
+    assert groups_of(read, "race_ethnicity") == {"white"}
+    assert groups_of(read, "religion") == frozenset()

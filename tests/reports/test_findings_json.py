@@ -8,8 +8,8 @@ import pytest
 
 from pytest_fairness.errors import FairnessError, StoreError
 from pytest_fairness.model import Verdict
+from pytest_fairness.reports.examples import each_trial
 from pytest_fairness.reports.findings_json import NAME, read_results, save_results, write_results
-from pytest_fairness.reports.trial_views import each_trial
 
 from .factories import (
     HOSTILE,
@@ -27,10 +27,13 @@ from .factories import (
 
 
 def test_results_come_back_equal(tmp_path):
-    """Every finding, item and fact of the run survives the file."""
+    """Every finding, item and fact of the run survives the file; its verdicts are counted, the worst first."""
     written = results(disparity(), passing(simulated=True), four_fifths(), baseline(), categorical(), missing=["a::b"])
     save_results(written, tmp_path)
     assert read_results(tmp_path) == written
+    assert list(written.counts.items()) == [
+        (Verdict.FAIL, 3), (Verdict.FLAG, 0), (Verdict.INCONCLUSIVE, 1), (Verdict.PASS, 1),
+    ]  # fmt: skip
 
 
 def test_infinite_effects_and_lone_surrogates_come_back(tmp_path):
@@ -87,8 +90,8 @@ def test_a_run_is_written_from_its_manifest_its_log_and_the_ledger(tmp_path):
     )
     assert read.run["cost"] == pytest.approx(0.002)
     assert read.simulated
-    assert read.nodeid_of(0) == "t::a"
-    assert read.nodeid_of(1) == ""
+    assert read.maker_of(0).nodeid == "t::a"
+    assert read.maker_of(1).nodeid == ""
     assert read.missing == ("t::b",)
 
 
@@ -117,14 +120,6 @@ def test_a_trial_asked_again_counts_once_and_unknown_ones_are_told(tmp_path):
     assert "--fairness-retry-unknown" in run["notes"][1]
 
 
-def test_counts_name_every_verdict_worst_first():
-    """The reader meets FAIL before PASS, and a zero is said."""
-    counts = results(disparity(), passing()).counts
-    assert list(counts.items()) == [
-        (Verdict.FAIL, 1), (Verdict.FLAG, 0), (Verdict.INCONCLUSIVE, 0), (Verdict.PASS, 1),
-    ]  # fmt: skip
-
-
 def test_another_schema_is_refused_with_the_mend(tmp_path):
     """A file of a later version is never half understood."""
     data = results(disparity()).to_dict() | {"schema": 2}
@@ -133,28 +128,16 @@ def test_another_schema_is_refused_with_the_mend(tmp_path):
         read_results(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "{",
-        "[]",
-        "null",
-        '{"schema": 1}',
-        '{"schema": 1, "run": {}, "items": [], "findings": [{}]}',
-        "[" * 99_999,
-    ],
-)
+BROKEN = ["", "{", "[]", "null", '{"schema": 1}', '{"schema": 1, "run": {}, "items": [], "findings": [{}]}']
+
+
+@pytest.mark.parametrize("text", [*BROKEN, "[" * 99_999])
 def test_a_broken_file_is_an_error_that_names_it(tmp_path, text):
-    """Torn, foreign or edited: one kind of error, with the path."""
+    """Torn, foreign or edited: one kind of error, with the path; and where there is none, that there is none."""
+    with pytest.raises(FairnessError, match=r"holds no findings\.json"):
+        read_results(tmp_path)
     (tmp_path / NAME).write_text(text)
     with pytest.raises(FairnessError, match=NAME):
-        read_results(tmp_path)
-
-
-def test_a_folder_without_findings_says_so(tmp_path):
-    """Not a traceback of a missing file."""
-    with pytest.raises(FairnessError, match=r"holds no findings\.json"):
         read_results(tmp_path)
 
 
@@ -177,13 +160,10 @@ def test_logs_are_read_leniently(tmp_path):
         '{"type":"trial","status":',
         '{"type":"trial"}',
         '["trial"]',
-        json.dumps({"type": "trial", "status": "answered", "cell": 3, "messages": [1, {"role": None}],
-                    "replies": "x", "cost": True, "endpoint": "plain", "repetition": "a"}),
+        json.dumps(trial() | {"cell": 3, "messages": [1, {"role": None}], "replies": "x"}),
         "\x00\xff trial",
         '{"a":' * 99_999 + '"trial"',
-    ]  # fmt: skip
+    ]
     (tmp_path / "trials-gw0.jsonl").write_text("\n".join(lines), encoding="latin-1")
-    views = list(each_trial(tmp_path))
-    assert len(views) == 2
-    assert views[0].groups == {"race_ethnicity": "white"}
-    assert (views[1].endpoint, views[1].cost, views[1].repetition, views[1].replies) == ("plain", None, 0, ())
+    (read,) = each_trial(tmp_path)
+    assert read.cell.groups == {"race_ethnicity": "white"}

@@ -6,10 +6,10 @@ import itertools
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pytest_fairness.model import Finding, Verdict
+from pytest_fairness.model import Verdict
 from pytest_fairness.reports.escaping import columns_of
 from pytest_fairness.reports.plain_text import MOST_GROUPS, MOST_PAIRS, WIDTH, finding_text, summary_lines
 
@@ -74,25 +74,19 @@ def test_tables_are_aligned():
     assert len(ends) == 1
 
 
-def test_a_four_fifths_finding_shows_ratios_and_rates():
-    """What the rule is about: rates in per cent, their ratio with its interval, not an effect size."""
-    text = finding_text(four_fifths())
-    assert "0.668" in text
-    assert "0.555 to 0.804" in text
-    assert "9.7 %" in text
-    assert "effect d" not in text
-
-
-def test_a_baseline_finding_shows_approved_and_now():
-    """Each scope with both scores and the change."""
-    text = finding_text(baseline())
-    assert all(word in text for word in ("approved", "now", "change", "−8.40", "overall", "age"))
-
-
-def test_a_categorical_finding_shows_shares():
-    """The distribution of each group, a column a label."""
-    assert "engineer" in finding_text(categorical())
-    assert "61.0 %" in finding_text(categorical())
+@pytest.mark.parametrize(
+    ("finding", "words"),
+    [
+        (four_fifths(), ("0.668", "0.555 to 0.804", "9.7 %")),
+        (baseline(), ("approved", "now", "change", "−8.40", "overall", "age")),
+        (categorical(), ("engineer", "61.0 %")),
+    ],
+    ids=["rates and their ratio", "both scores and the change", "a column a label"],
+)
+def test_a_finding_shows_what_it_is_about(finding, words):
+    text = finding_text(finding)
+    assert all(word in text for word in words)
+    assert ("effect d" in text) == (finding.assertion == "no_disparity")
 
 
 def test_long_tables_keep_the_most_severe_pairs_and_say_how_many_are_missing():
@@ -113,10 +107,7 @@ def test_the_literal_specification_and_the_justification_are_told():
             verdict=Verdict.INCONCLUSIVE,
             spec_verdict=Verdict.PASS,
             justification={
-                "reason": "reviewed",
-                "approver": "Jane Smith",
-                "date": "2026-01-31",
-                "expiry": "2026-07-31",
+                "reason": "reviewed", "approver": "Jane Smith", "date": "2026-01-31", "expiry": "2026-07-31",
             },
         )
     )
@@ -125,26 +116,12 @@ def test_the_literal_specification_and_the_justification_are_told():
     assert "justified" not in finding_text(disparity())
 
 
-def test_a_hostile_finding_is_shown_and_not_obeyed():
-    """Every text field of a finding can come from a model or a table's columns."""
-    text = finding_text(_hostile(HOSTILE))
-    assert not [c for c in text if c != "\n" and unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
-    assert max(map(columns_of, text.splitlines())) <= WIDTH
-    for line in summary_lines(results(_hostile(HOSTILE)), HOSTILE):
-        assert not [c for c in line if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
-
-
 @settings(max_examples=60, deadline=None)
 @given(st.text(st.characters(), max_size=300))
+@example(HOSTILE)
 def test_any_text_in_any_field_fits_and_is_harmless(text):
-    """Widths and characters hold for whatever a group, an outcome or a note is called."""
-    shown = finding_text(_hostile(text))
-    assert max(map(columns_of, shown.splitlines())) <= WIDTH
-    assert not [c for c in shown if c != "\n" and unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
-
-
-def _hostile(text: str) -> Finding:
-    return disparity(
+    """Widths and characters hold for whatever a group, an outcome or a note is called, in the summary too."""
+    finding = disparity(
         sentence=text,
         protected_class=text,
         outcome=text,
@@ -157,6 +134,10 @@ def _hostile(text: str) -> Finding:
         group_results=(group(text), group("b", None)),
         pairs=(pair(text, "b", metric=text), pair("b", text)),
     )
+    shown = finding_text(finding)
+    assert max(map(columns_of, shown.splitlines())) <= WIDTH
+    for line in (*shown.split("\n"), *summary_lines(results(finding), text)):
+        assert not [c for c in line if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
 
 
 def test_missing_tests_and_replays_are_told_in_the_summary():

@@ -55,7 +55,7 @@ def test_a_watch_shows_what_workers_do(store: RunStore, engine_for: EngineMaker)
     """An engine with a worker's progress, and a watch on its run: a line while it asks, none once it has ended."""
     stream = io.StringIO()
     now = iter([0.0])
-    watch = Watching(store, Progress(stream, "log", clock=lambda: next(now, 60.0)), every=0.01)
+    watch = Watching(store, Progress(stream, clock=lambda: next(now, 60.0)), every=0.01)
     engine_for(Scripted(delay=0.2), concurrency=2, progress=store.progress()).run(plan(4))
     watch.stop()
     (line,) = stream.getvalue().splitlines()

@@ -58,12 +58,7 @@ THREE = ("Ana Ruiz", "Bo Chen", "Cy Young")
         (("Greg Walsh", "Emily Walsh"), {"Walsh": "unparsed", "Emily": 2}),
         (
             THREE,
-            {
-                "I would select Bo Chen over the others.": 2,
-                "Candidate C": 3,
-                "the third candidate": 3,
-                "D": "unlisted",
-            },
+            {"I would select Bo Chen over the others.": 2, "Candidate C": 3, "the third candidate": 3, "D": "unlisted"},
         ),
         # A name may hold whatever a regular expression would take for its own.
         (("A.*", "B(("), {"I choose A.*": 1, "B((": 2}),

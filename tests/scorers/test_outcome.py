@@ -32,11 +32,7 @@ def test_a_scorer_by_name_gives_a_column_on_the_tables_index():
     assert list(outcome.values.index) == [10, 11, 12, 13]
     assert outcome.values[10] > 0 > outcome.values[11]
     assert outcome.values[[12, 13]].isna().all()
-    assert (outcome.name, outcome.kind, outcome.scorer) == (
-        "sentiment",
-        OutcomeKind.NARRATIVE,
-        BUILT_IN["sentiment"],
-    )
+    assert (outcome.name, outcome.kind, outcome.scorer) == ("sentiment", OutcomeKind.NARRATIVE, BUILT_IN["sentiment"])
     assert outcome_of(_frame(), "word_count").unit == "words"
 
 

@@ -19,7 +19,8 @@ from pytest_fairness import analyze_disparity, analyze_four_fifths
 from pytest_fairness.model import Verdict
 from pytest_fairness.statistics.bradley_terry import fit_binomial, likelihood_ratio
 from pytest_fairness.statistics.proportions import cohens_h, impact_ratio, newcombe, pearson
-from pytest_fairness.suites.selection.metrics import selection_results
+
+from .choices_of import as_trials, results_of
 
 COUNTS = Path(__file__).parents[2] / "examples" / "hiring_audit" / "callbacks_by_name.csv"
 
@@ -111,7 +112,8 @@ class TestTable2:
             first, second = ("white", "black") if at % 2 else ("black", "white")
             rows.append((first, second, chosen, f"employer {at}"))
         frame = pd.DataFrame(rows, columns=["first", "second", "chosen", "name"])
-        (found,) = selection_results(frame, classes={"white": {"race": "white"}, "black": {"race": "black"}}).arms
+        frame["choice"] = frame["chosen"].where(frame["chosen"] == "neither", "chosen")
+        (found,) = results_of(as_trials(frame), {"white": {"race": "white"}, "black": {"race": "black"}}).arms
         return found
 
     def test_the_exact_sign_test(self, arm):

@@ -11,52 +11,38 @@ from pytest_fairness.design.scrubbing import RuleScrubber
 from pytest_fairness.design.signals import Signals
 from pytest_fairness.errors import FrameError
 from pytest_fairness.model import Verdict
-from pytest_fairness.suites.selection.candidate_texts import body, content, conveyed, is_gone, read_guesses, split
-from pytest_fairness.suites.selection.configuration import Configuration
-from pytest_fairness.suites.selection.design import arms_of_task
-from pytest_fairness.suites.selection.metrics import selection_results
+from pytest_fairness.suites.selection.candidate_texts import body, content, conveyed, is_removed, read_guesses, split
 from pytest_fairness.suites.selection.scrubber import scrubber_qualities
 
-from .choices_of import CLASSES, GROUPS, arm_of, experiment, line
+from .choices_of import CLASSES, GROUPS, arm_of, clean, experiment, results_of, scrubbed
 
 ASKED = {"gender": ["female", "male"], "race_ethnicity": ["black", "white"]}
 
 
-def scrubbed(scrub, seed=0, *, sets=12, raw="prompt", **options):
-    """A raw arm and a scrubbed one: ``scrub(place, group, name, rng)`` is what is left of a candidate's line."""
-    rng = np.random.default_rng(seed)
-    options = {"roles": ("nurse",), "repetitions": sets, "sets": sets, **options}
-    frame = experiment(seed, arms={"raw_naive": 1.0, "scrubbed": 0.0}, **options)
-    listed, left = [], []
-    for arm, first, second, one, two in frame[["arm", "first", "second", "first_name", "second_name"]].itertuples(
-        index=False
-    ):
-        people = ((1, first, called(one)), (2, second, called(two)))
-        listed.append("\n".join(line(*person) for person in people))
-        left.append("\n".join(scrub(*person, rng) for person in people) if arm == "scrubbed" else None)
-    frame["first_name"], frame["second_name"] = frame["first_name"].map(called), frame["second_name"].map(called)
-    frame["prompt" if raw == "prompt" else "raw_text"] = [f"Please select one.\n\n{text}" for text in listed]
-    return frame.assign(candidates_text=left)
-
-
-def called(name):
-    """A name of its own for each group and number, none of whose words is another's."""
-    group, at = name.split(" ")
-    own = f"{'qwxy'[GROUPS.index(group)]}{chr(97 + int(at))}"
-    return f"F{own}a L{own}o"
-
-
-def clean(place, _group, _name, _rng):
-    return f"{place}. Candidate {chr(64 + place)}, 2 Years of Experience"
-
-
-def quality(frame, **options):
-    (found,) = scrubber_qualities(frame, CLASSES, permutations=39, **options)
+def quality(frame):
+    (found,) = scrubber_qualities(frame, CLASSES, permutations=39, seed=0)
     return found
 
 
-def told(found, what, by="group"):
+def shown(found, what, by="group"):
     return next(one for one in found if one.what == what and one.by == by)
+
+
+def guesses(frame):
+    return {(one.by, one.text): one for one in quality(frame).reidentified}
+
+
+def leaves(text):
+    """A scrubber that leaves *text*, with the candidate's words in it."""
+
+    def scrub(place, group, name, _rng):
+        race, gender = group.split("_")
+        pronoun = {"female": "her", "male": "his"}[gender]
+        words = {"label": f"Candidate {chr(64 + place)}", "name": name, "surname": name.split()[1]}
+        kept = "Experience" if race == "black" else "2 Years of Experience"
+        return f"{place}. " + text.format(**words, race=race, gender=gender, pronoun=pronoun, kept=kept)
+
+    return scrub
 
 
 class TestRecall:
@@ -67,7 +53,7 @@ class TestRecall:
         assert {one.what for one in found.recall} == {
             "all signals", "name", "words of gender", "words of race_ethnicity",
         }  # fmt: skip
-        assert (found.texts, found.lines.value, found.notes) == (1, 1.0, ())
+        assert (found.texts, found.lines.value, found.notes) == (1, 1.0, [])
 
     def test_a_scrubber_that_leaves_some_names_of_one_group(self):
         """Four in ten Black women's names stand: the share is found, the interval holds it, the groups differ."""
@@ -77,42 +63,33 @@ class TestRecall:
             return f"{place}. {name if keeps else f'Candidate {chr(64 + place)}'}, 2 Years of Experience"
 
         found = quality(scrubbed(leaky))
-        name = told(found.recall, "name")
+        name = shown(found.recall, "name")
         shares = {one.group: one.share for one in name.shares}
         assert shares["black_female"].low < 0.6 < shares["black_female"].high
         assert shares["black_female"].value == pytest.approx(0.6, abs=0.1)
         assert {shares[group].value for group in GROUPS[:3]} == {1.0}
         assert name.verdict in (Verdict.FAIL, Verdict.FLAG)
         assert "black_female" in name.sentence
-        assert told(found.recall, "words of gender").overall.value == 1.0
-        assert told(found.recall, "name", "gender").verdict in (Verdict.FAIL, Verdict.FLAG)
+        assert shown(found.recall, "words of gender").overall.value == 1.0
+        assert shown(found.recall, "name", "gender").verdict in (Verdict.FAIL, Verdict.FLAG)
 
-    def test_a_part_of_a_name_is_a_leak(self):
-        """A surname that is left tells as much as the whole name."""
+    def test_a_part_of_a_name_and_the_words_of_one_class_are_leaks(self):
+        """A surname that is left tells as much as the whole name; each class has its own share."""
+        assert (
+            shown(quality(scrubbed(leaves("Mx {surname}, 2 Years of Experience"))).recall, "name").overall.value == 0.0
+        )
+        found = quality(scrubbed(leaves("{label}, 2 Years of Experience, {gender}")))
+        shares = [
+            shown(found.recall, what).overall.value for what in ("words of gender", "words of race_ethnicity", "name")
+        ]
+        assert shares == [0.0, 1.0, 1.0]
 
-        def by_surname(place, _group, name, _rng):
-            return f"{place}. Mx {name.split()[1]}, 2 Years of Experience"
-
-        assert told(quality(scrubbed(by_surname)).recall, "name").overall.value == 0.0
-
-    def test_the_words_of_one_class_can_be_left_alone(self):
-        def leaves_gender(place, group, _name, _rng):
-            return f"{place}. Candidate {chr(64 + place)}, 2 Years of Experience, {group.split('_')[1]}"
-
-        found = quality(scrubbed(leaves_gender))
-        assert told(found.recall, "words of gender").overall.value == 0.0
-        assert told(found.recall, "words of race_ethnicity").overall.value == 1.0
-        assert told(found.recall, "name").overall.value == 1.0
-
-    def test_what_the_texts_were_can_be_a_column(self):
-        frame = scrubbed(clean, raw="raw_text")
-        found = quality(frame[frame["arm"] == "scrubbed"])
-        assert told(found.recall, "all signals").overall.value == 1.0
-
-    def test_without_the_raw_text_there_is_nothing_to_compare(self):
+    def test_the_raw_text_is_a_column_or_another_arm_s_prompt(self):
         frame = scrubbed(clean)
+        alone = frame[frame["arm"] == "scrubbed"]
         with pytest.raises(FrameError, match=r"give it as column 'raw_text', or run an arm that sends it unscrubbed"):
-            quality(frame[frame["arm"] == "scrubbed"])
+            quality(alone)
+        assert shown(quality(alone.assign(raw_text=alone["prompt"])).recall, "all signals").overall.value == 1.0
 
     def test_candidates_that_cannot_be_told_apart_are_noted(self):
         def merged(place, _group, _name, _rng):
@@ -120,7 +97,7 @@ class TestRecall:
 
         found = quality(scrubbed(merged))
         assert found.lines.value == 0.0
-        assert told(found.recall, "name").overall.value == 1.0
+        assert shown(found.recall, "name").overall.value == 1.0
         assert any("cannot be told apart" in note for note in found.notes)
         assert not [one for one in found.reidentified if one.text == "scrubbed"]
 
@@ -138,24 +115,20 @@ class TestContent:
     def test_a_scrubber_that_takes_the_years_from_one_group(self):
         """Of "2 Years of Experience" Black candidates keep one word in three: found, by group and by race."""
 
-        def unfair(place, group, _name, _rng):
-            kept = "Experience" if group.startswith("black") else "2 Years of Experience"
-            return f"{place}. Candidate {chr(64 + place)}, {kept}"
-
-        found = quality(scrubbed(unfair))
-        shares = {one.group: one.share.value for one in told(found.content, "job-related words").shares}
+        found = quality(scrubbed(leaves("{label}, {kept}")))
+        shares = {one.group: one.share.value for one in shown(found.content, "job-related words").shares}
         assert shares == {
             "white_male": 1.0, "white_female": 1.0,
             "black_male": pytest.approx(1 / 3), "black_female": pytest.approx(1 / 3),
         }  # fmt: skip
-        assert told(found.content, "job-related words").verdict is Verdict.FAIL
-        assert told(found.content, "job-related words", "race_ethnicity").verdict is Verdict.FAIL
-        assert told(found.content, "job-related words", "gender").verdict is Verdict.PASS
+        assert shown(found.content, "job-related words").verdict is Verdict.FAIL
+        assert shown(found.content, "job-related words", "race_ethnicity").verdict is Verdict.FAIL
+        assert shown(found.content, "job-related words", "gender").verdict is Verdict.PASS
 
 
 class TestReidentification:
     def test_labels_are_read_and_their_absence_leaves_chance(self):
-        found = {(one.by, one.text): one for one in quality(scrubbed(clean)).reidentified}
+        found = guesses(scrubbed(clean))
         for by, chance in (("group", 0.25), ("gender", 0.5), ("race_ethnicity", 0.5)):
             assert found[by, "raw"].accuracy.value == 1.0
             assert found[by, "raw"].p_value == pytest.approx(1 / 40)
@@ -164,11 +137,10 @@ class TestReidentification:
         assert found["group", "raw"].chance == pytest.approx(0.25, abs=0.05)
 
     def test_a_pronoun_that_is_left_gives_the_gender_away_and_no_more(self):
-        def pronoun(place, group, _name, _rng):
-            word = "her" if group.endswith("_female") else "his"
-            return f"{place}. Candidate {chr(64 + place)}, 2 Years in {word} job"
-
-        found = {(one.by, one.text): one for one in quality(scrubbed(pronoun)).reidentified}
+        found = {
+            (one.by, one.text): one
+            for one in quality(scrubbed(leaves("{label}, 2 Years in {pronoun} job"))).reidentified
+        }
         assert found["gender", "scrubbed"].accuracy.value == 1.0
         assert found["race_ethnicity", "scrubbed"].p_value > 0.05
         assert found["group", "scrubbed"].accuracy.value == pytest.approx(0.5, abs=0.2)
@@ -176,10 +148,9 @@ class TestReidentification:
     def test_names_themselves_teach_the_classifier_nothing(self):
         """Every name is tried by a classifier that has not seen it: remembering names would look like leaking."""
 
-        def names_only(place, _group, name, _rng):
-            return f"{place}. {name}, 2 Years of Experience"
-
-        found = {(one.by, one.text): one for one in quality(scrubbed(names_only)).reidentified}
+        found = {
+            (one.by, one.text): one for one in quality(scrubbed(leaves("{name}, 2 Years of Experience"))).reidentified
+        }
         assert found["group", "scrubbed"].accuracy.value == pytest.approx(0.25)
 
     def test_one_name_a_group_cannot_be_left_out(self):
@@ -202,7 +173,7 @@ class TestReidentification:
         rows["reply"] = [f"1. {guess(a)}\n2. {guess(b)}" for a, b in zip(rows["first"], rows["second"], strict=True)]
         rows["arm"], rows["chosen"], rows["choice"] = "reidentified", None, "unparsed"
         whole = pd.concat([frame.assign(reply="1"), rows], ignore_index=True)
-        results = selection_results(whole, permutations=39)
+        results = results_of(whole, permutations=39)
         assert [arm.arm for arm in results.arms] == ["raw_naive", "scrubbed"]
         (scrubber,) = results.scrubbers
         found = {one.by: one for one in scrubber.reidentified if one.reader == "endpoint"}
@@ -216,22 +187,16 @@ class TestReidentification:
     def test_guesses_that_cannot_be_read_are_counted(self):
         frame = scrubbed(clean)
         rows = frame[frame["arm"] == "scrubbed"].assign(arm="reidentified", reply="I cannot tell.", chosen=None)
-        (scrubber,) = selection_results(pd.concat([frame.assign(reply="1"), rows], ignore_index=True)).scrubbers
+        (scrubber,) = results_of(pd.concat([frame.assign(reply="1"), rows], ignore_index=True)).scrubbers
         assert not [one for one in scrubber.reidentified if one.reader == "endpoint"]
         assert f"arm reidentified: no guess of a group could be read from its {len(rows)} replies" in scrubber.notes
 
     def test_guesses_need_to_know_what_is_true(self):
-        """Groups of unknown classes cannot be guessed at; the mend is said."""
-        frame = scrubbed(clean, groups=GROUPS[:2]).replace({group: f"my_{group}" for group in GROUPS})
+        """Groups of unknown classes cannot be guessed at; the mend is signals."""
+        frame = scrubbed(clean, groups=GROUPS[:2])
         rows = frame[frame["arm"] == "scrubbed"].assign(arm="reidentified", reply="1. x")
-        with pytest.raises(FrameError, match=r"say them with classes=…"):
-            selection_results(pd.concat([frame.assign(reply="1"), rows], ignore_index=True))
-
-    def test_the_suite_asks_guessing_arms_and_judges_no_choice_of_them(self):
-        suite = Configuration(arms=("raw_naive", "scrubbed", "reidentified"))
-        assert suite.arm_names == ("raw_naive", "scrubbed")
-        assert arms_of_task(suite, "selection") == ("raw_naive", "scrubbed", "reidentified")
-        assert arms_of_task(suite, "salary") == ("raw_naive", "scrubbed")
+        with pytest.raises(FrameError, match="give each group its classes"):
+            results_of(pd.concat([frame.assign(reply="1"), rows], ignore_index=True), {})
 
     def test_the_ready_made_arms_send_only_what_was_scrubbed(self):
         """The last step asks for a guess, with the scrubbed text in it and no candidate's name."""
@@ -256,14 +221,14 @@ def test_our_own_rules_are_measured():
     left = split(scrub(text))
     for part, name, group in zip(left, ("Greg Walsh", "Lakisha Washington"), (GROUPS[0], GROUPS[3]), strict=True):
         raw = split(text)[GROUPS.index(group) // 3]
-        assert all(is_gone(kind, said, part) for kind, said in conveyed(raw, name, CLASSES[group]).items())
+        assert all(is_removed(kind, signals, part) for kind, signals in conveyed(raw, name, CLASSES[group]).items())
         assert content(raw, name, CLASSES[group]) <= {"years", "experience", "2"} == content(raw, name, CLASSES[group])
 
 
 def test_without_a_scrubbing_arm_there_is_no_quality():
     frame = experiment(0, repetitions=2, sets=2)
-    assert scrubber_qualities(frame, CLASSES) == ()
-    assert scrubber_qualities(frame.assign(candidates_text=None), CLASSES) == ()
+    assert scrubber_qualities(frame, CLASSES, permutations=9, seed=0) == []
+    assert scrubber_qualities(frame.assign(candidates_text=None), CLASSES, permutations=9, seed=0) == []
 
 
 def test_the_column_survives_where_every_pipeline_was_refused():
@@ -273,8 +238,8 @@ def test_the_column_survives_where_every_pipeline_was_refused():
     refused = frame["arm"] == "scrubbed"
     frame = frame.assign(refused=refused, chosen=frame["chosen"].where(~refused, None))
     frame["choice"] = np.where(refused, "refused", "chosen")
-    results = selection_results(frame)
-    assert results.scrubbers == ()
+    results = results_of(frame)
+    assert results.scrubbers == []
     assert arm_of(results, "scrubbed").verdict is Verdict.INCONCLUSIVE
 
 
@@ -316,8 +281,8 @@ def test_the_text_without_its_label(part, left):
 
 
 def test_signals_are_read_by_kind():
-    told_by = conveyed("1. Ann M. Lee, she is Female, White", "Ann M. Lee", CLASSES["white_female"])
-    assert told_by == {
+    found = conveyed("1. Ann M. Lee, she is Female, White", "Ann M. Lee", CLASSES["white_female"])
+    assert found == {
         "name": ("Ann", "Lee"),
         "words of race_ethnicity": ("White",),
         "words of gender": ("female",),
@@ -327,7 +292,7 @@ def test_signals_are_read_by_kind():
 
 
 @pytest.mark.parametrize(
-    ("kind", "said", "left", "gone"),
+    ("kind", "signals", "left", "gone"),
     [
         ("name", ("Ann", "Lee"), "Candidate A", True),
         ("name", ("Ann", "Lee"), "lee, a nurse", False),
@@ -338,8 +303,8 @@ def test_signals_are_read_by_kind():
         ("pronoun", ("pronoun",), "in Her notes", False),
     ],
 )
-def test_what_counts_as_gone(kind, said, left, gone):
-    assert is_gone(kind, said, left) is gone
+def test_what_counts_as_gone(kind, signals, left, gone):
+    assert is_removed(kind, signals, left) is gone
 
 
 @pytest.mark.parametrize(

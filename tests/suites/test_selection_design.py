@@ -11,11 +11,10 @@ import pytest
 from pytest_fairness.design.pairs import PairGrid, expand_pairs
 from pytest_fairness.endpoints.protocol import Price
 from pytest_fairness.errors import UsageError
-from pytest_fairness.pytest_layer.estimate import Requests, requests_of, usual_cost
+from pytest_fairness.pytest_layer.estimate import Requests, requests_of
 from pytest_fairness.pytest_layer.plans import PlannedPairs
-from pytest_fairness.scorers import is_refusal
 from pytest_fairness.suites.selection.configuration import Configuration, load_configuration
-from pytest_fairness.suites.selection.design import marker_arguments, planned_contrasts
+from pytest_fairness.suites.selection.design import arms_of_task, marker_arguments, planned_contrasts
 
 
 def expanded(configuration: Configuration, task: str = "selection") -> PairGrid:
@@ -183,6 +182,13 @@ repetitions: 2
     assert [one.id for one in planned_contrasts(("a", "b"))] == ["b-vs-a"]
 
 
+def test_guessing_arms_are_asked_and_make_no_choice() -> None:
+    suite = Configuration(arms=("raw_naive", "scrubbed", "reidentified"))
+    assert suite.arm_names == ("raw_naive", "scrubbed")
+    assert arms_of_task(suite, "selection") == ("raw_naive", "scrubbed", "reidentified")
+    assert arms_of_task(suite, "salary") == ("raw_naive", "scrubbed")
+
+
 def test_the_published_contrasts() -> None:
     """The prompt alone, scrubbing beyond the prompt, both: for either scrubber."""
     arms = ("raw_naive", "raw_matched", "scrubbed", "scrubbed_by_rule", "placebo")
@@ -197,21 +203,21 @@ def test_the_published_contrasts() -> None:
 
 def test_the_estimate_at_the_declared_price() -> None:
     """8,640 requests at $0.80 and $4.00 a million tokens come to less than the declared cap of $5.00."""
-    plan = PlannedPairs(expanded(Configuration()), is_refusal)
+    plan = PlannedPairs(expanded(Configuration()))
     asked = Requests()
-    for entry in plan.entries(1, (lambda _text: True, "")):
-        asked += requests_of(entry)[0]
+    for entry in plan.entries(1):
+        asked = asked.plus(requests_of(entry)[0])
     assert asked.requests == 8640
-    cost = usual_cost(Price(input_per_million=0.80, output_per_million=4.00), asked, reply_tokens=30)
+    cost = asked.usual_cost(Price(input_per_million=0.80, output_per_million=4.00), reply_tokens=30)
     assert 1.0 < cost < Configuration().max_cost == 5.0
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "problem"),
     [
         ("citeria: [kind]", "unknown key 'citeria'"),
         ("- 1", "expected a mapping, got a list"),
-        ("task: wages", "'wages' is none (there are: selection, salary)"),
+        ("task: wages", "unknown value 'wages' (known: salary, selection"),
         ("groups: [a, b]", "got a list"),
         ("groups: {a: {gender: female}, b: {names: [Bo Li]}}", "brings its candidates, so every group has to"),
         ("groups: {a: {resumes: [none.txt]}, b: {resumes: [none.txt]}}", "there is no file"),
@@ -241,11 +247,11 @@ def test_the_estimate_at_the_declared_price() -> None:
         ("arms: [raw_naive]\nscrubber_endpoint: x", "only the arm 'scrubbed' asks a model to scrub"),
     ],
 )
-def test_whatever_is_not_understood_is_refused(tmp_path: Path, text: str, told: str) -> None:
+def test_whatever_is_not_understood_is_refused(tmp_path: Path, text: str, problem: str) -> None:
     """With the file, the key and the mend."""
     with pytest.raises(UsageError) as caught:
         configured(tmp_path, text)
-    assert told in str(caught.value)
+    assert problem in str(caught.value)
     assert str(tmp_path / "selection.yaml") in str(caught.value)
 
 

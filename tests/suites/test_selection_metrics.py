@@ -1,68 +1,66 @@
 """The numbers of the selection benchmark: what is planted is found, what is not is not, and odd tables are refused."""
 
+import json
+
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import binomtest
 
 from pytest_fairness import analyze_preference
-from pytest_fairness.errors import FrameError, UsageError
-from pytest_fairness.model import Reason, Verdict
+from pytest_fairness.errors import FrameError
+from pytest_fairness.model import Reason, Verdict, to_json
+from pytest_fairness.statistics.choices import read_choices
 from pytest_fairness.statistics.proportions import impact_ratio
-from pytest_fairness.suites.selection.metrics import selection_results
+from pytest_fairness.statistics.selection_rates import units_of
+from pytest_fairness.suites.selection.choice_table import by_class, context_columns, crossed_classes, units_column
+from pytest_fairness.suites.selection.metrics import four_fifths_of
 
-from .choices_of import CLASSES, CRITERIA, GROUPS, arm_of, experiment
+from .choices_of import CLASSES, CRITERIA, GROUPS, arm_of, as_trials, experiment, results_of, small, tiny
 
 STRENGTH = {"white_male": 1.4, "white_female": 0.8, "black_male": 0.2, "black_female": 0.0}
-POSITION = 0.7
 NURTURING = {"white_female": 0.8, "black_female": 0.8}
 ARMS = {"raw_naive": 1.0, "raw_matched": 0.6, "scrubbed": 0.0}
-
-
-def small(seed, **options):
-    return experiment(seed, **{"repetitions": 12, "sets": 12, "roles": ("nurse",), **options})
 
 
 @pytest.fixture(scope="module")
 def planted():
     """The whole design: 6 pairs × 2 orders × 3 criteria × 2 roles × 30 in three arms, 6,480 trials."""
-    frame = experiment(11, strength=STRENGTH, position=POSITION, nurturing=NURTURING, arms=ARMS)
-    return frame, selection_results(frame)
+    frame = experiment(11, strength=STRENGTH, position=0.7, nurturing=NURTURING, arms=ARMS)
+    frame["requests"] = np.where(frame["arm"] == "scrubbed", 2.0, np.nan)
+    return frame, results_of(frame)
 
 
 class TestTheWholeDesign:
     def test_the_facts(self, planted):
-        run = planted[1].run
-        assert (run.trials, run.requests, run.names, run.repetitions) == (6480, 6480, 15, 30)
+        """Counts, names, classes; a trial of two steps is two requests; cost and requests by arm, too."""
+        run, arms = planted[1].run, planted[1].arms
+        assert (run.trials, run.requests, run.names, run.repetitions) == (6480, 8640, 15, 30)
+        assert [arm.requests for arm in arms] == [2160, 2160, 4320]
         assert set(run.groups) == set(GROUPS)
         assert set(run.criteria) == set(CRITERIA)
         assert run.classes == CLASSES
-        assert run.names_design.startswith("15 sets of names")
+        assert run.names_design == "15 sets of names, which are independent of each other"
         assert run.cost == pytest.approx(6.48)
-        assert run.simulated
-        assert not run.replayed
+        assert (run.simulated, run.replayed) == (True, False)
+        assert json.loads(json.dumps(to_json(planted[1]), allow_nan=False))["schema"] == 1
 
     def test_pairs_are_those_of_the_public_analysis(self, planted):
-        """The page and an assertion on the same rows cannot say different things."""
+        """The page and an assertion on the same rows cannot say different things; scipy's binomial p stands beside."""
         frame, results = planted
-        rows = frame[frame["arm"] == "raw_naive"]
-        finding = analyze_preference(rows, by="group", cluster=("first_name", "second_name"))
-        for pair, told in zip(finding.pairs, arm_of(results, "raw_naive").pairs, strict=True):
-            assert (told.group_1, told.group_2, told.verdict) == (pair.group_1, pair.group_2, pair.verdict)
-            assert told.corrected_p_value == pytest.approx(pair.corrected_p_value)
-            assert (told.stratified_p, told.clustered_p) == (pair.p_row, pair.p_cluster)
-            assert told.binomial_p == pair.statistics["binomial_p_value"]
-        assert arm_of(results, "raw_naive").verdict is finding.verdict
-        assert arm_of(results, "raw_naive").equal_shares.corrected == finding.details["round_robin"]["chi_square"]
-        assert arm_of(results, "raw_naive").equal_shares.p_value == finding.details["round_robin"]["p_value"]
-
-    def test_plain_recipe_and_contract_stand_side_by_side(self, planted):
-        """The binomial p is scipy's on the wins, the χ² carries its (G−1)/G."""
-        arm = arm_of(planted[1], "raw_naive")
-        for pair in arm.pairs:
-            assert pair.binomial_p == pytest.approx(binomtest(pair.share.count, pair.share.n).pvalue)
-            assert pair.p_value == max(pair.stratified_p, pair.clustered_p)
+        arm = arm_of(results, "raw_naive")
+        finding = analyze_preference(frame[frame["arm"] == "raw_naive"], cluster=("first_name", "second_name"))
+        for pair, shown in zip(finding.pairs, arm.pairs, strict=True):
+            assert (shown.group_1, shown.group_2, shown.verdict) == (pair.group_1, pair.group_2, pair.verdict)
+            assert shown.corrected_p_value == pytest.approx(pair.corrected_p_value)
+            assert (shown.stratified_p, shown.clustered_p) == (pair.p_row, pair.p_cluster)
+            assert shown.p_value == max(shown.stratified_p, shown.clustered_p)
+            assert shown.binomial_p == pytest.approx(binomtest(shown.share.count, shown.share.n).pvalue)
+        assert (arm.verdict, arm_of(results, "scrubbed").verdict) == (finding.verdict, Verdict.PASS)
+        assert finding.verdict is Verdict.FAIL
+        assert arm.equal_shares.corrected == finding.details["round_robin"]["chi_square"]
         assert arm.equal_shares.corrected == pytest.approx(arm.equal_shares.plain * 3 / 4)
-        assert arm.equal_shares.plain_p < arm.equal_shares.p_value
+        assert arm.equal_shares.p_value == finding.details["round_robin"]["p_value"] > arm.equal_shares.plain_p
 
     def test_each_order_by_itself_averages_to_the_counterbalanced_share(self, planted):
         for pair in arm_of(planted[1], "raw_naive").pairs:
@@ -72,19 +70,12 @@ class TestTheWholeDesign:
             assert ahead.n + behind.n == pair.share.n
             assert ahead.low < ahead.value < ahead.high
 
-    def test_the_raw_arm_fails_and_the_scrubbed_passes(self, planted):
-        verdicts = {arm.arm: arm.verdict for arm in planted[1].arms}
-        assert verdicts["raw_naive"] is Verdict.FAIL
-        assert verdicts["scrubbed"] is Verdict.PASS
-        assert "white_male" in arm_of(planted[1], "raw_naive").sentence
-
     def test_the_interaction_is_told_from_the_axis_without_one(self, planted):
         found = {(one.axis, one.by): one for one in arm_of(planted[1], "raw_naive").interactions}
-        assert found["criteria", "gender"].p_value < 0.001
-        assert found["criteria", "gender"].p_value == found["criteria", "gender"].clustered_p
+        gender = found["criteria", "gender"]
+        assert gender.p_value == gender.clustered_p < 0.001
         assert found["role", "gender"].p_value > 0.01
-        levels = {level.level: {s.group: s.share.value for s in level.shares} for level in
-                  found["criteria", "gender"].levels}  # fmt: skip
+        levels = {level.level: {s.group: s.share.value for s in level.shares} for level in gender.levels}
         assert levels[CRITERIA[0]]["female"] > 0.5 > levels[CRITERIA[1]]["female"]
 
     def test_contrasts_isolate_the_prompt_and_the_scrubbing(self, planted):
@@ -96,10 +87,8 @@ class TestTheWholeDesign:
         (pair,) = race.pairs
         assert pair.control.value < 0  # black against white
         assert pair.change.value == pytest.approx(pair.treated.value - pair.control.value)
-        assert pair.reduction == pair.change.value
-        assert pair.reduction_low == pair.change.low
-        assert pair.reduction_low < pair.reduction < pair.reduction_high
-        assert pair.reduction_low > 0
+        assert (pair.reduction, pair.reduction_low) == (pair.change.value, pair.change.low)
+        assert 0 < pair.reduction_low < pair.reduction < pair.reduction_high
 
     def test_four_fifths_counts_as_the_rule_does(self, planted):
         """Ratio, Katz interval, Fisher and shortfall are those of the counts; the verdict knows the dependence."""
@@ -127,7 +116,7 @@ class TestNames:
         """With few names of strong leanings the binomial recipe raises alarms; the names as the unit do not."""
         plain = contract = 0
         for seed in range(12):
-            arm = selection_results(small(seed, name_sd=1.2, sets=3, repetitions=24)).arms[0]
+            arm = results_of(small(seed, name_sd=1.2, sets=3, repetitions=24)).arms[0]
             plain += min(pair.binomial_p for pair in arm.pairs) < 0.05 / 6
             contract += arm.verdict in (Verdict.FAIL, Verdict.FLAG)
         assert plain >= 8
@@ -135,157 +124,236 @@ class TestNames:
 
     def test_one_name_a_group_is_a_result_about_the_names(self):
         """No clustered p, a FAIL capped at FLAG, in the four-fifths rule too, and the page says so."""
-        arm = selection_results(small(0, strength=STRENGTH, sets=1, repetitions=20)).arms[0]
-        assert {pair.clustered_p for pair in arm.pairs} == {None}
-        assert {pair.scope for pair in arm.pairs} == {"labels"}
-        assert arm.verdict is Verdict.FLAG
-        assert arm.four_fifths.verdict is Verdict.FLAG
+        arm = results_of(small(0, strength=STRENGTH, sets=1, repetitions=20)).arms[0]
+        assert {(pair.clustered_p, pair.scope) for pair in arm.pairs} == {(None, "labels")}
+        assert (arm.verdict, arm.four_fifths.verdict) == (Verdict.FLAG, Verdict.FLAG)
         assert any(note.startswith("one name a group") for note in arm.notes)
         assert all(one.clustered_p is None for one in arm.interactions)
 
     def test_names_that_meet_several_others(self):
         """30 pairs of 10 names: no sets are apart any more, so names themselves are the unit, and things still show."""
-        results = selection_results(small(1, strength=STRENGTH, turned=True, sets=10, repetitions=30))
+        results = results_of(small(1, strength=STRENGTH, turned=True, sets=10, repetitions=30))
         assert results.run.names_design == "10 names a group, each of which meets several others"
         arm = results.arms[0]
-        assert arm.verdict is Verdict.FAIL
+        assert (arm.verdict, arm.four_fifths.verdict) == (Verdict.FAIL, Verdict.FAIL)
         assert {pair.name_pairs for pair in arm.pairs} == {10}
         assert all(one.clustered_p is not None for one in arm.interactions)
-        assert arm.four_fifths.verdict is Verdict.FAIL
-
-    def test_without_names_rows_stand_for_themselves(self):
-        frame = small(0, strength=STRENGTH).drop(columns=["name", "first_name", "second_name"])
-        results = selection_results(frame)
-        assert results.run.names == 0
-        assert results.arms[0].verdict is Verdict.FAIL
 
 
-class TestOutcomes:
-    def spoiled(self):
-        frame = small(2, repetitions=4, sets=4)
-        said = np.array(["chosen", "neither", "both", "refused", "unlisted", "unparsed"])[np.arange(len(frame)) % 6]
-        chosen = np.where(
-            said == "chosen", frame["chosen"], np.where(np.isin(said, ["neither", "both"]), "neither", None)
-        )
-        return frame.assign(choice=said, chosen=chosen, refused=said == "refused")
+class TestTables:
+    def test_both_names_are_the_unit_and_conditions_are_blocks(self):
+        """Names where both are known, conditions where there are several."""
+        frame = tiny()
+        assert units_column(frame) == ("first_name", "second_name")
+        assert units_column(frame.assign(first_name=None)) == "name"
+        assert context_columns(frame) == ("template",)
+        assert context_columns(pd.concat([frame, frame.assign(signal="name")])) == ("template", "signal")
 
-    def test_every_kind_is_counted_by_pair(self):
-        arm = selection_results(self.spoiled()).arms[0]
+    def test_margins_need_classes_that_are_crossed(self):
+        assert set(crossed_classes(CLASSES)) == {"gender", "race_ethnicity"}
+        assert crossed_classes({group: CLASSES[group] for group in GROUPS[:2]}) == ()  # both White: gender is the group
+        assert crossed_classes({"older": {"age": "older"}, "younger": {"age": "younger"}}) == crossed_classes({}) == ()
+        arm = results_of(tiny(groups=("white_male", "black_male"))).arms[0]
+        assert (arm.margins, {one.by for one in arm.interactions}) == ([], {"group"})
+
+    def test_by_class_keeps_the_pairs_that_differ_and_what_is_no_choice(self):
+        frame = tiny()
+        found = by_class(frame, "gender", CLASSES)
+        assert set(found["first"]) == set(found["second"]) == {"male", "female"}
+        assert (found["first"] != found["second"]).all()
+        assert len(found) == len(frame) * 8 / 12
+        assert found["chosen"].tolist() == [CLASSES[one]["gender"] for one in frame["chosen"][found.index]]
+        frame["chosen"] = np.where(np.arange(len(frame)) % 2, "neither", None)
+        found = by_class(frame, "race_ethnicity", CLASSES)["chosen"]
+        assert set(found.dropna()) == {"neither"}
+        assert found.isna().sum() == (found == "neither").sum()
+
+    def test_every_kind_of_reply_is_counted_by_pair(self):
+        """What is no choice is no evidence; too much of it leaves every verdict open."""
+        frame = tiny(2)
+        kinds = np.array(["chosen", "neither", "both", "refused", "unlisted", "unparsed"])[np.arange(len(frame)) % 6]
+        undecided = np.where(np.isin(kinds, ["neither", "both"]), "neither", None)
+        chosen = np.where(kinds == "chosen", frame["chosen"], undecided)
+        arm = results_of(frame.assign(choice=kinds, chosen=chosen, refused=kinds == "refused")).arms[0]
         assert [outcome.asked for outcome in arm.outcomes] == [24] * 6
-        assert arm.outcomes[0].counts == dict.fromkeys(
-            ("chosen", "neither", "both", "refused", "unlisted", "unparsed"), 4
-        )
-        assert arm.decided == 24
-        assert arm.verdict is Verdict.INCONCLUSIVE
-        assert arm.four_fifths.reason is Reason.UNSCORED
-
-    def test_without_the_column_the_others_tell(self):
-        arm = selection_results(self.spoiled().drop(columns="choice")).arms[0]
-        assert arm.outcomes[0].counts == {
-            "chosen": 4, "neither": 8, "both": 0, "refused": 4, "unlisted": 0, "unparsed": 8,
-        }  # fmt: skip
+        assert arm.outcomes[0].counts == dict.fromkeys(dict.fromkeys(kinds), 4)
+        assert (arm.decided, arm.verdict, arm.four_fifths.reason) == (24, Verdict.INCONCLUSIVE, Reason.UNSCORED)
 
     @pytest.mark.parametrize("kind", ["refused", "unparsed", "neither"])
     def test_where_nothing_was_chosen_nothing_is_concluded(self, kind):
         """All refused, nothing parsed, always neither: INCONCLUSIVE, never PASS, and every number that there is."""
-        frame = small(0, repetitions=4, sets=4, arms=ARMS)
+        frame = tiny(arms=ARMS)
         frame = frame.assign(chosen="neither" if kind == "neither" else None, choice=kind, refused=kind == "refused")
-        results = selection_results(frame)
+        results = results_of(frame)
         for arm in results.arms:
-            assert arm.verdict is Verdict.INCONCLUSIVE
-            assert arm.four_fifths.verdict is Verdict.INCONCLUSIVE
+            assert {arm.verdict, arm.four_fifths.verdict} == {Verdict.INCONCLUSIVE}
             assert (arm.decided, arm.order, arm.strengths) == (0, None, None)
             assert arm.outcomes[0].counts[kind] == arm.outcomes[0].asked
             assert all(rate.share.value is None for rate in arm.rates)
         assert {one.verdict for one in results.contrasts} == {Verdict.INCONCLUSIVE}
-        assert type(results).from_dict(results.to_dict()) == results
 
+    def test_facts_of_a_mixed_table(self):
+        """A cost of which a part is unknown is unknown; simulated if any row is; all models are named."""
+        frame = tiny()
+        frame["simulated"] = np.arange(len(frame)) == 3
+        frame.loc[::2, "model"], frame.loc[3, "cost"] = "m2", None
+        run = results_of(frame).run
+        assert (run.cost, run.simulated, set(run.models)) == (None, True, {"m1", "m2"})
 
-class TestOddTables:
-    def test_one_arm_has_no_contrast(self):
-        results = selection_results(small(0))
-        assert results.contrasts == ()
-        assert results.scrubbers == ()
-
-    def test_without_arms_there_is_one(self):
-        results = selection_results(small(0, repetitions=4, sets=4).drop(columns="arm"))
-        assert [arm.arm for arm in results.arms] == ["all"]
-
-    def test_two_groups_have_no_margins(self):
-        frame = small(0, groups=("white_male", "black_male"))
-        results = selection_results(frame)
-        assert results.arms[0].margins == ()
-        assert {one.by for one in results.arms[0].interactions} == {"group"}
-
-    def test_groups_of_ones_own(self):
-        """Groups that no shipped set knows have classes if they are given, and no margins otherwise."""
-        frame = small(0, repetitions=4, sets=4)
-        frame = frame.replace({group: f"my_{group}" for group in GROUPS})
-        assert selection_results(frame).run.classes == {}
-        mine = {f"my_{group}": classes for group, classes in CLASSES.items()}
-        assert {margin.by for margin in selection_results(frame, classes=mine).arms[0].margins} == {
-            "gender", "race_ethnicity",
-        }  # fmt: skip
-
-    def test_a_group_that_always_wins(self):
-        """Separation: strengths for orientation, without p, and still a FAIL."""
-        arm = selection_results(small(0, strength={"white_male": 60.0})).arms[0]
-        assert arm.strengths.ridge
-        assert arm.strengths.p_value is None
-        assert arm.verdict is Verdict.FAIL
-        assert any("ridge" in note for note in arm.notes)
-
-    def test_a_cost_of_which_a_part_is_unknown_is_unknown(self):
-        frame = small(0, repetitions=4, sets=4)
-        frame.loc[3, "cost"] = None
-        assert selection_results(frame).run.cost is None
-
-    @pytest.mark.parametrize("column", ["first", "second", "chosen"])
-    def test_a_missing_column_is_named(self, column):
-        with pytest.raises(FrameError, match=f"no column '{column}'"):
-            selection_results(small(0, repetitions=4, sets=4).drop(columns=column))
-
-    def test_no_rows(self):
-        with pytest.raises(FrameError, match="no rows"):
-            selection_results(small(0, repetitions=4, sets=4).iloc[:0])
-
-    def test_no_frame(self):
-        with pytest.raises(FrameError):
-            selection_results([1, 2])
-
-    def test_a_row_without_an_arm(self):
-        frame = small(0, repetitions=4, sets=4)
-        frame.loc[3, "arm"] = None
-        with pytest.raises(FrameError, match="some rows have no arm"):
-            selection_results(frame)
-
-    def test_a_choice_of_nobody_listed(self):
-        frame = small(0, repetitions=4, sets=4)
-        frame.loc[3, "chosen"] = "somebody"
+    def test_tables_that_are_refused(self):
         with pytest.raises(FrameError, match="'somebody'"):
-            selection_results(frame)
-
-    def test_an_outcome_that_there_is_not(self):
-        with pytest.raises(FrameError, match="'maybe' is none of chosen, neither"):
-            selection_results(small(0, repetitions=4, sets=4).assign(choice="maybe"))
-
-    def test_arms_that_only_guess(self):
+            results_of(tiny().assign(chosen="somebody"))
         with pytest.raises(FrameError, match="ask for no choice"):
-            selection_results(small(0, repetitions=4, sets=4).assign(arm="reidentified"))
+            results_of(tiny().assign(arm="reidentified"))
 
-    @pytest.mark.parametrize(
-        ("options", "told"),
-        [
-            ({"alpha": 0}, "alpha"),
-            ({"correction": "sidak"}, "correction"),
-            ({"classes": {"white_male": {"gender": "male"}}}, "nothing is said of"),
-            ({"classes": {**CLASSES, "white_male": {"gender": "male"}}}, "give the same of all"),
-        ],
-    )
-    def test_an_argument_out_of_range(self, options, told):
-        with pytest.raises(UsageError, match=told):
-            selection_results(small(0, repetitions=4, sets=4), **options)
 
-    def test_a_contrast_with_an_arm_that_there_is_not(self):
-        with pytest.raises(FrameError, match="no arm 'scrubbed'"):
-            selection_results(small(0, repetitions=4, sets=4), contrasts=[("scrubbed", "raw_naive", "scrubbing")])
+class TestContrasts:
+    def race(self, treated, seed=0, lean=1.2, favoured="white"):
+        strength = {f"{favoured}_male": lean, f"{favoured}_female": lean}
+        frame = small(seed, strength=strength, arms={"control": 1.0, "treated": treated})
+        found = results_of(frame).contrasts
+        assert {(one.treated, one.control, one.isolates) for one in found} == {
+            ("treated", "control", "treated against control")
+        }
+        (contrast,) = (one for one in found if one.by == "race_ethnicity")
+        return contrast, contrast.pairs[0]
+
+    def test_a_reduction_points_up(self):
+        """Black is the first group, and loses in the control: the change is positive, and so is the reduction."""
+        contrast, pair = self.race(0.0)
+        assert pair.control.value < 0 < pair.reduction_low
+        assert pair.reduction == pair.change.value
+        assert contrast.verdict is Verdict.PASS
+
+    def test_turned_the_other_way_the_interval_turns_too(self):
+        """Where the first group wins in the control the change is negative and the reduction still points up."""
+        _, pair = self.race(0.0, seed=1, favoured="black")
+        assert pair.change.value < 0
+        assert (pair.reduction, pair.reduction_low) == (-pair.change.value, -pair.change.high)
+        assert pair.reduction_high == -pair.change.low
+
+    def test_a_preference_that_turns_round_or_grows_fails(self):
+        """A reduction larger than what there was, or a negative one: neither is a PASS."""
+        contrast, pair = self.race(-1.5)
+        assert pair.reduction > abs(pair.control.value)
+        assert pair.treated.value > 0 > pair.control.value
+        assert contrast.verdict is Verdict.FAIL
+        contrast, pair = self.race(3.0)
+        assert pair.reduction_high < 0
+        assert contrast.verdict is Verdict.FAIL
+
+    def test_arms_that_share_nothing(self):
+        """Other names and other contexts in each arm: nothing is paired, and nothing is claimed."""
+        frame = small(arms={"control": 1.0, "treated": 0.0})
+        for column in ("first_name", "second_name", "name", "template"):
+            frame[column] = np.where(frame["arm"] == "treated", "other " + frame[column], frame[column])
+        (contrast,) = results_of(frame, {}).contrasts
+        assert contrast.verdict is Verdict.INCONCLUSIVE
+        assert {(pair.change, pair.units) for pair in contrast.pairs} == {(None, 0)}
+
+
+class TestFourFifths:
+    def judge(self, first_wins, n=100, **columns):
+        """One pair of groups, *n* in each order; *first_wins* of A's and of B's trials as the first."""
+        rows = [("A", "B", "A" if at < first_wins[0] else "B", f"pair {at % 20}") for at in range(n)]
+        rows += [("B", "A", "B" if at < first_wins[1] else "A", f"pair {at % 20}") for at in range(n)]
+        return self.of(pd.DataFrame(rows, columns=["first", "second", "chosen", "name"]).assign(**columns), "name")
+
+    def of(self, frame, cluster=None):
+        columns = {name: name for name in ("first", "second", "chosen", "neither")}
+        choices = read_choices(frame, **columns, cluster=cluster, block=())
+        return four_fifths_of(choices, units_of(choices))
+
+    def test_below_and_sure(self):
+        found = self.judge((30, 70))
+        (pair,) = found.pairs
+        assert (found.reference, found.verdict) == ("B", Verdict.FAIL)
+        assert (pair.ratio, pair.shortfall) == (pytest.approx(60 / 140), pytest.approx(40))
+        assert (pair.below, pair.flip_flop) == (True, False)
+
+    def test_two_groups_are_no_independent_samples(self):
+        """88 against 112 of 200: Fisher's table says .02, the choices themselves .09: no alarm."""
+        (pair,) = self.judge((44, 56)).pairs
+        assert pair.fisher_p < 0.03
+        assert pair.p_value > 0.05
+        assert (pair.verdict, pair.reason) == (Verdict.INCONCLUSIVE, Reason.SMALL_NUMBERS)
+
+    def test_exactly_four_fifths_passes(self):
+        """80 against 100 of 180 is exactly .8, which a division would put below it."""
+        found = self.judge((40, 50), n=90)
+        assert found.pairs[0].ratio == pytest.approx(0.8)
+        assert (found.pairs[0].below, found.verdict) == (False, Verdict.PASS)
+
+    def test_a_position_that_decides_much_hides_nothing(self):
+        """The first wins 90 % of the time; within the orders A wins more often, by as much as it can: 99 against 81."""
+        found = self.judge((99, 81))
+        assert found.pairs[0].ratio == pytest.approx(82 / 118)
+        assert found.pairs[0].p_value < 0.01
+
+    def test_unread_replies_are_told_before_a_ratio_is_judged(self):
+        """One in ten refused: open. Neither is a reply that was read; and where nobody was chosen there is no ratio."""
+        found = self.judge((30, 70), refused=np.arange(200) % 10 == 0)
+        assert (found.verdict, found.reason) == (Verdict.INCONCLUSIVE, Reason.UNSCORED)
+        frame = pd.DataFrame({"first": ["A", "B"] * 60, "second": ["B", "A"] * 60})
+        found = self.of(frame.assign(chosen=["A"] * 60 + ["neither"] * 60))
+        assert found.pairs[0].reason is not Reason.UNSCORED
+        found = self.of(frame.assign(chosen=None))
+        assert (found.reference, found.pairs, found.reason) == (None, [], Reason.N)
+        assert "no two groups of group" in found.sentence
+
+
+class TestExplanations:
+    def test_qualifications_are_an_axis_like_the_others(self):
+        frame = pd.concat(
+            [small(at, strength={"white_male": lean}).assign(qualifications=q)
+             for at, (q, lean) in enumerate([("borderline", 2.0), ("strong", 0.0)])],
+            ignore_index=True,
+        )  # fmt: skip
+        frame["template"] += "-" + frame["qualifications"]
+        results = results_of(frame)
+        assert results.run.qualifications == ["borderline", "strong"]
+        found = {(one.axis, one.by): one for one in results.arms[0].interactions}
+        assert found["qualifications", "group"].p_value < 0.05
+        share = {
+            level.level: next(s.share.value for s in level.shares if s.group == "white_male")
+            for level in found["qualifications", "group"].levels
+        }
+        assert share["borderline"] > share["strong"] + 0.1
+
+    def test_separation_makes_up_no_p(self):
+        """A group that always wins, everywhere or at one level: strengths for orientation, and still a FAIL."""
+        arm = results_of(small(0, strength={"white_male": 60.0})).arms[0]
+        assert (arm.strengths.ridge, arm.strengths.p_value, arm.verdict) == (True, None, Verdict.FAIL)
+        assert any("ridge" in note for note in arm.notes)
+        frame = small(repetitions=6)
+        always = (frame["criteria"] == CRITERIA[0]) & ((frame["first"] == GROUPS[0]) | (frame["second"] == GROUPS[0]))
+        frame.loc[always, "chosen"] = GROUPS[0]
+        (one,) = (i for i in results_of(frame).arms[0].interactions if (i.axis, i.by) == ("criteria", "group"))
+        assert (one.row_p, one.p_value) == (None, None)
+        level = next(level for level in one.levels if level.level == CRITERIA[0])
+        assert next(s.share.value for s in level.shares if s.group == GROUPS[0]) == 1.0
+
+    def test_always_the_first(self):
+        """The share is 1 with an interval, strengths are even, and nobody is preferred."""
+        frame = tiny()
+        arm = results_of(frame.assign(chosen=frame["first"])).arms[0]
+        assert arm.order.share.low < 1.0 == arm.order.share.value
+        assert arm.strengths.ridge
+        assert {rate.share.value for rate in arm.rates} == {0.5}
+        assert arm.equal_shares.p_value == 1.0
+
+    def test_the_second_place_and_none(self):
+        order = results_of(small(5)).arms[0].order
+        assert order.share.low < 0.5 < order.share.high
+        assert order.p_value > 0.05
+        assert order.df == 1
+        order = results_of(small(4, position=-1.0)).arms[0].order
+        assert order.share.high < 0.5
+        assert order.log_odds + 1.96 * order.error < 0
+
+
+def test_without_names_rows_stand_for_themselves():
+    frame = small(0, strength=STRENGTH).drop(columns=["name", "first_name", "second_name"])
+    results = results_of(as_trials(frame))
+    assert results.run.names == 0
+    assert results.arms[0].verdict is Verdict.FAIL

@@ -26,14 +26,14 @@ _MAX_NAME = 200
 _MAX_JUSTIFICATION = 4000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ApprovalPolicy:
     """What the command line allows. The defaults compare and never write."""
 
     approve: bool = False
-    allow_regression: bool = False
-    allow_in_ci: bool = False
-    justification: str | None = None
+    justification: str = ""
+    approve_regression: bool = False
+    approve_in_ci: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,19 +61,25 @@ class Approval:
     previous_digest: str | None = None
 
 
-def under_ci(environ: Mapping[str, str]) -> bool:
-    """Whether ``CI`` is set to a true value: to anything but a word for no, such as ``0`` or ``false``."""
-    return environ.get("CI", "").strip().lower() not in _FALSE
+def new_approval(
+    policy: ApprovalPolicy,
+    *,
+    rootdir: Path,
+    folder: Path,
+    run_id: str | None,
+    simulated: bool,
+    replayed: bool,
+    unfinished: int,
+    environ: Mapping[str, str],
+) -> Approval:
+    """An approval given now, by whoever runs this session, at the commit that is checked out in *rootdir*.
 
-
-def check_allowed(policy: ApprovalPolicy, *, environ: Mapping[str, str], unfinished: int) -> str:
-    """Return the justification if an approval may be considered at all; raise ApprovalRefusedError if not.
-
-    *unfinished* counts planned trials that were not answered, refused or otherwise concluded.
+    *unfinished* counts planned trials that were not answered, refused or otherwise concluded. Raises
+    ApprovalRefusedError where no approval may be considered at all.
     """
     justification = _one_line(policy.justification, None)
     refusal = None
-    if under_ci(environ) and not policy.allow_in_ci:
+    if environ.get("CI", "").strip().lower() not in _FALSE and not policy.approve_in_ci:
         refusal = (
             f"this runs under CI (CI={environ.get('CI', '')!r}), where a baseline is compared and never changed. "
             f"Approve on a developer's machine and commit the file, or add {ALLOW_IN_CI} if this job is meant to "
@@ -96,20 +102,6 @@ def check_allowed(policy: ApprovalPolicy, *, environ: Mapping[str, str], unfinis
         )
     if refusal:
         raise ApprovalRefusedError(f"Approval refused: {refusal}")
-    return justification
-
-
-def new_approval(
-    justification: str,
-    *,
-    rootdir: Path,
-    folder: Path,
-    run_id: str | None,
-    simulated: bool,
-    replayed: bool,
-    environ: Mapping[str, str],
-) -> Approval:
-    """An approval given now, by whoever runs this session, at the commit that is checked out in *rootdir*."""
     name, source = approver(environ, rootdir)
     commit, dirty = git_state(rootdir, folder)
     return Approval(

@@ -11,13 +11,13 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from pytest_fairness.baselines.approval import APPROVE, Approval
 from pytest_fairness.errors import BaselineError
-from pytest_fairness.model import JSON, to_json
+from pytest_fairness.model import to_json
 
 if TYPE_CHECKING:
     from pytest_fairness.statistics.persona_scores import ScoreSummary
@@ -49,27 +49,6 @@ class Fingerprints:
     scorer: str = ""
     design: str = ""
 
-    @classmethod
-    def of(
-        cls,
-        *,
-        endpoint: str = "",
-        models: Iterable[str] = (),
-        identity: Mapping[str, JSON] | None = None,
-        template: Any = None,
-        scorer: str = "",
-        design: Any = None,
-    ) -> Self:
-        """From the things themselves; *scorer* is a fingerprint already, *models* may repeat."""
-        return cls(
-            endpoint=endpoint,
-            models=tuple(sorted({model for model in models if model})),
-            identity=fingerprint(identity),
-            template=fingerprint(template),
-            scorer=scorer,
-            design=fingerprint(design),
-        )
-
     def changes_since(self, approved: Fingerprints) -> tuple[str, ...]:
         """What differs from *approved*, a clause each; what either side does not know is left out."""
         old, new = ", ".join(approved.models), ", ".join(self.models)
@@ -81,22 +60,18 @@ class Fingerprints:
             "scorer": "the scorer changed, so that old and new scores come from different instruments",
             "design": "the design (groups, names or personas, repetitions, tier) changed",
         }
-        changed = [name for name in clauses if _differ(getattr(self, name), getattr(approved, name))]
-        if {"endpoint", "models"} & set(changed):
-            changed = [name for name in changed if name != "identity"]
-        return tuple(clauses[name] for name in changed)
-
-
-def _differ(one: object, other: object) -> bool:
-    return bool(one and other and one != other)
+        both = {name: (getattr(self, name), getattr(approved, name)) for name in clauses}
+        changed = [name for name, (now, before) in both.items() if now and before and now != before]
+        renamed = {"endpoint", "models"} & set(changed)
+        return tuple(clauses[name] for name in changed if not (renamed and name == "identity"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaselineDocument:
     """The scores of one test, as approved; without ``approval`` it is a proposal, which is never read back.
 
-    ``threshold`` is the score from which a persona passes, in the score's own unit, where the test has one:
-    at or above it, or at or below it where not ``lower_is_worse``.
+    ``threshold`` is the score from which a persona passes, where the test has one: at or above it, or at or below it
+    where not ``lower_is_worse``.
     """
 
     test_id: str
@@ -173,15 +148,6 @@ class BaselineDocument:
             what = f"a field is missing or has the wrong type ({type(error).__name__}: {error})"
             raise _damaged(where, what) from error
 
-    def check_is_of(self, test_id: str, score: str, *, where: str) -> None:
-        """Raise BaselineError where this is the baseline of another test or score."""
-        if (self.test_id, self.score) != (test_id, score):
-            raise BaselineError(
-                f"{where}: this is the baseline of the score {self.score!r} of {self.test_id}, and not of {score!r} "
-                f"of {test_id}. A baseline cannot be copied from test to test: remove the file and approve anew with "
-                f"{APPROVE}."
-            )
-
     def _means(self) -> dict[str, float]:
         """As written: what is derived from them must come out the same when the text is read back."""
         return {key: _rounded(score.mean) for key, score in self.summary.personas.items()}
@@ -210,11 +176,9 @@ class BaselineDocument:
 
 
 def digest(body: Mapping[str, Any]) -> str:
-    """``sha256:`` and the digest of *body* without its ``digest``.
+    """``sha256:`` and the digest of *body* without its ``digest``: of the values, since git may change line endings.
 
-    Taken over the values and not the bytes, so that line endings and indentation may change on the way
-    through git. It notices an edit; whoever wants to forge one can compute it, and is stopped by the review
-    of the file.
+    It notices an edit; whoever wants to forge one can compute it, and is stopped by the review of the file.
     """
     return "sha256:" + _sha256({key: value for key, value in body.items() if key != "digest"})
 
@@ -226,10 +190,7 @@ def _sha256(value: Any) -> str:
 
 def _parse(content: bytes, where: str) -> dict[str, Any]:
     """The body of the baseline in *content*, its schema and digest checked."""
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise _damaged(where, f"it is not UTF-8 at byte {error.start}") from error
+    text = content.decode("utf-8", "replace")
     if conflict := _CONFLICT.search(text):
         line = text.count("\n", 0, conflict.start()) + 1
         raise BaselineError(
@@ -238,9 +199,9 @@ def _parse(content: bytes, where: str) -> dict[str, Any]:
             f"{_REMOVE}"
         )
     try:
-        body = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+        body = json.loads(content.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
-        raise _damaged(where, f"it is not whole JSON ({error})") from error
+        raise _damaged(where, f"it is not whole JSON in UTF-8 ({error})") from error
     if not isinstance(body, dict):
         raise _damaged(where, "it is not a JSON object")
     if body.get("schema") != _SCHEMA or isinstance(body.get("schema"), bool):

@@ -6,144 +6,28 @@ who may approve what, and nothing of statistics.
 
 from __future__ import annotations
 
-import os
-import shlex
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pytest_fairness.baselines.approval import (
-    ALLOW_REGRESSION,
-    APPROVE,
-    JUSTIFICATION,
-    Approval,
-    ApprovalPolicy,
-    check_allowed,
-    new_approval,
-)
-from pytest_fairness.baselines.document import BaselineDocument, Fingerprints
-from pytest_fairness.baselines.snapshot_files import BaselineFolder, baseline_name
-from pytest_fairness.errors import ApprovalRefusedError, BaselineError, MissingBaselineError
+from pytest_fairness.baselines.approval import ALLOW_REGRESSION, APPROVE, Approval, ApprovalPolicy
+from pytest_fairness.baselines.document import BaselineDocument
+from pytest_fairness.errors import ApprovalRefusedError, BaselineError
 from pytest_fairness.model import JSON, Finding, OutcomeKind, Reason, Verdict, to_json
 
 if TYPE_CHECKING:
-    from syrupy.assertion import SnapshotAssertion
-
     from pytest_fairness.statistics.persona_scores import ScoreSummary
 
 Compare = Callable[["ScoreSummary"], Finding]
 
-FOLDER = "baselines"
 # Reasons that speak of the run and not of the scores: what such a run measured is not fit to be a yardstick.
 _UNFIT = frozenset({Reason.INCOMPLETE, Reason.UNSCORED, Reason.MIXED_MODELS})
 _MAX_UNSCORED = 0.05  # of the trials; the share over which a comparison is INCONCLUSIVE(UNSCORED)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BaselineStore:
-    """The approved baselines, as one running test sees them.
-
-    ``snapshot`` is syrupy's fixture of that name in the same test. ``root`` is the folder of the baselines,
-    by default ``baselines/`` in *rootdir*. ``used`` collects the names of the files asked for, for the orphan
-    report.
-    """
-
-    snapshot: SnapshotAssertion
-    test_id: str
-    rootdir: Path
-    root: Path | None = None
-    policy: ApprovalPolicy = field(default_factory=ApprovalPolicy)
-    run_id: str | None = None
-    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
-    used: set[str] = field(default_factory=set)
-
-    @property
-    def folder(self) -> BaselineFolder:
-        """Where the baselines lie."""
-        return BaselineFolder(self.root or self.rootdir / FOLDER, anchor=self.rootdir)
-
-    def check(
-        self,
-        score: str,
-        summary: ScoreSummary,
-        compare: Compare,
-        *,
-        fingerprints: Fingerprints,
-        simulated: bool,
-        replayed: bool = False,
-        unfinished: int = 0,
-        threshold: float | None = None,
-        lower_is_worse: bool = True,
-    ) -> Finding:
-        """Compare *summary* with the approved baseline of *score* in this test; under approve, write it.
-
-        *compare* turns the approved summary into the finding about this run. *unfinished* counts the planned
-        trials that came to no conclusion. *threshold* is the score from which a persona passes;
-        *lower_is_worse* is the direction of the score, which *compare* knows too.
-
-        The finding returned is the comparison, with what changed since the approval in its notes and the
-        baseline's provenance in ``details["baseline"]``. FAIL is a regression, its approval refused or not
-        asked for; a first approval is PASS; an approved regression is FLAG with its justification filled.
-
-        Raises MissingBaselineError without a baseline, ApprovalRefusedError where nothing may be approved,
-        BaselineError for a baseline that cannot be trusted or is of the other kind (simulated or live),
-        StoreError for the disk.
-        """
-        __tracebackhide__ = True  # the error says it all; our own lines would stand between it and the test
-        from pytest_fairness.baselines.syrupy_extension import baseline_extension
-
-        folder, name = self.folder, baseline_name(self.test_id, score)
-        path = folder.root / name
-        self.used.add(name)
-        approval = None
-        if self.policy.approve:
-            approval = new_approval(
-                check_allowed(self.policy, environ=self.environ, unfinished=unfinished),
-                rootdir=self.rootdir,
-                folder=folder.root,
-                run_id=self.run_id,
-                simulated=simulated,
-                replayed=replayed,
-                environ=self.environ,
-            )
-        proposed = BaselineDocument(
-            test_id=self.test_id,
-            score=score,
-            summary=summary,
-            fingerprints=fingerprints,
-            approval=approval,
-            threshold=threshold,
-            lower_is_worse=lower_is_worse,
-        )
-        file = (path.relative_to(self.rootdir) if path.is_relative_to(self.rootdir) else path).as_posix()
-        gate = Gate(file=file, proposed=proposed, compare=compare, policy=self.policy, simulated=simulated)
-        assertion = replace(
-            self.snapshot,
-            extension_class=baseline_extension(folder, name, gate),
-            update_snapshots=self.policy.approve,
-            update_new_snapshots_only=False,  # --snapshot-update-new-only approves nothing either
-        )
-        assertion(name=score).__eq__(proposed)
-        result = assertion.executions[assertion.num_executions - 1]
-        if isinstance(result.exception, ApprovalRefusedError) and gate.finding and gate.finding.verdict is Verdict.FAIL:
-            return gate.refused(str(result.exception))
-        if result.exception is not None:
-            raise result.exception
-        if result.created or result.updated:
-            return gate.written()
-        if gate.finding is None:
-            raise MissingBaselineError(
-                f"No baseline is approved for the score {score!r} of {self.test_id} ({file} does not exist). "
-                "Review this run's scores; if they are what you want to be held to, approve them with\n"
-                f'    pytest {shlex.quote(self.test_id)} {APPROVE} {JUSTIFICATION} "…"\nand commit the file.'
-            )
-        return gate.compared()
-
-
 @dataclass(slots=True, kw_only=True)
 class Gate:
-    """One score of one test, step by step as syrupy drives it (see ``syrupy_extension.Exchange``).
+    """One score of one test, step by step as syrupy drives it; each step may raise.
 
     ``file`` names the baseline in messages. ``proposed`` is this run's document, with an approval only where
     one was asked for. ``approved`` and ``finding`` are ``None`` until known, and stay so where there is no
@@ -162,14 +46,19 @@ class Gate:
     def recalled(self, content: bytes) -> None:
         """Take the approved text; BaselineError if it cannot be trusted or is another test's."""
         self.approved = BaselineDocument.from_bytes(content, where=self.file)
-        self.approved.check_is_of(self.proposed.test_id, self.proposed.score, where=self.file)
+        (test, score), (own, mine) = ((one.test_id, one.score) for one in (self.approved, self.proposed))
+        if (test, score) != (own, mine):
+            raise BaselineError(
+                f"{self.file}: this is the baseline of the score {score!r} of {test}, and not of {mine!r} of {own}. A "
+                f"baseline cannot be copied from test to test: remove the file and approve anew with {APPROVE}."
+            )
 
     def proposal(self) -> str:
         """Judge, then give the text of this run's document. Raises ApprovalRefusedError and BaselineError."""
         worse = self._judge()
         if approval := self.proposed.approval:
             self._check_fit()
-            if worse and not self.policy.allow_regression:
+            if worse and not self.policy.approve_regression:
                 raise ApprovalRefusedError(
                     f"Approval refused: {worse}. Mend what got worse; or, if that is meant and reviewed, "
                     f"approve it with {ALLOW_REGRESSION} as well."
@@ -231,21 +120,18 @@ class Gate:
             )
 
     def _check_fit(self) -> None:
-        summary = self.proposed.summary
+        summary, finding, why = self.proposed.summary, self.finding, None
         if not summary.personas:
-            raise ApprovalRefusedError(
-                "Approval refused: no persona has a score in this run, so there is none to approve."
+            why = "no persona has a score in this run, so there is none to approve"
+        elif summary.unscored > _MAX_UNSCORED * summary.trials:
+            why = (
+                f"{summary.unscored} of {summary.trials} trials have no score (more than 5 %). Mend the scorer, or "
+                "find out what was answered, and run again"
             )
-        if summary.unscored > _MAX_UNSCORED * summary.trials:
-            raise ApprovalRefusedError(
-                f"Approval refused: {summary.unscored} of {summary.trials} trials have no score (more than "
-                "5 %). Mend the scorer, or find out what was answered, and run again."
-            )
-        if self.finding is not None and self.finding.reason in _UNFIT:
-            raise ApprovalRefusedError(
-                f"Approval refused: this run is {self.finding.verdict} ({self.finding.reason}) and no "
-                f"yardstick: {_clause(self.finding)}."
-            )
+        elif finding is not None and finding.reason in _UNFIT:
+            why = f"this run is {finding.verdict} ({finding.reason}) and no yardstick: {_clause(finding)}"
+        if why:
+            raise ApprovalRefusedError(f"Approval refused: {why}.")
 
     def compared(self) -> Finding:
         """The comparison with the approved baseline; nothing was written."""

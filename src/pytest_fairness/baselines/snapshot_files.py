@@ -154,43 +154,28 @@ class BaselineFolder:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Orphan:
-    """A file in the folder of baselines that nothing claims; ``test_id`` is ``None`` if it cannot be read."""
-
-    name: str
-    test_id: str | None
-    score: str | None
-    why: str
-
-
 def find_orphans(
     folder: BaselineFolder, *, collected: Collection[str], finished: Collection[str], used: Collection[str]
-) -> tuple[Orphan, ...]:
-    """The baselines that no collected test claims, in order of their names: reported, never deleted.
+) -> dict[str, str]:
+    """The baselines that no collected test claims, by name, each with why: reported, never deleted.
 
     *collected* and *finished* are test ids, of all tests found and of those that ran to their end; *used* are
-    the file names that :meth:`BaselineStore.check` looked for. A test that finished without asking for a file
-    of its own no longer claims it; one that did not run keeps what it has. Call this only for a run that
-    collected everything: a selected, failed or interrupted one leaves baselines unread that the next run needs.
+    the file names that were looked for. A test that finished without asking for a file of its own no longer claims
+    it; one that did not run keeps what it has. Call this only for a run that collected everything: a selected, failed
+    or interrupted one leaves baselines unread that the next run needs.
     """
-    found = []
-    for name in folder.names():
-        if name in used:
-            continue
+    found = {}
+    for name in (name for name in folder.names() if name not in used):
         try:
             document = BaselineDocument.from_bytes(folder.read(name) or b"", where=name)
         except BaselineError as error:
-            found.append(Orphan(name=name, test_id=None, score=None, why=str(error)))
+            found[name] = str(error)
             continue
         test_id, score = document.test_id, document.score
         if name != baseline_name(test_id, score):
-            why = "the file was renamed: it is not where its own test and score would be looked for"
+            found[name] = "the file was renamed: it is not where its own test and score would be looked for"
         elif test_id not in collected:
-            why = "its test is gone or renamed"
+            found[name] = "its test is gone or renamed"
         elif test_id in finished:
-            why = f"its test no longer asks for the score {score!r}"
-        else:
-            continue
-        found.append(Orphan(name=name, test_id=test_id, score=score, why=why))
-    return tuple(found)
+            found[name] = f"its test no longer asks for the score {score!r}"
+    return found

@@ -1,10 +1,10 @@
-"""The syrupy extension: where baselines lie, how they are read and written, and that syrupy leaves them alone.
+"""The approved baselines as one test sees them, and the syrupy extension by which they are read and written.
 
 syrupy gives each snapshot's life cycle (recall, compare, write, report); what it compares and whether it may write is
-decided by an :class:`Exchange`, which the gate implements.
+decided by the :class:`~pytest_fairness.baselines.gate.Gate`.
 
 - ``discover_snapshots`` finds nothing, so that ``--snapshot-update`` has nothing to delete and a run of some
-  tests reports none of the others' baselines as unused. Our own orphan report does that (:mod:`.folder`).
+  tests reports none of the others' baselines as unused. Our own orphan report does that.
 - Approving replaces the assertion's ``update_snapshots``, never the session's option, so that the one flag
   cannot approve through the other: ``--snapshot-update`` writes snapshots and no baselines,
   ``--fairness-approve`` baselines and no snapshots.
@@ -13,47 +13,45 @@ decided by an :class:`Exchange`, which the gate implements.
 # ruff: noqa: ARG002, ARG003 - the signatures are those of syrupy
 from __future__ import annotations
 
+import os
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from syrupy.data import SnapshotCollection, SnapshotCollections
 from syrupy.extensions.base import AbstractSyrupyExtension, SnapshotCollectionStorage
 
-from pytest_fairness.baselines.snapshot_files import BaselineFolder
-from pytest_fairness.errors import BaselineError
+from pytest_fairness.baselines.approval import APPROVE, JUSTIFICATION, ApprovalPolicy, new_approval
+from pytest_fairness.baselines.document import BaselineDocument, Fingerprints
+from pytest_fairness.baselines.gate import Compare, Gate
+from pytest_fairness.baselines.snapshot_files import BaselineFolder, baseline_name
+from pytest_fairness.errors import ApprovalRefusedError, BaselineError, MissingBaselineError
+from pytest_fairness.model import Finding, Verdict
 
 if TYPE_CHECKING:
+    from syrupy.assertion import SnapshotAssertion
     from syrupy.location import PyTestLocation
     from syrupy.types import SerializedData, SnapshotIndex
 
-
-class Exchange(Protocol):
-    """The decisions about one baseline, in the order in which syrupy asks for them. Each may raise."""
-
-    def recalled(self, content: bytes) -> None:
-        """The approved text was found. Not called if there is none."""
-
-    def proposal(self) -> str:
-        """The text to write, if it comes to that."""
-
-    def stands(self) -> bool:
-        """Whether the approved baseline holds, so that nothing is written even if writing is on."""
+    from pytest_fairness.statistics.persona_scores import ScoreSummary
 
 
 class BaselineExtension(AbstractSyrupyExtension):
-    """Base of the classes made by :func:`baseline_extension`; syrupy instantiates them without arguments."""
+    """Base of the classes made by :func:`_extension`; syrupy instantiates them without arguments."""
 
     file_extension = "json"
     write_immediately = True
     folder: ClassVar[BaselineFolder]
     name: ClassVar[str]
-    exchange: ClassVar[Exchange]
+    gate: ClassVar[Gate]
 
     def serialize(self, data: Any, **_filters: Any) -> str:
-        return self.exchange.proposal()
+        return self.gate.proposal()
 
     def matches(self, *, serialized_data: Any, snapshot_data: Any) -> bool:
-        return self.exchange.stands()  # it was handed both sides already, as documents
+        return self.gate.stands()  # it was handed both sides already, as documents
 
     @classmethod
     def dirname(cls, *, test_location: PyTestLocation) -> str:
@@ -82,7 +80,7 @@ class BaselineExtension(AbstractSyrupyExtension):
         content = self.folder.read(self.name)
         if content is None:
             return None
-        self.exchange.recalled(content)
+        self.gate.recalled(content)
         return content.decode("utf-8")
 
     @classmethod
@@ -93,7 +91,7 @@ class BaselineExtension(AbstractSyrupyExtension):
         cls.folder.write(cls.name, str(snapshot.data).encode("utf-8"))
 
 
-def baseline_extension(folder: BaselineFolder, name: str, exchange: Exchange) -> type[BaselineExtension]:
+def _extension(folder: BaselineFolder, name: str, gate: Gate) -> type[BaselineExtension]:
     """The extension class for one baseline. Raises BaselineError where syrupy would own the folder."""
     # In a folder of syrupy's own, --snapshot-update deletes the files that no snapshot test claims.
     own = Path(SnapshotCollectionStorage.snapshot_dirname).parts
@@ -104,4 +102,91 @@ def baseline_extension(folder: BaselineFolder, name: str, exchange: Exchange) ->
             f"{SnapshotCollectionStorage.snapshot_dirname}), where --snapshot-update would delete them. "
             "Give one of the two another name."
         )
-    return type("BoundBaselineExtension", (BaselineExtension,), {"folder": folder, "name": name, "exchange": exchange})
+    return type("BoundBaselineExtension", (BaselineExtension,), {"folder": folder, "name": name, "gate": gate})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaselineStore:
+    """The approved baselines in the folder *root*, as one test sees them; ``snapshot`` is its syrupy fixture."""
+
+    snapshot: SnapshotAssertion
+    test_id: str
+    rootdir: Path
+    root: Path
+    policy: ApprovalPolicy = field(default_factory=ApprovalPolicy)
+    run_id: str | None = None
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+
+    def check(
+        self,
+        score: str,
+        summary: ScoreSummary,
+        compare: Compare,
+        *,
+        fingerprints: Fingerprints,
+        simulated: bool,
+        replayed: bool = False,
+        unfinished: int = 0,
+        threshold: float | None = None,
+        lower_is_worse: bool = True,
+    ) -> Finding:
+        """Compare *summary* with the approved baseline of *score* in this test; under approve, write it.
+
+        *compare* turns the approved summary into the finding about this run. *unfinished* counts the planned
+        trials that came to no conclusion. *threshold* is the score from which a persona passes;
+        *lower_is_worse* is the direction of the score, which *compare* knows too.
+
+        The finding returned is the comparison, with what changed since the approval in its notes and the
+        baseline's provenance in ``details["baseline"]``. FAIL is a regression, its approval refused or not
+        asked for; a first approval is PASS; an approved regression is FLAG with its justification filled.
+
+        Raises MissingBaselineError without a baseline, ApprovalRefusedError where nothing may be approved,
+        BaselineError for a baseline that cannot be trusted or is of the other kind (simulated or live),
+        StoreError for the disk.
+        """
+        __tracebackhide__ = True  # the error says it all; our own lines would stand between it and the test
+        name, approval = baseline_name(self.test_id, score), None
+        path = self.root / name
+        if self.policy.approve:
+            approval = new_approval(
+                self.policy,
+                rootdir=self.rootdir,
+                folder=self.root,
+                run_id=self.run_id,
+                simulated=simulated,
+                replayed=replayed,
+                unfinished=unfinished,
+                environ=self.environ,
+            )
+        proposed = BaselineDocument(
+            test_id=self.test_id,
+            score=score,
+            summary=summary,
+            fingerprints=fingerprints,
+            approval=approval,
+            threshold=threshold,
+            lower_is_worse=lower_is_worse,
+        )
+        file = (path.relative_to(self.rootdir) if path.is_relative_to(self.rootdir) else path).as_posix()
+        gate = Gate(file=file, proposed=proposed, compare=compare, policy=self.policy, simulated=simulated)
+        assertion = replace(
+            self.snapshot,
+            extension_class=_extension(BaselineFolder(self.root, anchor=self.rootdir), name, gate),
+            update_snapshots=self.policy.approve,
+            update_new_snapshots_only=False,  # --snapshot-update-new-only approves nothing either
+        )
+        assertion(name=score).__eq__(proposed)
+        result = assertion.executions[assertion.num_executions - 1]
+        if isinstance(result.exception, ApprovalRefusedError) and gate.finding and gate.finding.verdict is Verdict.FAIL:
+            return gate.refused(str(result.exception))
+        if result.exception is not None:
+            raise result.exception
+        if result.created or result.updated:
+            return gate.written()
+        if gate.finding is None:
+            raise MissingBaselineError(
+                f"No baseline is approved for the score {score!r} of {self.test_id} ({file} does not exist). "
+                "Review this run's scores; if they are what you want to be held to, approve them with\n"
+                f'    pytest {shlex.quote(self.test_id)} {APPROVE} {JUSTIFICATION} "…"\nand commit the file.'
+            )
+        return gate.compared()

@@ -1,30 +1,40 @@
-"""``pytest-fairness plan``: how large a sample an effect takes, or what a suite costs before anything is paid for."""
+"""``pytest-fairness plan``: how large a sample an effect takes, or what a suite costs before anything is paid for.
+
+A suite is priced where it is collected: in a ``pytest --collect-only`` of its own, which loads this module as a plugin
+and asks nothing.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from pytest_fairness.commands import CommandResult
+from pytest_fairness.errors import FairnessError, UsageError
+
+if TYPE_CHECKING:
+    import pytest
+
+    from pytest_fairness.endpoints.protocol import Endpoint
+    from pytest_fairness.pytest_layer.estimate import TestEstimate
+    from pytest_fairness.pytest_layer.session import FairnessSession
 
 _KINDS = ("numeric", "ordinal", "narrative", "binary", "categorical", "refusal")
+_STATISTICS = ("kind", "effect", "icc", "alpha", "rate", "levels")
 _OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("--kind", {"choices": _KINDS, "default": "numeric", "help": "the kind of outcome (numeric)"}),
     ("--groups", {"type": int, "default": 2, "metavar": "N", "help": "groups compared (2)"}),
     ("--effect", {"type": float, "default": 0.5, "metavar": "D", "help": "d that must not be missed (0.5)"}),
     ("--power", {"type": float, "default": 0.8, "metavar": "P", "help": "how often it is found (0.8)"}),
     ("--icc", {"type": float, "default": 0.04, "help": "share of the variance between names (0.04)"}),
-    ("--alpha", {"type": float, "default": 0.05, "help": "level of the family of tests (0.05)"}),
-    (
-        "--correction",
-        {
-            "choices": ("bonferroni", "holm", "fdr_bh"),
-            "default": "bonferroni",
-            "help": "planned for Bonferroni, whatever is chosen: the others never need more",
-        },
-    ),
+    ("--alpha", {"type": float, "default": 0.05, "help": "level of the family of tests, by Bonferroni (0.05)"}),
     ("--rate", {"type": float, "help": "expected rate of favourable answers, or of refusals (0.5)"}),
     ("--levels", {"type": int, "metavar": "N", "help": "levels of a rating (5), or so many labels (3)"}),
     ("--names", {"type": int, "metavar": "N", "help": "names a group, if they are given"}),
@@ -33,10 +43,7 @@ _OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("--endpoint", {"metavar": "NAME", "help": "price the suite for this endpoint of endpoints.yaml"}),
     ("--concurrency", {"type": int, "metavar": "N", "help": "requests in flight (the suite's own setting)"}),
     ("--latency", {"type": float, "default": 2.0, "metavar": "S", "help": "seconds a request takes (2)"}),
-    (
-        "--reply-tokens",
-        {"type": int, "metavar": "N", "help": "tokens of a usual reply (what the scorer of each test asks for)"},
-    ),
+    ("--reply-tokens", {"type": int, "metavar": "N", "help": "tokens of a usual reply (what the scorers ask for)"}),
     ("--json", {"action": "store_true", "help": "give it as JSON"}),
     (
         "--suite",
@@ -47,6 +54,8 @@ _OPTIONS: tuple[tuple[str, dict[str, Any]], ...] = (
         },
     ),
 )
+_VARIABLE = "PYTEST_FAIRNESS_PLAN"
+_WIDTH = 110  # columns of the terminal that a paragraph takes
 
 
 def add(subparsers: Any) -> None:
@@ -66,27 +75,24 @@ def add(subparsers: Any) -> None:
     parser.set_defaults(run=run)
 
 
-def run(arguments: argparse.Namespace) -> CommandResult:
+def run(arguments: argparse.Namespace) -> tuple[str, int]:
     """Plan a sample, or price a suite. Raises UsageError for what cannot be planned or collected."""
     return _sample(arguments) if arguments.suite is None else _suite(arguments)
 
 
-def _given(arguments: argparse.Namespace, *names: str) -> dict[str, Any]:
-    return {name: getattr(arguments, name) for name in names}
+# ---------------------------------------------------------------- a sample
 
 
-def _sample(arguments: argparse.Namespace) -> CommandResult:
+def _sample(arguments: argparse.Namespace) -> tuple[str, int]:
     from pytest_fairness.analysis.planning import plan_sample
     from pytest_fairness.analysis.sentences import percent
     from pytest_fairness.model import to_json
 
-    design = _given(arguments, "groups", "effect", "power", "icc", "alpha", "names", "templates", "repetitions")
-    plan = plan_sample(arguments.kind, **design, **_given(arguments, "rate", "levels"))
-    notes = list(plan.notes)
-    if arguments.correction != "bonferroni":
-        notes.append(f"planned for Bonferroni; {arguments.correction} never needs more")
+    design = ("groups", "power", "names", "templates", "repetitions")
+    given = {name: getattr(arguments, name) for name in (*_STATISTICS, *design)}
+    plan = plan_sample(**given)
     if arguments.json:
-        return CommandResult(json.dumps(to_json({**asdict(plan), "notes": notes}), indent=2) + "\n")
+        return json.dumps(to_json(plan), indent=2) + "\n", 0
     rows = {
         "names a group": plan.names,
         "templates": plan.templates,
@@ -97,23 +103,221 @@ def _sample(arguments: argparse.Namespace) -> CommandResult:
         "assumes": f"{plan.outcome}, {plan.groups} groups, ICC {plan.icc:g}, {plan.family} tests at {plan.alpha:g}",
     }
     lines = [f"{name:<14} {value}" for name, value in rows.items()]
-    return CommandResult("\n".join([*lines, *(f"note: {note}" for note in notes), ""]))
+    return "\n".join([*lines, *(f"note: {note}" for note in plan.notes), ""]), 0
 
 
-def _suite(arguments: argparse.Namespace) -> CommandResult:
-    from pytest_fairness.commands.suite_price import Assumptions, collect, price_suite, suite_table
-    from pytest_fairness.errors import UsageError
-    from pytest_fairness.model import to_json
+# ---------------------------------------------------------------- a suite
 
-    for name, value in _given(arguments, "latency", "reply_tokens", "concurrency").items():
-        if value is not None and not value > 0:
-            raise UsageError(f"--{name.replace('_', '-')}={value!r}: must be above 0")
-    statistics = _given(arguments, "kind", "effect", "icc", "alpha", "rate", "levels")
-    assumed = Assumptions(**_given(arguments, "reply_tokens", "latency", "concurrency"), **statistics)
-    facts = collect(arguments.suite, arguments.endpoint)
-    suite = price_suite(facts, assumed, asked_for=arguments.endpoint is not None)
-    code = 1 if suite.problems else 0
-    if arguments.json:
-        whole = {**asdict(suite), "assumed": asdict(assumed), "problems": suite.problems}
-        return CommandResult(json.dumps(to_json(whole), indent=2) + "\n", code)
-    return CommandResult(suite_table(suite, assumed), code)
+
+def _suite(arguments: argparse.Namespace) -> tuple[str, int]:
+    """Collect the suite in a process of its own, which prices it. Raises UsageError where pytest cannot collect it."""
+    given = {key: value for key, value in vars(arguments).items() if key not in ("run", "suite", "command")}
+    for name in ("latency", "reply_tokens", "concurrency"):
+        if given[name] is not None and not given[name] > 0:
+            raise UsageError(f"--{name.replace('_', '-')}={given[name]!r}: must be above 0")
+    chosen = [] if arguments.endpoint is None else [f"--fairness-endpoint={arguments.endpoint}"]
+    command = [sys.executable, "-m", "pytest", *arguments.suite, *chosen, "--collect-only", "-qq", "-p", __name__]
+    with tempfile.TemporaryDirectory(prefix="fairness-plan-") as folder:
+        path = Path(folder) / "plan.json"
+        environment = {**os.environ, _VARIABLE: json.dumps({**given, "file": str(path)})}
+        done = subprocess.run(  # noqa: S603 - the arguments are the user's own
+            command, env=environment, capture_output=True, text=True, check=False
+        )
+        result: dict[str, Any] = json.loads(path.read_bytes()) if path.is_file() else {}
+    if "error" in result:
+        raise UsageError(result["error"])
+    if not result:
+        output = "\n".join(part.strip() for part in (done.stdout[-3000:], done.stderr[-1000:]) if part.strip())
+        raise UsageError(f"the suite could not be collected (pytest's exit status {done.returncode}):\n{output}")
+    return result["text"], result["code"]
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Price what was collected, if nothing failed: this module is the plugin of the process that collects."""
+    from pytest_fairness.pytest_layer import guest
+
+    given = os.environ.get(_VARIABLE)
+    if given is None or hasattr(session.config, "workerinput") or session.testsfailed:
+        return
+    assumed = json.loads(given)
+    path = Path(assumed.pop("file"))
+    fairness = guest.session_if_any(session.config)
+    try:
+        suite = None if fairness is None else _priced_suite(fairness, session.items, assumed)
+    except UsageError as error:
+        path.write_text(json.dumps({"error": str(error)}), encoding="utf-8")
+        return
+    if suite is None or not suite["tests"]:
+        result: dict[str, Any] = {
+            "error": f"no test with a grid among {len(session.items)} collected items: nothing to price "
+            "(a fairness test has @pytest.mark.fairness_grid or fairness_pairs)"
+        }
+    else:
+        text = json.dumps(suite, indent=2) + "\n" if assumed["json"] else _table(suite)
+        result = {"text": text, "code": 1 if suite["problems"] else 0}
+    path.write_text(json.dumps(result), encoding="utf-8")
+
+
+def _priced_suite(fairness: FairnessSession, items: list[pytest.Item], assumed: dict[str, Any]) -> dict[str, Any]:
+    """What the suite asks, costs and can find out. An endpoint that is *assumed* is named for all tests, so that its
+    price also holds for tests that bring a system of their own.
+    """
+    from pytest_fairness.pytest_layer.estimate import chance_of_red, estimates
+
+    settings, unknown = fairness.settings, []
+    endpoint, why = _endpoint(fairness)
+    if endpoint is None or endpoint.price is None:
+        unknown.append(f"the price of endpoint {settings.endpoint!r} is unknown: {why}")
+    rows = list(estimates(fairness.context, items, fairness.grids, endpoint))
+    silent = assumed["endpoint"] is None
+    if silent and any(row.own[0].requests for row in rows):
+        unknown.append(
+            "tests that bring a system of their own have no known price: name the endpoint behind it with --endpoint"
+        )
+    assumed["concurrency"] = assumed["concurrency"] or settings.concurrency
+    tests = [_priced(row, None if silent and row.own[0].requests else endpoint, assumed) for row in rows]
+    return {
+        "endpoint": settings.endpoint,
+        "simulated": endpoint is not None and endpoint.simulated,
+        "false_alarm": chance_of_red(settings, items, fairness.grids),
+        "max_cost": settings.max_cost,
+        "tests": tests,
+        "unpriced": "; ".join(unknown),
+        # Which of its protected classes a test judges, only it knows.
+        "problems": [
+            f"{test['test']}: no protected class can ever both PASS and FAIL ({_reasons(test['classes'])})"
+            for test in tests
+            if test["classes"] and not any(one["can_pass"] and one["can_fail"] for one in test["classes"].values())
+        ],
+        "assumed": assumed,
+    }
+
+
+def _reasons(classes: dict[str, Any]) -> str:
+    return ", ".join(f"{name}: {design['why']}" for name, design in classes.items())
+
+
+def _endpoint(fairness: FairnessSession) -> tuple[Endpoint | None, str]:
+    try:
+        return fairness.systems.configured(), "it is not in the price table; give price: in endpoints.yaml"
+    except FairnessError as error:
+        return None, str(error)
+
+
+def _priced(row: TestEstimate, endpoint: Endpoint | None, assumed: dict[str, Any]) -> dict[str, Any]:
+    """One test. ``requests``, tokens, ``cost`` and ``seconds`` are to be expected, ``most_…`` is the most; the cost is
+    None where the price is unknown. ``classes`` says what each protected class can find out.
+    """
+    from pytest_fairness.analysis.planning import assess_design
+    from pytest_fairness.pytest_layer.estimate import shapes
+
+    reply = min(assumed["reply_tokens"] or row.reply_tokens, row.longest_reply)
+    few, most = row.requests(own=True)
+    price, grid, classes = None if endpoint is None else endpoint.price, row.planned.grid, {}
+    for name, shape in shapes(grid, swapped=False).items():
+        if shape.groups > 1:
+            design = assess_design(
+                **shape._asdict(),
+                templates=len(grid.templates),
+                repetitions=grid.repetitions,
+                repeats=row.temperature == 0,
+                **{statistic: assumed[statistic] for statistic in _STATISTICS},
+            )
+            classes[name] = {"groups": shape.groups, "names": shape.names, **asdict(design)}
+    return {
+        **{name: getattr(row, name) for name in ("test", "tier", "temperature", "items", "cells", "trials")},
+        "asked_before": row.asked_before,
+        "again": row.new * row.again,
+        "reply_tokens": reply,
+        "requests": round(few.requests),
+        "most_requests": round(most.requests),
+        "input_tokens": few.input_tokens(reply),
+        "output_tokens": round(few.requests * reply),
+        "cost": None if price is None else few.usual_cost(price, reply),
+        "most_cost": None if price is None else most.most_cost(price, row.longest_reply),
+        "seconds": max(few.requests / assumed["concurrency"], min(few.requests, row.longest)) * assumed["latency"],
+        "choices": row.planned.tiers_by_arm,
+        "classes": classes,
+    }
+
+
+# ---------------------------------------------------------------- as text
+
+
+def _table(suite: dict[str, Any]) -> str:
+    """The suite as text: two lines a test and one a protected class, the total, and what was assumed."""
+    from pytest_fairness.reports.escaping import line, wrapped
+
+    tests, assumed = suite["tests"], suite["assumed"]
+    body, total = [_cells([test], str(test["tier"])) for test in tests], _cells(tests, "")
+    widths = [max(map(len, column)) for column in zip(_HEADING, *body, total, strict=True)]
+    heading, *rows, whole = (
+        "  " + "  ".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=True))
+        for cells in (_HEADING, *body, total)
+    )
+    lines = [f"endpoint {line(suite['endpoint'])}{' (simulated: costs nothing)' * suite['simulated']}", heading]
+    for test, cells in zip(tests, rows, strict=True):
+        heat = "" if test["temperature"] is None else f" at temperature {test['temperature']:g}"
+        lines += [f"{line(test['test'])}{heat}", cells]
+        for name, design in test["classes"].items():
+            first, *more = _reach(design)
+            lines += [f"    {line(name)}: {first}", *(f"      {each}" for each in more)]
+        if test["asked_before"]:
+            lines.append(f"    {test['asked_before']:,} of its trials are asked by tests above, and not priced again")
+        if test["choices"]:
+            lines.append("    choices between candidates: the number of repetitions decides what they find")
+    lengths = sorted({test["reply_tokens"] for test in tests})
+    paragraphs = [
+        _false_alarm(suite),
+        f"Assumed: replies of {' or '.join(map(str, lengths))} tokens, as the scorers ask for; {assumed['latency']:g} "
+        f"s a request, {assumed['concurrency']} in flight; {assumed['kind']} outcome, ICC {assumed['icc']:g}, each "
+        "class a family by itself. Tokens are estimated from the length of the texts. At most: a second sample for "
+        "every test, replies as long as they may get, every strategy tried.",
+        *([f"Cost unknown: {line(suite['unpriced'])}."] if suite["unpriced"] else []),
+        *(f"PROBLEM {line(problem)}" for problem in suite["problems"]),
+    ]
+    wrapped_lines = [each for paragraph in paragraphs for each in wrapped(paragraph, _WIDTH)]
+    return "\n".join([*lines, "whole suite", whole, "", *wrapped_lines, ""])
+
+
+def _false_alarm(suite: dict[str, Any]) -> str:
+    from pytest_fairness.analysis.false_alarms import words
+    from pytest_fairness.pytest_layer.estimate import dollars
+
+    text = f"Chance of a false red at most {words(suite['false_alarm'])}, if each test asserts once"
+    if again := sum(test["again"] for test in suite["tests"]):
+        text += f"; an alarm is first asked about again, with up to {again:,} trials more, which the cost includes"
+    cap = "" if suite["max_cost"] is None else f" The cap of {dollars(suite['max_cost'])} holds for both together."
+    return f"{text}.{cap}"
+
+
+_HEADING = ("tier", "items", "cells", "trials", "requests", "tokens in", "tokens out", "cost", "at most", "time")
+
+
+def _cells(tests: Sequence[dict[str, Any]], tier: str) -> tuple[str, ...]:
+    """The columns of one test, or of all together."""
+    from pytest_fairness.pytest_layer.estimate import dollars, duration
+
+    names = ("items", "cells", "trials", "requests", "input_tokens", "output_tokens", "most_requests")
+    *counts, most = (sum(test[name] for test in tests) for name in names)
+    shown = [f"{count:,}" for count in counts]
+    if counts[3] != most:
+        shown[3] += f"–{most:,}"
+    for name in ("cost", "most_cost"):
+        known = [test[name] for test in tests]
+        shown.append("unknown" if None in known else dollars(sum(known)))
+    return (tier, *shown, duration(sum(test["seconds"] for test in tests)))
+
+
+def _reach(design: dict[str, Any]) -> list[str]:
+    """What a protected class can find out, what it takes where it cannot, and what does not help."""
+    from pytest_fairness.analysis.sentences import percent
+
+    people = f"{design['names']} names" if design["names"] > 1 else "one name or label"
+    found, passed = percent(design["power"]), percent(design["pass_probability"])
+    verdicts = [verdict for verdict in ("PASS", "FAIL") if not design[f"can_{verdict.lower()}"]]
+    limits = " and ".join(f"can never {verdict}" for verdict in verdicts)
+    reach = f"finds d = {design['effect']:g} in {found} of pairs, passes {passed} of equal pairs"
+    needs = [f"to pass 80 % of equal pairs: {design['needs']}"] if design["needs"] else []
+    why = f"; {limits}: {design['why']}" if limits else ""
+    return [f"{design['groups']} groups of {people}, {reach}{why}", *needs, *design["notes"]]

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_fairness.commands import CommandResult
-
 if TYPE_CHECKING:
     from pytest_fairness.design.data_checks import Problem
 
@@ -35,7 +33,7 @@ def add(subparsers: Any) -> None:
         check.set_defaults(run=run)
 
 
-def names(arguments: argparse.Namespace) -> CommandResult:
+def names(arguments: argparse.Namespace) -> tuple[str, int]:
     """Check the shipped banks, or those that a project's folder makes of them."""
     from pytest_fairness.design.data_checks import check_names
     from pytest_fairness.design.names import NameBanks
@@ -45,7 +43,7 @@ def names(arguments: argparse.Namespace) -> CommandResult:
     return _listed(check_names(banks, arguments.n), what, arguments.folder)
 
 
-def personas(arguments: argparse.Namespace) -> CommandResult:
+def personas(arguments: argparse.Namespace) -> tuple[str, int]:
     """Check everything in a personas folder but the names; of sets, arms and strategies, the first problem a file."""
     from pytest_fairness.design.arms import ready_arms
     from pytest_fairness.design.candidates import check_sets
@@ -66,11 +64,11 @@ def personas(arguments: argparse.Namespace) -> CommandResult:
     return _listed(problems, f"{len(matrix)} personas and {len(signals.kinds)} kinds of signal", folder)
 
 
-def _listed(problems: Sequence[Problem], what: str, folder: Path | None) -> CommandResult:
+def _listed(problems: Sequence[Problem], what: str, folder: Path | None) -> tuple[str, int]:
     """A line a problem, each with its reason, and how many there are."""
     where = "as shipped" if folder is None else f"with {folder}"
     if not problems:
-        return CommandResult(f"{what}, {where}: no problems\n")
+        return f"{what}, {where}: no problems\n", 0
     lines = [str(problem) for problem in problems]
     count = f"{len(lines)} problem{'s' * (len(lines) != 1)}"
-    return CommandResult("\n".join([*lines, f"{what}, {where}: {count}", ""]), 1)
+    return "\n".join([*lines, f"{what}, {where}: {count}", ""]), 1

@@ -1,4 +1,4 @@
-"""Arms: ways of running the same cells, told apart by system prompt, by the steps before the choice, or by names."""
+"""Arms: ways of running the same cells, which differ by system prompt, by the steps before the choice, or by names."""
 
 from __future__ import annotations
 

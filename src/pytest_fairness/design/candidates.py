@@ -259,7 +259,7 @@ class Casting:
 
     def _most(self, draw: Callable[[int], tuple[Name, ...]], floor: int = 1) -> tuple[Name, ...]:
         """As many names as wanted, or as the bank has."""
-        found = draw(floor)  # what is wrong with the group itself is said here
+        found = draw(floor)  # what is wrong with the group itself is found here
         for n in range(max(self.wanted, floor), floor, -1):
             with contextlib.suppress(UsageError):
                 return draw(n)

@@ -56,10 +56,9 @@ def check_names(banks: NameBanks, n: int = 20, count: Callable[[str], int] = tok
     """
     firsts = list(banks.first_names.values())
     problems = [
-        Problem(f"{entry.where or 'names'}: {entry.name} ({'/'.join(entry.of)})", reason.format(entry))
+        Problem(f"{entry.where or 'names'}: {entry.name} ({'/'.join(entry.of)})", reason)
         for entry in (*firsts, *banks.surnames.values())
-        for drawn_only, wrong, reason in _OF_NAMES
-        if wrong(entry) and (not drawn_only or (entry.drawn and entry.gender))
+        for reason in _reasons_of_name(entry)
     ]
     # Names that are drawn for one group and stand on record for another, drawn or flagged: both may be read.
     groups: dict[tuple[str, str], set[str]] = defaultdict(set)
@@ -85,36 +84,22 @@ def check_names(banks: NameBanks, n: int = 20, count: Callable[[str], int] = tok
     return problems
 
 
-_OF_NAMES: tuple[tuple[bool, Callable[[NameEntry], bool], str], ...] = (
-    (False, lambda e: not e.year, "no year of its source; a reader cannot check it"),
-    (False, lambda e: not e.licence, "no licence of its source; a reader cannot check it"),
-    (
-        True,
-        lambda e: e.strength is not None and e.strength < WEAK,
-        f"weak: strength {{0.strength:.2f}} is under {WEAK}; flag it 'weak'",
-    ),
-    (
-        True,
-        lambda e: e.perceived is not None and e.perceived < WEAK,
-        "weak: {0.perceived:.0%} of readers named the group; flag it 'weak'",
-    ),
-    (
-        True,
-        lambda e: e.bearers is not None and e.bearers < RARE and "rare" not in e.flags,
-        f"rare: {{0.bearers}} bearers counted, under {RARE}; flag it 'rare'",
-    ),
-    (
-        True,
-        lambda e: e.strength is None and e.birth_decade is None and "unmeasured" not in e.flags,
-        "has no figure for its signal; give one, or flag it 'unmeasured'",
-    ),
-    (
-        True,
-        lambda e: len(e.name) > _LONG or " " in e.name,
-        "longer than other first names, or two words: length would vary with the group",
-    ),
-)
-"""Whether a check is of first names that may be drawn alone; when an entry fails it; and why that matters."""
+def _reasons_of_name(entry: NameEntry) -> Iterator[str]:
+    for what in ("year", "licence"):
+        if not getattr(entry, what):
+            yield f"no {what} of its source; a reader cannot check it"
+    if not entry.gender or not entry.drawn:
+        return  # a surname, or recorded and never drawn
+    if entry.strength is not None and entry.strength < WEAK:
+        yield f"weak: strength {entry.strength:.2f} is under {WEAK}; flag it 'weak'"
+    if entry.perceived is not None and entry.perceived < WEAK:
+        yield f"weak: {entry.perceived:.0%} of readers named the group; flag it 'weak'"
+    if entry.bearers is not None and entry.bearers < RARE and "rare" not in entry.flags:
+        yield f"rare: {entry.bearers} bearers counted, under {RARE}; flag it 'rare'"
+    if entry.strength is None and entry.birth_decade is None and "unmeasured" not in entry.flags:
+        yield "has no figure for its signal; give one, or flag it 'unmeasured'"
+    if len(entry.name) > _LONG or " " in entry.name:
+        yield "longer than other first names, or two words: length would vary with the group"
 
 
 def _balance(banks: NameBanks, protected_class: str, n: int, count: Callable[[str], int]) -> Iterator[Problem]:
@@ -157,7 +142,7 @@ def _balance(banks: NameBanks, protected_class: str, n: int, count: Callable[[st
 
 
 def _drawn(banks: NameBanks, protected_class: str, group: str, n: int) -> Sequence[Name]:
-    """The *n* names that would be drawn for *group*; of a bank that is too small, all that there are."""
+    # Of a bank that is too small, all that there are.
     available = banks.available(protected_class, group)
     if all(available.get(sex, 0) >= n // 2 for sex in SEXES):
         return banks.names(protected_class, group, n)
@@ -203,11 +188,13 @@ def check_signals(signals: Signals) -> list[Problem]:
     by_source = read(shipped_folder() / "dispreferred.yaml", dict[str, list[str]])
     terms = [term for terms in by_source.values() for term in terms]
     return [
-        Problem("/".join(key), reason) for key, kind in signals.kinds.items() for reason in _reasons(key, kind, terms)
+        Problem("/".join(key), reason)
+        for key, kind in signals.kinds.items()
+        for reason in _reasons_of_kind(key, kind, terms)
     ]
 
 
-def _reasons(key: tuple[str, str], kind: SignalKind, dispreferred: Sequence[str]) -> Iterator[str]:
+def _reasons_of_kind(key: tuple[str, str], kind: SignalKind, dispreferred: Sequence[str]) -> Iterator[str]:
     words = kind.words
     if CONTROL not in words:
         yield "has no control: a phrase of the same form that names no group"

@@ -109,31 +109,12 @@ def expand_grid(
     seed: int = 0,
     sample: int | None = None,
     personas_folder: Path | None = None,
-    banks: NameBanks | None = None,
-    signals: Signals | None = None,
     **axis: object,
 ) -> Grid:
     """The grid of *template* × context × *groups* and names, or personas.
 
-    - ``template``: a text, a Path, a list of them (ids ``t1``, ``t2`` … or the file's stem), or ``{id:
-      text}``.
-    - ``groups``: ``{class: [group, …]}``, with names from the banks or words from the labels; or
-      ``{class: {group: [value, …]}}`` with your own names (or, if the template has a slot of the class's
-      name, your own words).
-    - ``persona``: ``"matrix"``, a filtered matrix, or any personas. With ``groups`` as well, every persona
-      appears in every group: the groups are swapped, everything else about the persona stays.
-    - ``names``: how many a group, 20 if not given; of your own names, all if not given.
-    - ``context``, or any other keyword: an axis, ``role=["nurse", "IT engineer"]``, for the slot
-      ``{role}``. An axis called ``pronouns`` fills the pronoun slots.
-    - ``signal``: ``name``, ``label``, ``name+label``, ``pronoun``, any kind that the signals know
-      (``graduation_year``), or a list of them, which is one more axis. Words go into the slot of the class's
-      name, else into ``{label}``, else behind the first ``{name}`` in brackets. A class that names do not
-      signal is conveyed by its label wherever its slot is.
-    - ``repetitions``: fresh conversations for each cell. If not given, as many as bring every group to 100 trials,
-      at least 2.
-    - ``sample``: ask a balanced part of at most so many cells (:mod:`pytest_fairness.design.sampling`).
-    - ``seed``: chooses the names, and the sample.
-    - ``system``: a system prompt, with the same slots; such a grid is of tier 1.
+    The arguments are those of the marker ``fairness_grid``, as docs/grids.md lists them; any keyword that is none is an
+    axis, ``role=["nurse"]``. A class that names do not signal is conveyed by its label wherever its slot is.
 
     Raises UsageError, naming the template or axis and the mend, for anything that would make a grid other
     than it looks: unknown slots, unused axes, empty or unknown groups, names that stand twice, groups of
@@ -149,8 +130,8 @@ def expand_grid(
     if groups is not None and not groups:
         raise UsageError("groups is empty; give at least one protected class, such as {'gender': ['female', 'male']}")
     sources = Sources(
-        banks=banks or NameBanks.load(personas_folder),
-        signals=signals or Signals.load(personas_folder),
+        banks=NameBanks.load(personas_folder),
+        signals=Signals.load(personas_folder),
         slots=frozenset(slot for each in everything for slot in each.plain_slots),
         after_who=frozenset(slot for each in everything for slot in re.findall(r"\bwho \{(\w+)\}", each.text)),
         name_slot=name_slot,
@@ -241,20 +222,20 @@ def _check_slots(grid: Grid, template: Template) -> None:
     by_context = frozenset(slot for axis in grid.axes for slot in axis.slots)
     for unit in grid.units:
         known = by_context | unit.values.keys() | unit.labels.keys() | ({LABEL_SLOT} if unit.labels else set())
-        for slot in template.slots:
-            wanted = slot if slot in known else base_slot(slot) or slot
-            if wanted in known:
-                continue
-            if wanted in SLOTS:
-                raise UsageError(
-                    f"template {template.id!r} uses {{{slot}}}, and the gender of {unit.cluster!r} is not known: "
-                    "add pronouns='they', or an axis pronouns=['she/her', 'he/him', 'they/them']"
-                )
+        slot = template.missing(known)
+        if slot is None:
+            continue
+        wanted = base_slot(slot) or slot
+        if wanted in SLOTS:
             raise UsageError(
-                f"template {template.id!r}: nothing fills the slot {{{slot}}} (slots that are filled: "
-                f"{listed(sorted(known - SLOTS))}, and pronouns such as {{they}}){did_you_mean(wanted, known)}; "
-                f"give an axis {wanted}=[...], or take the slot out"
+                f"template {template.id!r} uses {{{slot}}}, and the gender of {unit.cluster!r} is not known: "
+                "add pronouns='they', or an axis pronouns=['she/her', 'he/him', 'they/them']"
             )
+        raise UsageError(
+            f"template {template.id!r}: nothing fills the slot {{{slot}}} (slots that are filled: "
+            f"{listed(sorted(known - SLOTS))}, and pronouns such as {{they}}){did_you_mean(wanted, known)}; "
+            f"give an axis {wanted}=[...], or take the slot out"
+        )
 
 
 def _check_places(grid: Grid, template: Template) -> None:

@@ -6,7 +6,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import combinations, cycle, zip_longest
 from pathlib import Path
 from types import MappingProxyType
@@ -145,6 +145,15 @@ class Name:
         return self.full
 
 
+def _read_banks(folder: Path | None) -> NameBanks:
+    return NameBanks(*(_entries(f"names/{table}.csv", folder) for table in ("first_names", "surnames")))
+
+
+@cache
+def _shipped_banks() -> NameBanks:
+    return _read_banks(None)
+
+
 class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
     """Names by protected class and group; as a mapping, as many as the bank can balance, at most 20 a group.
 
@@ -159,7 +168,7 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
     @classmethod
     def load(cls, folder: Path | None = None) -> NameBanks:
         """The shipped banks, extended or replaced by the user's ``personas`` *folder*. Raises UsageError."""
-        return cls(*(_entries(f"names/{table}.csv", folder) for table in ("first_names", "surnames")))
+        return _shipped_banks() if folder is None else _read_banks(folder)
 
     @cached_property
     def _banks(self) -> dict[str, dict[str, tuple[Name, ...]]]:
@@ -249,7 +258,7 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
         """
         shared = self._surnames(*_SHARED, seed)
         if len(shared) < n:
-            raise UsageError(f"there are {len(shared)} neutral names, and {n} were asked for; ask for fewer")
+            raise UsageError(f"there are {len(shared)} neutral names, and {n} are wanted; ask for fewer")
         initials = (_INITIALS[i % len(_INITIALS)] for i in range(n))
         return tuple(
             Name(first=f"{initial}.", last=entry.name, groups={}, source=entry.source)

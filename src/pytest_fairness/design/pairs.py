@@ -32,7 +32,7 @@ from pytest_fairness.design.sampling import LazyCells, check_counts, positions
 from pytest_fairness.design.scrubbing import RuleScrubber
 from pytest_fairness.design.signals import Condition, Signals, conditions
 from pytest_fairness.design.slugs import join, slug, slugs
-from pytest_fairness.design.templates import Template, TemplateLike, base_slot, templates
+from pytest_fairness.design.templates import Template, TemplateLike, templates
 from pytest_fairness.errors import UsageError, did_you_mean, listed
 from pytest_fairness.model import JSON, TEXT, Ask, Cell
 
@@ -252,29 +252,14 @@ def expand_pairs(
     seed: int = 0,
     sample: int | None = None,
     personas_folder: Path | None = None,
-    banks: NameBanks | None = None,
-    signals: Signals | None = None,
     **axis: object,
 ) -> PairGrid:
     """Every choice of *template* × context × arms × pairs of groups in both orders.
 
-    - ``template``: a text with slots for each candidate (``{name_1}``, ``{demographics_1}``, ``{candidate_1}``,
-      ``{resume_1}`` …) or for the whole list (``{candidates}``), and for the axes.
-    - ``candidates``: see :func:`pytest_fairness.design.candidates.candidate_groups`; ``"four_groups"`` draws names
-      from the banks, ``"four_names"`` is the design with one name a group.
-    - ``repetitions``: how often each configuration (pair, order, context) is asked, spread evenly over tuples of names
-      that are all distinct: 30 over 15 pairs of names where the banks have 21 a group. ``names`` asks for another
-      number; for more than there are, names meet again with others (see :meth:`PairGrid.describe`).
-    - ``arms``: names of ready-made arms, :class:`Arm` objects, or ``{name: system prompt}``; without any, one run
-      with ``system``.
-    - ``signal``: ``name``, ``label``, ``name+label``, or a list of them. By default ``name+label`` where the
-      template has ``{demographics_1}``, else ``name``.
-    - ``qualifications``: a text, or several, the same for all candidates of a choice; for ``{qualifications}``.
-    - ``size``: among how many groups a choice is: 2, or all of them; 1 shows one candidate at a time, for what is not
-      a choice (a salary). ``ranking``: the reply ranks them all.
-    - ``context``, or any other keyword (``role=``, ``criteria=``): an axis.
-    - ``sample``: ask a balanced part of at most so many cells. Every drawn context and tuple of names is asked of
-      all pairs, in all orders, signal conditions and arms (:mod:`pytest_fairness.design.sampling`).
+    The arguments are those of the marker ``fairness_pairs``, as docs/designs.md lists them; any keyword that is none is
+    an axis. The repetitions of a configuration are spread evenly over sets of names that are all distinct; for more
+    *names* than there are, names meet again with others (see :meth:`PairGrid.describe`). Every drawn part of a *sample*
+    is asked of all pairs, in all orders, signal conditions and arms (:mod:`pytest_fairness.design.sampling`).
 
     Raises UsageError, with the mend, for whatever would make the experiment other than it looks.
     """
@@ -286,7 +271,7 @@ def expand_pairs(
     if qualifications is not None:
         axis[QUALIFICATIONS] = [qualifications] if isinstance(qualifications, str) else qualifications
     made_axes = axes(context, axis)
-    banks, signals = banks or NameBanks.load(personas_folder), signals or Signals.load(personas_folder)
+    banks, signals = NameBanks.load(personas_folder), Signals.load(personas_folder)
     casting = Casting(banks=banks, signals=signals, wanted=names or repetitions, seed=seed)
     if signal is None:
         stated = any(slot.startswith("demographics_") for each in parsed for slot in each.slots)
@@ -399,18 +384,17 @@ def _prompts(
             if step.system is not None:
                 systems[arm.name, at] = Template(f"{arm.name}.system{at}", step.system)
             prompt = None if step.prompt is None else Template(f"{arm.name}.step{at}", step.prompt)
-            missing = [] if prompt is None else [slot for slot in prompt.slots if slot not in {*sample, TEXT}]
+            missing = None if prompt is None else prompt.missing({*sample, TEXT})
             if missing and not step.fallback:
                 raise UsageError(
-                    f"arm {arm.name!r}: nothing fills the slot {{{missing[0]}}} of a step (slots that are filled: "
+                    f"arm {arm.name!r}: nothing fills the slot {{{missing}}} of a step (slots that are filled: "
                     f"{listed(sorted(slot for slot in sample if slot[-1:].isalpha()))}, text); give an axis "
-                    f"{missing[0]}=[...]"
+                    f"{missing}=[...]"
                 )
             for template in templates:
                 asks[arm.name, at, template.id] = _with_text(template) if prompt is None or missing else prompt
     for (name, _), template in systems.items():
-        lost = next((slot for slot in template.slots if slot not in sample), None)
-        if lost is not None:
+        if lost := template.missing(sample):
             raise UsageError(
                 f"arm {name!r}: nothing fills the slot {{{lost}}} of its system prompt; give an axis {lost}=[...]"
             )
@@ -437,15 +421,14 @@ def _without_empty(template: Template, casts: Iterable[Cast]) -> Template:
 
 def _check_slots(template: Template, values: Mapping[str, str], size: int) -> None:
     """Every slot has a value, and every candidate a place. Raises UsageError with the mend."""
-    for slot in template.slots:
-        if slot in values or base_slot(slot) in values:
-            continue
-        numbered = _NUMBERED.fullmatch(slot)
-        if numbered and int(numbered["number"]) > size:
-            raise UsageError(
-                f"template {template.id!r} has the slot {{{slot}}}, but a choice is among {size}: take it out, or give "
-                "size=…"
-            )
+    slot = template.missing(values)
+    numbered = _NUMBERED.fullmatch(slot or "")
+    if numbered and int(numbered["number"]) > size:
+        raise UsageError(
+            f"template {template.id!r} has the slot {{{slot}}}, but a choice is among {size}: take it out, or give "
+            "size=…"
+        )
+    if slot is not None:
         own = {f"{place}_1" for place in (*_PLACES, QUALIFICATIONS)}
         known = sorted({key for key in values if not _NUMBERED.fullmatch(key)} | own)
         raise UsageError(

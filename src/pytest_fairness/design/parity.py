@@ -28,12 +28,10 @@ _AGREEMENT = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextParity:
-    """The texts of one group (or arm): how many, their mean length in characters and words, and what reads wrong."""
+    """The texts of one group (or arm): their mean length in characters, and what reads wrong."""
 
     label: str
-    texts: int
     characters: float
-    words: float
     slips: tuple[str, ...]
 
 
@@ -41,7 +39,6 @@ class TextParity:
 class Parity:
     """The texts compared. ``gap`` is (longest − shortest) / shortest of the mean lengths in characters."""
 
-    by: str
     rows: tuple[TextParity, ...]
 
     @property
@@ -78,7 +75,7 @@ def group_parity(cells: Iterable[Cell], by: str) -> Parity:
             f"{by}: the texts of {pair[0]!r} and {pair[1]!r} are the same, so the swap changes nothing; check the "
             "slots of the template"
         )
-    return _parity(by, texts)
+    return _parity(texts)
 
 
 def arm_parity(cells: Iterable[Cell]) -> Parity:
@@ -90,7 +87,7 @@ def arm_parity(cells: Iterable[Cell]) -> Parity:
         prompts[cell.arm or "single"].append((cell.system, cell.turns))
     if pair := _alike(prompts):
         raise UsageError(f"the arms {pair[0]!r} and {pair[1]!r} ask the same: there is nothing to compare")
-    return _parity("arm", texts)
+    return _parity(texts)
 
 
 def _alike(texts: Mapping[str, Sequence[object]]) -> tuple[str, str] | None:
@@ -116,18 +113,17 @@ def _texts(cell: Cell, by: str) -> Iterator[tuple[str, str]]:
             yield group, re.sub(r"^\s*\d+[.)]\s*", "", own[0]) if own else cell.turns[0]
 
 
-def _parity(by: str, texts: Mapping[str, Sequence[str]]) -> Parity:
-    rows = tuple(
-        TextParity(
-            label=label,
-            texts=len(found),
-            characters=fmean(map(len, found)),
-            words=fmean(len(text.split()) for text in found),
-            slips=tuple(dict.fromkeys(slip for text in dict.fromkeys(found) for slip in _slips(text))),
+def _parity(texts: Mapping[str, Sequence[str]]) -> Parity:
+    slips = {
+        label: dict.fromkeys(slip for text in dict.fromkeys(own) for slip in _slips(text))
+        for label, own in texts.items()
+    }
+    return Parity(
+        rows=tuple(
+            TextParity(label=label, characters=fmean(map(len, own)), slips=tuple(slips[label]))
+            for label, own in texts.items()
         )
-        for label, found in texts.items()
     )
-    return Parity(by=by, rows=rows)
 
 
 def _slips(text: str) -> Iterator[str]:

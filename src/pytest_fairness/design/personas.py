@@ -92,12 +92,6 @@ class Persona:
         return f"{self.first_name} {self.last_name}"
 
     @property
-    def number(self) -> int:
-        """The number at the end of the id: 42 for ``persona-42``, 0 where there is none."""
-        digits = self.id.rpartition("-")[2]
-        return int(digits) if digits.isdigit() else 0
-
-    @property
     def groups(self) -> dict[str, str]:
         """Protected class (and category of the matrix) → group."""
         banded = {"age": age_band(self.age), "employment_gap": gap_band(self.employment_gap_months)}
@@ -172,7 +166,7 @@ class PersonaMatrix(Sequence[Persona]):
 
 
 def _matches(persona: Persona, name: str, wanted: Wanted) -> bool:
-    known = {**persona.attributes, "name": persona.name, "number": persona.number}
+    known = {**persona.attributes, "name": persona.name}
     if name not in known and name not in persona.groups:
         names = dict.fromkeys([*known, *persona.groups])
         raise UsageError(f"personas have no {name!r} (they have: {listed(names)}){did_you_mean(name, names)}")

@@ -99,13 +99,7 @@ def check_counts(**numbers: int | None) -> None:
 
 
 def positions(
-    radices: Sequence[int],
-    units: int,
-    group_size: int,
-    cells: int,
-    seed: int,
-    *,
-    alike: str = "combinations of groups",
+    radices: Sequence[int], units: int, group_size: int, cells: int, seed: int, *, alike: str = "combinations of groups"
 ) -> tuple[int, ...]:
     """Which cells to keep, in order: at most *cells* of them.
 

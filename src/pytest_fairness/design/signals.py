@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
@@ -78,17 +79,7 @@ class Signals:
     @classmethod
     def load(cls, folder: Path | None = None) -> Signals:
         """The shipped signals, extended or replaced by the user's *folder*. Raises UsageError."""
-        kinds: dict[tuple[str, str], SignalKind] = {}
-        files = {path.name for path in (shipped_folder() / "signals").glob("*.yaml")}
-        if folder is not None:
-            files |= {path.name.replace(".only.yaml", ".yaml") for path in (folder / "signals").glob("*.yaml")}
-        for relative in ("labels.yaml", *(f"signals/{name}" for name in sorted(files))):
-            for path in filter(Path.is_file, layers(relative, folder)):
-                for name, kind in open_document(path).entries(SignalKind, "kind").items():
-                    labels = relative == "labels.yaml"
-                    key = (name, LABEL) if labels else (path.stem.removesuffix(".only"), name)
-                    kinds[key] = kinds[key].extended(kind) if key in kinds else kind
-        return cls(kinds)
+        return _shipped_signals() if folder is None else _read_signals(folder)
 
     @property
     def protected_classes(self) -> tuple[str, ...]:
@@ -139,6 +130,24 @@ class Signals:
         raise UsageError(
             f"{protected_class} has no signal of the kind {kind!r} (it has: {listed(known)}){did_you_mean(kind, known)}"
         )
+
+
+def _read_signals(folder: Path | None) -> Signals:
+    files = {path.name for path in (shipped_folder() / "signals").glob("*.yaml")}
+    if folder is not None:
+        files |= {path.name.replace(".only.yaml", ".yaml") for path in (folder / "signals").glob("*.yaml")}
+    kinds: dict[tuple[str, str], SignalKind] = {}
+    for relative in ("labels.yaml", *(f"signals/{name}" for name in sorted(files))):
+        for path in filter(Path.is_file, layers(relative, folder)):
+            for name, kind in open_document(path).entries(SignalKind, "kind").items():
+                key = (name, LABEL) if relative == "labels.yaml" else (path.stem.removesuffix(".only"), name)
+                kinds[key] = kinds[key].extended(kind) if key in kinds else kind
+    return Signals(kinds)
+
+
+@cache
+def _shipped_signals() -> Signals:
+    return _read_signals(None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ def project_folder(root: Path) -> Path | None:
 
 
 def layers(relative: str, folder: Path | None = None) -> tuple[Path, ...]:
-    """The files to read for *relative* (``names/surnames.csv``), later ones overriding earlier ones by key.
+    """The files to read for *relative* (``names/surnames.csv``), later ones overriding those before by key.
 
     *folder* is the user's own; None means only what ships. Raises UsageError if *folder* is given and is not
     there, or holds both ``x.csv`` and ``x.only.csv``.

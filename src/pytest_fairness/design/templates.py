@@ -8,7 +8,7 @@ pass, so a value is never read again, whatever it looks like. Every other brace,
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
@@ -67,6 +67,10 @@ class Template:
         object.__setattr__(self, "slots", slots)
         object.__setattr__(self, "plain_slots", frozenset(slots) | {base for base in map(base_slot, slots) if base})
 
+    def missing(self, known: Container[str]) -> str | None:
+        """The first slot that no *known* one fills, by itself or with an article in front."""
+        return next((slot for slot in self.slots if slot not in known and base_slot(slot) not in known), None)
+
     def fill(
         self, values: Mapping[str, str], first: Mapping[str, str] | None = None
     ) -> tuple[str, list[tuple[str, int, int]]]:
@@ -100,9 +104,7 @@ def read_template(path: Path, id: str | None = None) -> Template:  # noqa: A002 
     return Template(id or slug(path.stem), text)
 
 
-def templates(
-    source: TemplateLike | Iterable[TemplateLike] | Mapping[str, str | Path],
-) -> tuple[Template, ...]:
+def templates(source: TemplateLike | Iterable[TemplateLike] | Mapping[str, str | Path]) -> tuple[Template, ...]:
     """Templates from a text, a path, a Template, a list of those, or a mapping from ids to texts or paths.
 
     A text is called ``t1``, ``t2`` … by its place in the list. Raises UsageError for none at all, for two

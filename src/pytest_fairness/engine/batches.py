@@ -13,19 +13,20 @@ import time
 import uuid
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate
 from typing import Any, TypeVar
 
 from pytest_fairness.endpoints.batch_api import MAX_BYTES, BatchApi, BatchResult, BatchState, NotSettledError
 from pytest_fairness.endpoints.http import make_wire
-from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Wire, limits_of
+from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Wire
 from pytest_fairness.endpoints.redaction import redact_values
-from pytest_fairness.engine.attempt import failed, ran_out, replied
-from pytest_fairness.engine.conversation import REPEATABLE, Conversation, Waiting
+from pytest_fairness.engine.attempt import failed, replied
+from pytest_fairness.engine.conversation import LOST, REPEATABLE, Conversation, Waiting
+from pytest_fairness.engine.lane import ran_out
 from pytest_fairness.engine.progress import printable
-from pytest_fairness.engine.queue import LOST, Queue, hopeless
+from pytest_fairness.engine.queue import EngineContext, Queue
 from pytest_fairness.errors import BudgetError, EndpointError
 from pytest_fairness.model import Status
+from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.records import Attempt, utc_now
 
 T = TypeVar("T")
@@ -117,11 +118,13 @@ class UnmadeError(EndpointError):
 class BatchQueue(Queue):
     """A queue with one worker, which asks in batches. Stopped, it leaves at the provider what is there."""
 
-    def __init__(self, keys: Sequence[str], *, api: BatchApi, **options: Any) -> None:
-        super().__init__(keys, **options)
+    def __init__(
+        self, missing: Mapping[str, PlannedTrial], context: EngineContext, of: str = "", *, api: BatchApi
+    ) -> None:
+        super().__init__(missing, context, of)
         self._workers_wanted = 1
         self._api = api
-        self._asker = self._lanes.own.asker
+        self._lane = context.lanes.own
         self._flying: list[Submission] = []
         self._most = api.options.max_requests
         self._full = 0
@@ -149,7 +152,7 @@ class BatchQueue(Queue):
 
     async def _sleep(self, seconds: float) -> None:
         """Sleep, but neither through a stop nor beyond the end of the run."""
-        until = self._policy.until
+        until = self._context.until
         await super()._sleep(seconds if until is None else min(seconds, max(0.0, until - time.monotonic())))
 
     # ------------------------------------------------------------ what becomes of a trial
@@ -157,29 +160,15 @@ class BatchQueue(Queue):
     def _conclude(self, conversation: Conversation, ending: Attempt, *, blame: bool = True) -> None:
         """Log how a request ended, and go on with its trial. *blame*: a failure counts against the trial."""
         reserved = 0 if conversation.waiting is None else conversation.waiting.reserved
-        self._asker.conclude(conversation, conversation.attempts, ending, reserved, None)
-        self._error = self._error or hopeless(self._lanes.own, ending)
-        if ending.evidence is Evidence.AUTH:  # not this trial's fault: it may be asked another day
-            return
-        if blame:
-            conversation.count(ending.evidence, limits_of(self._asker.endpoint).server_error_attempts)
-            if ending.evidence in REPEATABLE and conversation.failures >= self._policy.max_attempts:
-                conversation.give_up(f"{ending.error} (after {conversation.failures} attempts)")
-        self._go_on(conversation)
+        self._lane.conclude(conversation, conversation.attempts, ending, reserved, None)
+        if not blame or self._take_in(conversation, self._lane, ending):
+            self._go_on(conversation)
 
     def _go_on(self, conversation: Conversation) -> None:
         if conversation.over():
             self._end(conversation)
         else:
             self._ready.append(conversation)
-
-    def _lose(self, conversation: Conversation) -> None:
-        """A request was sent by a process that is gone, and nobody knows how it ended."""
-        if self._policy.retry.unknown:
-            conversation.ask_again()
-        else:
-            conversation.lose(LOST)
-        self._go_on(conversation)
 
     def _unmade(self, submission: Submission, error: UnmadeError) -> None:
         """A batch was never made, and its trials are as free as before; or nobody knows, and they are charged."""
@@ -189,9 +178,10 @@ class BatchQueue(Queue):
             if not error.lost:
                 ending = failed(Evidence.NOT_SENT, f"the batch was not made: {error}", flags=(BATCHED,))
                 self._conclude(conversation, ending, blame=False)
-            elif self._policy.retry.unknown and conversation.waiting is not None:
+            elif self._context.retry.unknown and conversation.waiting is not None:
                 self._budget.leave(conversation.waiting.reserved)
-                self._lose(conversation)
+                conversation.lose(again=True)
+                self._go_on(conversation)
             else:
                 text = f"{LOST} (batch {submission.tag}: {error})"
                 self._conclude(conversation, failed(Evidence.NO_RESPONSE, text, flags=(BATCHED,)))
@@ -216,20 +206,18 @@ class BatchQueue(Queue):
         self._ready.clear()
         left = self._budget.adopt(sum(one.waiting.reserved for one in resumed if one.waiting is not None))
         known = submissions(self._store.of_type("batch")) if any(one.waiting for one in resumed) else {}
-        found: dict[str, Submission] = {}
         for conversation in resumed:
             waiting = conversation.waiting
             if waiting is not None and waiting.tag in known:
-                found[waiting.tag] = known[waiting.tag]
                 waiting.reserved = min(waiting.reserved, left)
                 left -= waiting.reserved
                 known[waiting.tag].members[waiting.custom_id] = conversation
-            elif conversation.was_lost:  # no log without its intent: the logs are not all there
-                self._lose(conversation)
-            else:
-                self._go_on(conversation)
-        self._flying += found.values()
-        for submission in (one for one in found.values() if one.batch is None):
+                continue
+            if conversation.was_lost:  # no log without its intent: the logs are not all there
+                conversation.lose(again=self._context.retry.unknown)
+            self._go_on(conversation)
+        self._flying += (submission for submission in known.values() if submission.members)
+        for submission in [one for one in self._flying if one.batch is None]:
             try:
                 state = await self._search(submission)
                 if state is not None:
@@ -248,19 +236,16 @@ class BatchQueue(Queue):
         looks = failures = 0
         while not self._over():
             try:
-                state = await self._within(
-                    self._policy.attempt_timeout,
-                    self._api.find(
-                        submission.tag, file=submission.file, requests=submission.requests, since=submission.since
-                    ),
-                )
+                tag, file, requests, since = submission.tag, submission.file, submission.requests, submission.since
+                found = self._api.find(tag, file=file, requests=requests, since=since)
+                state = await self._within(self._context.attempt_timeout, found)
             except NotSettledError:
                 looks = 0
             except AttemptError as error:
                 failures += 1
                 if error.wire is not None and error.wire.status_code in (400, 404, 405, 501):  # there is no list
                     raise UnmadeError(str(error), lost=True) from error
-                if error.evidence is Evidence.AUTH or failures >= 2 * self._policy.max_attempts:
+                if error.evidence is Evidence.AUTH or failures >= 2 * self._context.max_attempts:
                     raise EndpointError(
                         f"{error}; whether a batch of {submission.requests} requests was made cannot be known yet: "
                         "continue with --fairness-resume last when the provider can be reached"
@@ -279,7 +264,7 @@ class BatchQueue(Queue):
         while self._ready and not self._over() and not (self._full and self._flying):
             lot = await self._lot()
             if not lot or self._over():  # making the bodies of a large batch takes its time
-                self._asker.settle(sum(reserved for _, _, reserved in lot), 0)
+                self._lane.settle(sum(reserved for _, _, reserved in lot), 0)
                 return
             submission, lines = self._intend(lot)
             try:
@@ -293,55 +278,16 @@ class BatchQueue(Queue):
                     return
 
     async def _lot(self) -> Lot:
-        """What goes into the next batch, its worst case reserved, from the front of what is ready: so every part of a
-        design that is cut has all its groups.
-
-        Where the cap leaves no room now: nothing, if batches of this process are in progress, as they will cost less
-        than was set aside; else waits for the reservations of other processes. Raises BudgetError where there cannot
-        be room, or none has come for as long as calls, or batches in progress, take.
+        """What goes into the next batch, from the front of what is ready (so every part of a design that is cut has
+        all its groups): as many requests as one batch may have and the cap bears, each with its worst case reserved.
+        Requests that cannot be sent end.
         """
-        lot = await self._bodies()
-        since = time.monotonic()
-        while lot:
-            # Looked at first: whatever was given back by then is there for the taking below.
-            too_long = time.monotonic() - since > self._patience()
-            room = self._budget.room()
-            totals = list(accumulate(reserved for _, _, reserved in lot))
-            fits = len(lot) if room is None else sum(total <= room for total in totals)
-            if fits or not self._flying:
-                # Where not even the first fits, reserving it says whether it ever can.
-                chosen = lot[: max(fits, 1)]
-                amount = totals[len(chosen) - 1]
-                try:
-                    if amount == 0 or await self._budget.reserve(amount):
-                        self._ready.extendleft(conversation for conversation, _, _ in reversed(lot[len(chosen) :]))
-                        return chosen
-                except BudgetError:
-                    if len(chosen) == 1:
-                        raise
-                    continue  # another process was faster: less fits now
-            if self._flying:
-                break
-            if too_long:
-                raise self._budget.blocked(lot[0][2])  # held by processes that never settle
-            await self._sleep(0.05)
-            if self._over():
-                break
-        self._ready.extendleft(conversation for conversation, _, _ in reversed(lot))
-        return []
-
-    def _patience(self) -> float:
-        waiting = any(not one.over for one in submissions(self._store.of_type("batch")).values())
-        return self._api.options.max_wait_hours * 3600 if waiting else self._policy.attempt_timeout
-
-    async def _bodies(self) -> Lot:
-        """As many requests from the front of what is ready as one batch may have; those that cannot be sent end."""
         lot: Lot = []
         room = MAX_BYTES
         while self._ready and len(lot) < self._most:
             conversation = self._ready[0]
             try:
-                body = await self._api.endpoint.body(self._asker.request(conversation))
+                body = await self._api.endpoint.body(self._lane.request(conversation))
             except AttemptError as error:
                 self._ready.popleft()
                 conversation.attempts += 1
@@ -349,19 +295,38 @@ class BatchQueue(Queue):
                 if self._error is not None:
                     raise self._error from error
                 continue
-            if lot and len(body) > room:
+            amount = self._lane.reservation(conversation)
+            if (lot and len(body) > room) or not await self._affords(amount, alone=not lot and not self._flying):
                 break
             room -= len(body)
-            lot.append((self._ready.popleft(), body, self._asker.reservation(conversation)))
+            lot.append((self._ready.popleft(), body, amount))
             if not len(lot) % 32:
                 await asyncio.sleep(0)  # a stop must be heard meanwhile
         return lot
+
+    async def _affords(self, amount: int, *, alone: bool) -> bool:
+        """Reserve *amount*. What does not fit beside batches of ours waits for them, as they will cost less than was
+        set aside; *alone*, it waits for the reservations of other processes. Raises BudgetError where there cannot be
+        room, or none has come for as long as calls, or batches in progress, take.
+        """
+        if amount == 0:
+            return True
+        if alone:
+            return await self._await_room(amount)
+        try:
+            return await self._budget.reserve(amount)
+        except BudgetError:
+            return False
+
+    def _patience(self) -> float:
+        waiting = any(not one.over for one in submissions(self._store.of_type("batch")).values())
+        return self._api.options.max_wait_hours * 3600 if waiting else self._context.attempt_timeout
 
     def _intend(self, lot: Lot) -> tuple[Submission, list[bytes]]:
         """Write down what is about to be sent. On return it is on the disk."""
         tag = uuid.uuid4().hex[:20]
         reserved = sum(amount for _, _, amount in lot)
-        intent = batch_record(tag, "intent", endpoint=self._label, requests=len(lot), reserved=reserved)
+        intent = batch_record(tag, "intent", endpoint=self._endpoint.name, requests=len(lot), reserved=reserved)
         self._store.append(intent)
         (submission,) = submissions([intent]).values()
         self._flying.append(submission)
@@ -373,7 +338,7 @@ class BatchQueue(Queue):
             conversation.waiting = Waiting(tag=tag, custom_id=custom_id, line=line, reserved=amount)
             conversation.attempts += 1
             submission.members[custom_id] = conversation
-            self._asker.announce(conversation, conversation.attempts, amount)
+            self._lane.announce(conversation, conversation.attempts, amount)
         self._store.flush()
         return submission, lines
 
@@ -383,7 +348,7 @@ class BatchQueue(Queue):
         Repeats what was not made. Raises UnmadeError, or EndpointError where the provider's answer to the search says
         that we may not ask; returns without a name where all was stopped before anything was sent.
         """
-        timeout, most = self._policy.attempt_timeout, self._policy.max_attempts
+        timeout, most = self._context.attempt_timeout, self._context.max_attempts
         limit = timeout + sum(map(len, lines)) / _SLOWEST
         for failures in range(1, most + 1):
             if self._over():
@@ -440,7 +405,7 @@ class BatchQueue(Queue):
             if not ran_out(deadline):
                 raise
             raise AttemptError(
-                f"endpoint {self._label!r}: no answer of the batch API within {seconds:.3g} s",
+                f"endpoint {self._endpoint.name!r}: no answer of the batch API within {seconds:.3g} s",
                 evidence=Evidence.NO_RESPONSE,
             ) from error
 
@@ -450,7 +415,7 @@ class BatchQueue(Queue):
         """Ask the provider how a batch stands, and collect it when it has ended."""
         if submission.batch is None:
             return
-        timeout, state = self._policy.attempt_timeout, submission.state
+        timeout, state = self._context.attempt_timeout, submission.state
         try:
             if state is None or not state.ended:
                 state = await self._within(timeout, self._api.state(submission.batch))
@@ -498,7 +463,7 @@ class BatchQueue(Queue):
     def _missed(self, submission: Submission, error: AttemptError) -> None:
         submission.failures += 1
         gone = error.wire is not None and error.wire.status_code in (404, 410)
-        if gone and self._policy.retry.unknown:
+        if gone and self._context.retry.unknown:
             self._unmade(submission, UnmadeError(str(error), lost=True))
         elif error.evidence in (Evidence.AUTH, Evidence.REJECTED) or submission.failures >= PATIENCE:
             hint = " (--fairness-retry-unknown gives it up and asks again)" if gone else ""
@@ -523,7 +488,7 @@ class BatchQueue(Queue):
             self._full += 1
             if not self._flying:  # it is not ours that is in the way: less at a time
                 self._most = max(1, min(self._most, submission.requests) // 2)
-        if not state.faults and (not state.full or self._full > 4 * self._policy.max_attempts):
+        if not state.faults and (not state.full or self._full > 4 * self._context.max_attempts):
             raise EndpointError(f"{why}; nothing was spent")
 
     def _report(self) -> None:

@@ -17,6 +17,10 @@ REPEATABLE = frozenset({Evidence.NOT_SENT, Evidence.THROTTLED})
 FREE = REPEATABLE | {Evidence.AUTH, Evidence.REJECTED}
 #: How the flag of a trial begins that is asked again on request, after it came to nothing.
 AGAIN = "asked_again"
+LOST = (
+    "the request was sent by a process that ended before it could log the answer: perhaps paid for, "
+    "so not sent again; --fairness-retry-unknown asks again"
+)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -144,13 +148,11 @@ class Conversation:
         """End as ERROR: what could be repeated was, often enough."""
         self.status, self.error = Status.ERROR, error
 
-    def lose(self, error: str) -> None:
-        """End as UNKNOWN: sent, and nobody knows what came of it."""
-        self.status, self.error = Status.UNKNOWN, error
-
-    def ask_again(self) -> None:
-        """Forget that a request was sent and lost: it is sent once more, as somebody wishes."""
+    def lose(self, *, again: bool) -> None:
+        """Nobody knows what came of a request that was sent: end as UNKNOWN, or send it *again*."""
         self.was_lost, self.waiting = False, None
+        if not again:
+            self.status, self.error = Status.UNKNOWN, LOST
 
     def resume(self, records: Iterable[Mapping[str, Any]]) -> None:
         """Take up what earlier processes logged of this trial: answered turns are not asked again."""
@@ -169,7 +171,6 @@ class Conversation:
                 self._messages = ()
 
     def to_trial(self, source: str) -> Trial:
-        """The finished trial."""
         counted = (self._input, self._output) != (None, None)
         return Trial(
             key=self.key,

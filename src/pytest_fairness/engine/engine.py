@@ -13,7 +13,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import replace
@@ -25,17 +25,15 @@ import msgspec
 from pytest_fairness.endpoints.batch_api import batches_of
 from pytest_fairness.endpoints.prices import provenance
 from pytest_fairness.endpoints.protocol import Endpoint, limits_of
-from pytest_fairness.engine.attempt import Asker
-from pytest_fairness.engine.conversation import Conversation
-from pytest_fairness.engine.pace import Lane, Lanes, Pace
-from pytest_fairness.engine.progress import ProgressSink
-from pytest_fairness.engine.queue import AskingPolicy, Queue, interleaved
+from pytest_fairness.engine.lane import Lane, Lanes
+from pytest_fairness.engine.progress import ProgressSink, Watch
+from pytest_fairness.engine.queue import EngineContext, Queue
 from pytest_fairness.engine.scripts import staged
 from pytest_fairness.errors import EndpointError, UsageError
 from pytest_fairness.model import Status, Trial, to_json
 from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.keys import identity_hash
-from pytest_fairness.runs.records import SIMULATED, trial_of, trial_record
+from pytest_fairness.runs.records import SIMULATED, trial_of
 from pytest_fairness.runs.store import NEVER, Retry, RunStore
 
 T = TypeVar("T")
@@ -119,22 +117,29 @@ class Engine:
                 raise UsageError(f"{what} must be more than 0 seconds, not {seconds}")
         self.endpoint = endpoint
         self.store = store
-        self.seed = seed
-        self._policy = AskingPolicy(
-            concurrency=limits_of(endpoint).concurrency or concurrency,
+        self._identity = endpoint.identity()
+        concurrency = limits_of(endpoint).concurrency or concurrency
+        budget = store.budget(max_cost)
+
+        def lane(endpoint: Endpoint, digest: str, own: Lane | None = None) -> Lane:
+            return Lane(endpoint, digest, store, budget, timeout=attempt_timeout, concurrency=concurrency, own=own)
+
+        own = lane(endpoint, identity_hash(self._identity))
+        self._context = EngineContext(
+            lanes=Lanes(own, lambda other, digest: lane(other, digest, own)),
+            store=store,
+            budget=budget,
+            progress=progress,
+            is_refusal=is_refusal,
+            source=SIMULATED if endpoint.simulated else "replay" if endpoint.type == "replay" else "live",
+            seed=seed,
+            concurrency=concurrency,
             max_attempts=max_attempts,
             retry=retry,
             attempt_timeout=attempt_timeout,
         )
         self._deadline = deadline
-        self._progress = progress
-        self._is_refusal = is_refusal
         self._grace = grace
-        self._identity = endpoint.identity()
-        self._hash = identity_hash(self._identity)
-        self._source = SIMULATED if endpoint.simulated else "replay" if endpoint.type == "replay" else "live"
-        self._budget = store.budget(max_cost)
-        self._lanes = Lanes(self._lane(endpoint, self._hash, own=True), self._lane)
         self._own_loop = loop is None
         self._loop = loop
         self._mutex = threading.Lock()
@@ -146,16 +151,6 @@ class Engine:
     def key_of(self, planned: PlannedTrial) -> str:
         """The content key under which *planned* is asked, logged and shared. Raises UsageError."""
         return planned.key(self.endpoint, self._identity)
-
-    def _lane(self, endpoint: Endpoint, digest: str, *, own: bool = False) -> Lane:
-        """The lane of *endpoint*; where a step names the engine's own, they share its limits."""
-        timeout = self._policy.attempt_timeout
-        asker = Asker(endpoint, self.store, self._budget, timeout, step=None if own else digest)
-        if digest == self._hash and not own:
-            return Lane(asker, self._lanes.own.pace, self._lanes.own.limiter)
-        limits = limits_of(endpoint)
-        limiter = self.store.limiter(digest, limits) if limits.by_the_minute else None
-        return Lane(asker, Pace(limits.concurrency or self._policy.concurrency), limiter)
 
     # ------------------------------------------------------------ run
 
@@ -174,8 +169,8 @@ class Engine:
             missing: dict[str, PlannedTrial] = {}
             for key, one, record in zip(keys, planned, self.store.records(keys), strict=True):
                 if key not in found and key not in missing:
-                    if record is None or self._policy.retry.wants(record):
-                        missing[key] = one
+                    if record is None or self._context.retry.wants(record):
+                        missing[key] = staged(one, self.endpoint, self._context.is_refusal)
                     else:
                         found[key] = _recorded(record)
             if missing:
@@ -189,15 +184,16 @@ class Engine:
         """The trials of *missing*, each with the identifier of the cell that its record has."""
         if self._stopped is not None:
             raise EndpointError(str(self._stopped))
-        lanes = self._lanes_of(missing.values())
+        lanes = self._lanes_of(missing)
         for lane in lanes:
             if not lane.endpoint.simulated:
-                self._budget.check_price(lane.endpoint.name, lane.endpoint.price)
-        if self._deadline is not None and self._policy.until is None:
-            self._policy = replace(self._policy, until=time.monotonic() + self._deadline)
-        for lane in (self._lanes.own, *lanes):
-            self._introduce(lane.endpoint)
-        queue = self._wait_for(missing, of)
+                self._context.budget.check_price(lane.endpoint.name, lane.endpoint.price)
+        if self._deadline is not None and self._context.until is None:
+            self._context = replace(self._context, until=time.monotonic() + self._deadline)
+        for lane in dict.fromkeys((self._context.lanes.own, *lanes)):
+            self._introduce(lane)
+        queue = self._queue = self._make_queue(missing, of)
+        self._finish(queue)
         found = {key: (trial, missing[key].cell.id) for key, trial in queue.finished.items()}
         others = [key for key in missing if key not in found]
         for key, record in zip(others, self.store.records(others), strict=True):
@@ -205,69 +201,29 @@ class Engine:
                 found[key] = _recorded(record)
                 continue
             # What the deadline left is not logged, so that another session may ask it.
-            left = Conversation(key, missing[key], missing[key].sent_parameters(self.endpoint))
-            left.error = queue.why.get(key, "the run's deadline passed before it was asked")
-            found[key] = left.to_trial(self._source), missing[key].cell.id
+            why = queue.why.get(key, "the run's deadline passed before it was asked")
+            repetition, source = missing[key].repetition, self._context.source
+            left = Trial(key=key, repetition=repetition, status=Status.NOT_RUN, error=why, source=source)
+            found[key] = left, missing[key].cell.id
         return found
 
-    def _lanes_of(self, planned: Iterable[PlannedTrial]) -> list[Lane]:
-        """The lanes of all systems that *planned* ask. Raises UsageError where one of them cannot be asked."""
-        lanes: dict[int, Lane] = {}
-        for one in planned:
-            script = staged(one, self.endpoint, self._is_refusal).script
-            for endpoint in (None,) if script is None or not script.endpoints else script.endpoints:
-                lane = self._lanes.of(endpoint)
-                lanes[id(lane)] = lane
-        others = [lane.endpoint.name for lane in lanes.values() if lane is not self._lanes.own]
+    def _lanes_of(self, missing: Mapping[str, PlannedTrial]) -> list[Lane]:
+        """The lanes of all systems that *missing* ask. Raises UsageError where one of them cannot be asked."""
+        scripts = (one.script for one in missing.values())
+        endpoints = (endpoint for script in scripts for endpoint in (script and script.endpoints) or (None,))
+        lanes = list(dict.fromkeys(map(self._context.lanes.of, endpoints)))
+        others = [lane.endpoint.name for lane in lanes if lane is not self._context.lanes.own]
         if others and batches_of(self.endpoint) is not None:
             raise UsageError(
                 f"endpoint {self.endpoint.name!r} is asked in batches, and a step asks endpoint {others[0]!r}: one "
                 "trial cannot do both; take `batch:` out of endpoints.yaml for it"
             )
-        return list(lanes.values())
+        return lanes
 
-    def _wait_for(self, missing: dict[str, PlannedTrial], of: str) -> Queue:
-        loop = self._loop = self._loop or EventLoop()
-        queue = self._queue = self._make_queue(missing, of)
-        future: Future[None] | None = None
-        try:
-            with ended_as_by_ctrl_c():
-                future = loop.submit(queue.run())
-                future.result()
-        except EndpointError as error:
-            self._stopped = error
-            self.store.flush()
-            raise
-        except BaseException:
-            # Either the asking failed, or this thread was interrupted while it waited.
-            if future is not None and not future.done():
-                self._drain(loop, queue, future)
-            self.store.flush()
-            raise
-        return queue
-
-    def _make_queue(self, missing: dict[str, PlannedTrial], of: str) -> Queue:
-        keys = list(missing)
-        strata = [(one.cell.arm, *sorted(one.cell.groups.items())) for one in missing.values()]
-
-        def begin(key: str, order: int) -> Conversation:
-            one = staged(missing[key], self.endpoint, self._is_refusal)
-            return Conversation(key, one, missing[key].sent_parameters(self.endpoint), order)
-
-        order = [keys[index] for index in interleaved(strata, self.seed)]
-        options: dict[str, Any] = {
-            "begin": begin,
-            "finish": self._finish,
-            "lanes": self._lanes,
-            "store": self.store,
-            "budget": self._budget,
-            "policy": self._policy,
-            "progress": self._progress,
-            "of": of,
-        }
+    def _make_queue(self, missing: Mapping[str, PlannedTrial], of: str) -> Queue:
         api = batches_of(self.endpoint)
         if api is None:
-            return Queue(order, **options)
+            return Queue(missing, self._context, of)
         if not isinstance(self.store, RunStore):
             raise UsageError(
                 f"endpoint {self.endpoint.name!r} is asked in batches, which a worker on another machine cannot do: "
@@ -275,16 +231,23 @@ class Engine:
             )
         from pytest_fairness.engine.batches import BatchQueue
 
-        return BatchQueue(order, api=api, **options)
+        return BatchQueue(missing, self._context, of, api=api)
 
-    def halt(self, why: str) -> None:
-        """Send nothing more, now or later: calls in flight may end, and :meth:`run` raises EndpointError saying *why*.
-
-        May be called from another thread while :meth:`run` blocks.
-        """
-        self._stopped = self._stopped or EndpointError(why)
-        if self._loop is not None and self._queue is not None:
-            self._loop.call(self._queue.fail, self._stopped)
+    def _finish(self, queue: Queue) -> None:
+        """Have the event loop work *queue* off."""
+        loop = self._loop = self._loop or EventLoop()
+        future: Future[None] | None = None
+        try:
+            with ended_as_by_ctrl_c():
+                future = loop.submit(queue.run())
+                future.result()
+        except BaseException as error:
+            if isinstance(error, EndpointError):
+                self._stopped = error
+            elif future is not None and not future.done():  # this thread was interrupted while it waited
+                self._drain(loop, queue, future)
+            self.store.flush()
+            raise
 
     def _drain(self, loop: EventLoop, queue: Queue, future: Future[None]) -> None:
         """After an interrupt: send nothing more, let what is in flight end if it is quick, else log it as unknown."""
@@ -298,63 +261,49 @@ class Engine:
             except FutureTimeout:
                 future.cancel()
 
+    def halt(self, why: str) -> None:
+        """Send nothing more, now or later: calls in flight may end, and :meth:`run` raises EndpointError saying *why*.
+
+        May be called from another thread while :meth:`run` blocks.
+        """
+        self._stopped = self._stopped or EndpointError(why)
+        if self._loop is not None and self._queue is not None:
+            self._loop.call(self._queue.fail, self._stopped)
+
     # ------------------------------------------------------------ records
 
-    def _finish(self, conversation: Conversation) -> Trial:
-        """Log a trial that has come to its end."""
-        reply = conversation.replies[-1] if conversation.status is Status.ANSWERED else None
-        if reply is not None and self._is_refusal is not None and self._is_refusal(reply):
-            conversation.status = Status.REFUSED
-        trial = conversation.to_trial(self._source)
-        planned = conversation.planned
-        record = trial_record(
-            trial,
-            planned.cell,
-            endpoint=self.endpoint.name,
-            identity=self._hash,
-            messages=conversation.messages,
-            parameters={"asked": planned.parameters, "sent": conversation.parameters},
-            order=conversation.order,
-            seed=self.seed,
-            flags=conversation.flags,
-            script=None if planned.script is None else planned.script.identity(),
-        )
-        self.store.append(record)
-        return trial
-
-    def _introduce(self, endpoint: Endpoint) -> None:
+    def _introduce(self, lane: Lane) -> None:
         """Say in the log who is asked and how, before the first trial; it also shows that the log can be written."""
-        identity = endpoint.identity()
-        digest = identity_hash(identity)
-        if digest in self._introduced:
+        endpoint, context = lane.endpoint, self._context
+        if lane.digest in self._introduced:
             return
         api = batches_of(endpoint)
         self.store.append(
             {
                 "type": "engine",
-                "identity": digest,
+                "identity": lane.digest,
                 "endpoint": {
                     "name": endpoint.name,
                     "type": endpoint.type,
                     "simulated": endpoint.simulated,
                     "supports_system_prompt": endpoint.supports_system_prompt,
-                    "identity": to_json(identity),
+                    "identity": to_json(endpoint.identity()),
                     "default_parameters": to_json(endpoint.default_parameters),
                     "price": to_json(endpoint.price),
                 },
                 "price_table": None if endpoint.simulated or endpoint.price is None else provenance(),
-                "seed": self.seed,
-                "concurrency": self._policy.concurrency,
-                "max_attempts": self._policy.max_attempts,
-                "attempt_timeout": self._policy.attempt_timeout,
+                "seed": context.seed,
+                "concurrency": context.concurrency,
+                "max_attempts": context.max_attempts,
+                "attempt_timeout": context.attempt_timeout,
                 "deadline": self._deadline,
-                "limits": to_json(limits_of(endpoint)),
+                "limits": to_json(lane.limits),
                 "batch": None if api is None else msgspec.to_builtins(api.options),
-                "retry": to_json(self._policy.retry),
+                "retry": to_json(context.retry),
             }
         )
         self.store.flush()
-        self._introduced.add(digest)
+        self._introduced.add(lane.digest)
 
     def _log_uses(
         self, keys: Sequence[str], planned: Sequence[PlannedTrial], found: dict[str, tuple[Trial, str]]
@@ -384,7 +333,7 @@ class Engine:
                     loop.close()
 
     def _close_endpoints(self, loop: EventLoop) -> None:
-        closing = [(lane.endpoint.name, loop.submit(lane.endpoint.aclose())) for lane in self._lanes]
+        closing = [(lane.endpoint.name, loop.submit(lane.endpoint.aclose())) for lane in self._context.lanes]
         until = time.monotonic() + _CLOSING
         for name, future in closing:
             try:
@@ -433,32 +382,18 @@ def _interrupt(number: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt(signal.Signals(number).name)
 
 
-class ParentWatch:
-    """Calls *gone*, again and again, once this process is no longer a child of process *parent*, or *ended* says so.
+class ParentWatch(Watch):
+    """Calls *leave*, again and again, once this process is no longer a child of process *parent*, or *ended* says so.
 
     Systems that never change a process's parent (Windows) show its end by *ended* alone.
     """
 
     def __init__(
-        self,
-        parent: int,
-        gone: Callable[[], None],
-        *,
-        ended: Callable[[], bool] = lambda: False,
-        every: float = 0.1,
+        self, parent: int, leave: Callable[[], None], *, ended: Callable[[], bool] = lambda: False, every: float = 0.1
     ) -> None:
-        self._parent, self._gone, self._is_over, self._every = parent, gone, ended, every
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="pytest-fairness-parent", daemon=True)
-        self._thread.start()
-
-    def _watch(self) -> None:
-        while not self._stopped.wait(self._every):
-            if os.getppid() != self._parent or self._is_over():
+        def look() -> None:
+            if os.getppid() != parent or ended():
                 with contextlib.suppress(RuntimeError):  # the loop of an engine that is closing
-                    self._gone()
+                    leave()
 
-    def stop(self) -> None:
-        """Watch no more. May be called twice."""
-        self._stopped.set()
-        self._thread.join(timeout=5.0)
+        super().__init__(look, every)

@@ -1,34 +1,32 @@
-"""How far the asking has got: one line that rewrites itself in a terminal, now and then a line in a CI
-log."""
+"""How far an engine, or all workers of a run, are: one line in a terminal, now and then a line in a CI log."""
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal, TextIO, TypeAlias
+from typing import TextIO, TypeAlias
 
 from pytest_fairness.errors import StoreError
 from pytest_fairness.model import Trial
 from pytest_fairness.runs.shared_progress import Standing, WorkerProgress
 from pytest_fairness.runs.store import RunStore
 
-Mode = Literal["auto", "terminal", "log", "off"]
-_EVERY = {"terminal": 0.1, "log": 15.0}
+_EVERY = {True: 0.1, False: 15.0}
 
 
 class Progress:
-    """Writes progress to *stream*: trials done, rate, cost, refusals, time left.
-
-    Mode ``auto`` is ``terminal`` on a terminal and ``log`` elsewhere; ``off`` writes nothing. *clock* is
-    monotonic, in seconds.
+    """Writes progress to *stream*: trials done, rate, cost, refusals, time left; in one line that rewrites itself where
+    it is a terminal, in a line now and then elsewhere. *clock* is monotonic, in seconds.
     """
 
-    def __init__(self, stream: TextIO, mode: Mode = "auto", *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, stream: TextIO, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream
-        self._mode = ("terminal" if stream.isatty() else "log") if mode == "auto" else mode
+        self._terminal = stream.isatty()
         self._clock = clock
+        self._broken = False
         self.begin(0, "")
 
     def begin(self, planned: int, label: str, of: str = "") -> None:  # noqa: ARG002 - of one process nobody asks
@@ -54,7 +52,7 @@ class Progress:
 
     def end(self) -> None:
         """That was all: the last state, if any was shown before or a terminal shows it."""
-        if self._mode == "terminal" and self._width:
+        if self._terminal and self._width:
             self._write(last=True)
 
     def line(self) -> str:
@@ -62,13 +60,13 @@ class Progress:
         return self._standing.line(self._clock() - self._started)
 
     def _write_if_due(self) -> None:
-        if self._mode != "off" and self._clock() - self._written >= _EVERY[self._mode]:
+        if not self._broken and self._clock() - self._written >= _EVERY[self._terminal]:
             self._write(last=False)
 
     def _write(self, *, last: bool) -> None:
         self._written = self._clock()
         line = self.line()
-        if self._mode == "terminal":
+        if self._terminal:
             # Padded, for the rest of a longer line before: no control code but the carriage return is needed.
             text = f"\r{line.ljust(self._width)}" + ("\n" if last else "")
             self._width = len(line)
@@ -78,7 +76,7 @@ class Progress:
             self._stream.write(text)
             self._stream.flush()
         except (OSError, ValueError):  # a closed pipe or stream is no reason to lose paid trials
-            self._mode = "off"
+            self._broken = True
 
 
 #: What an engine reports to as it goes, from its own thread: here, or to the controller that shows all workers.
@@ -90,25 +88,33 @@ def printable(text: str) -> str:
     return "".join(character if character.isprintable() else "?" for character in text)
 
 
-class Watching:
-    """Shows on *progress* how far the workers of the run of *store* are, until it is stopped."""
+class Watch:
+    """Calls *look* every so many seconds, in a thread of its own, until it is stopped."""
 
-    def __init__(self, store: RunStore, progress: Progress, *, every: float = 0.5) -> None:
-        self._store, self._progress, self._every = store, progress, every
+    def __init__(self, look: Callable[[], None], every: float) -> None:
+        self._look, self._every = look, every
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="pytest-fairness-progress", daemon=True)
+        self._thread = threading.Thread(target=self._watch, name="pytest-fairness-watch", daemon=True)
         self._thread.start()
 
     def _watch(self) -> None:
         while not self._ended.wait(self._every):
-            try:
-                standing = self._store.standing()
-            except StoreError:  # the end of the session says why
-                return
-            if standing.done < standing.planned:
-                self._progress.show(standing)
+            self._look()
 
     def stop(self) -> None:
-        """Show nothing more. May be called twice."""
+        """Look no more. May be called twice."""
         self._ended.set()
         self._thread.join(timeout=5.0)
+
+
+class Watching(Watch):
+    """Shows on *progress* how far the workers of the run of *store* are, until it is stopped."""
+
+    def __init__(self, store: RunStore, progress: Progress, *, every: float = 0.5) -> None:
+        def look() -> None:
+            with contextlib.suppress(StoreError):  # the end of the session says why
+                standing = store.standing()
+                if standing.done < standing.planned:
+                    progress.show(standing)
+
+        super().__init__(look, every)

@@ -7,26 +7,22 @@ import contextlib
 import random
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pytest_fairness.endpoints.protocol import Evidence, limits_of
+from pytest_fairness.endpoints.protocol import Evidence
 from pytest_fairness.engine.attempt import CANCELLED, USAGE_ABSURD
 from pytest_fairness.engine.conversation import Conversation
-from pytest_fairness.engine.pace import Lane, Lanes
+from pytest_fairness.engine.lane import Lane, Lanes
 from pytest_fairness.engine.progress import ProgressSink
 from pytest_fairness.errors import EndpointError, FairnessError, StoreError, UsageError
-from pytest_fairness.model import Trial
+from pytest_fairness.model import Status, Trial
 from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.keys import content_key
 from pytest_fairness.runs.money import Budget
-from pytest_fairness.runs.records import Attempt
+from pytest_fairness.runs.records import Attempt, trial_record
 from pytest_fairness.runs.store import Claimed, Retry, RunStore
 
-LOST = (
-    "the request was sent by a process that ended before it could log the answer: perhaps paid for, "
-    "so not sent again; --fairness-retry-unknown asks again"
-)
 #: Seconds: the pause after a first failure for which the server asks for none, doubled at each further one; and the
 #: longest that a server may ask for with Retry-After.
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
@@ -85,9 +81,19 @@ class Deal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AskingPolicy:
-    """How an engine asks. Times in seconds; ``until`` is on the monotonic clock."""
+class EngineContext:
+    """What an engine hands to its queues: whom to ask, how, and where it is logged.
 
+    Times in seconds; ``until`` is on the monotonic clock. ``source`` is that of the trials, where no step is simulated.
+    """
+
+    lanes: Lanes
+    store: RunStore
+    budget: Budget
+    progress: ProgressSink | None
+    is_refusal: Callable[[str], bool] | None
+    source: str
+    seed: int
     concurrency: int
     max_attempts: int
     retry: Retry
@@ -98,50 +104,35 @@ class AskingPolicy:
 class Queue:
     """The trials of one call of ``Engine.run`` that are not in the store. All methods run on the event loop.
 
-    *keys* are in the order of asking; *begin* makes the conversation of a key when its turn comes, given its
-    place among those that this process asks, and *finish* logs one that has ended. ``finished`` holds the trials that
+    *missing* are these trials by their keys; *of* names all trials of that call. ``finished`` holds the trials that
     this process asked; ``why``, if more is known than that the time was over, why one was left.
     """
 
-    def __init__(
-        self,
-        keys: Sequence[str],
-        *,
-        begin: Callable[[str, int], Conversation],
-        finish: Callable[[Conversation], Trial],
-        lanes: Lanes,
-        store: RunStore,
-        budget: Budget,
-        policy: AskingPolicy,
-        progress: ProgressSink | None,
-        of: str = "",
-    ) -> None:
+    def __init__(self, missing: Mapping[str, PlannedTrial], context: EngineContext, of: str = "") -> None:
         self.finished: dict[str, Trial] = {}
         self.why: dict[str, str] = {}
-        self._begin = begin
-        self._finish = finish
-        self._lanes = lanes
-        self._store = store
-        self._budget = budget
-        self._policy = policy
-        self._progress = progress
+        self._missing = missing
+        self._context = context
+        self._lanes, self._store, self._budget = context.lanes, context.store, context.budget
+        self._progress = context.progress
         self._of = of
-        self._label = lanes.own.endpoint.name
-        self._planned = len(keys)
+        self._endpoint = context.lanes.own.endpoint
         # A few more than may be in flight: their money is reserved, on the disk, before a place is free.
-        self._workers_wanted = min(policy.concurrency + 1 + policy.concurrency // 8, len(keys))
-        self._unclaimed = deque(keys)
+        self._workers_wanted = min(context.concurrency + 1 + context.concurrency // 8, len(missing))
+        keys = list(missing)
+        strata = [(one.cell.arm, *sorted(one.cell.groups.items())) for one in missing.values()]
+        self._unclaimed = deque(keys[index] for index in interleaved(strata, context.seed))
         self._ready: deque[Conversation] = deque()
         self._busy: list[str] = []
         self._claimed: set[str] = set()
-        self._chunk = 2 * policy.concurrency
+        self._chunk = 2 * context.concurrency
         self._last_claim = 0.0
         self._late = False
         self._workers: list[asyncio.Task[None]] = []
         self._error: BaseException | None = None
         self._stopped = asyncio.Event()
         self._reserving = asyncio.Lock()
-        self._turns: defaultdict[int, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._turns: defaultdict[Lane, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     # ------------------------------------------------------------ from outside
 
@@ -150,12 +141,14 @@ class Queue:
         that was in flight is logged, and gives up the claims of what was not asked.
         """
         if self._progress is not None:
-            self._progress.begin(self._planned, self._label, self._of)
+            self._progress.begin(len(self._missing), self._endpoint.name, self._of)
         try:
-            while True:
+            with self._first_error():
+                await self._prepare()
+            while not self._over():
                 self._workers = [asyncio.create_task(self._work()) for _ in range(self._workers_wanted)]
                 await asyncio.gather(*self._workers, return_exceptions=True)
-                if self._stopped.is_set() or self._late or not self._busy:
+                if not self._busy:
                     break
                 await self._await_others()
         finally:
@@ -174,8 +167,6 @@ class Queue:
     def stop(self) -> None:
         """Send nothing more; what is in flight may end."""
         self._stopped.set()
-        for lane in self._lanes:
-            lane.pace.wake()
 
     def cancel(self) -> None:
         """Send nothing more, and give up what is in flight: it is logged as unknown."""
@@ -184,6 +175,20 @@ class Queue:
             worker.cancel()
 
     # ------------------------------------------------------------ workers
+
+    async def _prepare(self) -> None:
+        """Have every endpoint ready to send, if neither a stop nor the end of the run comes first."""
+        preparing = asyncio.gather(*(lane.prepare() for lane in self._lanes))
+        stopped = asyncio.ensure_future(self._stopped.wait())
+        until = self._context.until
+        left = None if until is None else max(0.0, until - time.monotonic())
+        await asyncio.wait((preparing, stopped), timeout=left, return_when=asyncio.FIRST_COMPLETED)
+        stopped.cancel()
+        if preparing.done():
+            preparing.result()
+        else:
+            preparing.cancel()
+            self._late = not self._stopped.is_set()
 
     async def _work(self) -> None:
         while not self._stopped.is_set():
@@ -214,18 +219,18 @@ class Queue:
                 self._chunk = min(2 * self._chunk, 1024)  # so fast that claiming would be most of the work
             self._last_claim = now
             self._claim(self._chunk)
-        if not self._ready or self._over():
-            return None
-        return self._ready.popleft()
+        return None if not self._ready or self._over() else self._ready.popleft()
 
     def _claim(self, most: int) -> None:
         keys = [self._unclaimed.popleft() for _ in range(min(most, len(self._unclaimed)))]
-        self._take(self._store.claim(keys, retry=self._policy.retry))
+        self._take(self._store.claim(keys, retry=self._context.retry))
 
     def _take(self, claimed: Claimed) -> None:
         self._busy += claimed.busy
         for key, records in claimed.mine.items():
-            conversation = self._begin(key, len(self._claimed))
+            planned = self._missing[key]
+            parameters = planned.sent_parameters(self._endpoint)
+            conversation = Conversation(key, planned, parameters, order=len(self._claimed))
             self._claimed.add(key)
             conversation.resume(records)
             self._ready.append(conversation)
@@ -239,7 +244,7 @@ class Queue:
             if self._store.changed() or time.monotonic() - looked >= 1.0:
                 looked = time.monotonic()
                 waiting, self._busy = self._busy, []
-                self._take(self._store.claim(waiting, retry=self._policy.retry))
+                self._take(self._store.claim(waiting, retry=self._context.retry))
 
     def _over(self) -> bool:
         """Whether nothing more is to be sent: all is stopped, or the run's time is over."""
@@ -248,7 +253,7 @@ class Queue:
 
     def _left(self, seconds: float) -> bool:
         """Whether the run has more than so many *seconds* left."""
-        return self._policy.until is None or time.monotonic() + seconds < self._policy.until
+        return self._context.until is None or time.monotonic() + seconds < self._context.until
 
     async def _sleep(self, seconds: float) -> None:
         """Sleep, but not through a stop."""
@@ -257,7 +262,24 @@ class Queue:
                 await self._stopped.wait()
 
     def _end(self, conversation: Conversation) -> None:
-        trial = self._finish(conversation)
+        """Log a trial that has come to its end."""
+        context, planned, is_refusal = self._context, conversation.planned, self._context.is_refusal
+        if is_refusal and conversation.status is Status.ANSWERED and is_refusal(conversation.replies[-1]):
+            conversation.status = Status.REFUSED
+        trial = conversation.to_trial(context.source)
+        record = trial_record(
+            trial,
+            planned.cell,
+            endpoint=self._endpoint.name,
+            identity=self._lanes.own.digest,
+            messages=conversation.messages,
+            parameters={"asked": planned.parameters, "sent": conversation.parameters},
+            order=conversation.order,
+            seed=context.seed,
+            flags=conversation.flags,
+            script=None if planned.script is None else planned.script.identity(),
+        )
+        self._store.append(record)
         self.finished[conversation.key] = trial
         if self._progress is not None:
             self._progress.advance(trial)
@@ -266,26 +288,20 @@ class Queue:
 
     async def _converse(self, conversation: Conversation) -> None:
         """Ask one trial to its end; or leave it where a stop or the deadline found it, to be resumed later."""
-        if conversation.waiting is not None and not self._policy.retry.unknown:
+        again = self._context.retry.unknown
+        if conversation.waiting is not None and not again:
             raise EndpointError(
-                f"endpoint {self._label!r}: trials of this run were sent in a batch (tag {conversation.waiting.tag}), "
-                "whose results are still to be had: put `batch: true` back into endpoints.yaml and resume"
+                f"endpoint {self._endpoint.name!r}: trials of this run were sent in a batch (tag "
+                f"{conversation.waiting.tag}), whose results are still to be had: put `batch: true` back into "
+                "endpoints.yaml and resume"
             )
         if conversation.was_lost:
-            if self._policy.retry.unknown:
-                conversation.ask_again()
-            else:
-                conversation.lose(LOST)
+            conversation.lose(again=again)
         while not conversation.over():
             lane = self._lanes.of(conversation.endpoint)
             ending = await self._attempt(conversation, lane)
-            if ending is None:
+            if ending is None or not self._take_in(conversation, lane, ending):
                 return
-            if error := hopeless(lane, ending):
-                self.fail(error)
-            if ending.evidence is Evidence.AUTH:  # not this trial's fault: it may be asked another day
-                return
-            conversation.count(ending.evidence, limits_of(lane.endpoint).server_error_attempts)
             if conversation.failures and not conversation.over():
                 await self._after_failure(conversation, lane, ending)
             if CANCELLED in ending.flags:
@@ -296,20 +312,20 @@ class Queue:
 
     async def _attempt(self, conversation: Conversation, lane: Lane) -> Attempt | None:
         """One attempt, when there is money, room and time for it; None where nothing is to be sent any more."""
-        reserved = await self._reserve(conversation, lane) if await self._prepared(lane) else None
-        if reserved is None:
+        reserved = lane.reservation(conversation)
+        if reserved and not await self._await_room(reserved):
             return None
-        number = tokens = None
+        number = None
         begun = throttled = False
         try:
-            number = await lane.pace.enter(self._stopped)
-            tokens = None if number is None else await self._await_turn(conversation, lane)
+            number = await lane.pace.enter()
+            tokens = await self._await_turn(conversation, lane)
             if (pause := lane.paused_until - time.monotonic()) > 0:
                 await self._sleep(pause)
             if tokens is None or self._over():
                 return None
             begun = True
-            ending = await lane.asker.attempt(conversation, reserved, self._policy.until)
+            ending = await lane.attempt(conversation, reserved, self._context.until)
             throttled = ending.evidence is Evidence.THROTTLED
             lane.unreached = lane.unreached + 1 if ending.evidence is Evidence.NOT_SENT else 0
             if lane.limiter is not None:
@@ -317,89 +333,73 @@ class Queue:
             return ending
         finally:
             if not begun:
-                lane.asker.settle(reserved, 0)
+                lane.settle(reserved, 0)
             if number is not None:
                 lane.pace.leave(number, throttled=throttled)
 
-    async def _prepared(self, lane: Lane) -> bool:
-        """Wait until the lane's endpoint is ready to send; False if a stop, or the end of the run, comes first."""
-        ready = lane.preparing()
-        if ready is None:
-            return True
-        if not ready.done():
-            stopped = asyncio.ensure_future(self._stopped.wait())
-            until = self._policy.until
-            left = None if until is None else max(0.0, until - time.monotonic())
-            try:
-                await asyncio.wait((ready, stopped), timeout=left, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                stopped.cancel()
-            if not ready.done():
-                self._late = self._late or not self._stopped.is_set()
-                return False
-        ready.result()
-        return True
-
     async def _await_turn(self, conversation: Conversation, lane: Lane) -> int | None:
         """Wait for a turn under the limits per minute: the tokens that were taken for it, None where none comes."""
-        limiter = lane.limiter
-        if limiter is None:
+        if lane.limiter is None:
             return 0
-        tokens = limiter.estimate(conversation.messages, lane.asker.parameters(conversation))
-        async with self._turns[id(lane)]:  # one worker watches the schedule; the others wait behind it
-            while not self._stopped.is_set() and (wait := await limiter.take(tokens)) > 0:
+        tokens = lane.limiter.estimate(conversation.messages, lane.parameters(conversation))
+        async with self._turns[lane]:  # one worker watches the schedule; the others wait behind it
+            while not self._stopped.is_set() and (wait := await lane.limiter.take(tokens)) > 0:
                 if not self._left(wait):
                     self._late = True
                     return None
                 await self._sleep(min(wait, 1.0))
-        return None if self._stopped.is_set() else tokens
-
-    async def _reserve(self, conversation: Conversation, lane: Lane) -> int | None:
-        """Set the next attempt's worst case aside: how much; None if nothing is to be sent any more."""
-        amount = lane.asker.reservation(conversation)
-        if amount and not await self._await_room(amount):
-            return None
-        if self._stopped.is_set():
-            lane.asker.settle(amount, 0)
-            return None
-        return amount
+        return tokens
 
     async def _await_room(self, amount: int) -> bool:
         """Reserve *amount*, waiting for calls in flight where it does not fit beside them; False if all is stopped
-        first. Raises BudgetError where it cannot fit.
+        first. Raises BudgetError where it cannot fit, or nothing was given back for as long as a call may take.
         """
         if await self._budget.reserve(amount):
             return True
         async with self._reserving:  # one worker asks the account again; the others wait behind it
             since: float | None = None
-            while not self._stopped.is_set():
+            while not self._over():
                 if await self._budget.reserve(amount):
                     return True
                 since = since if since and not self._budget.reserved else time.monotonic()
-                if time.monotonic() - since > self._policy.attempt_timeout:
+                if time.monotonic() - since > self._patience():
                     raise self._budget.blocked(amount)  # held by processes that never settle
                 await self._sleep(0.02)
         return False
 
+    def _patience(self) -> float:
+        """Seconds after which reservations of other processes should have been settled."""
+        return self._context.attempt_timeout
+
+    def _take_in(self, conversation: Conversation, lane: Lane, ending: Attempt) -> bool:
+        """Count how an attempt ended; False where that is not the trial's fault, which may be asked another day."""
+        if error := _hopeless(lane, ending):
+            self.fail(error)
+        if ending.evidence is Evidence.AUTH:
+            return False
+        conversation.count(ending.evidence, lane.limits.server_error_attempts)
+        failures = conversation.failures
+        if failures and not conversation.over() and failures >= self._context.max_attempts:
+            if lane.unreached >= UNREACHED:
+                # This trial has waited as long as any would; the others would wait for the same.
+                raise EndpointError(
+                    f"{ending.error}; {lane.unreached} attempts in a row got no connection, so nothing more is sent to "
+                    "this endpoint. What was asked before is kept: when it can be reached, continue with "
+                    "--fairness-resume last --fairness-retry-errors"
+                )
+            conversation.give_up(f"{ending.error} (after {failures} attempts)" if failures > 1 else ending.error or "")
+        return True
+
     async def _after_failure(self, conversation: Conversation, lane: Lane, ending: Attempt) -> None:
-        """After an attempt that may be repeated: pause before the next, or give up."""
-        error, failures, policy = ending.error or "", conversation.failures, self._policy
-        pause = FIRST_PAUSE * 2 ** (failures - 1) if ending.retry_after is None else ending.retry_after
-        if failures >= policy.max_attempts and lane.unreached >= UNREACHED:
-            # This trial has waited as long as any would; the others would wait for the same.
-            raise EndpointError(
-                f"{error}; {lane.unreached} attempts in a row got no connection, so nothing more is sent to this "
-                "endpoint. What was asked before is kept: when it can be reached, continue with --fairness-resume last "
-                "--fairness-retry-errors"
-            )
-        if failures >= policy.max_attempts:
-            conversation.give_up(f"{error} (after {failures} attempts)" if failures > 1 else error)
-        elif pause > LONGEST_PAUSE:
+        """After an attempt that may be repeated: pause before the next, or give up where it would be too long."""
+        wished = ending.retry_after
+        pause = FIRST_PAUSE * 2 ** (conversation.failures - 1) if wished is None else wished
+        if pause > LONGEST_PAUSE:
             conversation.give_up(
-                f"{error} (asks for a pause of {pause:.0f} s; the longest allowed is {LONGEST_PAUSE:.0f} s)"
+                f"{ending.error} (asks for a pause of {pause:.0f} s; the longest allowed is {LONGEST_PAUSE:.0f} s)"
             )
         elif not self._left(pause):
-            conversation.give_up(f"{error} (the next attempt would come after the run's deadline)")
+            conversation.give_up(f"{ending.error} (the next attempt would come after the run's deadline)")
         else:
             if ending.evidence is Evidence.THROTTLED:
                 # Whoever has to slow down speaks for all: the limit is the endpoint's, not the trial's.
@@ -407,13 +407,13 @@ class Queue:
             await self._sleep(pause)
 
 
-def hopeless(lane: Lane, ending: Attempt) -> EndpointError | None:
+def _hopeless(lane: Lane, ending: Attempt) -> EndpointError | None:
     """Why nothing more is sent to an endpoint where an attempt ended so; None where there is no reason."""
     if ending.evidence is Evidence.AUTH:
         return EndpointError(
             f"{ending.error}; nothing more is sent to this endpoint: mend its address, key, quota or model name"
         )
-    if USAGE_ABSURD in ending.flags and not lane.asker.tariff.free:
+    if USAGE_ABSURD in ending.flags and not lane.tariff.free:
         return EndpointError(
             f"endpoint {lane.endpoint.name!r} counts more tokens for one call than any model can take or write "
             f"({ending.usage}): nothing more is sent to it; look at its bill, and mend or replace the server. What was "

@@ -47,7 +47,10 @@ class Pipeline:
         ]
         found: dict[str, JSON] = {"pipeline": list(self.systems), "between": between}
         if any(endpoint is not None for endpoint in self.endpoints):
-            found["endpoints"] = [None if endpoint is None else who(endpoint) for endpoint in self.endpoints]
+            found["endpoints"] = [
+                None if one is None else {"identity": one.identity(), "parameters": dict(one.default_parameters)}
+                for one in self.endpoints
+            ]
         return found
 
     def next(self, cell: Cell, replies: Sequence[str], status: Status) -> tuple[Message, ...] | None:
@@ -186,11 +189,6 @@ def _breaks_off(replies: Sequence[str], status: Status, refused: Callable[[str],
 
 def _fresh(system: str | None, prompt: str) -> tuple[Message, ...]:
     return (*([] if system is None else [Message("system", system)]), Message("user", prompt))
-
-
-def who(endpoint: Endpoint) -> JSON:
-    """The system that a step asks, and the parameters that it is asked with."""
-    return {"identity": endpoint.identity(), "parameters": dict(endpoint.default_parameters)}
 
 
 def fingerprint(function: Callable[..., object]) -> str:

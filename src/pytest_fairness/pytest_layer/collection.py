@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
 
@@ -15,13 +14,10 @@ from pytest_fairness.pytest_layer.marks import DESIGNS, GRID, PAIRS, PULLS, has_
 
 if TYPE_CHECKING:
     from pytest_fairness.baselines.justifications import Justification
-    from pytest_fairness.pytest_layer.plans import Planned
+    from pytest_fairness.pytest_layer.plans import Planned, Resolve, Usable
 
-_ARMS_OF_TIER_1 = "its arms have system prompts, so they are of tier 1: give arms without, to run it in tier 2"
 #: Items of one test. Each takes pytest some 4 kB and 0.2 ms before the first one runs.
 _MOST_ITEMS = 20_000
-_NO_SYSTEM_PROMPT = "tier 1 needs a system prompt: give fairness_grid(system=...)"
-
 
 #: Identifies a test function across its parameters: the node id of its parent, and its name.
 Key: TypeAlias = "tuple[str, str]"
@@ -29,97 +25,90 @@ Key: TypeAlias = "tuple[str, str]"
 Selection: TypeAlias = "tuple[Key, int, float | None]"
 
 
-def key_of(node: Any, name: str) -> Key:
-    return node.parent.nodeid, name
-
-
 def name_of(item: pytest.Item) -> str:
     """The name of the item's test function, without its parameters."""
     return str(getattr(item, "originalname", item.name))
 
 
-def grid_key(item: pytest.Item) -> Key:
-    """The key of the grid that *item* pulls from."""
-    return key_of(item, name_of(item))
+def grid_key(item: Any) -> Key:
+    """The key of the grid that *item*, or the definition of a test, pulls from."""
+    return item.parent.nodeid, name_of(item)
 
 
 def nodeid_of(item: pytest.Item) -> str:
     """The node id as it is without xdist, which adds ``@group`` to it under ``--dist loadgroup``."""
-    return (
-        item.nodeid.rpartition("@")[0] if item.get_closest_marker("xdist_group") and "@" in item.nodeid else item.nodeid
-    )
+    grouped = item.get_closest_marker("xdist_group") and "@" in item.nodeid
+    return item.nodeid.rpartition("@")[0] if grouped else item.nodeid
 
 
-def expand(metafunc: pytest.Metafunc, tier: str) -> Planned:
+def expand(metafunc: pytest.Metafunc, tier: str, scorers: Callable[[], Mapping[str, Any]], resolve: Resolve) -> Planned:
     """Parametrise a test from its ``fairness_grid`` or ``fairness_pairs`` marker.
 
     A design that makes no sense is a collection error which names the test and the mend.
     """
     markers = [metafunc.definition.get_closest_marker(name) for name in DESIGNS]
-    found = [marker for marker in markers if marker is not None]
+    marker, *more = [marker for marker in markers if marker is not None]
     wanted = PULLS.intersection(metafunc.fixturenames)
-    if len(found) > 1:
-        _refuse(metafunc, f"has both {GRID} and {PAIRS}; write two tests")
-    (marker,) = found
-    if not wanted:
-        _refuse(
-            metafunc,
-            f"has a {marker.name} but asks for neither 'trials' (the whole grid) nor 'cell' (one at a time)",
+    problem = None
+    if more:
+        problem = f"has both {GRID} and {PAIRS}; write two tests"
+    elif not wanted:
+        problem = f"has a {marker.name} but asks for neither 'trials' (the whole grid) nor 'cell' (one at a time)"
+    elif wanted == PULLS:
+        problem = "asks for both 'trials' and 'cell'; write two tests: they share their replies"
+    else:
+        try:
+            planned = _planned(marker, metafunc, scorers, resolve)
+        except UsageError as error:
+            problem = str(error)
+    if problem is None and "cell" in wanted and len(planned.grid) > _MOST_ITEMS:
+        problem = (
+            f"would make {len(planned.grid):,} items, a cell each (at most {_MOST_ITEMS:,}): ask for 'trials', the "
+            "whole grid as one table, or give sample="
         )
-    if wanted == PULLS:
-        _refuse(metafunc, "asks for both 'trials' and 'cell'; write two tests: they share their replies")
-    planned = _planned(metafunc, marker)
+    if problem is not None:  # outside the except block: one error is shown, not two
+        pytest.fail(f"{metafunc.definition.nodeid}: {problem}", pytrace=False)
     tiers, ids = _tiers(planned, tier)
     metafunc.parametrize("tier", tiers, ids=ids, indirect=True)
     if planned.temperatures:
-        named = [_temperature_id(value) for value in planned.temperatures]
+        named = ["t-default" if value is None else f"t-{value:g}" for value in planned.temperatures]
         metafunc.parametrize("fairness_temperature", planned.temperatures, ids=named, indirect=True)
     if "cell" in wanted:
-        if len(planned.grid) > _MOST_ITEMS:
-            _refuse(
-                metafunc,
-                f"would make {len(planned.grid):,} items, a cell each (at most {_MOST_ITEMS:,}): ask for 'trials', the "
-                "whole grid as one table, or give sample=",
-            )
         cells = [cell.id for cell in planned.grid]
         metafunc.parametrize("cell", range(len(cells)), ids=cells, indirect=True)
     return planned
 
 
-def _temperature_id(value: float | None) -> str:
-    return "t-default" if value is None else f"t-{value:g}"
-
-
-def _planned(metafunc: pytest.Metafunc, marker: pytest.Mark) -> Planned:  # noqa: RET503 - _refuse never returns
-    plan = _plan_grid if marker.name == GRID else _plan_pairs
-    try:
-        return plan(marker, Path(metafunc.definition.path).parent, metafunc.config.rootpath)
-    except UsageError as error:
-        problem = str(error)
-    _refuse(metafunc, problem)  # outside the except block: one error is shown, not two
-
-
-def _plan_grid(marker: pytest.Mark, folder: Path, root: Path) -> Planned:
+def _planned(
+    marker: pytest.Mark, metafunc: pytest.Metafunc, scorers: Callable[[], Mapping[str, Any]], resolve: Resolve
+) -> Planned:
     from pytest_fairness.design.grid import expand_grid
-    from pytest_fairness.design.strategies import ladder_of
-    from pytest_fairness.pytest_layer.plans import PlannedGrid
-
-    arguments = _arguments(marker, folder, root)
-    ladder = ladder_of(arguments.pop("strategies", None), arguments.pop("scorer", None), arguments["personas_folder"])
-    temperatures = _temperatures(arguments)
-    _bind(marker, expand_grid, arguments)
-    return PlannedGrid(expand_grid(**arguments), ladder, temperatures, arguments)
-
-
-def _plan_pairs(marker: pytest.Mark, folder: Path, root: Path) -> Planned:
     from pytest_fairness.design.pairs import expand_pairs
-    from pytest_fairness.pytest_layer.plans import PlannedPairs
-    from pytest_fairness.scorers import is_refusal
+    from pytest_fairness.design.strategies import ladder_of
+    from pytest_fairness.pytest_layer.plans import PlannedGrid, PlannedPairs
 
-    arguments = _arguments(marker, folder, root)
+    arguments = _arguments(marker, Path(metafunc.definition.path).parent, metafunc.config.rootpath)
     temperatures = _temperatures(arguments)
-    _bind(marker, expand_pairs, arguments)
-    return PlannedPairs(expand_pairs(**arguments), is_refusal, temperatures, arguments=arguments)
+    if marker.name == PAIRS:
+        return PlannedPairs(_called(marker, expand_pairs, arguments), temperatures, arguments, resolve)
+    ladder = ladder_of(arguments.pop("strategies", None), arguments.pop("scorer", None), arguments["personas_folder"])
+    grid = _called(marker, expand_grid, arguments)
+    if ladder is None:
+        return PlannedGrid(grid, None, temperatures, arguments)
+    return PlannedGrid(grid, ladder, temperatures, arguments, usable(ladder.scorer, scorers()))
+
+
+def usable(scorer: Any, scorers: Mapping[str, Any]) -> Usable:
+    """What tells a reply that can be used: it does not decline, and *scorer*, if there is one, reads it."""
+    from pytest_fairness.scorers import Scorer, is_refusal
+
+    if scorer is None:
+        return (lambda text: bool(text.strip()) and not is_refusal(text)), "not refused"
+    if isinstance(scorer, str) and scorer not in scorers:
+        raise UsageError(f"scorer={scorer!r}: there is no such scorer (there are: {', '.join(scorers)})")
+    known = scorers[scorer] if isinstance(scorer, str) else scorer
+    known = known if isinstance(known, Scorer) else Scorer(name="own", score=known)
+    return (lambda text: not is_refusal(text) and known.score(text) is not None), known.fingerprint
 
 
 def _arguments(marker: pytest.Mark, folder: Path, root: Path) -> dict[str, Any]:
@@ -133,11 +122,12 @@ def _arguments(marker: pytest.Mark, folder: Path, root: Path) -> dict[str, Any]:
     return arguments
 
 
-def _bind(marker: pytest.Mark, function: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
+def _called(marker: pytest.Mark, function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
     try:
         inspect.signature(function).bind(**arguments)
     except TypeError as error:
         raise UsageError(f"{marker.name}: {error}") from None
+    return function(**arguments)
 
 
 def _temperatures(arguments: dict[str, Any]) -> tuple[float | None, ...]:
@@ -175,22 +165,16 @@ def _located(value: Any, folder: Path, root: Path) -> Any:
 
 def _tiers(grid: Planned, tier: str) -> tuple[list[Any], list[Any]]:
     """Parameters and ids of the ``tier`` axis; a single tier leaves the test's id as it is."""
-    hidden = [pytest.HIDDEN_PARAM]
-    if grid.tiers_by_arm and grid.has_system_prompt:
-        if tier == "2":
-            return [pytest.param(1, marks=pytest.mark.skip(reason=_ARMS_OF_TIER_1))], hidden
-        return [1], hidden
-    if tier == "all" and grid.has_system_prompt:
+    prompted, why = grid.has_system_prompt, None
+    if tier == "all" and prompted and not grid.tiers_by_arm:
         return [1, 2], ["tier1", "tier2"]
-    if tier == "1" and not grid.has_system_prompt:
-        return [pytest.param(1, marks=pytest.mark.skip(reason=_NO_SYSTEM_PROMPT))], hidden
-    if tier in ("1", "auto") and grid.has_system_prompt:
-        return [1], hidden
-    return [2], hidden
-
-
-def _refuse(metafunc: pytest.Metafunc, problem: str) -> NoReturn:
-    pytest.fail(f"{metafunc.definition.nodeid}: {problem}", pytrace=False)
+    if tier == "2" and prompted and grid.tiers_by_arm:
+        why = "its arms have system prompts, so they are of tier 1: give arms without, to run it in tier 2"
+    elif tier == "1" and not prompted:
+        why = "tier 1 needs a system prompt: give fairness_grid(system=...)"
+    marks = () if why is None else pytest.mark.skip(reason=why)
+    of_tier_1 = why is not None or (prompted and (grid.tiers_by_arm or tier != "2"))
+    return [pytest.param(1 if of_tier_1 else 2, marks=marks)], [pytest.HIDDEN_PARAM]
 
 
 def selection_of(item: pytest.Item) -> Selection:
@@ -222,34 +206,23 @@ def asking_items(items: Iterable[pytest.Item], grids: Container[Key]) -> dict[Se
     return found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Labels:
-    """What the ``fairness`` marker says of a test, or what stands in for it."""
-
-    id: str
-    description: str
-    justifications: tuple[Justification, ...]
-
-
-def labels_of(item: pytest.Item) -> Labels:
+def labels_of(item: pytest.Item) -> tuple[str, str, tuple[Justification, ...]]:
     """Id, description and justifications of *item*; the nearest marker wins. Raises UsageError for unknown keys."""
     from pytest_fairness.baselines.justifications import parse
 
     keywords: dict[str, Any] = {}
     for marker in reversed(list(item.iter_markers("fairness"))):
         keywords |= marker.kwargs
-    unknown = set(keywords) - {"id", "description", "justification"}
-    if unknown:
-        raise UsageError(
-            f"{item.nodeid}: @pytest.mark.fairness has no {sorted(unknown)[0]!r}; "
-            "it takes id, description and justification"
-        )
+    for key in keywords:
+        if key not in ("id", "description", "justification"):
+            raise UsageError(
+                f"{item.nodeid}: @pytest.mark.fairness has no {key!r}; it takes id, description and justification"
+            )
     function = getattr(item, "function", None)
     docstring = (inspect.getdoc(function) or "").strip().partition("\n")[0] if function else ""
-    name = name_of(item)
     given = keywords.get("justification")
-    return Labels(
-        id=str(keywords.get("id") or nodeid_of(item)),
-        description=str(keywords.get("description") or docstring or name.removeprefix("test_").replace("_", " ")),
-        justifications=() if given is None else (parse(given, f"{item.nodeid}: justification"),),
+    return (
+        str(keywords.get("id") or nodeid_of(item)),
+        str(keywords.get("description") or docstring or name_of(item).removeprefix("test_").replace("_", " ")),
+        () if given is None else (parse(given, f"{item.nodeid}: justification"),),
     )

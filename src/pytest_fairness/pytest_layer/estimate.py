@@ -1,14 +1,10 @@
-"""What a session is about to ask, what that costs and how long it takes, before the first call is paid for.
-
-Requests are counted on a sample of each design's cells, so that a grid of a million cells is not expanded to be
-announced; ``pytest-fairness plan --suite`` counts them all.
-"""
+"""What a session is about to ask, what that costs and how long it takes, before the first call is paid for."""
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_fairness.analysis.false_alarms import chance, of_session
 from pytest_fairness.pytest_layer import collection, marks
@@ -17,23 +13,22 @@ if TYPE_CHECKING:
     import pytest
 
     from pytest_fairness.context import RunContext, Settings
+    from pytest_fairness.design.grid import Grid
+    from pytest_fairness.design.pairs import PairGrid
     from pytest_fairness.endpoints.protocol import Endpoint, Price
     from pytest_fairness.pytest_layer.plans import Planned, PlannedCell
-    from pytest_fairness.scorers.scorer import Scorer
 
-BYTES_A_TOKEN = 4
-"""A rule of thumb for English text; other scripts take more tokens a byte."""
-TOKENS_A_MESSAGE = 4
-"""A message's role and separators, about."""
-REPLY_TOKENS = 200
-"""Tokens of a usual reply, where neither a scorer nor a parameter says fewer."""
 LATENCY = 2.0
 """Seconds a request takes, about."""
-_SAMPLE = 64
+_BYTES_A_TOKEN = 4
+"""A rule of thumb for English text; other scripts take more tokens a byte."""
+_TOKENS_A_MESSAGE = 4
+"""A message's role and separators, about; at the most 16."""
+_REPLY_TOKENS = 200
+"""Tokens of a usual reply, where neither a scorer nor a parameter says fewer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Requests:
+class Requests(NamedTuple):
     """Requests to an endpoint: how many, messages and UTF-8 bytes in them, and earlier replies sent along."""
 
     requests: float = 0
@@ -41,16 +36,34 @@ class Requests:
     text: float = 0
     replies: float = 0
 
-    def __add__(self, other: Requests) -> Requests:
-        return Requests(
-            self.requests + other.requests,
-            self.messages + other.messages,
-            self.text + other.text,
-            self.replies + other.replies,
-        )
+    def plus(self, other: Requests, factor: float = 1) -> Requests:
+        return Requests(*(mine + factor * theirs for mine, theirs in zip(self, other, strict=True)))
 
-    def times(self, factor: float) -> Requests:
-        return Requests(self.requests * factor, self.messages * factor, self.text * factor, self.replies * factor)
+    def input_tokens(self, reply_tokens: int) -> int:
+        """Tokens sent, about: texts, what separates messages, and earlier replies."""
+        return int(self.text / _BYTES_A_TOKEN + _TOKENS_A_MESSAGE * self.messages + reply_tokens * self.replies)
+
+    def usual_cost(self, price: Price, reply_tokens: int) -> float:
+        """Dollars, with replies of *reply_tokens*."""
+        return self._cost(price, self.input_tokens(reply_tokens), reply_tokens)
+
+    def most_cost(self, price: Price, longest: int) -> float:
+        """Dollars at the most: replies of *longest* tokens, and a byte a token, as the account has it."""
+        return self._cost(price, self.text + 16 * self.messages + self.replies * longest, longest)
+
+    def _cost(self, price: Price, sent: float, reply: int) -> float:
+        tokens = sent * price.input_per_million + self.requests * reply * price.output_per_million
+        return tokens / 1_000_000 + self.requests * price.per_call
+
+
+def dollars(amount: float) -> str:
+    return f"${amount:,.2f}" if amount >= 0.01 or not amount else f"${amount:.4f}"
+
+
+def duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{round(seconds / 60):,} min" if seconds < 5400 else f"{seconds / 3600:,.1f} h"
 
 
 def requests_of(entry: PlannedCell) -> tuple[Requests, Requests]:
@@ -63,12 +76,15 @@ def requests_of(entry: PlannedCell) -> tuple[Requests, Requests]:
 
     cell, script = entry.cell, entry.script
     if isinstance(script, Escalation):
-        ladder = [_conversation(cell.system, rung.turns) for rung in script.rungs]
-        return ladder[0], sum(ladder, Requests())
+        first, *others = (_conversation(cell.system, rung.turns) for rung in script.rungs)
+        whole = first
+        for other in others:
+            whole = whole.plus(other)
+        return first, whole
     if isinstance(script, Pipeline):
         steps = Requests()
         for step, (system, turn) in enumerate(zip(script.systems, cell.turns, strict=False)):
-            steps += Requests(1, 1 + (system is not None), _size(turn) + _size(system), int(step > 0))
+            steps = steps.plus(Requests(1, 1 + (system is not None), _size(turn) + _size(system), int(step > 0)))
         return steps, steps
     whole = _conversation(cell.system, cell.turns)
     return whole, whole
@@ -78,7 +94,7 @@ def _conversation(system: str | None, turns: tuple[str, ...]) -> Requests:
     found, text = Requests(), _size(system)
     for at, turn in enumerate(turns):
         text += _size(turn)
-        found += Requests(1, 2 * at + 1 + (system is not None), text, at)
+        found = found.plus(Requests(1, 2 * at + 1 + (system is not None), text, at))
     return found
 
 
@@ -86,108 +102,130 @@ def _size(text: str | None) -> int:
     return 0 if text is None else len(text.encode("utf-8", "surrogatepass"))
 
 
-def usual_cost(price: Price, asked: Requests, reply_tokens: int) -> float:
-    """Dollars for *asked*, with replies of *reply_tokens*."""
-    tokens = input_tokens(asked, reply_tokens) * price.input_per_million
-    tokens += asked.requests * reply_tokens * price.output_per_million
-    return tokens / 1_000_000 + asked.requests * price.per_call
+class Shape(NamedTuple):
+    """Of a protected class: its groups, and the names (or personas) and trials of the group that has the fewest."""
+
+    groups: int
+    names: int
+    trials: int
 
 
-def input_tokens(asked: Requests, reply_tokens: int) -> int:
-    """Tokens sent for *asked*, about: texts, what separates messages, and earlier replies."""
-    return int(asked.text / BYTES_A_TOKEN + TOKENS_A_MESSAGE * asked.messages + reply_tokens * asked.replies)
+def shapes(grid: Grid | PairGrid, *, swapped: bool) -> dict[str, Shape]:
+    """The classes of a grid; *swapped*: those alone that it swaps, while everything else stays. None of pairs."""
+    from pytest_fairness.design.grid import Grid
+
+    if not isinstance(grid, Grid):
+        return {}
+    found: dict[str, dict[str, list[str | None]]] = {}
+    for unit in grid.units:
+        for by, group in (unit.swapped if swapped else unit.groups).items():
+            found.setdefault(by, {}).setdefault(group, []).append(unit.cluster)
+    trials = grid.calls / len(grid.units)
+    return {
+        by: Shape(
+            groups=len(groups),
+            names=min(len(set(clusters) - {None}) for clusters in groups.values()),
+            trials=max(1, int(min(map(len, groups.values())) * trials)),
+        )
+        for by, groups in found.items()
+    }
 
 
-def most_cost(price: Price, asked: Requests, longest: int) -> float:
-    """Dollars for *asked* at the most: replies of *longest* tokens, and a byte a token, as the account has it."""
-    tokens = (asked.text + 16 * asked.messages + asked.replies * longest) * price.input_per_million
-    tokens += asked.requests * longest * price.output_per_million
-    return tokens / 1_000_000 + asked.requests * price.per_call
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestEstimate:
+    """What one test (at one tier and temperature) is going to ask.
 
-
-@dataclass(slots=True, kw_only=True)
-class Estimate:
-    """What a session is going to ask. ``trials`` of designs that several tests share count once.
-
-    ``configured`` are the requests to the endpoint of the settings, ``most`` if every strategy is tried; those to a
-    system of a test's own, whose price only the test knows, are ``own``. Second samples, which an alarm asks for, count
-    as often as a fair system raises one, and in ``most`` always; ``again`` are their trials if every test asks.
-    ``replies`` are the configured requests by the length of their usual replies in tokens.
-    ``false_alarm`` is how likely a fair system turns the session red, at most, if each test asserts once.
+    ``asked_before`` of its ``trials`` are those of tests before it: a run asks each once, and they are in no requests.
+    ``asked`` are the fewest requests to the endpoint of the settings, and the most, if every strategy is tried; ``own``
+    those to a system of the test's own, whose price only the test knows; ``longest`` is the most of one trial.
+    ``again``: an alarm asks a second sample. ``reply_tokens`` are those of a usual reply, ``longest_reply`` the most.
     """
 
-    trials: int = 0
-    configured: Requests = Requests()
-    most: Requests = Requests()
-    own: float = 0
-    replies: list[tuple[Requests, int]] = field(default_factory=list)
-    longest: int = 0
-    again: int = 0
-    false_alarm: float = 0
+    __test__ = False  # not a test class, whatever its name says to pytest
 
-    def cost(self, price: Price) -> tuple[float, float]:
-        """Dollars: usual, and at the most."""
-        usual = sum(usual_cost(price, requests, tokens) for requests, tokens in self.replies)
-        return usual, most_cost(price, self.most, self.longest)
+    test: str
+    tier: int
+    temperature: float | None
+    items: int
+    cells: int
+    trials: int
+    asked_before: int
+    asked: tuple[Requests, Requests]
+    own: tuple[Requests, Requests]
+    longest: float
+    again: bool
+    reply_tokens: int
+    longest_reply: int
+    planned: Planned
 
     @property
-    def reply_tokens(self) -> int:
-        """Tokens of a usual reply, on average."""
-        total = sum(requests.requests * tokens for requests, tokens in self.replies)
-        return round(total / self.configured.requests) if self.configured.requests else REPLY_TOKENS
+    def new(self) -> int:
+        """Trials that no test before it asks."""
+        return self.trials - self.asked_before
+
+    def requests(self, *, own: bool) -> tuple[Requests, Requests]:
+        """Requests to be expected, the second sample as often as a fair system raises an alarm, and the most."""
+        few, most = (one.plus(other, own) for one, other in zip(self.asked, self.own, strict=True))
+        return few.plus(few, self.again * chance()), most.plus(most, self.again)
 
 
-def estimate(
+def estimates(
     context: RunContext,
     items: Sequence[pytest.Item],
     grids: Mapping[collection.Key, Planned],
     endpoint: Endpoint | None,
-) -> Estimate:
-    """What the fairness tests among *items* are going to ask; *endpoint* is that of the settings, where it is known."""
+    *,
+    sample: int | None = None,
+) -> Iterator[TestEstimate]:
+    """What each fairness test among *items* is going to ask; *endpoint* is that of the settings, where it is known.
+
+    Requests are counted on about *sample* cells of each design, if given, so that a grid of a million cells is not
+    expanded to be announced.
+    """
     from pytest_fairness.runs.money import UNLIMITED_OUTPUT, output_limit
 
-    found, seen = Estimate(), set[tuple[Any, ...]]()
-    selected = collection.selected_cells(items)
-    defaults = {} if endpoint is None else dict(endpoint.default_parameters)
-    longest: list[int] = []
-    for key, (item, *_) in collection.asking_items(items, grids).items():
-        function, tier, temperature = key
-        planned, cells = grids[function], selected.get(key)
+    asked: dict[Any, int] = {}
+    cellwise = collection.selected_cells(items)
+    for selection, members in collection.asking_items(items, grids).items():
+        (key, tier, temperature), item = selection, members[0]
+        planned, cells = grids[key], cellwise.get(selection)
+        parameters: dict[str, Any] = {
+            **planned.grid.parameters,
+            **({} if temperature is None else {"temperature": temperature}),
+        }
         chosen = range(len(planned.grid)) if cells is None else cells
-        step = max(1, len(chosen) // _SAMPLE)
-        entries = planned.entries(tier, (lambda _text: True, ""), list(chosen[::step]))
-        count = len(chosen) * planned.grid.repetitions
-        parameters = sorted(planned.grid.parameters.items())
-        asked = (system_of(item), count, repr(parameters), temperature, tuple(map(_sent, entries)))
-        if asked in seen or not entries:
-            continue
-        seen.add(asked)
-        again = cells is None and looks_again(context.settings, planned)
-        share, own, fewest, most = count / len(entries), 0.0, Requests(), Requests()
-        bringing = brings_its_own(item)
+        entries = planned.entries(tier, chosen[:: 1 if sample is None else max(1, len(chosen) // sample)])
+        repetitions, share = planned.grid.repetitions, len(chosen) / max(1, len(entries))
+        counts = {own: (Requests(), Requests()) for own in (False, True)}
+        before, longest, bringing = 0, 0.0, brings_its_own(item)
         for entry in entries:
-            low, high = requests_of(entry)
-            if bringing or entry.asks_others:
-                own += low.requests
-            else:
-                fewest, most = fewest + low, most + high
-        limit = output_limit({**defaults, **planned.grid.parameters})
-        longest.append(UNLIMITED_OUTPUT if limit is None else limit)
-        usual = fewest.times(share * (1 + again * chance()))
-        found.trials += count
-        found.again += again * count
-        found.configured += usual
-        found.replies.append((usual, min(usual_reply(item, planned, context.scorers), longest[-1])))
-        found.most += most.times(share * (1 + again))
-        found.own += own * share
-    found.longest = max(longest, default=UNLIMITED_OUTPUT)
-    found.false_alarm = chance_of_red(context.settings, items, grids, selected)
-    return found
-
-
-def _sent(entry: PlannedCell) -> tuple[Any, ...]:
-    script = None if entry.script is None else repr(entry.script.identity())
-    return entry.cell.system, entry.cell.turns, entry.cell.arm, entry.first, id(entry.system), script
+            script = None if entry.script is None else repr(entry.script.identity())
+            sent = (entry.cell.system, entry.cell.turns, entry.cell.arm, entry.first, id(entry.system), script)
+            place = system_of(item), repr(sorted(parameters.items())), sent
+            known = min(asked.get(place, 0), repetitions)
+            asked[place] = max(asked.get(place, 0), repetitions)
+            before += known
+            few, most = requests_of(entry)
+            own, factor = bringing or entry.asks_others, share * (repetitions - known)
+            counts[own] = counts[own][0].plus(few, factor), counts[own][1].plus(most, factor)
+            longest = max(longest, most.requests)
+        limit = output_limit({**({} if endpoint is None else endpoint.default_parameters), **parameters})
+        yield TestEstimate(
+            test="::".join(key),
+            tier=tier,
+            temperature=parameters.get("temperature"),
+            items=len(members),
+            cells=len(chosen),
+            trials=len(chosen) * repetitions,
+            asked_before=round(share * before),
+            asked=counts[False],
+            own=counts[True],
+            longest=longest,
+            again=cells is None and looks_again(context.settings, planned),
+            reply_tokens=usual_reply(item, planned, context.scorers),
+            longest_reply=UNLIMITED_OUTPUT if limit is None else limit,
+            planned=planned,
+        )
 
 
 def brings_its_own(item: pytest.Item) -> bool:
@@ -211,10 +249,10 @@ def chance_of_red(
     settings: Settings,
     items: Sequence[pytest.Item],
     grids: Mapping[collection.Key, Planned],
-    cellwise: Container[collection.Selection],
 ) -> float:
-    """How likely a fair system turns the session of *items* red, at most, if each test asserts once; tests of one cell,
-    whose selections are *cellwise*, judge no groups."""
+    """How likely a fair system turns the session of *items* red, at most, if each test asserts once; tests of one cell
+    judge no groups."""
+    cellwise: Container[collection.Selection] = collection.selected_cells(items)
     chances = []
     for item in items:
         key = collection.selection_of(item)
@@ -224,7 +262,7 @@ def chance_of_red(
     return of_session(chances)
 
 
-def usual_reply(item: pytest.Item, planned: Planned, scorers: Mapping[str, Scorer]) -> int:
+def usual_reply(item: pytest.Item, planned: Planned, scorers: Mapping[str, Any]) -> int:
     """Tokens of a usual reply: the most that a scorer asks for which the design or the code of the test names.
 
     A choice between candidates is a name. Nobody knows beforehand which scorers a test calls by other means, such as a
@@ -234,9 +272,10 @@ def usual_reply(item: pytest.Item, planned: Planned, scorers: Mapping[str, Score
 
     if planned.tiers_by_arm:
         return SHORT_REPLY
-    named = [planned.scorer, *_strings(getattr(getattr(item, "function", None), "__code__", None))]
+    named = [planned.ladder and planned.ladder.scorer]
+    named += _strings(getattr(getattr(item, "function", None), "__code__", None))
     known = [scorers[name] for name in named if isinstance(name, str) and name in scorers]
-    return max((REPLY_TOKENS if one.reply_tokens is None else one.reply_tokens for one in known), default=REPLY_TOKENS)
+    return max((one.reply_tokens or _REPLY_TOKENS for one in known), default=_REPLY_TOKENS)
 
 
 def _strings(value: Any) -> Iterator[str]:

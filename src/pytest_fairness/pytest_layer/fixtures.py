@@ -87,21 +87,17 @@ def fairness_temperature(request: pytest.FixtureRequest) -> float | None:
 
 
 @pytest.fixture
-def trials(
-    request: pytest.FixtureRequest, endpoint: Any, tier: int, fairness_temperature: float | None
-) -> pd.DataFrame:
+def trials(request: pytest.FixtureRequest, endpoint: Any, tier: int, fairness_temperature: Any) -> pd.DataFrame:  # noqa: ARG001 - the item says both
     """Every trial of the test's grid, asked or found in the run: one row each (:mod:`pytest_fairness.trials_frame`)."""
     with plainly():
-        asking = _asking(request, "trials")
-        return asking.trials_of(request.node, endpoint, tier, fairness_temperature)
+        return _asking(request, "trials").trials_of(request.node, endpoint)
 
 
 @pytest.fixture
-def cell(request: pytest.FixtureRequest, endpoint: Any, tier: int, fairness_temperature: float | None) -> AnsweredCell:
+def cell(request: pytest.FixtureRequest, endpoint: Any, tier: int, fairness_temperature: Any) -> AnsweredCell:  # noqa: ARG001
     """One cell of the test's grid with its replies; makes one item a cell."""
     with plainly():
-        asking = _asking(request, "cell")
-        return asking.cell_of(request.node, endpoint, tier, fairness_temperature, request.param)
+        return _asking(request, "cell").cell_of(request.node, endpoint, request.param)
 
 
 def _asking(request: pytest.FixtureRequest, wanted: str) -> Asking:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import pytest
 
@@ -54,28 +54,18 @@ _level = _number(float, lambda value: 0 < value < 1, "must be a level between 0 
 _seconds = _number(float, lambda value: 0 < value < float("inf"), "must be a number of seconds, more than 0")
 
 
-class Option:
-    """One setting: its field, how its text is read (``bool`` for a switch), what ``--help`` says, its default.
+class Option(NamedTuple):
+    """One setting: its field, how its text is read (``bool`` for a switch), its default, where it is set, its help.
 
-    *where* it is set: ``both`` on the command line and in the ini file, ``typed`` on the command line alone, ``ini``
-    in the ini file alone. An option that *approves* is refused wherever a file or a variable sets it: a change that
-    sets it would approve itself.
-
-    A plain class: this module loads in every session, and a dataclass takes a millisecond to make.
+    *where*: ``both`` on the command line and in the ini file; ``typed`` on the command line alone; ``ini`` in the ini
+    file alone; ``approval`` typed, and refused where a file or a variable sets it: such a change would approve itself.
     """
 
-    def __init__(
-        self,
-        field: str,
-        read: Callable[[str], Any] | type[bool],
-        text: str,
-        default: Any = None,
-        *,
-        where: Literal["both", "typed", "ini"] = "both",
-        approves: bool = False,
-    ) -> None:
-        self.field, self.read, self.help, self.default = field, read, text, default
-        self.where, self.approves = where, approves
+    field: str
+    read: Callable[[str], Any] | type[bool]
+    default: Any
+    where: Literal["both", "typed", "ini", "approval"]
+    help: str
 
     @property
     def flag(self) -> str | None:
@@ -83,82 +73,47 @@ class Option:
 
     @property
     def ini(self) -> str | None:
-        return None if self.where == "typed" else "fairness_" + self.field
+        return "fairness_" + self.field if self.where in ("both", "ini") else None
+
+    def given(self, config: pytest.Config) -> tuple[Any, Any]:
+        """What the command line says, and what the ini file does."""
+        typed = None if self.flag is None else config.getoption(self.flag)
+        return typed, None if self.where == "typed" else config.getini(f"fairness_{self.field}")
 
 
 OPTIONS = (
-    Option("endpoint", str, "system under test: a name from endpoints.yaml, or 'simulated'", "simulated"),
+    Option("endpoint", str, "simulated", "both", "system under test: a name from endpoints.yaml, or 'simulated'"),
     Option(
         "tier",
         _one_of("auto", "1", "2", "all"),
-        "1: with system prompt; 2: conversation only; all: both; auto: 1 where a test has a system prompt",
         "auto",
+        "both",
+        "1: with system prompt; 2: conversation only; all: both; auto: 1 where a test has a system prompt",
     ),
-    Option("max_cost", _dollars, "US dollars that this run may cost at most"),
-    Option("deadline", _seconds, "seconds that this session may go on asking; what is not asked by then is not run"),
-    Option("seed", int, "seed of the order in which trials are asked and of the statistics; logged with the run", 0),
-    Option("smoke", bool, "a quick look: too small a sample skips instead of failing", False),
-    Option("require_conclusive", bool, "fail on every INCONCLUSIVE, not only on small samples", False),
-    Option(
-        "resume",
-        str,
-        "resume an earlier run, its id or 'last': nothing finished is asked again",
-        where="typed",
-    ),
-    Option(
-        "retry_unknown",
-        bool,
-        "ask again what was sent and never answered: it may be paid for twice",
-        False,
-        where="typed",
-    ),
-    Option(
-        "retry_errors", bool, "on resuming, ask again the trials that failed and cost nothing", False, where="typed"
-    ),
-    Option("replay", str, "judge a recorded run: its id, 'last' or its folder; nothing is asked", where="typed"),
-    Option(
-        "shard", _shard, "K/N: ask the K-th of N shares of all trials, to be merged and judged later", "", where="typed"
-    ),
-    Option("approve", bool, "write the scores of this run as approved baselines", False, where="typed", approves=True),
-    Option("justification", str, "why the baselines are approved; kept with them", "", where="typed", approves=True),
-    Option(
-        "approve_regression",
-        bool,
-        "allow --fairness-approve to approve a regression",
-        False,
-        where="typed",
-        approves=True,
-    ),
-    Option(
-        "approve_in_ci",
-        bool,
-        "allow --fairness-approve where CI is set",
-        False,
-        where="typed",
-        approves=True,
-    ),
-    Option("endpoints_file", Path, "where the endpoints are described", "endpoints.yaml", where="ini"),
-    Option("run_dir", Path, "where runs are kept", ".fairness/runs", where="ini"),
-    Option("baseline_dir", Path, "where approved baselines are kept", "baselines", where="ini"),
-    Option("concurrency", _positive, "requests in flight at once", 16, where="ini"),
-    Option("attempt_timeout", _seconds, "seconds that one request may take, in all", 120.0, where="ini"),
-    Option(
-        "confirm",
-        bool,
-        "look at a FLAG or FAIL again, on this sample and one on other names together",
-        True,
-        where="ini",
-    ),
-    Option("sensitivity", bool, "try every PASS on copies of its data with a planted disparity", False, where="ini"),
-    Option(
-        "session_alpha",
-        _level,
-        "fail the session on any finding below this level after Holm over all findings",
-        where="ini",
-    ),
-    Option("progress", _one_of("auto", "off"), "show progress while asking: auto or off", "auto", where="ini"),
+    Option("max_cost", _dollars, None, "both", "US dollars that this run may cost at most"),
+    Option("deadline", _seconds, None, "both", "seconds that this session may ask; what is left then is not run"),
+    Option("seed", int, 0, "both", "seed of the order in which trials are asked and of the statistics"),
+    Option("smoke", bool, False, "both", "a quick look: too small a sample skips instead of failing"),
+    Option("require_conclusive", bool, False, "both", "fail on every INCONCLUSIVE, not only on small samples"),
+    Option("resume", str, None, "typed", "resume an earlier run, its id or 'last': no finished trial is asked again"),
+    Option("retry_unknown", bool, False, "typed", "ask again what was sent and never answered, perhaps paid for twice"),
+    Option("retry_errors", bool, False, "typed", "on resuming, ask again the trials that failed and cost nothing"),
+    Option("replay", str, None, "typed", "judge a recorded run: its id, 'last' or its folder; nothing is asked"),
+    Option("shard", _shard, "", "typed", "K/N: ask the K-th of N shares of all trials, to be merged and judged later"),
+    Option("approve", bool, False, "approval", "write the scores of this run as approved baselines"),
+    Option("justification", str, "", "approval", "why the baselines are approved; kept with them"),
+    Option("approve_regression", bool, False, "approval", "allow --fairness-approve to approve a regression"),
+    Option("approve_in_ci", bool, False, "approval", "allow --fairness-approve where CI is set"),
+    Option("endpoints_file", Path, "endpoints.yaml", "ini", "where the endpoints are described"),
+    Option("run_dir", Path, ".fairness/runs", "ini", "where runs are kept"),
+    Option("baseline_dir", Path, "baselines", "ini", "where approved baselines are kept"),
+    Option("concurrency", _positive, 16, "ini", "requests in flight at once"),
+    Option("attempt_timeout", _seconds, 120.0, "ini", "seconds that one request may take, in all"),
+    Option("confirm", bool, True, "ini", "judge a FLAG or FAIL again, on this sample and one on other names together"),
+    Option("sensitivity", bool, False, "ini", "try every PASS on copies of its data with a planted disparity"),
+    Option("session_alpha", _level, None, "ini", "fail the session on any finding below this level after Holm"),
+    Option("progress", _one_of("auto", "off"), "auto", "ini", "show progress while asking: auto or off"),
 )
-_PATHS = ("endpoints_file", "run_dir", "baseline_dir")
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -169,24 +124,15 @@ def add_options(parser: pytest.Parser) -> None:
             text = option.help if option.ini is None else f"{option.help} (ini: {option.ini})"
             form = {"action": "store_true"} if option.read is bool else {"metavar": option.field.upper()}
             group.addoption(option.flag, default=None, help=text, **form)
-        kind: Literal["bool", "string"] = "bool" if option.read is bool else "string"
-        if option.ini is not None:
-            parser.addini(option.ini, option.help, type=kind, default=None)
-        elif option.approves:
-            refused = f"refused: {option.flag} is read from the command line alone"
-            parser.addini(f"fairness_{option.field}", refused, type=kind, default=None)
+        if option.where != "typed":
+            about = option.help if option.ini else f"refused: {option.flag} is read from the command line alone"
+            kind: Literal["bool", "string"] = "bool" if option.read is bool else "string"
+            parser.addini(f"fairness_{option.field}", about, type=kind, default=None)
 
 
 def any_given(config: pytest.Config) -> bool:
     """Whether the command line or the ini file sets any of them: only then is there something to refuse early."""
-    return any(_given(config, option) != (None, None) for option in OPTIONS)
-
-
-def _given(config: pytest.Config, option: Option) -> tuple[Any, Any]:
-    """What the command line says, and what the ini file does."""
-    typed = None if option.flag is None else config.getoption(option.flag)
-    ini = option.ini or (f"fairness_{option.field}" if option.approves else None)
-    return typed, None if ini is None else config.getini(ini)
+    return any(option.given(config) != (None, None) for option in OPTIONS)
 
 
 def resolve(config: pytest.Config) -> Settings:
@@ -197,7 +143,7 @@ def resolve(config: pytest.Config) -> Settings:
     if received is not None:
         return Settings.from_dict(received)
     values = {option.field: _value(config, option) for option in OPTIONS}
-    for field in _PATHS:
+    for field in ("endpoints_file", "run_dir", "baseline_dir"):
         # Relative to the root directory, not to wherever the command was typed: a run must be found again.
         values[field] = config.rootpath / values[field]
     if values["resume"] is not None or values["replay"] is not None:
@@ -206,11 +152,10 @@ def resolve(config: pytest.Config) -> Settings:
 
 
 def _value(config: pytest.Config, option: Option) -> Any:
-    if option.approves:
-        _refuse_untyped(config, option)
-    typed, given = _given(config, option)
-    origin = option.ini if typed is None else option.flag
-    given = given if typed is None else typed
+    typed, in_file = option.given(config)
+    if option.where == "approval":
+        _refuse_untyped(config, option, typed, in_file)
+    given, origin = (in_file, option.ini) if typed is None else (typed, option.flag)
     if given is None or given == "":
         return option.default
     if option.read is bool:
@@ -221,12 +166,11 @@ def _value(config: pytest.Config, option: Option) -> Any:
         raise pytest.UsageError(f"{origin}={given!r}: {error}") from None
 
 
-def _refuse_untyped(config: pytest.Config, option: Option) -> None:
+def _refuse_untyped(config: pytest.Config, option: Option, given: Any, in_file: Any) -> None:
     belongs = (
         "it is read from the command line alone, because a file of the project, or a variable, that approves baselines "
         f"lets a change approve itself. Take it out, and type {option.flag} in the session that approves"
     )
-    given, in_file = _given(config, option)
     if in_file is not None:
         where = "the ini file" if config.inipath is None else config.inipath.name
         raise pytest.UsageError(f"fairness_{option.field} is set in {where} (or with -o): {belongs}")
@@ -248,7 +192,7 @@ def _name_runs(config: pytest.Config, values: dict[str, Any]) -> None:
             values["resume"] = past_runs.resumable(values["run_dir"], values["resume"]).name
         if values["replay"] is not None:
             values["replay"] = past_runs.replayable(values["run_dir"], config.invocation_params.dir, values["replay"])
-            typed = [field for field in past_runs.RECORDED if config.getoption(f"--fairness-{field}") is not None]
-            values |= past_runs.recorded_settings(values["replay"], except_for=typed)
+            recorded = past_runs.recorded_settings(values["replay"])
+            values |= {field: old for field, old in recorded.items() if config.getoption(f"--fairness-{field}") is None}
     except FairnessError as error:
         raise pytest.UsageError(str(error)) from None

@@ -1,42 +1,42 @@
-"""Runs of before: which one is meant, what has changed since, and the systems that it knows."""
+"""Previous runs: which one is meant, what has changed since, and the systems that it knows."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_fairness.errors import UsageError
-from pytest_fairness.runs.designs import RecordedDesign, closest_changes
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pytest_fairness.context import Settings
     from pytest_fairness.endpoints.registry import RecordedEndpoint
+    from pytest_fairness.runs.designs import RecordedDesign
     from pytest_fairness.runs.replay import Recording
     from pytest_fairness.runs.store import RunStore
 
 #: Settings that decide which trials there are, or how chance falls: a replay takes them from the recording.
 RECORDED = ("endpoint", "tier", "seed")
-_MUST_HOLD = (*RECORDED, "shard")
 
 
 def resumable(root: Path, name: str) -> Path:
-    """The run of *root* to go on with. Raises UsageError where there is none, or it cannot be gone on with."""
+    """The run of *root* to resume. Raises UsageError where there is none, or it asked nothing itself."""
     from pytest_fairness.runs.folder import locate_run
     from pytest_fairness.runs.manifest import read_manifest
 
-    run = locate_run(root, name, is_meant=lambda path: _asked(read_manifest(path)))
-    if not _asked(manifest := read_manifest(run)):
+    def asked(run: Path) -> bool:
+        manifest = read_manifest(run)
+        return "settings" in manifest and "replay_of" not in manifest and "merged_from" not in manifest
+
+    run = locate_run(root, name, is_meant=asked)
+    if not asked(run):
+        manifest = read_manifest(run)
         what = "a merged run" if "merged_from" in manifest else "a replay" if "replay_of" in manifest else "no run"
         raise UsageError(f"{run} cannot be resumed: it is {what}; resume the run that asked")
     return run
-
-
-def _asked(manifest: Mapping[str, Any]) -> bool:
-    return "settings" in manifest and "replay_of" not in manifest and "merged_from" not in manifest
 
 
 def replayable(root: Path, here: Path, name: str) -> Path:
@@ -44,66 +44,53 @@ def replayable(root: Path, here: Path, name: str) -> Path:
     from pytest_fairness.runs.folder import locate_run
     from pytest_fairness.runs.manifest import read_manifest
 
+    def whole(run: Path) -> bool:
+        manifest = read_manifest(run)
+        return "settings" in manifest and "replay_of" not in manifest and "shard" not in manifest
+
     if (here / name / "manifest.json").is_file():
         return (here / name).resolve()
-    return locate_run(root, name, is_meant=lambda path: _whole(read_manifest(path)))
+    return locate_run(root, name, is_meant=whole)
 
 
-def _whole(manifest: Mapping[str, Any]) -> bool:
-    return "settings" in manifest and "replay_of" not in manifest and "shard" not in manifest
-
-
-def recorded_settings(run: Path, *, except_for: Collection[str] = ()) -> dict[str, Any]:
-    """Those settings of *run* which a replay takes over, but for those that are given anew."""
+def recorded_settings(run: Path) -> dict[str, Any]:
+    """Those settings of *run* which a replay takes over."""
     from pytest_fairness.runs.manifest import read_manifest
 
     recorded = read_manifest(run).get("settings", {})
     # The endpoint is None where the tests' own systems were asked instead of it.
-    return {field: recorded[field] for field in RECORDED if recorded.get(field) is not None and field not in except_for}
+    return {field: recorded[field] for field in RECORDED if recorded.get(field) is not None}
 
 
 def refuse_changes(settings: Settings, root: Path) -> None:
-    """Raise pytest.UsageError naming what differs between the command that made the run and this one, if it would
-    mix.
-    """
-    from pytest_fairness.runs.manifest import read_manifest
+    """Raise pytest.UsageError naming what differs between the command that made the run and this one, if it would mix.
 
-    run = settings.run_dir / str(settings.resume)
-    changed = changes(read_manifest(run), settings, root)
+    What tests ask is compared test by test, when it is asked.
+    """
+    from pytest_fairness.baselines.approval import git_commit
+    from pytest_fairness.runs.manifest import read_manifest, versions
+
+    manifest = read_manifest(settings.run_dir / str(settings.resume))
+    before, now = manifest.get("settings", {}), settings.to_dict()
+    pairs = [(f"the {field}", before.get(field), now[field]) for field in (*RECORDED, "shard")]
+    changed = [f"{what} was {old!r}, is {new!r}" for what, old, new in pairs if old is not None and old != new]
+    package = "pytest-fairness"
+    old, new = (known.get(package) for known in (manifest.get("versions", {}), versions()))
+    if old != new:
+        changed.append(f"the version of {package} was {old}, is {new}")
+    # Where the system under test is code of this project, a function's own source would not show what it calls.
+    if _asks_code(manifest) and manifest.get("git_commit") != (commit := git_commit(root)):
+        changed.append(f"the code was at commit {manifest.get('git_commit')}, is at {commit}")
     if changed:
         raise pytest.UsageError(
-            f"run {run.name} cannot be resumed: {'; '.join(changed)}. Its data are kept. Reissue the command as it was "
-            "or start a new run without --fairness-resume"
+            f"run {settings.resume} cannot be resumed: {'; '.join(changed)}. Its data are kept. Reissue the command as "
+            "it was or start a new run without --fairness-resume"
         )
-
-
-def changes(manifest: Mapping[str, Any], settings: Settings, root: Path) -> list[str]:
-    """What differs, in a few words each. What tests ask is compared test by test, when it is asked."""
-    from pytest_fairness.baselines.approval import git_commit
-    from pytest_fairness.runs.manifest import versions as current_versions
-
-    then, now = manifest.get("settings", {}), settings.to_dict()
-    changed = [
-        f"the {field} was {then[field]!r}, is {now[field]!r}" for field in _MUST_HOLD if _differs(then, now, field)
-    ]
-    package, versions = "pytest-fairness", manifest.get("versions", {})
-    current = current_versions()
-    if versions.get(package) != current.get(package):
-        changed.append(f"the version of {package} was {versions.get(package)}, is {current.get(package)}")
-    if _asks_code(manifest) and manifest.get("git_commit") != (commit := git_commit(root)):
-        # The system under test is code of this project; a function's own source would not show what it calls.
-        changed.append(f"the code was at commit {manifest.get('git_commit')}, is at {commit}")
-    return changed
-
-
-def _differs(then: Mapping[str, Any], now: Mapping[str, Any], field: str) -> bool:
-    return then.get(field) is not None and then[field] != now[field]
 
 
 def _asks_code(manifest: Mapping[str, Any]) -> bool:
     identities = [entry.get("identity", {}) for entry in manifest.get("endpoints", ())]
-    pipelines = [identity for identity in identities if identity.get("type") == "pipeline"]
-    steps = [step["endpoint"] for identity in pipelines for step in identity["steps"]]
+    steps = [step["endpoint"] for one in identities if one.get("type") == "pipeline" for step in one["steps"]]
     return any(identity.get("type") == "callable" for identity in (*identities, *steps))
 
 
@@ -111,13 +98,13 @@ def recorded_endpoint(recording: Recording, name: str) -> RecordedEndpoint:
     """The system called *name* as *recording* knows it. Raises UsageError where there is none, or two of that name."""
     from pytest_fairness.endpoints.registry import RecordedEndpoint
 
-    systems = recording.systems()
+    systems, run = recording.systems(), recording.directory.name
     if not systems.get(name):
         known = ", ".join(sorted(systems)) or "none"
-        raise UsageError(f"run {recording.directory.name} did not ask endpoint {name!r}; it asked: {known}")
+        raise UsageError(f"run {run} did not ask endpoint {name!r}; it asked: {known}")
     if len(systems[name]) > 1:
         raise UsageError(
-            f"run {recording.directory.name} asked {len(systems[name])} systems that are called {name!r}: "
+            f"run {run} asked {len(systems[name])} systems that are called {name!r}: "
             "replay them from the fixture that made them"
         )
     return RecordedEndpoint(systems[name][0])
@@ -127,6 +114,8 @@ def note_design(store: RunStore, design: RecordedDesign, *, resumed: bool) -> No
     """Log what a test asks, once a session and process. Where the run is *resumed* and the test asked otherwise
     before, raise UsageError naming what changed: nothing is asked then, and nothing mixed.
     """
+    from pytest_fairness.runs.designs import closest_changes
+
     known = store.designs()
     if resumed:
         changed = closest_changes([one for one in known if one.session != design.session], design)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Cell
@@ -18,9 +17,7 @@ if TYPE_CHECKING:
     from pytest_fairness.design.pairs import PairGrid
     from pytest_fairness.design.strategies import Ladder
     from pytest_fairness.endpoints.protocol import Endpoint
-    from pytest_fairness.model import JSON
     from pytest_fairness.runs.designs import Script
-    from pytest_fairness.trials_frame import GridFacts
 
 #: Tells whether a reply is what was asked for, and what tells this judge from another.
 Usable: TypeAlias = "tuple[Callable[[str], bool], str]"
@@ -42,13 +39,14 @@ class PlannedCell:
     first: int = 0
 
     @property
-    def asks_others(self) -> bool:
-        """Whether a trial asks, in one of its requests at least, another system than the test's."""
-        return self.system is not None or any(system is not None for system in self.step_systems)
+    def step_systems(self) -> list[Endpoint]:
+        """The systems that single requests of a trial ask instead of the test's."""
+        return [] if self.script is None else [system for system in self.script.endpoints if system is not None]
 
     @property
-    def step_systems(self) -> Sequence[Endpoint | None]:
-        return () if self.script is None else self.script.endpoints
+    def asks_others(self) -> bool:
+        """Whether a trial asks, in one of its requests at least, another system than the test's."""
+        return self.system is not None or bool(self.step_systems)
 
 
 @dataclass(frozen=True)
@@ -61,9 +59,7 @@ class PlannedGrid:
     ladder: Ladder | None = None
     temperatures: tuple[float | None, ...] = ()
     arguments: Mapping[str, Any] | None = None
-
-    def asking(self, resolve: Resolve) -> Self:  # noqa: ARG002 - for those that name systems
-        return self
+    usable: Usable = (lambda _text: True), ""
 
     @property
     def has_system_prompt(self) -> bool:
@@ -82,26 +78,20 @@ class PlannedGrid:
         """Columns that the table has in every tier: strategies belong to one of them."""
         return () if self.ladder is None else ("strategy", "strategy_level")
 
-    @property
-    def scorer(self) -> Any:
-        """What says whether a reply can be used: the name of a scorer, a callable, or None."""
-        return None if self.ladder is None else self.ladder.scorer
-
-    def entries(self, tier: int, usable: Usable, indices: Sequence[int] | None = None) -> list[PlannedCell]:
+    def entries(self, tier: int, indices: Sequence[int] | None = None) -> list[PlannedCell]:
         """The cells (those at *indices*, if given) as *tier* sends them: tier 2 has strategies and no system prompt."""
         chosen = iter(self.grid) if indices is None else (self.grid[index] for index in indices)
         if tier == 1:
             return [PlannedCell(replace(cell, tier=1)) for cell in chosen]
-        return [
-            PlannedCell(cell, self._script(cell, usable)) for cell in (replace(c, tier=2, system=None) for c in chosen)
-        ]
+        cells = [replace(cell, tier=2, system=None) for cell in chosen]
+        return [PlannedCell(cell, self._script(cell)) for cell in cells]
 
-    def _script(self, cell: Cell, usable: Usable) -> Script | None:
+    def _script(self, cell: Cell) -> Script | None:
         from pytest_fairness.engine.scripts import Escalation, Rung
 
         if self.ladder is None:
             return None
-        judge, version = usable
+        judge, version = self.usable
         rungs = tuple(Rung(name, turns) for name, turns in self.ladder.rungs(cell.prompt))
         return Escalation(rungs=rungs, usable=judge, version=version)
 
@@ -112,24 +102,21 @@ class PlannedGrid:
 
 @dataclass(frozen=True)
 class PlannedPairs:
-    """One test's choices between candidates. Tiers belong to its arms: one with a system prompt is of tier 1."""
+    """One test's choices between candidates. Tiers belong to its arms: one with a system prompt is of tier 1.
+
+    ``beyond`` is what the numbers of repetitions start from: texts that scrubbing makes equal must not share replies.
+    """
 
     tiers_by_arm: ClassVar[bool] = True
     script_columns: ClassVar[tuple[str, ...]] = ()
+    ladder: ClassVar[None] = None
 
     grid: PairGrid
-    refused: Callable[[str], bool]
     temperatures: tuple[float | None, ...] = ()
-    scorer: Any = None
-    resolve: Resolve | None = None
     arguments: Mapping[str, Any] | None = None
+    resolve: Resolve | None = None
     beyond: int = 0
-    """What the numbers of repetitions start from: texts that scrubbing makes equal must not share their replies."""
     _resolved: dict[int, Endpoint] = field(default_factory=dict, compare=False, repr=False)
-
-    def asking(self, resolve: Resolve) -> Self:
-        """The same, with *resolve* to make an endpoint of what it names as a system."""
-        return replace(self, resolve=resolve, _resolved={})
 
     @property
     def has_system_prompt(self) -> bool:
@@ -144,9 +131,10 @@ class PlannedPairs:
         beyond = self.grid.full_size * self.grid.repetitions
         return None if grid is None else replace(self, grid=grid, beyond=beyond)
 
-    def entries(self, tier: int, usable: Usable, indices: Sequence[int] | None = None) -> list[PlannedCell]:  # noqa: ARG002
+    def entries(self, tier: int, indices: Sequence[int] | None = None) -> list[PlannedCell]:  # noqa: ARG002
         """The cells, those of arms with steps as pipelines."""
         from pytest_fairness.engine.scripts import Pipeline
+        from pytest_fairness.scorers import is_refusal
 
         arms = {arm.name: arm for arm in self.grid.arms}
         entries = []
@@ -159,7 +147,7 @@ class PlannedPairs:
                     systems=steps.systems,
                     between=steps.between,
                     first=steps.first,
-                    refused=self.refused,
+                    refused=is_refusal,
                     endpoints=tuple(None if one is None else self._endpoint(one) for one in steps.endpoints),
                 )
             # Stand-ins of one group come to the same texts for different groups.
@@ -170,12 +158,11 @@ class PlannedPairs:
 
     def _endpoint(self, system: Any) -> Endpoint:
         """What an arm's step names; made once, so that all cells ask the same."""
-        found = self._resolved.get(id(system))
-        if found is None:
-            if self.resolve is None:
-                raise UsageError(f"a step names the endpoint {system!r}, which a fairness test alone can ask")
-            found = self._resolved[id(system)] = self.resolve(system)
-        return found
+        if self.resolve is None:
+            raise UsageError(f"a step names the endpoint {system!r}, which a fairness test alone can ask")
+        if id(system) not in self._resolved:
+            self._resolved[id(system)] = self.resolve(system)
+        return self._resolved[id(system)]
 
     def table(self, frame: pd.DataFrame) -> pd.DataFrame:
         """*frame* of the trials with the candidates listed and the one chosen."""
@@ -185,20 +172,3 @@ class PlannedPairs:
 
 
 Planned: TypeAlias = "PlannedGrid | PlannedPairs"
-
-
-def design_of_baseline(
-    planned: Planned, endpoint: str, identity: Mapping[str, JSON], cells: Sequence[Cell]
-) -> GridFacts:
-    """What a baseline has to know of *planned*, to name what changed since it was approved."""
-    from pytest_fairness.trials_frame import GridFacts
-
-    grid = planned.grid
-    asked = [cell.id for cell in cells], grid.repetitions, sorted(grid.parameters.items())
-    return GridFacts(
-        endpoint=endpoint,
-        identity=identity,
-        protected_classes=tuple(dict.fromkeys(group for cell in cells for group in cell.groups)),
-        templates={template.id: template.text for template in grid.templates},
-        digest=hashlib.sha256(repr(asked).encode()).hexdigest()[:16],
-    )

@@ -4,7 +4,8 @@ the project puts in the place of what ships; and what its designs can never deci
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -16,7 +17,16 @@ from pytest_fairness.analysis.false_alarms import words
 from pytest_fairness.errors import FairnessError, UsageError
 from pytest_fairness.pytest_layer import collection, marks, reporting
 from pytest_fairness.pytest_layer.command_line import recorded_path
-from pytest_fairness.pytest_layer.estimate import LATENCY, Estimate, brings_its_own, estimate
+from pytest_fairness.pytest_layer.estimate import (
+    LATENCY,
+    TestEstimate,
+    brings_its_own,
+    chance_of_red,
+    dollars,
+    duration,
+    estimates,
+    shapes,
+)
 from pytest_fairness.reports.escaping import line
 from pytest_fairness.runs.manifest import read_manifest
 
@@ -25,9 +35,11 @@ if TYPE_CHECKING:
     from pytest_fairness.design.grid import Grid
     from pytest_fairness.design.pairs import PairGrid
     from pytest_fairness.endpoints.protocol import Endpoint
-    from pytest_fairness.model import Cell, Finding
+    from pytest_fairness.model import Finding
     from pytest_fairness.pytest_layer.plans import Planned
 
+_COUNTED = 64
+"""Cells of a design whose requests are counted, to be announced."""
 _LOOKED_AT = 400
 """Cells of a design whose texts are compared: enough for means of length, and made in some milliseconds."""
 _NAMED = 3
@@ -48,72 +60,74 @@ def announcement(
     Raises :class:`pytest.UsageError` where the endpoint that is going to be asked is configured wrongly, or its cost
     has a cap and no price.
     """
-    settings = context.settings
-    endpoint, wrong = _endpoint(configured)
-    expected = estimate(context, items, grids, endpoint)
-    asks = bool(expected.configured.requests)
+    settings, endpoint, wrong = context.settings, None, None
+    try:
+        endpoint = configured()
+    except UsageError as error:
+        wrong = str(error)
+    except FairnessError:
+        pass  # the tests that need it say what is wrong
+    rows = list(estimates(context, items, grids, endpoint, sample=_COUNTED))
+    asks = any(row.asked[0].requests for row in rows)
     if asks and context.worker is None:
+        if wrong is None and endpoint is not None:
+            wrong = _unpriced(settings, endpoint)
         if wrong is not None:
-            raise pytest.UsageError(str(wrong))
-        if endpoint is not None:
-            _refuse_unpriced(settings, endpoint)
-    lines = [_size(settings, tests, expected, reporting.shown(context.store.directory, context.root))]
-    if expected.false_alarm:
-        chance = words(expected.false_alarm)
-        again = f"; an alarm is first asked about again, with up to {expected.again:,} trials more"
+            raise pytest.UsageError(wrong)
+    lines = [_size(settings, tests, rows, reporting.shown(context.store.directory, context.root))]
+    if chance := chance_of_red(settings, items, grids):
+        again = sum(row.new for row in rows if row.again)
         lines.append(
-            f"fairness: chance of a false red at most {chance}, if each test asserts once{again * bool(expected.again)}"
+            f"fairness: chance of a false red at most {words(chance)}, if each test asserts once"
+            + (f"; an alarm is first asked about again, with up to {again:,} trials more" if again else "")
         )
     if asks and endpoint is not None and not endpoint.simulated and settings.replay is None:
-        lines.append(_price(settings, expected, endpoint))
+        lines.append(_price(settings, rows, endpoint))
     return [*lines, *_replacements(context, items), *remarks(grids, items)]
 
 
-def _endpoint(configured: Callable[[], Endpoint]) -> tuple[Endpoint | None, UsageError | None]:
-    """The endpoint that the settings name, and what is wrong with its configuration."""
-    try:
-        return configured(), None
-    except UsageError as error:
-        return None, error
-    except FairnessError:
-        return None, None  # the tests that need it say what is wrong
-
-
-def _refuse_unpriced(settings: Settings, endpoint: Endpoint) -> None:
-    """Raise :class:`pytest.UsageError` where a cap is set and nobody knows what a call costs: before any test runs."""
-    from pytest_fairness.endpoints.pipeline import PipelineEndpoint
+def _unpriced(settings: Settings, endpoint: Endpoint) -> str | None:
+    """What is wrong where a cap is set and nobody knows what a call costs: said before any test runs."""
     from pytest_fairness.runs.money import unpriced
 
-    if settings.max_cost is None or settings.replay is not None:
-        return
-    systems = [step.ready for step in endpoint.steps] if isinstance(endpoint, PipelineEndpoint) else [endpoint]
-    for system in systems:
-        if system.price is None and not system.simulated:
-            raise pytest.UsageError(unpriced(system.name, settings.max_cost))
+    if settings.max_cost is not None and settings.replay is None:
+        for system in _steps_of(endpoint):
+            if system.price is None and not system.simulated:
+                return unpriced(system.name, settings.max_cost)
+    return None
 
 
-def _size(settings: Settings, tests: int, expected: Estimate, run: str) -> str:
-    trials, made_up = expected.trials, settings.endpoint == "simulated" and not expected.own
-    endpoint = settings.endpoint + (" (no model is asked)" if made_up else "")
-    if expected.own:
-        endpoint = f"{endpoint} and the tests' own" if expected.configured.requests else "of the tests' own"
+def _steps_of(endpoint: Endpoint) -> list[Endpoint]:
+    """The systems that are asked, one after the other, for one reply of *endpoint*."""
+    from pytest_fairness.endpoints.pipeline import PipelineEndpoint
+
+    return [step.ready for step in endpoint.steps] if isinstance(endpoint, PipelineEndpoint) else [endpoint]
+
+
+def _size(settings: Settings, tests: int, rows: Sequence[TestEstimate], run: str) -> str:
+    own = any(row.own[0].requests for row in rows)
+    endpoint = settings.endpoint + (" (no model is asked)" if settings.endpoint == "simulated" and not own else "")
+    if own:
+        configured = any(row.asked[0].requests for row in rows)
+        endpoint = f"{endpoint} and the tests' own" if configured else "of the tests' own"
     part = f"shard {settings.shard} of " if settings.shard else ""
     source = f"replayed from {settings.replay.name}" if settings.replay is not None else f"endpoint {endpoint}"
     return (
-        f"fairness: {tests} test{'s' * (tests != 1)}, {part}up to {trials:,} trials, {source}, "
+        f"fairness: {tests} test{'s' * (tests != 1)}, {part}up to {sum(row.new for row in rows):,} trials, {source}, "
         f"seed {settings.seed}, run {run}"
     )
 
 
-def _price(settings: Settings, expected: Estimate, endpoint: Endpoint) -> str:
+def _price(settings: Settings, rows: Sequence[TestEstimate], endpoint: Endpoint) -> str:
     from pytest_fairness.endpoints.batch_api import batches_of
-    from pytest_fairness.endpoints.pipeline import PipelineEndpoint
     from pytest_fairness.endpoints.protocol import limits_of
 
-    parts = 1 if not settings.shard else int(settings.shard.partition("/")[2])
+    shards = 1 if not settings.shard else int(settings.shard.partition("/")[2])
+    usual = [(row.requests(own=False)[0], min(row.reply_tokens, row.longest_reply)) for row in rows]
+    asked = sum(few.requests for few, _ in usual)
+    reply = round(sum(few.requests * tokens for few, tokens in usual) / asked)
     # The price of a pipeline is that of its steps together; what it is asked once are as many requests.
-    steps = len(endpoint.steps) if isinstance(endpoint, PipelineEndpoint) else 1
-    requests = expected.configured.requests / parts * steps
+    requests = asked / shards * len(_steps_of(endpoint))
     limits = limits_of(endpoint)
     at_once = limits.concurrency or settings.concurrency
     seconds = requests / at_once * LATENCY
@@ -122,26 +136,15 @@ def _price(settings: Settings, expected: Estimate, endpoint: Endpoint) -> str:
     if endpoint.price is None:
         cost = "cost unknown (give price: in endpoints.yaml)"
     else:
-        usual, most = (amount / parts for amount in expected.cost(endpoint.price))
-        cost = f"about {_dollars(usual)}, at most {_dollars(most)}" if most else "free"
-    cap = "" if settings.max_cost is None else f" (cap {_dollars(settings.max_cost)})"
+        price = endpoint.price
+        expected = sum(few.usual_cost(price, tokens) for few, tokens in usual) / shards
+        most = sum(row.requests(own=False)[1].most_cost(price, row.longest_reply) for row in rows) / shards
+        cost = f"about {dollars(expected)}, at most {dollars(most)}" if most else "free"
+    cap = "" if settings.max_cost is None else f" (cap {dollars(settings.max_cost)})"
     start = f"fairness: about {requests:,.0f} requests, {cost}{cap}"
     if batches_of(endpoint) is not None:
         return f"{start}, in the provider's batches (hours, most often)"
-    return (
-        f"{start}, about {_duration(seconds)} "
-        f"({at_once} at a time, {LATENCY:g} s and {expected.reply_tokens} tokens a reply)"
-    )
-
-
-def _dollars(amount: float) -> str:
-    return f"${amount:,.2f}" if amount >= 0.01 or not amount else f"${amount:.4f}"
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 90:
-        return f"{max(1, round(seconds))} s"
-    return f"{round(seconds / 60):,} min" if seconds < 5400 else f"{seconds / 3600:,.1f} h"
+    return f"{start}, about {duration(seconds)} ({at_once} at a time, {LATENCY:g} s and {reply} tokens a reply)"
 
 
 def _names_of(tests: Sequence[str]) -> str:
@@ -217,10 +220,8 @@ def _place(function: Any, root: Path) -> str:
     while isinstance(function, partial):
         function = function.func
     function = getattr(function, "__wrapped__", function)
-    code = getattr(function, "__code__", None) or getattr(getattr(function, "__call__", None), "__code__", None)  # noqa: B004
-    return (
-        str(getattr(type(function), "__module__", "")) if code is None else recorded_path(Path(code.co_filename), root)
-    )
+    code = getattr(function, "__code__", None) or getattr(type(function).__call__, "__code__", None)
+    return type(function).__module__ if code is None else recorded_path(Path(code.co_filename), root)
 
 
 # ---------------------------------------------------------------- what to know of the designs
@@ -231,84 +232,59 @@ def remarks(grids: Mapping[collection.Key, Planned], items: Sequence[pytest.Item
     sample, how alike its texts are, and what it can never decide.
     """
     asked = [item for item in items if not item.get_closest_marker("skip")]
-    cellwise = {selection[0] for selection in collection.selected_cells(asked)}
+    cellwise = {key for key, _, _ in collection.selected_cells(asked)}
     found: dict[str, list[str]] = {}
     for key in dict.fromkeys(map(collection.grid_key, asked)):
         if key in grids:
-            undecided = () if key in cellwise else _undecidable(grids[key].grid)
-            for remark in (*_remarks_of(grids[key].grid), *undecided):
-                found.setdefault(remark, []).append(key[1].rpartition("::")[2])
+            grid = grids[key].grid
+            undecided = () if key in cellwise else _undecidable(grid)
+            for remark in (*_sampled(grid), *_unequal_texts(grid), *undecided):
+                found.setdefault(remark, []).append(key[1])
     return [line(f"fairness: {_names_of(tests)}: {remark}") for remark, tests in found.items()]
 
 
-def _remarks_of(grid: Grid | PairGrid) -> Iterator[str]:
+def _sampled(grid: Grid | PairGrid) -> Iterator[str]:
+    if grid.positions is not None:
+        yield f"a balanced sample is asked, {grid.size:,} of {grid.full_size:,} cells"
+
+
+def _unequal_texts(grid: Grid | PairGrid) -> Iterator[str]:
+    """How the texts of the groups differ beside the group: of pairs, in one signal condition and one arm; of a grid,
+    for every group and name in the first context of each template; of a sample, in its beginning.
+    """
     from pytest_fairness.design.grid import Grid
     from pytest_fairness.design.parity import group_parity
 
-    if grid.positions is not None:
-        yield f"a balanced sample is asked, {grid.size:,} of {grid.full_size:,} cells"
-    classes, cells = {"group": None}, []
+    chosen: Iterable[int] = range(len(grid))
+    if isinstance(grid, Grid) and grid.positions is None:
+        block = grid.full_size // len(grid.templates)
+        chosen = (template * block + unit for template in range(len(grid.templates)) for unit in range(len(grid.units)))
+    cells = [grid[index] for index in islice(chosen, _LOOKED_AT)]
     if isinstance(grid, Grid):
-        classes, cells = dict.fromkeys(name for unit in grid.units for name in unit.swapped), _of_grid(grid)
+        classes = dict.fromkeys(name for unit in grid.units for name in unit.swapped)
     else:
-        cells = _of_pairs(grid)
+        classes = {"group": None}
+        cells = [cell for cell in cells if (cell.arm, cell.signal) == (cells[0].arm, cells[0].signal)]
     for by in classes:
-        try:
+        with suppress(UsageError):  # texts that are meant to be the same: a placebo, or scrubbed before they are sent
             yield from group_parity(cells, by).notes
-        except UsageError:
-            continue  # texts that are meant to be the same: a placebo, or scrubbed before they are sent
 
 
 def _undecidable(grid: Grid | PairGrid) -> Iterator[str]:
     """What a comparison of the groups of *grid* can never conclude, with what it takes: of scores, for which outcome a
     test asks is not known before it runs, and other outcomes need more."""
-    from pytest_fairness.design.grid import Grid
-
-    if not isinstance(grid, Grid):
-        return
-    for by, names, fewest, groups in _classes(grid):
-        trials = fewest * grid.calls // len(grid.units)
-        if groups < 2 or (names >= _ENOUGH_NAMES and trials >= _ENOUGH_TRIALS):
+    for by, shape in shapes(grid, swapped=True).items():
+        if shape.groups < 2 or (shape.names >= _ENOUGH_NAMES and shape.trials >= _ENOUGH_TRIALS):
             continue  # a PASS and a FAIL are in reach: statistics are not imported to say so
         from pytest_fairness.analysis.planning import assess_design
 
         design = assess_design(
-            groups=groups,
-            names=names,
-            trials=max(trials, 1),
+            **shape._asdict(),
             templates=len(grid.templates),
             repetitions=grid.repetitions,
             repeats=grid.parameters.get("temperature") == 0,
         )
-        if not design.can_pass:
-            verdicts = "PASS" if design.can_fail else "PASS or FAIL"
-            takes = f"; a PASS is likely with {design.needs}" if design.needs else ""
-            yield f"a comparison by {by} can never {verdicts}: {design.why}{takes}"
-        elif not design.can_fail:
-            yield f"a comparison by {by} can never FAIL: {design.why}"
-
-
-def _classes(grid: Grid) -> Iterator[tuple[str, int, int, int]]:
-    """Each protected class: names and units of the group with the fewest, and the number of groups."""
-    found: dict[str, dict[str, list[str | None]]] = {}
-    for unit in grid.units:
-        for by, group in unit.swapped.items():
-            found.setdefault(by, {}).setdefault(group, []).append(unit.cluster)
-    for by, groups in found.items():
-        names = min(len(set(clusters) - {None}) for clusters in groups.values())
-        yield by, names, min(map(len, groups.values())), len(groups)
-
-
-def _of_grid(grid: Grid) -> list[Cell]:
-    """Every group and name in the first context of each template; of a sample, its beginning."""
-    if grid.positions is not None:
-        return list(islice(grid, _LOOKED_AT))
-    block = grid.full_size // len(grid.templates)
-    chosen = (template * block + unit for template in range(len(grid.templates)) for unit in range(len(grid.units)))
-    return [grid[index] for index in islice(chosen, _LOOKED_AT)]
-
-
-def _of_pairs(grid: PairGrid) -> list[Cell]:
-    """The beginning, of one signal condition and one arm."""
-    first = grid[0]
-    return [cell for cell in islice(grid, _LOOKED_AT) if (cell.arm, cell.signal) == (first.arm, first.signal)]
+        reach = {"PASS": design.can_pass, "FAIL": design.can_fail}
+        if never := " or ".join(verdict for verdict, can in reach.items() if not can):
+            takes = f"; a PASS is likely with {design.needs}" if design.needs and not design.can_pass else ""
+            yield f"a comparison by {by} can never {never}: {design.why}{takes}"

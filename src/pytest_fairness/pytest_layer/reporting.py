@@ -186,7 +186,7 @@ def is_whole(config: pytest.Config) -> bool:
 
 def orphans(folder: Path, root: Path, book: Ledger) -> list[str]:
     """A line for each approved baseline that no test of a whole session claims; nothing is ever deleted."""
-    from pytest_fairness.baselines import BaselineFolder, find_orphans
+    from pytest_fairness.baselines.snapshot_files import BaselineFolder, find_orphans
 
     used = {
         str(baseline["file"]).rpartition("/")[2]
@@ -196,7 +196,7 @@ def orphans(folder: Path, root: Path, book: Ledger) -> list[str]:
     # A test that failed may have done so before it asked for its baseline: it keeps what it has.
     finished = [item.nodeid for item in book.items.values() if item.outcome == "passed"]
     found = find_orphans(BaselineFolder(folder, anchor=root), collected=book.collected, finished=finished, used=used)
-    return [f"  unclaimed baseline {orphan.name}: {orphan.why}; if it is of no use, git rm it" for orphan in found]
+    return [f"  unclaimed baseline {name}: {why}; if it is of no use, git rm it" for name, why in found.items()]
 
 
 def shown(path: Path, root: Path) -> str:

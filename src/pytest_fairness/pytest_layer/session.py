@@ -24,11 +24,10 @@ from pytest_fairness.running_test import TestContext, reading_until, running_tes
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pytest_fairness.baselines import BaselineStore
     from pytest_fairness.baselines.justifications import Justification
+    from pytest_fairness.baselines.syrupy_extension import BaselineStore
     from pytest_fairness.endpoints.protocol import Endpoint
     from pytest_fairness.engine.progress import Watching
-    from pytest_fairness.engine.queue import Deal
     from pytest_fairness.model import Finding
     from pytest_fairness.pytest_layer.plans import Planned
     from pytest_fairness.pytest_layer.xdist import Reception
@@ -57,11 +56,8 @@ class FairnessSession:
         self.ledger = ledger.Ledger()
         #: Why the reports could not be written.
         self.trouble: str | None = None
-        self._selected: dict[collection.Selection, tuple[int, ...]] = {}
-        self._deal: Deal | None = None
+        self._items: Sequence[pytest.Item] = ()
         self._announced: list[str] = []
-        #: Whether every test of the project was asked for, so that what nobody claims can be found.
-        self._complete = False
         self._interrupted = False
         self._watching: Watching | None = None
         self._reception: Reception | None = None
@@ -73,50 +69,52 @@ class FairnessSession:
     # ------------------------------------------------------------ collecting
 
     def expand(self, metafunc: pytest.Metafunc) -> None:
-        grid = collection.expand(metafunc, self.settings.tier)
-        key = collection.key_of(metafunc.definition, metafunc.definition.name)
-        self.grids[key] = grid.asking(self._resolve)
-
-    def _resolve(self, system: Any) -> Endpoint:
-        return self.systems.resolve(system)
+        # The systems are made when they are needed: hooks may still change the settings.
+        resolve: Any = lambda system: self.systems.resolve(system)  # noqa: E731, PLW0108
+        planned = collection.expand(metafunc, self.settings.tier, lambda: self.scorers, resolve)
+        self.grids[collection.grid_key(metafunc.definition)] = planned
 
     def plan(self, items: Sequence[pytest.Item]) -> None:
-        """Note which fairness tests this session is going to run, and begin the run."""
+        """Note which fairness tests this session is going to run, and open the run, and the one that is replayed.
+
+        Where the one cannot be written, or the other is damaged, the session ends before anything is asked, with exit
+        status 4.
+        """
         planned = [item.nodeid for item in items if marks.is_fairness_item(item)]
         if not planned or self.config.option.collectonly:
             return
         caps = [cap for cap in self.config.hook.pytest_fairness_max_cost(config=self.config) if cap is not None]
         if self.settings.max_cost is None and caps:
             self.settings = dataclasses.replace(self.settings, max_cost=min(caps))
-        self._selected = collection.selected_cells(items)
-        self._complete = reporting.is_whole(self.config)
-        if self.settings.shard:
-            self._deal = deal_of(self.settings.shard, items, self.grids, self.context.scorers)
-        if self.context.barred is None:  # else each test says why, when it asks for the run
-            self._begin(items, planned)
-        self.ledger.collected.update(planned)
-
-    def _begin(self, items: Sequence[pytest.Item], planned: Sequence[str]) -> None:
-        """Open the run, and the one that is replayed. Where the one cannot be written, or the other is damaged, the
-        session ends before anything is asked, with exit status 4.
-        """
-        from pytest_fairness.pytest_layer import preflight
-
-        context = self.context
+        self._items = items
         try:
-            _ = context.recording
-            self._announced = preflight.announcement(
-                context, items, self.grids, self.systems.configured, tests=len(planned)
-            )
-            context.store.update_manifest(planned=sorted(planned), announced=list(self._announced))
-            if not preflight.asks_the_settings_endpoint(items, self.grids):
-                reporting.note_replaced_endpoint(context)
+            if self.context.barred is None:  # else each test says why, when it asks for the run
+                self._begin(planned)
         except StoreError as error:
             if self.worker is None:
                 raise pytest.UsageError(str(error)) from None
             # A worker can end its controller's session by no exit status: each of its tests says why, and asks nothing.
+        self.ledger.collected.update(planned)
+
+    def _begin(self, planned: Sequence[str]) -> None:
+        from pytest_fairness.pytest_layer import preflight
+
+        context = self.context
+        _ = context.recording
+        self._announced = preflight.announcement(
+            context, self._items, self.grids, self.systems.configured, tests=len(planned)
+        )
+        context.store.update_manifest(planned=sorted(planned), announced=list(self._announced))
+        if not preflight.asks_the_settings_endpoint(self._items, self.grids):
+            reporting.note_replaced_endpoint(context)
 
     # ------------------------------------------------------------ the run
+
+    @cached_property
+    def scorers(self) -> dict[str, Any]:
+        """By name; those of the project win over the built-in ones."""
+        found = self.config.hook.pytest_fairness_scorers()
+        return {scorer.name: scorer for several in reversed(found) for scorer in several}
 
     @cached_property
     def context(self) -> RunContext:
@@ -127,14 +125,12 @@ class FairnessSession:
         found = Bearings(self.settings, self._started)
         if channel is not None:
             found = bearings(channel, self.settings, self._started, root)
-        scorers = self.config.hook.pytest_fairness_scorers()
         return RunContext(
             settings=found.settings,
             root=root,
             token=self.token,
             started=found.started,
-            # Those of the project win over the built-in ones.
-            scorers={scorer.name: scorer for several in reversed(scorers) for scorer in several},
+            scorers=self.scorers,
             open_store=lambda: self._open_store(self.worker),
             open_recording=self._open_recording,
             command=recorded_command(self.config),
@@ -166,15 +162,15 @@ class FairnessSession:
 
     @cached_property
     def asking(self) -> Asking:
+        shard = self.settings.shard
         return Asking(
             self.context,
             self.systems.resolve,
             self.grids,
-            self._selected,
-            deal=self._deal,
+            collection.selected_cells(self._items),
+            deal=deal_of(shard, self._items, self.grids) if shard else None,
             progress=lambda: reporting.progress(self.config, self.settings.progress, self.context.store),
             controller=self._given.get("fairness_controller"),
-            has_ended=self._has_ended,
         )
 
     # ------------------------------------------------------------ workers
@@ -214,12 +210,6 @@ class FairnessSession:
         if self._reception is not None:
             self._reception.halt()
 
-    def _has_ended(self) -> bool:
-        """In a worker: whether its controller's session has ended."""
-        from pytest_fairness.runs.folder import has_ended
-
-        return has_ended(self.settings.run_dir, self.token)
-
     @property
     def _workers_have_one(self) -> bool:
         """Whether a worker has begun the run, though not one report of a fairness test has reached the controller."""
@@ -249,14 +239,14 @@ class FairnessSession:
         from pytest_fairness.baselines.justifications import find
         from pytest_fairness.pytest_layer.preflight import notes_on
 
-        labels, context = collection.labels_of(item), self.context
-        documented = (*labels.justifications, *self._justifications)
+        (test_id, description, own), context = collection.labels_of(item), self.context
+        documented = (*own, *self._justifications)
         scored_by: set[str] = set()
         offered = second_sample.of(item)
         return TestContext(
-            test_id=labels.id,
+            test_id=test_id,
             test_module=getattr(getattr(item, "module", None), "__name__", ""),
-            description=labels.description,
+            description=description,
             emit=findings.append,
             policy=context.settings,
             justification=lambda finding: find(documented, finding, collection.nodeid_of(item)),
@@ -278,20 +268,19 @@ class FairnessSession:
     def attach_findings(self, item: pytest.Item, report: pytest.TestReport) -> None:
         """Let *report* carry the item's findings to the controller, and its verdicts to JUnit."""
         findings, ours = item.stash.get(_FINDINGS, []), marks.is_fairness_item(item)
-        if not findings and not ours:
-            return
-        if report.when == "call" or (ours and not report.passed):
-            ledger.attach(report, findings)
-        if report.when == "call":
-            ledger.note_properties(item, findings)
-        ledger.make_safe(report)
+        if findings or ours:
+            if report.when == "call" or (ours and not report.passed):
+                ledger.attach(report, findings)
+            if report.when == "call":
+                ledger.note_properties(item, findings)
+            ledger.make_safe(report)
 
     # ------------------------------------------------------------ the end
 
     @property
     def has_run(self) -> bool:
         """Whether this pytest session has anything to do with fairness, as far as this process can see."""
-        opened = "context" in self.__dict__ and self.context.has_store
+        opened = "context" in self.__dict__ and "store" in self.context.__dict__
         return bool(self.ledger) or opened or (self.worker is None and self._workers_have_one)
 
     def headline(self) -> list[str]:
@@ -359,7 +348,8 @@ class FairnessSession:
         terminal.section("fairness", sep="=")
         for line in self.summary():
             terminal.write_line(line)
-        if self._complete and not terminal.stats.get("deselected") and not terminal.stats.get("error"):
+        whole = self._items and reporting.is_whole(self.config)
+        if whole and not terminal.stats.get("deselected") and not terminal.stats.get("error"):
             for line in reporting.orphans(self.settings.baseline_dir, self.config.rootpath, self.ledger):
                 terminal.write_line(line, yellow=True)
         if self._interrupted and self.settings.replay is None and self.trouble is None:
@@ -373,22 +363,16 @@ class FairnessSession:
 
 
 def _baselines(context: RunContext, item: pytest.Item) -> BaselineStore:
-    from pytest_fairness.baselines import ApprovalPolicy, BaselineStore
+    from pytest_fairness.baselines.syrupy_extension import BaselineStore
 
     # The one way to a fixture from inside a test's call; pytest offers no public one.
     snapshot = item._request.getfixturevalue("snapshot")  # type: ignore[attr-defined]
-    settings = context.settings
     return BaselineStore(
         snapshot=snapshot,
         test_id=collection.nodeid_of(item),
         rootdir=context.root,
-        root=settings.baseline_dir,
-        policy=ApprovalPolicy(
-            approve=settings.approve,
-            allow_regression=settings.approve_regression,
-            allow_in_ci=settings.approve_in_ci,
-            justification=settings.justification,
-        ),
+        root=context.settings.baseline_dir,
+        policy=context.settings,
         run_id=context.store.directory.name,
     )
 

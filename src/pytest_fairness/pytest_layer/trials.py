@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,7 +15,6 @@ from pytest_fairness.context import RunContext
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON, Status, Trial
 from pytest_fairness.pytest_layer import collection, past_runs, reporting, second_sample
-from pytest_fairness.pytest_layer.plans import design_of_baseline
 from pytest_fairness.running_test import reading_until
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from pytest_fairness.engine.engine import Engine, EventLoop, ParentWatch
     from pytest_fairness.engine.progress import Progress
     from pytest_fairness.engine.queue import Deal
-    from pytest_fairness.pytest_layer.plans import Planned, PlannedCell, Resolve, Usable
+    from pytest_fairness.pytest_layer.plans import Planned, PlannedCell, Resolve
     from pytest_fairness.runs.designs import PlannedTrial
     from pytest_fairness.runs.replay import Replayer
     from pytest_fairness.runs.shared_progress import WorkerProgress
@@ -36,7 +37,7 @@ class Asking:
     """The engines of one process, one for each system under test, and the replies already handed out.
 
     *grids* are the designs of the collected tests, *selected* the cells that per-cell items want. *controller* is the
-    process that this worker works for, whose session *has_ended* or not.
+    process that this worker works for.
     """
 
     def __init__(
@@ -49,22 +50,21 @@ class Asking:
         deal: Deal | None = None,
         progress: Callable[[], Progress | WorkerProgress | None] = lambda: None,
         controller: int | None = None,
-        has_ended: Callable[[], bool] = lambda: False,
     ) -> None:
         self._context, self._resolve, self._grids, self._selected = context, resolve, grids, selected
         self._deal, self._progress = deal, progress
-        self._controller, self._has_ended = controller, has_ended
+        self._controller = controller
         self._engines: dict[str, tuple[Endpoint, Engine | Replayer]] = {}
         self._parent: ParentWatch | None = None
         self._loop: EventLoop | None = None
         self._prefetched: dict[tuple[Any, ...], dict[int, AnsweredCell]] = {}
 
-    def trials_of(self, item: pytest.Item, system: Any, tier: int, temperature: float | None = None) -> pd.DataFrame:
+    def trials_of(self, item: pytest.Item, system: Any) -> pd.DataFrame:
         """The whole design of *item* as a table, one row a trial."""
         planned = self._grids[collection.grid_key(item)]
 
         def ask(planned: Planned) -> pd.DataFrame:
-            table = self._table(planned, system, tier, temperature)
+            table = self._table(planned, item, system)
             with reading_until(self._context.read_until):
                 return planned.table(table)
 
@@ -73,36 +73,45 @@ class Asking:
             second_sample.offer(item, table, planned, ask)
         return table
 
-    def cell_of(self, item: pytest.Item, system: Any, tier: int, temperature: float | None, index: int) -> AnsweredCell:
+    def cell_of(self, item: pytest.Item, system: Any, index: int) -> AnsweredCell:
         """One cell of *item*'s design. The first one asks for all that are selected: items run one after another."""
         from pytest_fairness.trials_frame import AnsweredCell
 
-        key = collection.grid_key(item)
-        planned = self._grids[key]
-        chosen = self._selected[key, tier, temperature]
-        memory = self._prefetched.setdefault((key, tier, temperature, id(system)), {})
+        selection = collection.selection_of(item)
+        memory = self._prefetched.setdefault((*selection, id(system)), {})
         if index not in memory:
-            entries = planned.entries(tier, usable(planned.scorer, self._context.scorers), chosen)
-            places = {entry.cell.id: at for at, entry in zip(chosen, entries, strict=True)}
-            for own, some in _by_system(entries):
-                _, trials = self._ask(system if own is None else own, tier, planned, some, temperature)
-                memory.update({places[e.cell.id]: AnsweredCell(e.cell, tuple(trials[e.cell.id])) for e in some})
+            planned, chosen = self._grids[selection[0]], self._selected[selection]
+            places = {planned.grid[at].id: at for at in chosen}
+            for _, entries, trials in self._answers(planned, item, system, chosen):
+                cells = [entry.cell for entry in entries]
+                memory.update({places[cell.id]: AnsweredCell(cell, tuple(trials[cell.id])) for cell in cells})
         self._skip_on_a_shard()
         return memory[index]
 
-    def _table(self, planned: Planned, system: Any, tier: int, temperature: float | None) -> pd.DataFrame:
+    def _table(self, planned: Planned, item: pytest.Item, system: Any) -> pd.DataFrame:
         import pandas as pd
 
-        from pytest_fairness.trials_frame import EndpointFacts, trials_frame
+        from pytest_fairness.trials_frame import EndpointFacts, GridFacts, trials_frame
 
-        frames = []
-        for own, some in _by_system(planned.entries(tier, usable(planned.scorer, self._context.scorers))):
-            endpoint, trials = self._ask(system if own is None else own, tier, planned, some, temperature)
-            rows = [(entry, trial) for entry in some for trial in trials[entry.cell.id]]
-            replayed = self._context.recording is not None
-            facts = EndpointFacts(name=endpoint.name, simulated=endpoint.simulated, replayed=replayed)
-            design = design_of_baseline(planned, endpoint.name, endpoint.identity(), [entry.cell for entry in some])
-            frame = trials_frame([(entry.cell, trial) for entry, trial in rows], facts, design)
+        grid, temperature, frames = planned.grid, collection.selection_of(item)[2], []
+        for endpoint, entries, trials in self._answers(planned, item, system):
+            rows = [(entry, trial) for entry in entries for trial in trials[entry.cell.id]]
+            asked = [entry.cell.id for entry in entries], grid.repetitions, sorted(grid.parameters.items())
+            frame = trials_frame(
+                [(entry.cell, trial) for entry, trial in rows],
+                EndpointFacts(
+                    name=endpoint.name,
+                    simulated=endpoint.simulated,
+                    replayed=self._context.recording is not None,
+                ),
+                GridFacts(
+                    endpoint=endpoint.name,
+                    identity=endpoint.identity(),
+                    protected_classes=tuple(dict.fromkeys(group for entry in entries for group in entry.cell.groups)),
+                    templates={template.id: template.text for template in grid.templates},
+                    digest=hashlib.sha256(repr(asked).encode()).hexdigest()[:16],
+                ),
+            )
             _add_columns(frame, rows, planned.script_columns)
             if planned.temperatures:
                 frame["temperature"] = "default" if temperature is None else f"{temperature:g}"
@@ -119,22 +128,30 @@ class Asking:
             shard = self._context.settings.shard
             pytest.skip(f"shard {shard}: asked, to be merged (pytest-fairness merge) and judged then")
 
-    def _ask(
-        self, system: Any, tier: int, planned: Planned, entries: Sequence[PlannedCell], temperature: float | None
-    ) -> tuple[Endpoint, dict[str, list[Trial]]]:
-        endpoint, engine = self._engine(system)
-        deaf = _lacks_system_prompt(endpoint, entries) if tier == 1 else None
-        if deaf is not None:
-            pytest.skip(f"endpoint {deaf.name!r} takes no system prompt, so there is no tier 1 to test")
-        _refuse_conversations(endpoint, entries)
-        steps = {id(one): one for entry in entries for one in entry.step_systems if one is not None}
-        for other in steps.values():
-            reporting.note_endpoint(self._context.store, other)
-        plan = planned_trials(planned, entries, temperature)
-        by_cell: dict[str, list[Trial]] = {entry.cell.id: [] for entry in entries}
-        for one, trial in zip(plan, self._pull(endpoint, engine, planned, plan), strict=True):
-            by_cell[one.cell.id].append(trial)
-        return endpoint, by_cell
+    def _answers(
+        self, planned: Planned, item: pytest.Item, system: Any, indices: Sequence[int] | None = None
+    ) -> Iterator[tuple[Endpoint, list[PlannedCell], dict[str, list[Trial]]]]:
+        """Each system that the cells of *planned* (those at *indices*) ask: *system*, or one that an arm brings; with
+        these cells, and their trials by the cell's id.
+        """
+        _, tier, temperature = collection.selection_of(item)
+        by_system: dict[int, list[PlannedCell]] = {}
+        for entry in planned.entries(tier, indices):
+            by_system.setdefault(id(entry.system), []).append(entry)
+        for entries in by_system.values():
+            own = entries[0].system
+            endpoint, engine = self._engine(system if own is None else own)
+            deaf = _lacks_system_prompt(endpoint, entries) if tier == 1 else None
+            if deaf is not None:
+                pytest.skip(f"endpoint {deaf.name!r} takes no system prompt, so there is no tier 1 to test")
+            _refuse_conversations(endpoint, entries)
+            for step in {id(one): one for entry in entries for one in entry.step_systems}.values():
+                reporting.note_endpoint(self._context.store, step)
+            plan = planned_trials(planned, entries, temperature)
+            trials: dict[str, list[Trial]] = {entry.cell.id: [] for entry in entries}
+            for one, trial in zip(plan, self._pull(endpoint, engine, planned, plan), strict=True):
+                trials[one.cell.id].append(trial)
+            yield endpoint, entries, trials
 
     def _pull(
         self, endpoint: Endpoint, engine: Engine | Replayer, planned: Planned, plan: Sequence[PlannedTrial]
@@ -208,23 +225,22 @@ class Asking:
 
     def _watch_controller(self, engine: Engine) -> None:
         """In a worker: stop asking when the controller's session, or its process, has ended, and nobody judges."""
+        from pytest_fairness.engine.engine import ParentWatch
+        from pytest_fairness.runs import folder
+
         if self._context.line is not None:
             self._context.line.when_over(engine.halt)
             return
         if self._controller is None or self._controller != os.getppid():
             return
-        if self._has_ended():  # before this engine was there to be halted
+        has_ended = partial(folder.has_ended, self._context.settings.run_dir, self._context.token)
+        if has_ended():  # before this engine was there to be halted
             engine.halt(_ENDED)
-        if self._parent is None:
-            from pytest_fairness.engine.engine import ParentWatch
-
-            self._parent = ParentWatch(self._controller, self._halt, ended=self._has_ended)
+        self._parent = self._parent or ParentWatch(self._controller, self._halt, ended=has_ended)
 
     def _halt(self) -> None:
-        from pytest_fairness.engine.engine import Engine
-
         for _, engine in list(self._engines.values()):
-            if isinstance(engine, Engine):
+            if hasattr(engine, "halt"):
                 engine.halt(_ENDED)
 
     def close(self) -> None:
@@ -238,19 +254,6 @@ class Asking:
             if self._loop is not None:
                 self._loop.close()
                 self._loop = None
-
-
-def usable(scorer: Any, scorers: Mapping[str, Any]) -> Usable:
-    """What tells a reply that can be used: it does not decline, and *scorer*, if there is one, reads it."""
-    from pytest_fairness.scorers import Scorer, is_refusal
-
-    if scorer is None:
-        return (lambda text: bool(text.strip()) and not is_refusal(text)), "not refused"
-    if isinstance(scorer, str) and scorer not in scorers:
-        raise UsageError(f"scorer={scorer!r}: there is no such scorer (there are: {', '.join(scorers)})")
-    known = scorers[scorer] if isinstance(scorer, str) else scorer
-    known = known if isinstance(known, Scorer) else Scorer(name="own", score=known)
-    return (lambda text: not is_refusal(text) and known.score(text) is not None), known.fingerprint
 
 
 # ---------------------------------------------------------------- what is asked
@@ -268,35 +271,21 @@ def planned_trials(planned: Planned, entries: Sequence[PlannedCell], temperature
     ]
 
 
-def deal_of(
-    shard: str,
-    items: Iterable[pytest.Item],
-    grids: Mapping[collection.Key, Planned],
-    scorers: Mapping[str, Any],
-) -> Deal:
+def deal_of(shard: str, items: Iterable[pytest.Item], grids: Mapping[collection.Key, Planned]) -> Deal:
     """All trials that *items* want, dealt out to the shards, of which *shard* (``2/5``) is one."""
     from pytest_fairness.engine.queue import Deal
 
-    def wanted() -> Iterator[list[PlannedTrial]]:
-        for key, tier, temperature in dict.fromkeys(map(collection.selection_of, items)):
-            if key in grids:
-                entries = grids[key].entries(tier, usable(grids[key].scorer, scorers))
-                yield planned_trials(grids[key], entries, temperature)
-
     part, whole = map(int, shard.split("/"))
-    return Deal(itertools.chain.from_iterable(wanted()), part, whole)
+    wanted = (
+        planned_trials(grids[key], grids[key].entries(tier), temperature)
+        for key, tier, temperature in dict.fromkeys(map(collection.selection_of, items))
+        if key in grids
+    )
+    return Deal(itertools.chain.from_iterable(wanted), part, whole)
 
 
 def _of_another_shard(key: str, planned: PlannedTrial) -> Trial:
     return Trial(key=key, repetition=planned.repetition, status=Status.NOT_RUN, error="asked by another shard")
-
-
-def _by_system(entries: Sequence[PlannedCell]) -> list[tuple[Any, list[PlannedCell]]]:
-    """The entries of each system of an arm's own, and those of the test's (None)."""
-    found: dict[int, tuple[Any, list[PlannedCell]]] = {}
-    for entry in entries:
-        found.setdefault(id(entry.system), (entry.system, []))[1].append(entry)
-    return list(found.values())
 
 
 # ---------------------------------------------------------------- whether a system can be asked it

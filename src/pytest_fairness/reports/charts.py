@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
@@ -32,7 +32,10 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class ForestRow(Spec, frozen=True):
-    """One value with its interval; ``words`` stand beside it, ``verdict`` gives its shape, ``before`` is a ring."""
+    """One value with its interval; ``words`` stand beside it, ``verdict`` gives its shape, ``before`` is a ring.
+
+    Rows of one ``part`` stand under it as their heading; an empty one takes no room.
+    """
 
     label: str
     value: float | None = None
@@ -41,13 +44,7 @@ class ForestRow(Spec, frozen=True):
     before: float | None = None
     verdict: Verdict | None = None
     words: str = ""
-
-
-class ForestPart(Spec, frozen=True):
-    """Rows under one heading; an empty heading takes no room."""
-
-    rows: tuple[ForestRow, ...]
-    heading: str = ""
+    part: str = ""
 
 
 class Reference(Spec, frozen=True):
@@ -68,7 +65,7 @@ class Forest(Spec, tag="forest", frozen=True):
 
     title: str
     axis: str
-    parts: tuple[ForestPart, ...]
+    rows: tuple[ForestRow, ...]
     lines: tuple[Reference, ...] = ()
     band: tuple[float, float] | None = None
     rate: bool = False
@@ -113,26 +110,21 @@ class Matrix(Spec, tag="matrix", frozen=True):
 
 
 class Point(Spec, frozen=True):
-    """A share with its interval; None where there is nothing."""
+    """A share with its interval, of a ``line`` of a ``panel``, at a ``level``; None where there is nothing."""
 
+    panel: str
+    line: str
+    level: str
     value: float | None = None
     low: float | None = None
     high: float | None = None
-
-
-class Panel(Spec, frozen=True):
-    """For each group a line of points, one a level."""
-
-    title: str
-    levels: tuple[str, ...]
-    lines: tuple[tuple[str, tuple[Point, ...]], ...]
 
 
 class Panels(Spec, tag="panels", frozen=True):
     """Does a share depend on something else, and for some groups more than for others? One scale, half marked."""
 
     title: str
-    panels: tuple[Panel, ...]
+    points: tuple[Point, ...]
     caption: str = ""
 
 
@@ -334,10 +326,12 @@ _TOP, _RIGHT, _HEADING = 32, 590, 34
 
 
 def _forest(chart: Forest) -> _Drawn:
-    parts = [part for part in chart.parts if part.rows]
-    rows = [row for part in parts for row in part.rows]
+    rows = chart.rows
     if not any(row.value is not None for row in rows):
         return None
+    parts: dict[str, list[ForestRow]] = {}
+    for row in rows:
+        parts.setdefault(row.part, []).append(row)
     names = [in_lines(row.label, 34, 2) for row in rows]
     height = 38 if any(len(lines) > 1 for lines in names) else 30
     left = 30 + LETTER * max(columns_of(one) for lines in names for one in lines)
@@ -347,7 +341,7 @@ def _forest(chart: Forest) -> _Drawn:
     else:
         most = chart.most or 100 * chart.least
         places = symmetric(ends, left, _RIGHT, least=chart.least, most=most, around=chart.around)
-    bottom = _TOP + height * len(rows) + _HEADING * sum(bool(part.heading) for part in parts)
+    bottom = _TOP + height * len(rows) + _HEADING * sum(map(bool, parts))
     body = []
     if chart.band is not None:
         start, end = map(places.at, chart.band)
@@ -358,22 +352,19 @@ def _forest(chart: Forest) -> _Drawn:
             x = places.at(line.value)
             body += [_line(x, _TOP - 6, x, bottom, "zero" if line.solid else "reference")]
             body += [_text(line.words, x, _TOP - 12, "tick", 34)] if line.words else []
-    y = _TOP
-    for part in parts:
-        if part.heading:
+    y, described = _TOP, []
+    for heading, some in parts.items():
+        if heading:
             # Over the lines, so that they do not run through it.
-            body += [_rect(0, y + 3, WIDTH, _HEADING - 8, "behind"), _text(part.heading, 8, y + 21, "heading", 88)]
+            body += [_rect(0, y + 3, WIDTH, _HEADING - 8, "behind"), _text(heading, 8, y + 21, "heading", 88)]
             y += _HEADING
-        for row in part.rows:
+        for row in some:
             body += _forest_row(row, places, y + height // 2)
             y += height
+        words = "; ".join(f"{row.label} {row.words or 'nothing to show'}" for row in some)
+        described.append(f"{heading}: {words}" if heading else words)
     body.append(_text(chart.axis, (left + _RIGHT) / 2, bottom + 42, "axis-label", 80))
-    description = "; ".join(
-        (f"{part.heading}: " if part.heading else "")
-        + "; ".join(f"{row.label} {row.words or 'nothing to show'}" for row in part.rows)
-        for part in parts
-    )
-    return body, bottom + 52, description, chart.caption
+    return body, bottom + 52, "; ".join(described), chart.caption
 
 
 def _forest_row(row: ForestRow, places: AxisScale, y: float) -> Iterator[str]:
@@ -506,76 +497,70 @@ _SHAPES = (
 
 
 def _panels(chart: Panels) -> _Drawn:
-    panels = [
-        # No more than can be told apart; the table has them all.
-        Panel(title=p.title, levels=p.levels[:MOST_LEVELS],
-              lines=tuple((group, points[:MOST_LEVELS]) for group, points in p.lines[:MOST_LINES]))
-        for p in chart.panels if p.levels and p.lines
-    ]  # fmt: skip
-    points = [point for panel in panels for _, line in panel.lines for point in line]
-    if not any(point.value is not None for point in points):
+    if not any(point.value is not None for point in chart.points):
         return None
-    groups = list(dict.fromkeys(group for panel in panels for group, _ in panel.lines))[:MOST_LINES]
+    # No more lines and levels than can be told apart; the table has them all.
+    lines = list(dict.fromkeys(point.line for point in chart.points))[:MOST_LINES]
     body, top = [], 0.0
-    for at, x, y in _legend(groups, 12, 18, 24):
+    for at, x, y in _legend(lines, 12, 18, 24):
         body += [_line(x - 8, y - 4, x + 14, y - 4, f"trace s{at}"), _shape(at, x + 3, y - 4)]
-        body.append(_text(groups[at], x + 22, y, "hint", _NAME))
+        body.append(_text(lines[at], x + 22, y, "hint", _NAME))
         top = y + 18
-    values = scale([0.5, *(end for point in points for end in (point.value, point.low, point.high))], 0, 1)
+    panels: dict[str, dict[str, list[Point]]] = {}
+    for point in chart.points:
+        levels = panels.setdefault(point.panel, {})
+        if point.line in lines and (point.level in levels or len(levels) < MOST_LEVELS):
+            levels.setdefault(point.level, []).append(point)
+    ends = (end for point in chart.points for end in (point.value, point.low, point.high))
+    values = scale([0.5, *ends], 0, 1)
     across = min(_ACROSS, len(panels))
     width = (WIDTH - _LEFT - 8 - _GAP * (across - 1)) / across
-    names = max(len(in_lines(level, _room(panel, width))) for panel in panels for level in panel.levels)
-    height = 34 + _HEIGHT + 16 * names + 24
-    for at, panel in enumerate(panels):
+    names = max(len(in_lines(level, _room(levels, width))) for levels in panels.values() for level in levels)
+    height, described = 34 + _HEIGHT + 16 * names + 24, []
+    for at, (title, levels) in enumerate(panels.items()):
         x, y = _LEFT + (width + _GAP) * (at % across), top + height * (at // across)
         up = AxisScale(values.low, values.high, y + 34 + _HEIGHT, y + 34)
-        body += _panel(panel, groups, up, x, y, width, first=at % across == 0)
-    description = "; ".join(f"{panel.title}: {'; '.join(_described(panel))}" for panel in panels)
+        body += [_text(title, x, y + 20, "heading", int(width / LETTER))]
+        body += _panel(levels, lines, up, x, width, scaled=at % across == 0)
+        shares = (f"{p.line} {level} {percent(p.value)}" for level, points in levels.items() for p in points)
+        described.append(f"{title}: {'; '.join(shares)}")
     rows = (len(panels) - 1) // across + 1
-    return body, top + height * rows, description, chart.caption
+    return body, top + height * rows, "; ".join(described), chart.caption
 
 
-def _described(panel: Panel) -> Iterator[str]:
-    for group, points in panel.lines:
-        shares = (f"{level} {percent(p.value)}" for level, p in zip(panel.levels, points, strict=False))
-        yield f"{group} " + ", ".join(shares)
-
-
-def _room(panel: Panel, width: float) -> int:
-    return max(int(width / len(panel.levels) / 6.6), 4)
+def _room(levels: Collection[str], width: float) -> int:
+    return max(int(width / len(levels) / 6.6), 4)
 
 
 def _panel(
-    panel: Panel, groups: Sequence[str], up: AxisScale, x: float, y: float, width: float, *, first: bool
+    levels: Mapping[str, Sequence[Point]], lines: Sequence[str], up: AxisScale, x: float, width: float, *, scaled: bool
 ) -> Iterator[str]:
-    bottom = y + 34 + _HEIGHT
-    yield _text(panel.title, x, y + 20, "heading", int(width / LETTER))
+    """The points of each level above its name, joined by *lines*."""
+    bottom, step = up.left, width / len(levels)
     for tick in up.ticks(5):
         yield _line(x, up.at(tick), x + width, up.at(tick), "grid")
-        if first:
+        if scaled:
             yield _text(tick_label(tick, rate=True), x - 8, up.at(tick) + 4, "label scale")
     yield _line(x, up.at(0.5), x + width, up.at(0.5), "reference")
     yield _line(x, bottom, x + width, bottom, "axis")
-    step = width / len(panel.levels)
-    for at, level in enumerate(panel.levels):
-        for down, words in enumerate(in_lines(level, _room(panel, width))):
+    for at, level in enumerate(levels):
+        for down, words in enumerate(in_lines(level, _room(levels, width))):
             yield _text(words, x + step * (at + 0.5), bottom + 18 + 16 * down, "tick")
-    spread = min(9.0, 0.7 * step / max(len(groups), 1))
-    for group, points in panel.lines:
-        if group in groups:
-            place = groups.index(group)
-            start = x + step / 2 + spread * (place - (len(groups) - 1) / 2)
-            yield _titled(group, *_trace(points, start, step, up, place))
-
-
-def _trace(points: Sequence[Point], start: float, step: float, up: AxisScale, place: int) -> Iterator[str]:
-    known = [(start + step * at, point, point.value) for at, point in enumerate(points) if point.value is not None]
-    for (x1, _, before), (x2, _, after) in pairwise(known):
-        yield _line(x1, up.at(before), x2, up.at(after), f"trace s{place}")
-    for x, point, value in known:
-        if point.low is not None and point.high is not None:
-            yield _line(x, up.at(point.low), x, up.at(point.high), f"stem s{place}")
-        yield _shape(place, x, up.at(value))
+    spread = min(9.0, 0.7 * step / len(lines))
+    for place, line in enumerate(lines):
+        start = x + step / 2 + spread * (place - (len(lines) - 1) / 2)
+        known = [
+            (start + step * at, point, point.value)
+            for at, points in enumerate(levels.values())
+            for point in points
+            if point.line == line and point.value is not None
+        ]
+        trace = [_line(x1, up.at(y1), x2, up.at(y2), f"trace s{place}") for (x1, _, y1), (x2, _, y2) in pairwise(known)]
+        for x1, point, value in known:
+            if point.low is not None and point.high is not None:
+                trace.append(_line(x1, up.at(point.low), x1, up.at(point.high), f"stem s{place}"))
+            trace.append(_shape(place, x1, up.at(value)))
+        yield _titled(line, *trace)
 
 
 def _shape(place: int, x: float, y: float) -> str:

@@ -81,18 +81,6 @@ def csv_cell(value: str | float | None) -> str:
     return f"'{text}" if _FORMULA.match(value) else text
 
 
-_MARKDOWN = re.compile(r"([\\`*_{}\[\]()#+\-.!|~$^=])")
-
-
-def markdown(text: str) -> str:
-    """For a line of Markdown (GitHub, GitLab, Slack): no markup, link, HTML, mention or command survives."""
-    text = visible(text, keep="\n").replace("\n", " ")
-    text = _MARKDOWN.sub(r"\\\1", text)
-    text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace(":", "&#58;")
-    # A word joiner keeps "@name" and "www." from being found; neither an entity nor a backslash does.
-    return text.replace("@", "@\u2060").replace("www", "w\u2060ww")
-
-
 def shortened(text: str, characters: int) -> str:
     """*text* cut to a number of characters, with a word on how much is missing."""
     if len(text) <= characters:

@@ -8,19 +8,19 @@ from typing import Any
 
 from pytest_fairness.model import Finding, GroupResult, OutcomeKind, PairResult, Verdict
 from pytest_fairness.reports import formatting
-from pytest_fairness.reports.charts import Bar, Bars, Chart, Forest, ForestPart, ForestRow, Reference
+from pytest_fairness.reports.charts import Bar, Bars, Chart, Forest, ForestRow, Reference
 from pytest_fairness.reports.escaping import shortened
 from pytest_fairness.reports.examples import Examples, dialogue
 from pytest_fairness.reports.formatting import between, effect, p_value, part_of, percent
-from pytest_fairness.reports.sections import Details, Entry, Facts, Link, Notes, Part, Section, Table
+from pytest_fairness.reports.sections import Columns, Details, Entry, Facts, Link, Notes, Part, Section, Table, table
 
 MOST_ROWS = 40
 
 
 def finding_section(
-    finding: Finding, number: int, *, nodeid: str, outcome: str, examples: Examples | None, examples_at: int | None
+    finding: Finding, number: int, *, nodeid: str, outcome: str, examples: Examples | None, examples_at: int
 ) -> Section:
-    """The card of a finding. *examples* are those of its groups; where they stand already, *examples_at* says where."""
+    """The card of a finding. *examples* are those of its groups; they stand in the card of number *examples_at*."""
     parts: list[Part] = [shortened(finding.description, 600)] if finding.description else []
     beside = {
         "Justified": formatting.justification_line(finding.justification) if finding.justification else "",
@@ -40,9 +40,9 @@ def finding_section(
     parts += [*finding.explain().split("\n\n")[1:], f"{family}."]
     if finding.notes:
         parts.append(Section(heading="Notes", parts=(Notes(items=finding.notes),)))
-    if examples is not None:
+    if examples is not None and number == examples_at:
         parts += _examples(finding, examples)
-    elif examples_at is not None:
+    elif examples is not None:
         pointer = f"Examples of these groups stand under finding {examples_at}."
         parts.append(Link(words=pointer, to=f"finding-{examples_at}"))
     about = finding.outcome or finding.assertion.replace("_", " ")
@@ -123,50 +123,37 @@ def _blocks(finding: Finding) -> list[Part]:
     summary = f"The effect in each {finding.block}"
     if isinstance(left_out, int) and left_out:
         summary += f": the {len(rows)} least likely by chance of {len(rows) + left_out}"
-    table = Table(
-        caption=f"Each pair of groups in each {finding.block} by itself",
-        head=(finding.block or "block", "pair", "n", "effect d", "90 % interval", "p", "alarm"),
-        rows=tuple(
-            (
-                str(row["block"]),
-                f"{row['group_1']} – {row['group_2']}",
-                f"{row['n_1']}, {row['n_2']}",
-                effect(row["effect"]),
-                between(row["effect_low"], row["effect_high"], effect),
-                p_value(row["p_value"]),
-                "yes" if row.get("alarm") else "no",
-            )
-            for row in rows
-        ),
-        words=("pair", "alarm"),
-    )
-    return [Details(summary=summary, parts=(block_chart(finding, rows), table))]
+    columns: Columns = {
+        finding.block or "block": lambda row: str(row["block"]),
+        "pair": lambda row: f"{row['group_1']} – {row['group_2']}",
+        "n": lambda row: f"{row['n_1']}, {row['n_2']}",
+        "effect d": lambda row: effect(row["effect"]),
+        "90 % interval": lambda row: between(row["effect_low"], row["effect_high"], effect),
+        "p": lambda row: p_value(row["p_value"]),
+        "alarm": lambda row: "yes" if row.get("alarm") else "no",
+    }
+    caption = f"Each pair of groups in each {finding.block} by itself"
+    figures = table(caption, rows, columns, words=("pair", "alarm"))
+    return [Details(summary=summary, parts=(block_chart(finding, rows), figures))]
 
 
 def _examples(finding: Finding, examples: Examples) -> list[Part]:
-    tallies = tuple(
-        (
-            group,
-            f"{tally.trials:,}",
-            *(part_of(n, tally.trials) for n in (tally.answered, tally.refused, tally.unanswered, tally.retried)),
-            ", ".join(f"{shortened(ending, 60)}: {n}" for ending, n in tally.endings.items()),
-        )
-        for group, tally in examples.tallies.items()
-    )
-    table = Table(
-        caption="What became of the trials in the log, by group; a choice counts for each group that it lists",
-        head=(
-            finding.protected_class or "group", "trials", "answered", "refused", "without an answer", "asked again",
-            "not a whole answer",
-        ),
-        rows=tallies,
-        words=("not a whole answer",),
-    )  # fmt: skip
-    shown = tuple(
-        Section(heading=group, parts=tuple(map(dialogue, trials))) for group, trials in examples.trials.items()
-    )
+    groups = [group.group for group in finding.group_results if group.group in examples.counted]
+    columns: Columns = {
+        finding.protected_class or "group": lambda one: one[0],
+        "trials": lambda one: f"{one[1].trials:,}",
+        "answered": lambda one: part_of(one[1].answered, one[1].trials),
+        "refused": lambda one: part_of(one[1].refused, one[1].trials),
+        "without an answer": lambda one: part_of(one[1].unanswered, one[1].trials),
+        "asked again": lambda one: part_of(one[1].retried, one[1].trials),
+        "not a whole answer": lambda one: ", ".join(f"{shortened(how, 60)}: {n}" for how, n in one[1].endings.items()),
+    }
+    caption = "What became of the trials in the log, by group; a choice counts for each group that it lists"
+    tallies = [(group, examples.tally(group)) for group in groups]
+    sections = [Section(heading=group, parts=tuple(map(dialogue, examples.trials(group)))) for group in groups]
+    shown = tuple(section for section in sections if section.parts)
     return [
-        table,
+        table(caption, tallies, columns, words=("not a whole answer",)),
         *([Details(summary="Examples: what was asked and answered, by group", parts=shown)] if shown else []),
     ]
 
@@ -202,7 +189,7 @@ def group_chart(finding: Finding) -> Chart | None:
     unit = f" ({finding.unit})" if finding.unit and not rate else ""
     axis = f"{'share of' if rate else 'mean'} {finding.outcome}{unit}"
     title = f"{axis} by {finding.protected_class or 'group'}"
-    return Forest(title=title, axis=axis, parts=(ForestPart(rows=rows),), lines=lines, rate=rate, caption=caption)
+    return Forest(title=title, axis=axis, rows=rows, lines=lines, rate=rate, caption=caption)
 
 
 def effect_chart(finding: Finding) -> Chart | None:
@@ -229,15 +216,15 @@ def effect_chart(finding: Finding) -> Chart | None:
         axis = "effect d: how far the two distributions lie apart"
     else:
         axis = "effect d: right of 0 the first group of the pair is higher"
-    return _effects("Effect of each pair of groups", axis, (ForestPart(rows=rows),), caption)
+    return _effects("Effect of each pair of groups", axis, rows, caption)
 
 
 def block_chart(finding: Finding, blocks: Sequence[dict[str, Any]]) -> Chart:
     """Each pair's effect within each block, under the name of the pair."""
-    parts: dict[str, list[ForestRow]] = {}
+    rows = []
     for row in blocks[:MOST_ROWS]:
         found = row["effect"]
-        parts.setdefault(f"{row['group_1']} – {row['group_2']}", []).append(
+        rows.append(
             ForestRow(
                 label=str(row["block"]),
                 value=found if found is not None and math.isfinite(found) else None,
@@ -245,22 +232,23 @@ def block_chart(finding: Finding, blocks: Sequence[dict[str, Any]]) -> Chart:
                 high=row["effect_high"],
                 verdict=Verdict.FLAG if row.get("alarm") else None,
                 words=effect(found),
+                part=f"{row['group_1']} – {row['group_2']}",
             )
         )
     return _effects(
         f"Effect in each {finding.block}",
         "effect d: right of 0 the first group of the pair is higher",
-        tuple(ForestPart(heading=pair, rows=tuple(rows)) for pair, rows in parts.items()),
+        tuple(rows),
         "Lines are 90 % intervals; outside ±0.5 an effect by itself may raise the alarm.",
     )
 
 
-def _effects(title: str, axis: str, parts: tuple[ForestPart, ...], caption: str) -> Forest:
+def _effects(title: str, axis: str, rows: tuple[ForestRow, ...], caption: str) -> Forest:
     lines = (
         Reference(value=0, solid=True), Reference(value=-0.5, words="−0.5"), Reference(value=0.5, words="+0.5"),
     )  # fmt: skip
     return Forest(
-        title=title, axis=axis, parts=parts, lines=lines, band=(-0.2, 0.2), around=0.0, least=0.7, most=2.5,
+        title=title, axis=axis, rows=rows, lines=lines, band=(-0.2, 0.2), around=0.0, least=0.7, most=2.5,
         caption=caption,
     )  # fmt: skip
 
@@ -276,7 +264,7 @@ def baseline_chart(finding: Finding) -> Chart | None:
     unit = f" ({finding.unit})" if finding.unit else ""
     axis = f"{finding.outcome}{unit}: ring approved, filled now"
     title = f"{finding.outcome}: approved and now"
-    return Forest(title=title, axis=axis, parts=(ForestPart(rows=tuple(rows)),)) if rows else None
+    return Forest(title=title, axis=axis, rows=tuple(rows)) if rows else None
 
 
 def share_chart(finding: Finding) -> Chart | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +15,7 @@ import msgspec
 from pytest_fairness.analysis import false_alarms
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import JSON, MODEL_DIFFERS, UNPRICED, USAGE_INVALID, Finding, Status, Verdict, to_json
-from pytest_fairness.reports.trial_views import TrialView, each_trial
+from pytest_fairness.reports.examples import LoggedTrial, each_trial
 from pytest_fairness.runs.files import write_atomically
 
 NAME = "findings.json"
@@ -71,17 +71,13 @@ class RunResults:
         found = self.run.get("session")
         return found if isinstance(found, Mapping) else {}
 
+    def maker_of(self, index: int) -> ItemResult:
+        """The test that made the finding at *index*; one without a name where no test claims it."""
+        return self._makers.get(index, ItemResult(nodeid="", outcome=""))
+
     @cached_property
     def _makers(self) -> dict[int, ItemResult]:
         return {index: item for item in reversed(self.items) for index in item.findings}
-
-    def nodeid_of(self, index: int) -> str:
-        """The test that made the finding at *index*; empty if no test claims it."""
-        return self._makers[index].nodeid if index in self._makers else ""
-
-    def outcome_of(self, index: int) -> str:
-        """How the test ended that made the finding at *index*, in pytest's word; empty if no test claims it."""
-        return self._makers[index].outcome if index in self._makers else ""
 
     def to_dict(self) -> dict[str, JSON]:
         """``findings.json`` as plain JSON."""
@@ -90,7 +86,8 @@ class RunResults:
             "run": to_json(self.run),
             "items": [msgspec.to_builtins(item) for item in self.items],
             "findings": [
-                {**finding.to_dict(), "nodeid": self.nodeid_of(index)} for index, finding in enumerate(self.findings)
+                {**finding.to_dict(), "nodeid": self.maker_of(index).nodeid}
+                for index, finding in enumerate(self.findings)
             ],
             "missing": list(self.missing),
         }
@@ -137,19 +134,12 @@ def read_results(run_dir: Path) -> RunResults:
 def write_results(run_dir: Path, manifest: Mapping[str, Any], book: Mapping[str, Any]) -> RunResults:
     """Write ``findings.json`` of a run from its *manifest* and the ledger's *book* (items, findings, missing).
 
-    Trials are counted from the run's own logs. The file is replaced whole: a reader sees the old or the new one.
+    Trials are counted from the run's own logs. Findings are adjusted across the session: each p-value, what the
+    session's alpha makes of it, and how likely a fair system would have turned the session red.
     """
     results = RunResults.from_dict({**book, "schema": SCHEMA, "run": _run(run_dir, manifest)})
-    results = _across(results, results.run["parameters"].get("session_alpha"))
-    save_results(results, run_dir)
-    return results
-
-
-def _across(results: RunResults, alpha: Any) -> RunResults:
-    """*results* adjusted across the session: each p-value, what the session's alpha makes of it, and how likely a fair
-    system would have turned the session red.
-    """
-    outcomes = [results.outcome_of(at) for at in range(len(results.findings))]
+    alpha = results.run["parameters"].get("session_alpha")
+    outcomes = [results.maker_of(at).outcome for at in range(len(results.findings))]
     chances = [one for finding in results.findings if (one := false_alarms.of_finding(finding)) is not None]
     session = {
         "method": "holm",
@@ -158,31 +148,35 @@ def _across(results: RunResults, alpha: Any) -> RunResults:
         "alarms": false_alarms.alarms(results.findings, outcomes, alpha) if isinstance(alpha, float) else [],
         "false_alarm": false_alarms.of_session(chances) if chances else None,
     }
-    return replace(results, run={**results.run, "session": session}, findings=false_alarms.adjusted(results.findings))
+    run = {**results.run, "session": session}
+    results = replace(results, run=run, findings=false_alarms.adjusted(results.findings))
+    save_results(results, run_dir)
+    return results
 
 
-def save_results(results: RunResults, run_dir: Path) -> Path:
+def save_results(results: RunResults, run_dir: Path) -> None:
     """Replace ``findings.json`` in *run_dir*. ASCII, so that lone surrogates survive; raises StoreError."""
-    path = run_dir / NAME
     text = json.dumps(results.to_dict(), indent=1, allow_nan=False) + "\n"
-    write_atomically(path, text.encode("ascii"))
-    return path
+    write_atomically(run_dir / NAME, text.encode("ascii"))
 
 
 def _run(run_dir: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """The facts of the run: from its manifest, and what the trials in its logs add up to."""
     endpoints = [entry for entry in manifest.get("endpoints", []) if isinstance(entry, Mapping)]
-    count = _count(run_dir)
-    notes = [*(manifest.get("notes") or ()), *_unknown(count.trials), *_answered_by_others(count.others, endpoints)]
+    wanted = {str(entry.get("name", "")): (entry.get("identity") or {}).get("model") for entry in endpoints}
+    count = _Count()
+    for record in each_trial(run_dir):
+        count.add(record)
     return {
         **{key: manifest.get(key) for key in _RUN},
-        **({"notes": notes} if notes else {}),
+        **({"notes": notes} if (notes := [*(manifest.get("notes") or ()), *count.notes(wanted)]) else {}),
         "id": manifest.get("id") or run_dir.name,
-        "endpoints": [str(entry.get("name", "")) for entry in endpoints],
-        "models": _models(count.models, endpoints),
+        "endpoints": list(wanted),
+        "models": count.by_model(wanted),
         "simulated": "simulated" in count.sources or any(entry.get("simulated") for entry in endpoints),
         "replayed": "replay" in count.sources,
         "parameters": manifest.get("settings") or manifest.get("parameters") or {},
-        "trials": count.trials,
+        "trials": {"total": count.trials.total(), **{status.value: count.trials[status] for status in Status}},
         "cost": count.cost,
         "unpriced": count.unpriced,
         "charged_at_worst_case": count.worst_case,
@@ -193,75 +187,61 @@ def _run(run_dir: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
 class _Count:
     """What the logs of a run add up to: trials by status, US dollars, how many trials have no known price and how many
     were charged at their worst case for want of credible token counts, the sources of replies, and trials by endpoint
-    and the model that answered: where another one was asked, and of all.
+    and the model that answered: of all, and where another one was asked.
+
+    A trial that came to nothing and was asked again has a record of each: the last one counts, whose cost is of both.
     """
 
-    trials: dict[str, int] = field(default_factory=lambda: {"total": 0, **{status.value: 0 for status in Status}})
+    trials: Counter[Status] = field(default_factory=Counter)
     cost: float = 0.0
     unpriced: int = 0
     worst_case: int = 0
     sources: set[str] = field(default_factory=set)
-    others: Counter[tuple[str, str]] = field(default_factory=Counter)
     models: Counter[tuple[str, str]] = field(default_factory=Counter)
+    others: Counter[tuple[str, str]] = field(default_factory=Counter)
+    _unsettled: dict[str, LoggedTrial] = field(default_factory=dict)
 
-    def add(self, trial: TrialView, times: int = 1) -> None:
-        """Count *trial*; with -1, take it out again."""
-        self.trials["total"] += times
-        self.trials[trial.status] = self.trials.get(trial.status, 0) + times
-        self.cost += times * (trial.cost or 0.0)
-        self.unpriced += times * (trial.cost is None or UNPRICED in trial.flags)
-        self.worst_case += times * (USAGE_INVALID in trial.flags and (trial.cost or 0.0) > 0)
-
-
-def _count(run_dir: Path) -> _Count:
-    """What the trials of *run_dir* add up to.
-
-    A trial that came to nothing and was asked again has a record of each: the last one counts, whose cost is of both.
-    """
-    count = _Count()
-    nothing: dict[str, list[TrialView]] = {}
-    for trial in each_trial(run_dir):
-        count.add(trial)
-        count.sources.add(trial.source)
-        if trial.model:
-            count.models[trial.endpoint, trial.model] += 1
-        if MODEL_DIFFERS in trial.flags:
-            count.others[trial.endpoint, trial.model] += 1
+    def add(self, record: LoggedTrial) -> None:
+        trial = record.trial
+        if (previous := self._unsettled.pop(trial.key, None)) is not None:
+            self._sum(previous, -1)
         if trial.status in _AGAIN:
-            nothing.setdefault(trial.key, []).append(trial)
-    if nothing:
-        settled = {trial.key for trial in each_trial(run_dir) if trial.key in nothing and trial.status not in _AGAIN}
-        for key, views in nothing.items():
-            for trial in views if key in settled else views[:-1]:
-                count.add(trial, -1)
-    return count
+            self._unsettled[trial.key] = record
+        self._sum(record, 1)
+        self.sources.add(trial.source)
+        answered = (record.endpoint, trial.model or "")
+        self.models[answered] += bool(trial.model)
+        self.others[answered] += MODEL_DIFFERS in record.flags
 
+    def _sum(self, record: LoggedTrial, times: int) -> None:
+        trial = record.trial
+        self.trials[trial.status] += times
+        self.cost += times * (trial.cost or 0.0)
+        self.unpriced += times * (trial.cost is None or UNPRICED in record.flags)
+        self.worst_case += times * (USAGE_INVALID in record.flags and (trial.cost or 0.0) > 0)
 
-def _models(answered: Counter[tuple[str, str]], endpoints: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """For each endpoint the model that was asked for, and in how many trials which model said that it answered."""
-    wanted = {str(entry.get("name", "")): (entry.get("identity") or {}).get("model") for entry in endpoints}
-    found = []
-    for name in dict.fromkeys([*wanted, *sorted(name for name, _ in answered)]):
-        by = {model: count for (endpoint, model), count in sorted(answered.items()) if endpoint == name}
-        if by or wanted.get(name):
-            found.append({"endpoint": name, "asked": wanted.get(name), "answered": by})
-    return found
+    def by_model(self, wanted: Mapping[str, str | None]) -> list[dict[str, Any]]:
+        """For each endpoint the model that was *wanted*, and in how many trials which model said that it answered."""
+        found = []
+        for name in dict.fromkeys([*wanted, *sorted(name for name, _ in self.models)]):
+            by = {
+                model: count for (endpoint, model), count in sorted(self.models.items()) if endpoint == name and count
+            }
+            if by or wanted.get(name):
+                found.append({"endpoint": name, "asked": wanted.get(name), "answered": by})
+        return found
 
-
-def _answered_by_others(others: Counter[tuple[str, str]], endpoints: list[Mapping[str, Any]]) -> list[str]:
-    wanted = {entry.get("name"): (entry.get("identity") or {}).get("model") for entry in endpoints}
-    return [
-        f"endpoint {name!r} was asked for the model {wanted.get(name)!r}, and {model!r} answered {count} of its "
-        "trials: what is judged is the model that answered, and the dearer of both prices is charged"
-        for (name, model), count in sorted(others.items())
-    ]
-
-
-def _unknown(trials: Mapping[str, int]) -> list[str]:
-    unknown = trials[Status.UNKNOWN]
-    them = "them" if unknown > 1 else "it"
-    note = (
-        f"{unknown} of {trials['total']} trials unknown: sent, and nobody knows what came of {them}; charged at the "
-        f"worst case, and asked again with --fairness-resume last --fairness-retry-unknown alone"
-    )
-    return [note] if unknown else []
+    def notes(self, wanted: Mapping[str, str | None]) -> Iterator[str]:
+        """What a reader has to know of the trials before anything else."""
+        if unknown := self.trials[Status.UNKNOWN]:
+            them = "them" if unknown > 1 else "it"
+            yield (
+                f"{unknown} of {self.trials.total()} trials unknown: sent, and nobody knows what came of {them}; "
+                "charged at the worst case, and asked again with --fairness-resume last --fairness-retry-unknown alone"
+            )
+        for (name, model), count in sorted(self.others.items()):
+            if count:
+                yield (
+                    f"endpoint {name!r} was asked for the model {wanted.get(name)!r}, and {model!r} answered {count} "
+                    "of its trials: what is judged is the model that answered, and the dearer of both prices is charged"
+                )

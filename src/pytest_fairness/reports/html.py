@@ -20,7 +20,7 @@ from pytest_fairness.analysis import false_alarms
 from pytest_fairness.model import Finding, Verdict
 from pytest_fairness.reports import charts, formatting
 from pytest_fairness.reports.escaping import shortened, visible
-from pytest_fairness.reports.examples import Examples, collect_examples
+from pytest_fairness.reports.examples import collect_examples
 from pytest_fairness.reports.finding_sections import finding_section
 from pytest_fairness.reports.findings_json import RunResults, read_results
 from pytest_fairness.reports.sections import Counts, Entry, Facts, Page, Part, Section, Table, read_pages
@@ -150,7 +150,7 @@ def _overview(results: RunResults, cards: Sequence[Section]) -> Section:
                     *(["Session p"] if across else []),
                 ),
                 rows=tuple(
-                    _overview_row(results.findings[at], cards[at], results.nodeid_of(at), across) for at in order
+                    _overview_row(results.findings[at], cards[at], results.maker_of(at).nodeid, across) for at in order
                 ),
                 kind="findings",
             )
@@ -218,23 +218,21 @@ def _failures(results: RunResults) -> Table | None:
 
 
 def _cards(results: RunResults, run_dir: Path) -> tuple[Section, ...]:
+    """A section a finding; examples stand under the first that is about their groups, and the others lead there."""
     examples = collect_examples(run_dir, results.findings)
     first: dict[tuple[str, str], int] = {}
     cards = []
-    for at, finding in enumerate(results.findings):
-        key = (finding.protected_class, finding.model_endpoint or "")
-        number = first.setdefault(key, at + 1)
-        own: Examples | None = examples.get(key)
+    for number, finding in enumerate(results.findings, start=1):
+        key, maker = (finding.protected_class, finding.model_endpoint or ""), results.maker_of(number - 1)
+        shown = first.setdefault(key, number)
         cards.append(
             finding_section(
                 finding,
-                at + 1,
-                nodeid=results.nodeid_of(at) or finding.test_id,
-                outcome=results.outcome_of(at),
-                examples=own.among([group.group for group in finding.group_results])
-                if own is not None and number == at + 1
-                else None,
-                examples_at=number if own is not None and number != at + 1 else None,
+                number,
+                nodeid=maker.nodeid or finding.test_id,
+                outcome=maker.outcome,
+                examples=examples.get(key),
+                examples_at=shown,
             )
         )
     return tuple(cards)

@@ -53,7 +53,9 @@ def summary_lines(run: RunResults, report: Path | str | None = None) -> list[str
     for verdict in run.counts:
         for index, finding in enumerate(run.findings):
             if finding.verdict is verdict:
-                lines += _summary_of(finding, run.nodeid_of(index) or finding.test_id, run.outcome_of(index))
+                lines += _summary_of(
+                    finding, run.maker_of(index).nodeid or finding.test_id, run.maker_of(index).outcome
+                )
     lines += [clipped(f"  never finished: {line(nodeid)}", WIDTH) for nodeid in run.missing[:MOST_MISSING]]
     if len(run.missing) > MOST_MISSING:
         lines.append(f"  … and {len(run.missing) - MOST_MISSING} more")
@@ -79,7 +81,7 @@ def _session_alarms(run: RunResults) -> list[str]:
         return []
     about = f"{len(places)} finding{'s' * (len(places) != 1)} whose test{'s' * (len(places) != 1)} did not fail"
     head = f"the session fails at fairness_session_alpha {session.get('alpha')}: {about}, by Holm over all findings:"
-    named = [run.nodeid_of(at) for at in places if isinstance(at, int)]
+    named = [run.maker_of(at).nodeid for at in places if isinstance(at, int)]
     return [*wrapped(head, WIDTH, "  ", "    "), *(clipped(f"    {line(name)}", WIDTH) for name in named)]
 
 

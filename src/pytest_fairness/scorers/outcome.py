@@ -58,9 +58,7 @@ class Outcome:
 
 
 def outcome_of(
-    frame: pd.DataFrame,
-    outcome: str | Callable[[str], Score] | Scorer,
-    scorers: Mapping[str, Scorer] | None = None,
+    frame: pd.DataFrame, outcome: str | Callable[[str], Score] | Scorer, scorers: Mapping[str, Scorer] | None = None
 ) -> Outcome:
     """The column *outcome* of *frame*; else the scorer of that name, or the callable, on each ``reply``.
 

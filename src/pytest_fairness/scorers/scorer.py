@@ -25,7 +25,7 @@ class Scorer:
     """``score`` reads one reply; ``None`` means that there is nothing to read, and is counted as unscored.
 
     ``kind`` is one of :class:`OutcomeKind`, or its name (``"numeric"``); where a scorer declares none, its values
-    decide, and the finding says so. ``unit`` is what a difference is told in ("words"). ``low`` and ``high`` are the
+    decide, and the finding says so. ``unit`` is what a difference is stated in ("words"). ``low`` and ``high`` are the
     ends of its scale, where it has any: a score beyond them is an error, and a reply that is missing is no further
     from the others than they are. ``lower_is_worse`` says which way harm lies; ``masks_names`` takes the person's
     names out of the reply before it is read (:func:`.text.masked`). ``reply_tokens`` is how long a usual

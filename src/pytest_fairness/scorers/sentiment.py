@@ -118,7 +118,7 @@ def _weigh_around_but(valences: dict[int, float], but: int) -> None:
     for i, valence in valences.items():
         positions.setdefault(valence, []).append(i)
     for i in list(valences):
-        valence = valences[i]  # as it is now: an earlier step may have changed it
+        valence = valences[i]  # as it is now: a step before may have changed it
         if valence == 0:
             continue
         first = positions[valence][0]

@@ -31,10 +31,10 @@ EVEN = 0.75
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """*won* of *n*, with the 95 % interval of the share; ``value`` is None where n is 0."""
+    """*count* of *n*, with the 95 % interval of the share; ``value`` is None where n is 0."""
 
     n: int
-    won: int
+    count: int
     value: float | None = None
     low: float | None = None
     high: float | None = None
@@ -140,7 +140,7 @@ def _rate(won: Bools, listing: Ints, block: Ints, units: Units) -> Rate:
 def clustered_mean(values: Floats, units: Sequence[object]) -> Rate:
     """The mean of shares or of yes/no, one a row, with the 95 % interval in which each of *units* is one observation.
 
-    ``won`` is their sum, to the nearest whole. Wilson's interval over the units where they do not differ.
+    ``count`` is their sum, to the nearest whole. Wilson's interval over the units where they do not differ.
     """
     n = values.size
     if not n:

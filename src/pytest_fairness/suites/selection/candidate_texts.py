@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pytest_fairness.design.signals import CONTROL, LABEL, Signals
 from pytest_fairness.errors import FrameError
+from pytest_fairness.suites.selection.choice_table import GROUP, Classes, crossed_classes, values_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,37 +37,28 @@ _EMPTY = frozenset({
 })  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class CandidateText:
-    """One candidate in the trial of one *row*: what the raw text said of them, and what was left; None where it cannot
-    be told. ``whole`` is the whole text that was left, in which signals are looked for where no part can be told.
+def candidate_texts(frame: pd.DataFrame, arm: str, classes: Classes) -> pd.DataFrame:
+    """The candidates of *arm*'s texts, two a trial in the order of the rows; without trials that have no scrubbed text.
+
+    ``raw`` is what the text said of a candidate before: from the prompt that another arm sent for the same candidates,
+    or the column ``raw_text``. ``left`` is what is left of it, None where it cannot be told from the other's; ``whole``
+    is the whole text that was left. Beside them: ``group`` and crossed classes, ``name``, ``unit``, ``context``.
+
+    Raises FrameError where nothing says what the text was before.
     """
+    import pandas as pd
 
-    row: int
-    group: str
-    name: str | None
-    raw: str
-    left: str | None
-    whole: str
-
-
-def candidate_texts(frame: pd.DataFrame, arm: str) -> list[CandidateText]:
-    """The candidates of *arm*'s texts, in the order of the rows; trials without a scrubbed text are left out.
-
-    What the text was before is the column ``raw_text``, or else the prompt that another arm sent for the same
-    candidates. Raises FrameError where there is neither.
-    """
     rows = frame[(frame["arm"] == arm) & frame[SEEN].notna()]
-    before = _raw(frame, rows)
+    seats = (rows[name] for name in ("template", "first", "second", "first_name", "second_name"))
     found = []
-    columns = [rows[name] if name in rows.columns else [None] * len(rows) for name in ("first", "second", *_KEY[4:])]
-    for row, (seen, raw, first, second, *names) in enumerate(zip(rows[SEEN], before, *columns, strict=True)):
-        left, apart = split(str(seen)), split(raw)
-        for at, (group, name) in enumerate(zip((first, second), names, strict=True)):
+    for whole, raw, context, *seated in zip(rows[SEEN].astype(str), _raw(frame, rows), *seats, strict=True):
+        left, before = split(whole) or (None, None), split(raw)
+        for at, (group, name) in enumerate((seated[::2], seated[1::2])):
             known = name if isinstance(name, str) else None
-            own = apart[at] if apart is not None else _about(raw, known)
-            found.append(CandidateText(row, str(group), known, own, None if left is None else left[at], str(seen)))
-    return found
+            own = "\n".join(line for line in raw.splitlines() if known and known in line)
+            found.append((group, known, before[at] if before else own, left[at], whole, context, known or group))
+    texts = pd.DataFrame(found, columns=[GROUP, "name", "raw", "left", "whole", "context", "unit"], dtype=object)
+    return texts.assign(**{name: texts[GROUP].map(values_of(classes, name)) for name in crossed_classes(classes)})
 
 
 def _raw(frame: pd.DataFrame, rows: pd.DataFrame) -> list[str]:
@@ -76,18 +66,14 @@ def _raw(frame: pd.DataFrame, rows: pd.DataFrame) -> list[str]:
         return [str(text) for text in rows[RAW_TEXT]]
     key = [name for name in _KEY if name in frame.columns]
     others = frame[frame[SEEN].isna() & ~frame["arm"].astype(str).str.startswith("placebo")]
-    if "prompt" in frame.columns:
-        known: dict[tuple[Any, ...], str] = {
-            tuple(values): str(prompt)
-            for *values, prompt in others[[*key, "prompt"]].drop_duplicates(key).itertuples(index=False)
-        }
-        found = [known.get(tuple(values)) for values in rows[key].itertuples(index=False)]
-        if all(text is not None for text in found):
-            return [str(text) for text in found]
-    raise FrameError(
-        f"what the candidates' texts were before scrubbing is not in the frame: give it as column {RAW_TEXT!r}, or run "
-        "an arm that sends it unscrubbed (raw_naive) beside the arm that scrubs"
-    )
+    known = others[[*key, "prompt"]].drop_duplicates(key).rename(columns={"prompt": RAW_TEXT})
+    found = rows[key].merge(known, how="left", on=key)[RAW_TEXT]
+    if found.isna().any():
+        raise FrameError(
+            "what the candidates' texts were before scrubbing is not in the frame: give it as column 'raw_text', or "
+            "run an arm that sends it unscrubbed (raw_naive) beside the arm that scrubs"
+        )
+    return found.tolist()
 
 
 @lru_cache(maxsize=16384)
@@ -111,11 +97,6 @@ def _number(match: re.Match[str]) -> int:
     """Which candidate a marker stands before: ``2.`` and ``Candidate B`` are the second."""
     mark: str = match["number"] or match["letter"]
     return int(mark) if mark.isdigit() else ord(mark.upper()) - 64
-
-
-def _about(text: str, name: str | None) -> str:
-    """The lines of *text* that mention *name*."""
-    return "\n".join(line for line in text.splitlines() if name and name in line)
 
 
 def body(part: str) -> str:
@@ -149,18 +130,16 @@ def conveyed(raw: str, name: str | None, classes: Mapping[str, str]) -> dict[str
     """What in *raw* conveys the candidate's groups, by kind: the name's parts, words of each class, a pronoun."""
     found = {
         NAME: tuple(part for part in (name or "").split() if len(part.strip(".")) > 1 and _has(raw, part)),
-        **{words(own[0]): tuple(phrase for phrase in _phrases((own,)) if _has(raw, phrase)) for own in classes.items()},
+        **{
+            f"words of {own[0]}": tuple(phrase for phrase in _phrases((own,)) if _has(raw, phrase))
+            for own in classes.items()
+        },
         PRONOUN: ("pronoun",) if _PRONOUN.search(raw) else (),
     }
-    return {kind: told for kind, told in found.items() if told}
+    return {kind: signals for kind, signals in found.items() if signals}
 
 
-def words(protected_class: str) -> str:
-    """What the kind of signal is called that states *protected_class* outright."""
-    return f"words of {protected_class}"
-
-
-def is_gone(kind: str, signals: tuple[str, ...], left: str) -> bool:
+def is_removed(kind: str, signals: tuple[str, ...], left: str) -> bool:
     """Whether nothing of a signal is left: no part of the name, none of the words, no gendered pronoun."""
     if kind == PRONOUN:
         return _PRONOUN.search(left) is None
@@ -186,12 +165,6 @@ def tokens(text: str) -> frozenset[str]:
     return frozenset(word.casefold() for word in _TOKEN.findall(text))
 
 
-def named_groups(found: list[CandidateText]) -> bool:
-    """Whether names tell the groups apart: no name stands in two of them."""
-    owner: dict[str, str] = {}
-    return all(owner.setdefault(part.name, part.group) == part.group for part in found if part.name is not None)
-
-
 # ---------------------------------------------------------------- guesses of the groups
 
 _ALSO_CALLED = {
@@ -209,27 +182,20 @@ _START = re.compile(
 )
 
 
-def read_guesses(
-    reply: str, classes: Mapping[str, Sequence[str]], candidates: int = 2
-) -> tuple[dict[str, str | None], ...]:
-    """For each candidate, in order, the value guessed of each class in *classes* (class → its values).
+def read_guesses(reply: str, classes: Mapping[str, Sequence[str]]) -> list[dict[str, str | None]]:
+    """For each of the two candidates the value guessed of each class in *classes* (class → its values).
 
     None where nothing, or more than one value, is said of a class, and for all where the reply does not go through
     the candidates in order: what cannot be told is no guess.
     """
     starts: dict[int, re.Match[str]] = {}
     for match in _START.finditer(reply):
-        if 1 <= _number(match) <= candidates:
-            starts.setdefault(_number(match), match)
-    places = [starts[number] for number in sorted(starts)]
-    if len(places) < candidates or any(one.start() > other.start() for one, other in pairwise(places)):
-        return tuple(dict.fromkeys(classes) for _ in range(candidates))
-    ends = [*(match.start() for match in places[1:]), len(reply)]
-    found = []
-    for match, end in zip(places, ends, strict=True):
-        text = reply[match.end() : end]
-        found.append({name: _value(text, name, tuple(values)) for name, values in classes.items()})
-    return tuple(found)
+        starts.setdefault(_number(match), match)
+    first, second = starts.get(1), starts.get(2)
+    if first is None or second is None or first.start() > second.start():
+        return [dict.fromkeys(classes), dict.fromkeys(classes)]
+    texts = reply[first.end() : second.start()], reply[second.end() :]
+    return [{name: _value(text, name, tuple(values)) for name, values in classes.items()} for text in texts]
 
 
 def _value(text: str, name: str, values: tuple[str, ...]) -> str | None:

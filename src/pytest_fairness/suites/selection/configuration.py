@@ -78,6 +78,7 @@ class Configuration:
 
 _Texts: TypeAlias = str | tuple[str, ...]
 _Axis: TypeAlias = str | tuple[str, ...] | dict[str, str]
+_Task: TypeAlias = Literal["selection", "salary"]
 _Temperature: TypeAlias = Literal["default"] | Annotated[float, msgspec.Meta(ge=0, le=2)]
 _Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
 
@@ -97,7 +98,7 @@ class _ArmEntry(msgspec.Struct, forbid_unknown_fields=True):
 class _Entries(msgspec.Struct, forbid_unknown_fields=True):
     """The keys of the file; what is left out is as in :class:`Configuration`."""
 
-    task: _Texts | None = None
+    task: _Task | tuple[_Task, ...] | None = None
     groups: str | dict[str, dict[str, _Texts]] | None = None
     names: _Count | Literal["document"] | None = None
     signal: _Texts | None = None
@@ -126,151 +127,128 @@ def load_configuration(root: Path, personas: Path | None = None) -> Configuratio
     document = open_document(path) if path.exists() else None
     if document is None or document.data is None:
         return Configuration()
-    return _Reader(document, document.convert(_Entries), root, personas).configuration()
+    return _Reader(document, root, ready_arms(personas, rules=str)).configuration(document.convert(_Entries))
 
 
+@dataclass(frozen=True, slots=True)
 class _Reader:
-    """The entries of one document, checked for what their types do not say."""
+    """Checks the entries of one document for what their types do not say."""
 
-    def __init__(self, document: Document, entries: _Entries, root: Path, personas: Path | None) -> None:
-        self._document, self._entries, self._root = document, entries, root
-        self._personas, self._ready = personas, ready_arms(personas)
+    document: Document
+    root: Path
+    ready: Mapping[str, Arm]
 
-    def configuration(self) -> Configuration:
-        given = self._entries
-        values: dict[str, Any] = {
-            "tasks": self._tasks(),
-            "groups": given.groups if isinstance(given.groups, str) else self._groups(given.groups),
-            "signals": self._signals(),
-            **{name: self._axis(name) for name in ("roles", "criteria", "qualifications")},
-            "arms": self._arms(),
-            "controls": self._texts("controls"),
-            "repetitions": given.repetitions,
-            "temperatures": self._temperatures(),
-            "parameters": given.parameters,
-            **{name: self._file(name, getattr(given, name)) for name in ("template", "salary_template")},
-            "max_cost": None if given.max_cost == "none" else given.max_cost,
-            "hours_per_year": given.hours_per_year,
-        }
+    def configuration(self, given: _Entries) -> Configuration:
+        texts = {"tasks": "task", "signals": "signal", "controls": "controls"}
+        values: dict[str, Any] = {name: self._texts(key, getattr(given, key)) for name, key in texts.items()}
+        values |= {name: self._axis(name, getattr(given, name)) for name in ("roles", "criteria", "qualifications")}
+        values |= {name: self._file(name, getattr(given, name)) for name in ("template", "salary_template")}
+        values |= {name: getattr(given, name) for name in ("repetitions", "parameters", "hours_per_year")}
+        values["groups"] = given.groups if isinstance(given.groups, str) else self._groups(given.groups)
+        values["arms"] = self._arms(given)
+        values["temperatures"] = self._temperatures(given.temperatures)
         made = Configuration(**{name: value for name, value in values.items() if value is not None})
-        if given.max_cost == "none":
-            made = replace(made, max_cost=None)
-        made = self._with_names(made)
-        self._check(made)
+        if given.max_cost is not None:
+            made = replace(made, max_cost=None if given.max_cost == "none" else given.max_cost)
+        made = self._with_names(made, given.names)
+        self._check(made, given)
         return made
 
-    def _wrong(self, key: str, why: str) -> UsageError:
-        return self._document.wrong(f"{key}: {why}", key)
+    def wrong(self, key: str, why: str) -> UsageError:
+        return self.document.wrong(f"{key}: {why}", key)
 
-    def _with_names(self, made: Configuration) -> Configuration:
+    def _with_names(self, made: Configuration, names: int | Literal["document"] | None) -> Configuration:
         """*made* with the names that its groups have: their own, the document's, or so many from the banks."""
-        names = self._entries.names
         if names == "document":
             if made.groups not in ("four_groups", "four_names"):
-                raise self._wrong("names", "the document's names are those of four_groups; leave groups out")
+                raise self.wrong("names", "the document's names are those of four_groups; leave groups out")
             return replace(made, groups="four_names", names=None)
-        own = isinstance(made.groups, dict) and any(isinstance(g, list) or "names" in g for g in made.groups.values())
+        own = isinstance(made.groups, Mapping) and any(map(_has_candidates, made.groups.values()))
         if own or made.groups == "four_names":
             if names is not None:
-                raise self._wrong("names", "the groups bring their candidates, who are all asked; leave names out")
+                raise self.wrong("names", "the groups bring their candidates, who are all asked; leave names out")
             return replace(made, names=None, signals=("name",) if made.whole_resumes else made.signals)
-        return replace(made, names=min(made.repetitions, 30) if names is None else names)
+        return replace(made, names=names or min(made.repetitions, 30))
 
-    def _check(self, made: Configuration) -> None:
-        if made.whole_resumes and self._entries.signal is not None:
-            raise self._wrong("signal", "résumés say themselves what a group is; leave signal out")
-        if "temperature" in made.parameters:
-            raise self._wrong("parameters", "temperature is a key of its own: temperatures: [0.0]")
-        lost = next((arm for arm in made.controls if arm not in made.arm_names), None)
-        if lost is not None:
-            raise self._wrong("controls", f"{lost!r} is none of the arms ({listed(made.arm_names)})")
-        # What scrubbing does cannot be told without the texts as they were.
-        ready = ready_arms(self._personas, rules=str)
-        arms = [ready[arm] if isinstance(arm, str) else arm for arm in made.arms]
+    def _check(self, made: Configuration, given: _Entries) -> None:
+        arms = [self.ready[arm] if isinstance(arm, str) else arm for arm in made.arms]
         scrubbing = next((arm.name for arm in arms if arm.steps), None)
+        stray = next((arm for arm in made.controls if arm not in made.arm_names), None)
+        try:
+            conditions(made.signals)
+        except UsageError as error:
+            raise self.wrong("signal", str(error)) from None
+        if made.whole_resumes and given.signal is not None:
+            raise self.wrong("signal", "résumés say themselves what a group is; leave signal out")
+        if "temperature" in made.parameters:
+            raise self.wrong("parameters", "temperature is a key of its own: temperatures: [0.0]")
+        if stray is not None:
+            raise self.wrong("controls", f"{stray!r} is none of the arms ({listed(made.arm_names)})")
+        # What scrubbing does cannot be seen without the texts as they were.
         if scrubbing is not None and all(arm.steps or arm.placebo for arm in arms):
-            raise self._wrong("arms", f"{scrubbing!r} has no arm to be compared with; add raw_naive")
+            raise self.wrong("arms", f"{scrubbing!r} has no arm to be compared with; add raw_naive")
 
-    # ------------------------------------------------------------ kinds of values
-
-    def _texts(self, key: str) -> tuple[str, ...] | None:
-        value = getattr(self._entries, key)
-        return None if value is None else self._several(key, value)
-
-    def _several(self, key: str, value: _Texts) -> tuple[str, ...]:
-        texts = (value,) if isinstance(value, str) else tuple(value)
-        if not texts or not all(text.strip() for text in texts):
-            raise self._wrong(key, "no text; give a text, or a list of texts")
-        twice = next((text for text in texts if texts.count(text) > 1), None)
+    def _distinct(self, key: str, names: Sequence[str]) -> None:
+        twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:
-            raise self._wrong(key, f"{twice!r} stands twice; keep one")
+            raise self.wrong(key, f"{twice!r} stands twice; keep one")
+
+    def _texts(self, key: str, value: _Texts | None) -> tuple[str, ...] | None:
+        texts = (value,) if isinstance(value, str) else value
+        if texts is not None and not (texts and all(text.strip() for text in texts)):
+            raise self.wrong(key, "no text; give a text, or a list of texts")
+        self._distinct(key, texts or ())
         return texts
 
-    def _axis(self, key: str) -> Axis | None:
-        value = getattr(self._entries, key)
+    def _axis(self, key: str, value: _Axis | None) -> Axis | None:
         if not isinstance(value, dict):
-            return self._texts(key)
+            return self._texts(key, value)
         if not value or not all(value.values()):
-            raise self._wrong(key, "no text; give a short name and its text each")
+            raise self.wrong(key, "no text; give a short name and its text each")
         return value
 
     def _file(self, key: str, name: str | None) -> Path | None:
-        if name is not None and not (self._root / name).is_file():
-            raise self._wrong(key, f"there is no file {self._root / name}")
-        return None if name is None else self._root / name
-
-    # ------------------------------------------------------------ keys
-
-    def _tasks(self) -> tuple[str, ...] | None:
-        tasks, known = self._texts("task"), (SELECTION, SALARY)
-        wrong = next((task for task in tasks or () if task not in known), None)
-        if wrong is not None:
-            raise self._wrong("task", f"{wrong!r} is none (there are: {listed(known)}){did_you_mean(wrong, known)}")
-        return tasks
-
-    def _signals(self) -> tuple[str, ...] | None:
-        signals = self._texts("signal")
-        try:
-            conditions(signals or ("name",))
-        except UsageError as error:
-            raise self._wrong("signal", str(error)) from None
-        return signals
+        if name is not None and not (self.root / name).is_file():
+            raise self.wrong(key, f"there is no file {self.root / name}")
+        return None if name is None else self.root / name
 
     def _groups(self, given: dict[str, dict[str, _Texts]] | None) -> dict[str, Any] | None:
-        groups = None if given is None else {label: self._group(label, body) for label, body in given.items()}
-        own = [label for label, body in (groups or {}).items() if isinstance(body, list) or "names" in body]
-        other = next((label for label in groups or () if label not in own), None)
-        if own and other is not None:
-            raise self._wrong("groups", f"{other}: {own[0]} brings its candidates, so every group has to")
+        if given is None:
+            return None
+        groups = {label: self._group(label, body) for label, body in given.items()}
+        own = [label for label, body in groups.items() if _has_candidates(body)]
+        if own and len(own) < len(groups):
+            other = next(label for label in groups if label not in own)
+            raise self.wrong("groups", f"{other}: {own[0]} brings its candidates, so every group has to")
         return groups
 
     def _group(self, label: str, body: dict[str, _Texts]) -> Any:
         """Classes, with names of its own or without; or whole résumés."""
-        if not body or ("resumes" in body and len(body) > 1):
-            why = "give its classes, such as {gender: female}, its names, or its resumes"
-            why = "resumes stand alone: they say themselves what the group is" if body else why
-            raise self._wrong("groups", f"{label}: {why}")
-        if "resumes" in body:
-            return [self._file("groups", name) for name in self._several("groups", body["resumes"])]
-        texts = {key: self._several("groups", value) for key, value in body.items()}
-        return {key: list(value) if key == "names" else value[0] for key, value in texts.items()}
+        texts = {key: self._texts("groups", value) or () for key, value in body.items()}
+        if not texts:
+            raise self.wrong(
+                "groups", f"{label}: give its classes, such as {{gender: female}}, its names, or its resumes"
+            )
+        if "resumes" not in texts:
+            return {key: list(value) if key == "names" else value[0] for key, value in texts.items()}
+        if len(texts) > 1:
+            raise self.wrong("groups", f"{label}: resumes stand alone: they say themselves what the group is")
+        return [self._file("groups", name) for name in texts["resumes"]]
 
-    def _arms(self) -> tuple[str | Arm, ...] | None:
-        given, endpoint = self._entries.arms, self._entries.scrubber_endpoint
-        items = None if given is None else (given,) if isinstance(given, str) else given
+    def _arms(self, given: _Entries) -> tuple[str | Arm, ...] | None:
+        items = (given.arms,) if isinstance(given.arms, str) else given.arms
         if items is not None:
-            names = [item if isinstance(item, str) else item.name for item in items]
-            lost = next((item for item in items if isinstance(item, str) and item not in self._ready), None)
-            if lost is not None:
-                why = f"there is no ready-made arm {lost!r} ({listed(self._ready)}){did_you_mean(lost, self._ready)}"
-                raise self._wrong("arms", why)
-            twice = next((name for name in names if names.count(name) > 1), None)
-            if twice is not None or not names:
-                raise self._wrong("arms", f"{twice!r} stands twice; keep one" if twice else "give at least one")
+            stray = next((item for item in items if isinstance(item, str) and item not in self.ready), None)
+            if stray is not None:
+                near = did_you_mean(stray, self.ready)
+                raise self.wrong("arms", f"there is no ready-made arm {stray!r} ({listed(self.ready)}){near}")
+            if not items:
+                raise self.wrong("arms", "give at least one")
+            self._distinct("arms", [item if isinstance(item, str) else item.name for item in items])
         arms = None if items is None else tuple(item if isinstance(item, str) else self._arm(item) for item in items)
-        if endpoint is None:
+        if given.scrubber_endpoint is None:
             return arms
-        return self._with_scrubber(Configuration().arms if arms is None else arms, endpoint)
+        return self._with_scrubber(Configuration().arms if arms is None else arms, given.scrubber_endpoint)
 
     def _arm(self, entry: _ArmEntry) -> Arm:
         steps = [step or _StepEntry() for step in entry.steps]
@@ -278,24 +256,27 @@ class _Reader:
             asks = tuple(Ask(prompt=step.prompt, system=step.system, endpoint=step.endpoint) for step in steps)
             return Arm(name=entry.name, system=entry.system, steps=asks)
         except UsageError as error:
-            raise self._wrong("arms", str(error)) from None
+            raise self.wrong("arms", str(error)) from None
 
     def _with_scrubber(self, arms: Sequence[str | Arm], endpoint: str) -> tuple[str | Arm, ...]:
         """*arms* with the ready-made scrubbing asked of *endpoint*; the choice stays with the system under test."""
         if "scrubbed" not in arms:
-            raise self._wrong("scrubber_endpoint", "only the arm 'scrubbed' asks a model to scrub, and it is left out")
-        ready = self._ready["scrubbed"]
-        first, *others = ready.steps
+            raise self.wrong("scrubber_endpoint", "only the arm 'scrubbed' asks a model to scrub, and it is left out")
+        first, *others = self.ready["scrubbed"].steps
         if not isinstance(first, Ask) or not others:
-            raise self._wrong("scrubber_endpoint", "the arm 'scrubbed' of your personas/arms.yaml does not scrub first")
-        changed = replace(ready, steps=(replace(first, endpoint=endpoint), *others))
+            raise self.wrong("scrubber_endpoint", "the arm 'scrubbed' of your personas/arms.yaml does not scrub first")
+        changed = replace(self.ready["scrubbed"], steps=(replace(first, endpoint=endpoint), *others))
         return tuple(changed if arm == "scrubbed" else arm for arm in arms)
 
-    def _temperatures(self) -> tuple[float | None, ...] | None:
-        value = self._entries.temperatures
+    def _temperatures(self, value: Any) -> tuple[float | None, ...] | None:
         if value is None:
             return None
         found = tuple(None if item == "default" else item for item in (value if isinstance(value, tuple) else (value,)))
         if not found or len(set(found)) < len(found):
-            raise self._wrong("temperatures", "give at least one, and none twice")
+            raise self.wrong("temperatures", "give at least one, and none twice")
         return found
+
+
+def _has_candidates(group: Any) -> bool:
+    """Whether a group brings its candidates: résumés, or names of its own."""
+    return isinstance(group, list) or "names" in group

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
@@ -15,7 +14,8 @@ from pytest_fairness.design.arms import Arm
 from pytest_fairness.design.candidates import candidate_groups
 from pytest_fairness.design.sources import project_folder
 from pytest_fairness.errors import UsageError
-from pytest_fairness.suites.selection.choice_table import GROUP, crossed_classes
+from pytest_fairness.model import OutcomeKind, to_json
+from pytest_fairness.suites.selection.choice_table import GROUP, Record, crossed_classes, values_of
 from pytest_fairness.suites.selection.configuration import SALARY, SELECTION, Configuration, load_configuration
 from pytest_fairness.suites.selection.design import SCRUBBED, arms_of_task, marker_arguments, planned_contrasts
 
@@ -24,11 +24,10 @@ if TYPE_CHECKING:
 
     from pytest_fairness.context import RunContext
     from pytest_fairness.scorers import Scorer
-    from pytest_fairness.suites.selection.results import SelectionResults
 
 _TASKS = {"test_selection_benchmark.py": SELECTION, "test_salary_benchmark.py": SALARY}
 _CONFIGURATION = pytest.StashKey[Configuration]()
-_RESULTS = pytest.StashKey["dict[tuple[float | None, int], SelectionResults]"]()
+_RESULTS = pytest.StashKey["dict[tuple[float | None, int], Record]"]()
 ClassOf = Mapping[str, str] | None
 """Which class of an item's protected class each group is of; None where the groups themselves are compared."""
 
@@ -39,10 +38,7 @@ def configuration_of(config: pytest.Config) -> Configuration:
         try:
             config.stash[_CONFIGURATION] = load_configuration(config.rootpath, project_folder(config.rootpath))
         except UsageError as error:
-            problem = str(error)
-        else:
-            return config.stash[_CONFIGURATION]
-        raise pytest.Collector.CollectError(problem)
+            raise pytest.Collector.CollectError(str(error)) from None
     return config.stash[_CONFIGURATION]
 
 
@@ -76,16 +72,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     names = [arm.name if isinstance(arm, Arm) else arm for arm in arms_of_task(configuration, task)]
     arms = [arm for arm in names if arm in configuration.arm_names]
     if "arm" in metafunc.fixturenames:
-        judged = metafunc.definition.name in ("test_preference", "test_salary")
-        _parametrize(metafunc, "arm", [(arm, arm) for arm in arms], configuration.controls if judged else ())
+        _parametrize(metafunc, "arm", {arm: (arm,) for arm in arms}, configuration.controls)
     if "contrast" in metafunc.fixturenames:
-        contrasts = planned_contrasts(arms)
-        margins = crossed_classes(_classes(metafunc.config) or {})
-        each = [(f"{one.id}-{by}", (one, by)) for one in contrasts for by in margins]
-        _parametrize(metafunc, "contrast,by", each or [(one.id, (one, GROUP)) for one in contrasts])
+        bys = crossed_classes(_classes(metafunc.config)) or (GROUP,)
+        each = {
+            (one.id if by == GROUP else f"{one.id}-{by}"): (one, by) for one in planned_contrasts(arms) for by in bys
+        }
+        _parametrize(metafunc, "contrast,by", each)
     if "scrubber" in metafunc.fixturenames:
         own = {arm.name for arm in configuration.arms if isinstance(arm, Arm) and arm.steps}
-        _parametrize(metafunc, "scrubber", [(arm, arm) for arm in arms if arm in SCRUBBED or arm in own])
+        _parametrize(metafunc, "scrubber", {arm: (arm,) for arm in arms if arm in SCRUBBED or arm in own})
     if "signal" in metafunc.fixturenames:
         several = len(configuration.signals) > 1
         ids = [one if several else pytest.HIDDEN_PARAM for one in configuration.signals]
@@ -93,23 +89,23 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def _parametrize(
-    metafunc: pytest.Metafunc, names: str, values: Sequence[tuple[str, Any]], controls: Sequence[str] = ()
+    metafunc: pytest.Metafunc, names: str, values: Mapping[str, tuple[Any, ...]], controls: Sequence[str] = ()
 ) -> None:
     what = metafunc.definition.name.removeprefix("test_")
     measured = pytest.mark.xfail(strict=False, reason="a control arm: its preference is measured, not forbidden")
     parameters = []
-    for id_, value in values:
-        marks = [pytest.mark.fairness(id=f"selection.{what}[{id_}]"), *([measured] if value in controls else [])]
-        parameters.append(pytest.param(*(value if "," in names else (value,)), id=id_, marks=marks))
+    for id_, value in values.items():
+        marks = [pytest.mark.fairness(id=f"selection.{what}[{id_}]"), *([measured] if id_ in controls else [])]
+        parameters.append(pytest.param(*value, id=id_, marks=marks))
     metafunc.parametrize(names, parameters)
 
 
-def _classes(config: pytest.Config) -> dict[str, dict[str, str]] | None:
-    """The classes of each group; None where a group does not say them, as résumés do not."""
+def _classes(config: pytest.Config) -> dict[str, dict[str, str]]:
+    """The classes of each group; none where the groups do not all say the same of them, as résumés do not."""
     groups = configuration_of(config).groups
     given = groups if isinstance(groups, str) else dict(groups)
     found = {group.label: dict(group.classes) for group in candidate_groups(given, project_folder(config.rootpath))}
-    return found if all(found.values()) else None
+    return found if len({frozenset(known) for known in found.values()}) == 1 and all(found.values()) else {}
 
 
 @pytest.fixture(scope="session")
@@ -121,28 +117,26 @@ def suite(pytestconfig: pytest.Config) -> Configuration:
 @pytest.fixture
 def results(
     trials: pd.DataFrame, fairness_temperature: float | None, fairness_run: RunContext, pytestconfig: pytest.Config
-) -> SelectionResults:
+) -> Record:
     """All numbers of the benchmark; made once a process."""
     from pytest_fairness.suites.selection.metrics import selection_results
 
     made = pytestconfig.stash.setdefault(_RESULTS, {})
     key = fairness_temperature, hash(tuple(zip(trials["key"], trials["status"], strict=True)))
     if key not in made:
-        made[key] = selection_results(trials, classes=_classes(pytestconfig), seed=fairness_run.settings.seed)
+        made[key] = selection_results(trials, _classes(pytestconfig), seed=fairness_run.settings.seed)
     return made[key]
 
 
 @pytest.fixture
 def classes(by: str, pytestconfig: pytest.Config) -> ClassOf:
     """The class of each group in the protected class that the item is about."""
-    found = _classes(pytestconfig)
-    return None if by == GROUP or found is None else {group: known[by] for group, known in found.items()}
+    return None if by == GROUP else values_of(_classes(pytestconfig), by)
 
 
 @pytest.fixture
 def pay(suite: Configuration) -> Scorer:
     """What reads a salary off a reply, in dollars a year."""
-    from pytest_fairness.model import OutcomeKind
     from pytest_fairness.scorers import Scorer
 
     score = partial(_amount, suite.hours_per_year)
@@ -155,32 +149,26 @@ def _amount(hours_per_year: float, text: str) -> float | None:
     return read_salary(text, hours_per_year).amount
 
 
-@dataclass(frozen=True, slots=True)
-class Files:
+class Files(NamedTuple):
     """Writes the benchmark's own files into the folder of the run."""
 
     folder: Path
     log: Path
     suffix: str
 
-    def write_selection(self, trials: pd.DataFrame, results: SelectionResults) -> None:
+    def write_selection(self, trials: pd.DataFrame, results: Record) -> None:
         """Every record, all numbers, and the page. Raises StoreError."""
         from pytest_fairness.reports.sections import write_page
         from pytest_fairness.runs.files import write_atomically
         from pytest_fairness.suites.selection.page import selection_page
 
-        records = self._write_records(SELECTION, trials)
-        text = json.dumps(results.to_dict(), ensure_ascii=True, allow_nan=False, indent=1)
+        records = self.write_records(SELECTION, trials)
+        text = json.dumps(to_json(results), ensure_ascii=True, allow_nan=False, indent=1)
         write_atomically(records.with_suffix(".json"), text.encode("ascii"))
         write_page(self.folder, records.stem, selection_page(results, records))
 
-    def write_salaries(self, trials: pd.DataFrame, hours_per_year: float) -> None:
-        """Every record, with the salary that was read. Raises StoreError."""
-        from pytest_fairness.suites.selection.trial_lines import with_salaries
-
-        self._write_records(SALARY, with_salaries(trials, hours_per_year))
-
-    def _write_records(self, name: str, trials: pd.DataFrame) -> Path:
+    def write_records(self, name: str, trials: pd.DataFrame) -> Path:
+        """The line of every trial. Raises StoreError."""
         from pytest_fairness.suites.selection.trial_lines import write_lines
 
         path = self.folder / f"{name}{self.suffix}.jsonl"

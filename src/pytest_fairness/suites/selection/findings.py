@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from pytest_fairness.analysis.provenance import stamp
 from pytest_fairness.analysis.sentences import p_words
 from pytest_fairness.asserts import conclude
-from pytest_fairness.model import JSON, Finding, OutcomeKind, PairResult, Verdict, to_json
+from pytest_fairness.model import Finding, OutcomeKind, PairResult, Verdict, to_json
 from pytest_fairness.running_test import current_test
 from pytest_fairness.statistics.corrections import correct
-from pytest_fairness.suites.selection.results import ArmResult, Interaction, ScrubberQuality, SelectionResults
+from pytest_fairness.suites.selection.choice_table import Record
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,14 +23,14 @@ ALPHA = 0.05
 SPREAD = 0.05
 
 
-def order_findings(results: SelectionResults, frame: pd.DataFrame) -> Iterator[Finding]:
+def order_findings(results: Record, frame: pd.DataFrame) -> Iterator[Finding]:
     """A FLAG for each arm where the position decides nearly every choice: an order effect by itself is no bias.
 
     Every pair meets in both orders, so the position favours no group; it can only hide a preference.
     """
     for arm in results.arms:
         first = None if arm.order is None else arm.order.share.value
-        if arm.order is None or first is None or max(first, 1 - first) < DECIDED_BY_POSITION:
+        if first is None or max(first, 1 - first) < DECIDED_BY_POSITION:
             continue
         finding = Finding(
             assertion="order_effect",
@@ -46,12 +44,12 @@ def order_findings(results: SelectionResults, frame: pd.DataFrame) -> Iterator[F
             kind=OutcomeKind.BINARY,
             p_value=arm.order.p_value,
             corrected_p_value=arm.order.p_value,
-            details={"order_effect": _plain(arm.order)},
+            details={"order_effect": to_json(arm.order)},
         )
         yield stamp(finding, frame[frame["arm"] == arm.arm])
 
 
-def interaction_findings(results: SelectionResults, frame: pd.DataFrame) -> Iterator[Finding]:
+def interaction_findings(results: Record, frame: pd.DataFrame) -> Iterator[Finding]:
     """A FLAG for each arm where the preference between groups depends on the context.
 
     A family an arm: every axis, between all groups and by each of their classes (Holm). A pass on the whole is then
@@ -59,63 +57,64 @@ def interaction_findings(results: SelectionResults, frame: pd.DataFrame) -> Iter
     """
     for arm in results.arms:
         tested = [one for one in arm.interactions if one.p_value is not None]
-        corrected = correct([one.p_value or 0.0 for one in tested], "holm").tolist() if tested else []
-        found = zip(tested, corrected, strict=True)
-        flagged = [(one, q) for one, q in found if q < ALPHA and _widest(one)[1] >= SPREAD]
-        if flagged:
-            yield stamp(_dependence(arm, flagged, len(tested)), frame[frame["arm"] == arm.arm])
+        corrected = correct([one.p_value for one in tested], "holm").tolist() if tested else []
+        flagged = [
+            (one, _levels_apart(one, q))
+            for one, q in zip(tested, corrected, strict=True)
+            if q < ALPHA and _widest(one)[1] >= SPREAD
+        ]
+        if not flagged:
+            continue
+        one, worst = min(flagged, key=lambda both: both[1].corrected_p_value)
+        group, spread, low, high = _widest(one)
+        finding = Finding(
+            assertion="interaction",
+            verdict=Verdict.FLAG,
+            sentence=(
+                f"FLAG: in arm {arm.arm} who is chosen depends on {one.axis}: {group} is chosen in {low[0]:.1f} % of "
+                f"its trials for {low[1]!r} and in {high[0]:.1f} % for {high[1]!r} ({100 * spread:.1f} points, "
+                f"corrected {p_words(worst.corrected_p_value)})."
+            ),
+            protected_class=one.by,
+            outcome="chosen",
+            kind=OutcomeKind.BINARY,
+            p_value=worst.p_value,
+            corrected_p_value=worst.corrected_p_value,
+            pairs=tuple(pair for _, pair in flagged),
+            family={"size": len(tested), "method": "holm", "alpha": ALPHA, "metrics": ["chosen"]},
+            details={"interactions": to_json(arm.interactions)},
+        )
+        yield stamp(finding, frame[frame["arm"] == arm.arm])
 
 
-def _dependence(arm: ArmResult, flagged: list[tuple[Interaction, float]], tested: int) -> Finding:
-    worst, q = min(flagged, key=lambda pair: pair[1])
-    group, spread, low, high = _widest(worst)
-    return Finding(
-        assertion="interaction",
-        verdict=Verdict.FLAG,
-        sentence=(
-            f"FLAG: in arm {arm.arm} who is chosen depends on {worst.axis}: {group} is chosen in {low[1]:.1f} % of its "
-            f"trials for {low[0]!r} and in {high[1]:.1f} % for {high[0]!r} ({100 * spread:.1f} points, corrected "
-            f"{p_words(q)})."
-        ),
-        protected_class=worst.by,
-        outcome="chosen",
-        kind=OutcomeKind.BINARY,
-        p_value=worst.p_value,
-        corrected_p_value=q,
-        pairs=tuple(_levels_apart(one, value) for one, value in flagged),
-        family={"size": tested, "method": "holm", "alpha": ALPHA, "metrics": ["chosen"]},
-        details={"interactions": _plain(arm.interactions)},
-    )
-
-
-def _widest(found: Interaction) -> tuple[str, float, tuple[str, float], tuple[str, float]]:
-    """The group whose share varies most between levels: by how much, and its lowest and highest level in per cent."""
+def _widest(found: Record) -> tuple[str, float, tuple[float, str], tuple[float, str]]:
+    """The group whose share varies most between levels: by how much, and its lowest and highest in per cent, where."""
     by_group: dict[str, list[tuple[float, str]]] = {}
     for level in found.levels:
         for one in level.shares:
             if one.share.value is not None:
                 by_group.setdefault(one.group, []).append((100 * one.share.value, level.level))
-    ends = {group: (min(shares), max(shares)) for group, shares in by_group.items()}
-    group, (low, high) = max(ends.items(), key=lambda item: item[1][1][0] - item[1][0][0])
-    return group, (high[0] - low[0]) / 100, low[::-1], high[::-1]
+    ends = [(group, min(shares), max(shares)) for group, shares in by_group.items()]
+    group, low, high = max(ends, key=lambda one: one[2][0] - one[1][0])
+    return group, (high[0] - low[0]) / 100, low, high
 
 
-def _levels_apart(found: Interaction, corrected: float) -> PairResult:
-    group, spread, low, high = _widest(found)
+def _levels_apart(found: Record, corrected: float) -> PairResult:
+    group, spread, (_, lowest), (_, highest) = _widest(found)
     return PairResult(
-        group_1=f"{group}, {low[0]}",
-        group_2=f"{group}, {high[0]}",
+        group_1=f"{group}, {lowest}",
+        group_2=f"{group}, {highest}",
         metric=f"chosen by {found.axis}",
         verdict=Verdict.FLAG,
-        p_value=found.p_value or 0.0,
+        p_value=found.p_value,
         corrected_p_value=corrected,
         difference=-spread,
         test="likelihood ratio of the interaction, and F on clusters",
-        statistics={"likelihood_ratio": found.likelihood_ratio, "df": found.df, "clustered_p": found.clustered_p},
+        statistics={name: found[name] for name in ("likelihood_ratio", "df", "clustered_p")},
     )
 
 
-def scrubber_findings(quality: ScrubberQuality, frame: pd.DataFrame) -> Iterator[Finding]:
+def scrubber_findings(quality: Record, frame: pd.DataFrame) -> Iterator[Finding]:
     """Between all groups: what is removed of all signals together, and what is left of the content.
 
     Each kind of signal, and each class of the groups, is in the results: parts of the same whole are no further tests.
@@ -124,22 +123,14 @@ def scrubber_findings(quality: ScrubberQuality, frame: pd.DataFrame) -> Iterator
         if found.verdict is not None:
             finding = Finding(
                 assertion="scrubber_quality",
-                verdict=found.verdict,
-                reason=found.reason,
-                sentence=found.sentence,
                 protected_class=found.by,
                 outcome=found.what,
                 kind=OutcomeKind.BINARY,
                 n_per_group={one.group: one.share.n for one in found.shares},
-                p_value=found.p_value,
-                corrected_p_value=found.corrected_p_value,
-                details={"arm": quality.arm, "compared": _plain(found)},
+                details={"arm": quality.arm, "compared": to_json(found)},
+                **{name: found[name] for name in ("verdict", "reason", "sentence", "p_value", "corrected_p_value")},
             )
             yield stamp(finding, frame)
-
-
-def _plain(found: object) -> JSON:
-    return to_json(msgspec.to_builtins(found))
 
 
 def conclude_worst(findings: Iterable[Finding]) -> None:

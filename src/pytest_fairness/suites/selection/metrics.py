@@ -1,25 +1,24 @@
 """All numbers of the selection benchmark from its table of trials: each arm, the arms against each other, the scrubber.
 
 They are assembled from the package's own analyses, and stand beside the plain recipe's (binomial, χ²), so that both can
-be read: a verdict comes from the tests within orders, with the names as the unit.
+be read: a verdict comes from the tests within orders, with the names as the unit. The results are what
+``selection.json`` holds: shares lie between 0 and 1, intervals are 95 % and have the names as their unit, effects are
+on the d scale with a 90 % interval, costs are in US dollars.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pytest_fairness.analysis.arm_contrast import analyze_arms
-from pytest_fairness.analysis.choice_columns import NEITHER
 from pytest_fairness.analysis.four_fifths import decide, four_fifths_sentence
 from pytest_fairness.analysis.policy import MAX_UNSCORED, Decision, assertion_verdict, deciding_pair
 from pytest_fairness.analysis.preference import Compared, compare_all, judge, preference_sentence
-from pytest_fairness.analysis.reading import check_level
 from pytest_fairness.errors import FrameError
-from pytest_fairness.model import JSON, PairResult, Reason, Verdict
+from pytest_fairness.model import PairResult, Reason, Verdict
 from pytest_fairness.scorers.choice import ChoiceStatus
 from pytest_fairness.statistics import choices as outcome_codes
 from pytest_fairness.statistics.arrays import code
@@ -43,125 +42,78 @@ from pytest_fairness.suites.selection.choice_table import (
     AXES,
     GROUP,
     Classes,
-    axes_of,
+    Record,
     by_class,
     choices_of,
-    classes_of,
     context_columns,
     crossed_classes,
-    groups_of,
-    require_choices,
     units_column,
 )
 from pytest_fairness.suites.selection.configuration import GUESSING
 from pytest_fairness.suites.selection.design import PlannedContrast, planned_contrasts
-from pytest_fairness.suites.selection.results import (
-    ArmResult,
-    ContrastPair,
-    ContrastResult,
-    EqualShares,
-    FourFifths,
-    GroupShare,
-    GroupStrengths,
-    ImpactPair,
-    Interaction,
-    Leaning,
-    Level,
-    Listing,
-    Margin,
-    Matchup,
-    OrderEffect,
-    Outcomes,
-    RunFacts,
-    SelectionResults,
-    Share,
-    Strength,
-)
 from pytest_fairness.suites.selection.scrubber import scrubber_qualities
 
 if TYPE_CHECKING:
     import pandas as pd
 
-SELECTION = "selection"
+SCHEMA = 1
+ALPHA, CORRECTION = 0.05, "bonferroni"
 _UNITS = {"cluster": "name pair", "block": "context"}
+_ONE_NAME = "one name a group: what is found is about these names as much as about the groups"
 
 
-def selection_results(
-    trials: pd.DataFrame,
-    *,
-    classes: Classes | None = None,
-    contrasts: Sequence[PlannedContrast] | None = None,
-    axes: Sequence[str] = AXES,
-    names_design: str | None = None,
-    alpha: float = 0.05,
-    correction: str = "bonferroni",
-    permutations: int = 199,
-    seed: int = 0,
-) -> SelectionResults:
-    """Everything that the benchmark's page shows.
+def selection_results(trials: pd.DataFrame, classes: Classes, *, permutations: int = 199, seed: int = 0) -> Record:
+    """Everything that the benchmark's page shows, and ``selection.json`` holds.
 
-    Args:
-        trials: one row a trial, as ``@pytest.mark.fairness_pairs`` gives them: ``first``, ``second``, ``chosen``,
-            and, as far as they are there, ``arm``, ``template``, ``first_name``, ``second_name``, ``name``,
-            ``repetition``, ``choice``, ``candidates_text``, the *axes*, and what was paid.
-        classes: the protected classes of each group, ``{"white_male": {"gender": "male", …}}``; by default those of
-            the shipped sets where the groups are called as there. Classes that are crossed are compared too.
-        contrasts: (treated, control, what it isolates), fixed beforehand; by default those of the three-arm design.
-        names_design: a label for what the names allow to be claimed; by default read from the table.
-        permutations, seed: of the re-identification tests.
+    *trials* has one row a trial, as ``@pytest.mark.fairness_pairs`` gives them. *classes* are the protected classes of
+    each group, ``{"white_male": {"gender": "male", …}}``, or nothing where they are not known; classes that are crossed
+    are compared too. *permutations* and *seed* are those of the re-identification tests.
 
-    Raises FrameError for a table of the wrong shape, UsageError for an argument out of range.
+    Raises FrameError for a table of the wrong shape.
     """
-    check_level(alpha, correction)
-    frame = require_choices(trials)
-    choosing = frame[~frame["arm"].astype(str).str.startswith(GUESSING)]
+    choosing = trials[~trials["arm"].astype(str).str.startswith(GUESSING)]
     if choosing.empty:
         raise FrameError(f"column 'arm': all arms are called {GUESSING}…, which ask for no choice")
-    groups = groups_of(frame)
-    known = classes_of(groups, classes)
     arms = tuple(map(str, dict.fromkeys(choosing["arm"])))
-    planned = planned_contrasts(arms) if contrasts is None else contrasts
-    of_class: dict[str, dict[str, str] | None] = {GROUP: None}
-    of_class |= {by: {group: own[by] for group, own in known.items()} for by in crossed_classes(known)}
-    return SelectionResults(
-        run=_facts(frame, choosing, groups, known, names_design),
-        arms=tuple(_arm(choosing[choosing["arm"] == arm], arm, known, axes, alpha, correction) for arm in arms),
-        contrasts=tuple(
-            _contrast(choosing[choosing["arm"].isin(one[:2])], one, by, values, alpha, correction)
-            for one in planned
-            for by, values in of_class.items()
-        ),
-        scrubbers=scrubber_qualities(
-            frame, known, alpha=alpha, correction=correction, permutations=permutations, seed=seed
-        ),
-        alpha=alpha,
-        correction=correction,
+    classes = {group: classes[group] for group in _groups(trials) if group in classes}
+    bys = (GROUP, *crossed_classes(classes))
+    return Record(
+        schema=SCHEMA,
+        run=_facts(trials, choosing, classes),
+        arms=[_arm(choosing[choosing["arm"] == arm], arm, classes) for arm in arms],
+        contrasts=[
+            _contrast(choosing[choosing["arm"].isin(one[:2])], one, by, classes)
+            for one in planned_contrasts(arms)
+            for by in bys
+        ],
+        scrubbers=scrubber_qualities(trials, classes, permutations=permutations, seed=seed),
+        notes=[],
+        alpha=ALPHA,
+        correction=CORRECTION,
     )
 
 
-# ---------------------------------------------------------------- what was asked
+# ---------------------------------------------------------------- what was asked of whom
 
 
-def _facts(
-    frame: pd.DataFrame, choosing: pd.DataFrame, groups: tuple[str, ...], classes: Classes, names_design: str | None
-) -> RunFacts:
-    """The facts of the whole *frame*; *choosing* are the rows of arms that choose: names are read from those."""
-    units = units_of(choices_of(choosing[choosing["arm"] == choosing["arm"].iloc[0]]))
-    names = _names(choosing, groups)
-    if names_design is None:
-        if units.count < 2:
-            names_design = "one name a group: what is found is about these names as much as about the groups"
-        elif units.sets is not None:
-            names_design = f"{units.count} sets of names, which are independent of each other"
-        else:
-            names_design = f"{names} names a group, each of which meets several others"
+def _facts(frame: pd.DataFrame, choosing: pd.DataFrame, classes: Classes) -> Record:
+    """The facts of the whole *frame*; *choosing* are the rows of arms that choose: names are read from those.
+
+    ``names_design`` says what the names allow to be claimed, ``names`` how many names a group had at least.
+    """
+    units, names = units_of(choices_of(choosing[choosing["arm"] == choosing["arm"].iloc[0]])), _names(choosing)
+    names_design = f"{names} names a group, each of which meets several others"
+    if units.count < 2:
+        names_design = _ONE_NAME
+    elif units.sets is not None:
+        names_design = f"{units.count} sets of names, which are independent of each other"
     configuration = [name for name in ("arm", "first", "second", "template", "signal") if name in choosing.columns]
-    return RunFacts(
+    return Record(
         endpoint=", ".join(_values(frame, "endpoint")),
         models=_values(frame, "model"),
         simulated=_any(frame, "simulated"),
         replayed=_any(frame, "replayed"),
-        groups=groups,
+        groups=_groups(frame),
         classes=classes,
         criteria=_values(frame, "criteria"),
         roles=_values(frame, "role"),
@@ -171,123 +123,112 @@ def _facts(
         names_design=names_design,
         names=names,
         repetitions=int(choosing.groupby(configuration, dropna=False).size().max()),
-        trials=len(frame),
-        requests=_requests(frame),
-        cost=_cost(frame),
+        **_asked(frame),
     )
 
 
-def _names(frame: pd.DataFrame, groups: Sequence[str]) -> int:
-    """How many names a group has at least."""
-    if not {"first_name", "second_name"} <= set(frame.columns):
-        return 0
-    seats = (("first", "first_name"), ("second", "second_name"))
-    return min(
-        len({name for seat, named in seats for name in frame.loc[frame[seat] == group, named].dropna()})
-        for group in groups
-    )
+def _asked(frame: pd.DataFrame) -> dict[str, Any]:
+    """The trials, the requests of all their steps, and the cost: None where that of any trial is not known, as a part
+    of the sum would pass for the whole."""
+    requests = frame["requests"].fillna(1).sum() if "requests" in frame.columns else len(frame)
+    cost = None if frame["cost"].isna().any() else float(frame["cost"].astype(float).sum())
+    return {"trials": len(frame), "requests": int(requests), "cost": cost}
 
 
-def _values(frame: pd.DataFrame, column: str) -> tuple[str, ...]:
-    return tuple(map(str, frame[column].dropna().unique())) if column in frame.columns else ()
+def _groups(frame: pd.DataFrame) -> list[str]:
+    return list(dict.fromkeys([*frame["first"], *frame["second"]]))
+
+
+def _names(frame: pd.DataFrame) -> int:
+    import pandas as pd
+
+    seats = [frame[[seat, f"{seat}_name"]].set_axis([GROUP, "name"], axis=1) for seat in ("first", "second")]
+    return int(pd.concat(seats).groupby(GROUP)["name"].nunique().min())
+
+
+def _values(frame: pd.DataFrame, column: str) -> list[str]:
+    return list(map(str, frame[column].dropna().unique())) if column in frame.columns else []
 
 
 def _any(frame: pd.DataFrame, column: str) -> bool:
-    return column in frame.columns and bool(frame[column].fillna(False).astype(bool).any())
-
-
-def _requests(frame: pd.DataFrame) -> int:
-    """The requests of all steps; a trial without a number of its own is one."""
-    return int(frame["requests"].fillna(1).sum()) if "requests" in frame.columns else len(frame)
-
-
-def _cost(frame: pd.DataFrame) -> float | None:
-    """None where any trial's cost is not known: a part of the sum would pass for the whole."""
-    if "cost" not in frame.columns or frame["cost"].isna().any():
-        return None
-    return float(frame["cost"].astype(float).sum())
+    return bool(frame[column].fillna(False).astype(bool).any())
 
 
 # ---------------------------------------------------------------- an arm
 
 
-def _arm(
-    frame: pd.DataFrame, arm: str, classes: Classes, axes: Sequence[str], alpha: float, correction: str
-) -> ArmResult:
+def _arm(frame: pd.DataFrame, arm: str, classes: Classes) -> Record:
+    """Everything about one arm; ``order`` and ``strengths`` are None where not one choice could be read.
+
+    ``equal_shares`` is the χ² of equal shares over all groups: ``plain`` as the recipe has it, ``corrected`` times
+    (G−1)/G, which holds its level.
+    """
     choices = choices_of(frame)
-    units = units_of(choices)
-    strengths = bradley_terry(choices)
+    units, strengths = units_of(choices), bradley_terry(choices)
     plain, robin = round_robin(choices)
-    tables = {GROUP: frame, **{by: by_class(frame, by, classes) for by in crossed_classes(classes)}}
+    tables = {GROUP: frame} | {by: by_class(frame, by, classes) for by in crossed_classes(classes)}
     reads = {by: choices if by == GROUP else choices_of(table) for by, table in tables.items() if len(table)}
-    notes = []
-    if strengths is not None and not strengths.proper:
-        notes.append("a group always or never won, or not all met: strengths are a ridge fit, without p")
-    if units.count < 2:
-        notes.append("one name a group: what is found is about these names as much as about the groups")
-    return ArmResult(
+    ridge = "a group always or never won, or not all met: strengths are a ridge fit, without p"
+    axes = [axis for axis in AXES if axis in frame.columns and frame[axis].nunique() > 1]
+    return Record(
         arm=arm,
-        trials=len(frame),
-        requests=_requests(frame),
+        **_asked(frame),
         decided=int(choices.decided.sum()),
-        cost=_cost(frame),
-        **_preferred(choices, units, GROUP, alpha, correction),
-        margins=tuple(
-            Margin(by=by, **_preferred(read, units_of(read), by, alpha, correction))
-            for by, read in reads.items()
-            if by != GROUP
-        ),
+        **_preferred(choices, units, GROUP),
+        margins=[Record(by=by, **_preferred(read, units_of(read), by)) for by, read in reads.items() if by != GROUP],
         order=_order(choices, units, strengths),
-        interactions=tuple(
-            _interaction(reads[by], tables[by], axis, by) for axis in axes_of(frame, axes) for by in reads
-        ),
-        equal_shares=EqualShares(
+        interactions=[_interaction(reads[by], tables[by], axis, by) for axis in axes for by in reads],
+        equal_shares=Record(
             plain=plain.statistic, plain_p=plain.p, corrected=robin.statistic, df=robin.df, p_value=robin.p
         ),
-        four_fifths=four_fifths_of(choices, units, by=GROUP, alpha=alpha, correction=correction),
-        strengths=None if strengths is None else _strengths(strengths),
-        outcomes=tuple(_outcomes(frame)),
+        four_fifths=four_fifths_of(choices, units),
+        strengths=_strengths(strengths),
+        outcomes=_outcomes(frame),
         no_choice_p=no_choice_by_pair(choices).p,
-        notes=tuple(notes),
+        notes=[ridge] * (strengths is not None and not strengths.proper) + [_ONE_NAME] * (units.count < 2),
     )
 
 
-def _preferred(choices: Choices, units: Units, by: str, alpha: float, correction: str) -> dict[str, Any]:
+def _preferred(choices: Choices, units: Units, by: str) -> dict[str, Any]:
     """Rates, judged pairs and the verdict of one family: every two groups of *by*."""
     compared = compare_all(choices)
-    pairs = judge(compared, alpha=alpha, correction=correction, noun="names")
+    pairs = judge(compared, alpha=ALPHA, correction=CORRECTION, noun="names")
     verdict, reason = assertion_verdict(pairs)
     return {
-        "rates": _shares(choices, selection_rates(choices, units)),
-        "pairs": tuple(_matchup(c, p, choices, units) for c, p in zip(compared, pairs, strict=True)),
+        "rates": _shares(choices, units),
+        "pairs": [_matchup(one, pair, choices, units) for one, pair in zip(compared, pairs, strict=True)],
         "verdict": verdict,
         "reason": reason,
         "sentence": preference_sentence(verdict, reason, deciding_pair(pairs), by=by, pairs=len(pairs), noun="names"),
     }
 
 
-def _share(rate: Rate) -> Share:
-    return Share(n=rate.n, count=rate.won, value=rate.value, low=rate.low, high=rate.high)
+def _shares(choices: Choices, units: Units) -> list[Record]:
+    rates = selection_rates(choices, units)
+    return [Record(group=label, share=rate) for label, rate in zip(choices.labels, rates, strict=True)]
 
 
-def _shares(choices: Choices, rates: Sequence[Rate]) -> tuple[GroupShare, ...]:
-    return tuple(GroupShare(group=label, share=_share(rate)) for label, rate in zip(choices.labels, rates, strict=True))
+def _matchup(compared: Compared, pair: PairResult, choices: Choices, units: Units) -> Record:
+    """Two groups against each other.
 
-
-def _matchup(compared: Compared, pair: PairResult, choices: Choices, units: Units) -> Matchup:
-    p = compared.preference
+    ``share`` is how often *group_1* was chosen, both orders weighing the same; ``listings`` each order by itself.
+    ``binomial_p`` is the plain recipe's, ``stratified_p`` that within orders, ``clustered_p`` that with the names as
+    the unit (None with one name a group); ``p_value`` is the larger of the last two, ``corrected_p_value`` that over
+    all pairs of the arm. ``effect`` is positive where *group_1* is preferred; ``scope`` is ``labels`` where a group
+    has one name only.
+    """
+    p, a, b = compared.preference, compared.a, compared.b
     reach = float(t_quantile(p.df, 0.975)) * p.error if np.isfinite(p.error) else 1.0
     listings = []
-    for first, second in ((compared.a, compared.b), (compared.b, compared.a)):
+    for first, second in ((a, b), (b, a)):
         here = (choices.first == choices.labels.index(first)) & (choices.second == choices.labels.index(second))
-        share = _share(first_listed_rate(choices.take(here), units.take(here)))
-        listings.append(Listing(first=first, second=second, share=share))
-    known = (p.rate, max(0.0, p.rate - reach), min(1.0, p.rate + reach)) if p.n else (None, None, None)
-    return Matchup(
-        group_1=compared.a,
-        group_2=compared.b,
-        share=Share(n=p.n, count=p.wins, value=known[0], low=known[1], high=known[2]),
-        listings=tuple(listings),
+        share = first_listed_rate(choices.take(here), units.take(here))
+        listings.append(Record(first=first, second=second, share=share))
+    return Record(
+        group_1=a,
+        group_2=b,
+        share=Rate.within(p.n, p.wins, p.rate, reach, p.n) if p.n else Rate(0, p.wins),
+        listings=listings,
         binomial_p=p.binomial_p,
         stratified_p=p.p_row,
         clustered_p=p.p_cluster,
@@ -305,11 +246,12 @@ def _matchup(compared: Compared, pair: PairResult, choices: Choices, units: Unit
     )
 
 
-def _order(choices: Choices, units: Units, strengths: Strengths | None) -> OrderEffect | None:
+def _order(choices: Choices, units: Units, strengths: Strengths | None) -> Record | None:
+    """How often the first-listed is chosen, whoever it is; likelihood ratio of leaving the position out."""
     if strengths is None or strengths.order is None:
         return None
-    return OrderEffect(
-        share=_share(first_listed_rate(choices, units)),
+    return Record(
+        share=first_listed_rate(choices, units),
         log_odds=strengths.position,
         error=strengths.position_error,
         likelihood_ratio=strengths.order.statistic,
@@ -318,36 +260,42 @@ def _order(choices: Choices, units: Units, strengths: Strengths | None) -> Order
     )
 
 
-def _interaction(choices: Choices, frame: pd.DataFrame, axis: str, by: str) -> Interaction:
-    level = code(frame, axis, "axis")
-    units = units_of(choices)
-    levels = []
-    for at, label in enumerate(level.labels):
-        here = level.codes == at
-        some = choices.take(here)
-        levels.append(Level(level=label, shares=_shares(some, selection_rates(some, units.take(here)))))
-    if not choices.decided.any():
-        return Interaction(axis=axis, by=by, levels=tuple(levels), likelihood_ratio=0.0, df=0)
-    ratio = interaction(choices, level)
-    clustered = clustered_interaction(choices, level, units)
-    return Interaction(
+def _interaction(choices: Choices, frame: pd.DataFrame, axis: str, by: str) -> Record:
+    """Does the preference between the groups of *by* depend on *axis*?
+
+    ``likelihood_ratio`` (χ² with *df*, ``row_p``) takes trials as independent; ``clustered_p`` has the names as its
+    unit, and is the ``p_value`` where there are enough of them. None where a group always or never won at some level.
+    """
+    level, units = code(frame, axis, "axis"), units_of(choices)
+    levels = [
+        Record(level=label, shares=_shares(choices.take(level.codes == at), units.take(level.codes == at)))
+        for at, label in enumerate(level.labels)
+    ]
+    statistic, df, row_p, clustered = 0.0, 0, None, None
+    if choices.decided.any():
+        ratio = interaction(choices, level)
+        statistic, df, row_p = ratio.statistic, ratio.df, ratio.p
+        clustered = clustered_interaction(choices, level, units)
+    return Record(
         axis=axis,
         by=by,
-        levels=tuple(levels),
-        likelihood_ratio=ratio.statistic,
-        df=ratio.df,
-        row_p=ratio.p,
+        levels=levels,
+        likelihood_ratio=statistic,
+        df=df,
+        row_p=row_p,
         clustered_p=clustered,
-        p_value=ratio.p if ratio.p is None or clustered is None else clustered,
+        p_value=row_p if row_p is None or clustered is None else clustered,
     )
 
 
-def _strengths(fitted: Strengths) -> GroupStrengths:
+def _strengths(fitted: Strengths | None) -> Record | None:
+    """Bradley–Terry: log odds of each group against the first of them (itself 0) and of standing first. ``ridge``: no
+    maximum, so for orientation only, without errors."""
+    if fitted is None:
+        return None
     errors = fitted.error or {}
-    return GroupStrengths(
-        groups=tuple(
-            Strength(group=group, value=value, error=errors.get(group)) for group, value in fitted.strength.items()
-        ),
+    return Record(
+        groups=[Record(group=group, value=value, error=errors.get(group)) for group, value in fitted.strength.items()],
         position=fitted.position,
         position_error=fitted.position_error,
         likelihood_ratio=fitted.groups.statistic,
@@ -357,91 +305,55 @@ def _strengths(fitted: Strengths) -> GroupStrengths:
     )
 
 
-def _outcomes(frame: pd.DataFrame) -> Iterator[Outcomes]:
+def _outcomes(frame: pd.DataFrame) -> list[Record]:
     """What the replies to each pair of groups came to, whatever their order."""
-    kinds = _kinds(frame)
-    pairs = ["\0".join(sorted(map(str, pair))) for pair in zip(frame["first"], frame["second"], strict=True)]
-    table = kinds.groupby([np.asarray(pairs, dtype=object), kinds.to_numpy()]).size()
-    for pair in sorted(set(pairs)):
-        counts = {word.value: int(table.get((pair, word.value), 0)) for word in ChoiceStatus}
-        group_1, group_2 = pair.split("\0")
-        yield Outcomes(group_1=group_1, group_2=group_2, asked=sum(counts.values()), counts=counts)
-
-
-def _kinds(frame: pd.DataFrame) -> pd.Series:
-    """What each reply came to: the column ``choice``, else as much of it as the other columns tell."""
     import pandas as pd
 
-    if "choice" in frame.columns:
-        kinds = frame["choice"].astype(object)
-        unknown = sorted({str(value) for value in kinds.dropna()} - set(ChoiceStatus))
-        if unknown:
-            raise FrameError(f"column 'choice': {unknown[0]!r} is none of {', '.join(ChoiceStatus)}")
-        return kinds.where(kinds.notna(), ChoiceStatus.UNPARSED.value).map(str)
-    chosen = frame["chosen"]
-    refused = frame["refused"].fillna(False).astype(bool) if "refused" in frame.columns else chosen.isna() & False
-    read = np.where(
-        chosen.isna(), ChoiceStatus.UNPARSED.value, np.where(chosen == NEITHER, NEITHER, ChoiceStatus.CHOSEN.value)
-    )
-    return pd.Series(np.where(refused, ChoiceStatus.REFUSED.value, read), index=frame.index, dtype=object)
+    pair = np.sort(frame[["first", "second"]].astype(str).to_numpy(), axis=1)
+    kinds = frame["choice"].where(frame["choice"].notna(), ChoiceStatus.UNPARSED.value).astype(str)
+    table = pd.crosstab([pair[:, 0], pair[:, 1]], kinds.to_numpy()).reindex(columns=list(ChoiceStatus), fill_value=0)
+    return [
+        Record(group_1=one, group_2=other, asked=sum(counts), counts=dict(zip(table.columns, counts, strict=True)))
+        for (one, other), counts in zip(table.index, table.to_numpy().tolist(), strict=True)
+    ]
 
 
 # ---------------------------------------------------------------- the four-fifths rule
 
 
-def four_fifths_of(choices: Choices, units: Units, *, by: str, alpha: float, correction: str) -> FourFifths:
+def four_fifths_of(choices: Choices, units: Units) -> Record:
     """Every group against the one selected most often; the data choose that, so all pairs are the family.
 
-    Counts and ratio are those of the rule; the p beside them knows that one group's win is another's loss, which the
-    2×2 table does not. With one name a group a FAIL is capped at FLAG.
+    Counts and ratio, ``z`` and ``fisher_p`` are those of the rule, whose 2×2 table counts every choice twice; the
+    ``p_value`` beside them knows that one group's win is another's loss. With one name a group a FAIL is capped at
+    FLAG.
     """
     wins, shown = (array.astype(int).tolist() for array in choices.wins())
-    labels = choices.labels
     reference = reference_group(wins, shown)
     if reference is None or sum(size > 0 for size in shown) < 2:
-        needs = PairResult(group_1="", group_2="", metric=SELECTION, verdict=Verdict.INCONCLUSIVE, needs="choices")
-        sentence = four_fifths_sentence(Verdict.INCONCLUSIVE, Reason.N, needs, by=by, clusters="names")
-        return FourFifths(reference=None, pairs=(), verdict=Verdict.INCONCLUSIVE, reason=Reason.N, sentence=sentence)
-    every = all_pairs(len(labels))
+        nobody = PairResult(group_1="", group_2="", metric="selection", verdict=Verdict.INCONCLUSIVE, needs="choices")
+        return Record(reference=None, pairs=[], **_concluded_rates(Verdict.INCONCLUSIVE, Reason.N, nobody))
+    every = all_pairs(len(choices.labels))
     pairs = list(zip(every.first.tolist(), every.second.tolist(), strict=True))
     differences = [equal_selection(choices, units, a, b) for a, b in pairs]
-    corrected = correct([one.p_value for one in differences], correction).tolist()
-    rows: list[PairResult] = []
-    impact: list[ImpactPair] = []
-    for (a, b), difference, q in zip(pairs, differences, corrected, strict=True):
-        group = b if a == reference else a
-        if reference not in (a, b) or not shown[group]:
-            continue
-        ratio = impact_ratio(
-            wins[group], shown[group], wins[reference], shown[reference], design_effect=_inflation(difference)
-        )
-        decision = _decision(choices, units, ratio, group, q, alpha)
-        below = ratio.x_low == wins[group] and ratio.n_low == shown[group]
-        impact.append(
-            ImpactPair(
-                group=labels[group],
-                reference=labels[reference],
-                ratio=ratio.ratio,
-                low=ratio.ratio_low,
-                high=ratio.ratio_high,
-                z=ratio.z if below else -ratio.z,
-                fisher_p=ratio.fisher,
-                p_value=difference.p_value,
-                corrected_p_value=q,
-                shortfall=ratio.shortfall,
-                flip_flop=ratio.flip_flop,
-                below=ratio.below,
-                verdict=decision.verdict,
-                reason=decision.reason,
-            )
-        )
-        counts = ((wins[group], shown[group]), (wins[reference], shown[reference]))
-        rows.append(_pair_of_rates(impact[-1], decision, ratio, *counts))
-    verdict, reason = assertion_verdict(rows)
-    sentence = four_fifths_sentence(verdict, reason, deciding_pair(rows), by=by, clusters="names")
-    return FourFifths(
-        reference=labels[reference], pairs=tuple(impact), verdict=verdict, reason=reason, sentence=sentence
-    )
+    corrected = correct([one.p_value for one in differences], CORRECTION).tolist()
+    judged = []
+    for pair, difference, q in zip(pairs, differences, corrected, strict=True):
+        group = pair[1] if pair[0] == reference else pair[0]
+        if reference in pair and shown[group]:
+            counts = (wins[group], shown[group]), (wins[reference], shown[reference])
+            ratio = impact_ratio(*counts[0], *counts[1], design_effect=_inflation(difference))
+            names = choices.labels[group], choices.labels[reference]
+            decision = _decision(choices, units, ratio, group, q)
+            judged.append(_impact(names, counts, ratio, decision, difference.p_value, q))
+    results = [pair for pair, _ in judged]
+    concluded = _concluded_rates(*assertion_verdict(results), deciding_pair(results))
+    return Record(reference=choices.labels[reference], pairs=[record for _, record in judged], **concluded)
+
+
+def _concluded_rates(verdict: Verdict, reason: Reason | None, decider: PairResult | None) -> dict[str, Any]:
+    sentence = four_fifths_sentence(verdict, reason, decider, by=GROUP, clusters="names")
+    return {"verdict": verdict, "reason": reason, "sentence": sentence}
 
 
 def _inflation(difference: Difference) -> float:
@@ -450,121 +362,124 @@ def _inflation(difference: Difference) -> float:
     return max(1.0, (wide / narrow) ** 2) if narrow > 0 else 1.0
 
 
-def _decision(choices: Choices, units: Units, ratio: ImpactRatio, group: int, q: float, alpha: float) -> Decision:
+def _decision(choices: Choices, units: Units, ratio: ImpactRatio, group: int, q: float) -> Decision:
     asked = choices.outcome[choices.stood(group)]
     unread = float(((asked < 0) & (asked != outcome_codes.NEITHER)).mean())
     if unread > MAX_UNSCORED:
         needs = f"read more replies: {unread:.0%} of a group's trials have no choice, at most 5 % may"
         return Decision(verdict=Verdict.INCONCLUSIVE, reason=Reason.UNSCORED, needs=needs)
-    decision = decide(ratio, q, alpha=alpha, bare=False)
+    decision = decide(ratio, q, alpha=ALPHA, bare=False)
     if decision.verdict is Verdict.FAIL and units.count < 2:
         note = "a single name a group: the result is about those, so FAIL is capped at FLAG"
         return replace(decision, verdict=Verdict.FLAG, notes=(*decision.notes, note))
     return decision
 
 
-def _pair_of_rates(
-    impact: ImpactPair, decision: Decision, ratio: ImpactRatio, group: tuple[int, int], reference: tuple[int, int]
-) -> PairResult:
-    """What the sentence is made from."""
-    rates = (group[0] / group[1], reference[0] / reference[1])
-    return PairResult(
-        group_1=impact.group,
-        group_2=impact.reference,
-        metric=SELECTION,
-        verdict=impact.verdict,
-        reason=impact.reason,
-        p_value=impact.p_value,
-        corrected_p_value=impact.corrected_p_value,
+def _impact(
+    names: tuple[str, str],
+    counts: tuple[tuple[int, int], tuple[int, int]],
+    ratio: ImpactRatio,
+    decision: Decision,
+    p: float,
+    q: float,
+) -> tuple[PairResult, Record]:
+    """A group beside the reference: what the sentence is made from, and what the results hold."""
+    (x1, n1), (x2, n2) = counts
+    rates = x1 / n1, x2 / n2
+    pair = PairResult(
+        group_1=names[0],
+        group_2=names[1],
+        metric="selection",
+        verdict=decision.verdict,
+        reason=decision.reason,
+        p_value=p,
+        corrected_p_value=q,
         difference=rates[0] - rates[1],
-        worse_off=impact.group if rates[0] <= rates[1] else impact.reference,
+        worse_off=names[rates[0] > rates[1]],
         needs=decision.needs,
         statistics={
-            "impact_ratio": impact.ratio,
-            "impact_ratio_low": impact.low,
-            "impact_ratio_high": impact.high,
+            "impact_ratio": ratio.ratio,
             "impact_ratio_90_low": ratio.low_90,
             "impact_ratio_90_high": ratio.high_90,
-            "favourable_1": group[0],
-            "n_1": group[1],
+            "favourable_1": x1,
+            "n_1": n1,
             "rate_1": rates[0],
-            "favourable_2": reference[0],
-            "n_2": reference[1],
+            "favourable_2": x2,
+            "n_2": n2,
             "rate_2": rates[1],
-            "shortfall": impact.shortfall,
-            "below_four_fifths": impact.below,
+            "shortfall": ratio.shortfall,
+            "below_four_fifths": ratio.below,
         },
         notes=decision.notes,
+    )
+    return pair, Record(
+        group=names[0],
+        reference=names[1],
+        ratio=ratio.ratio,
+        low=ratio.ratio_low,
+        high=ratio.ratio_high,
+        z=ratio.z if (ratio.x_low, ratio.n_low) == counts[0] else -ratio.z,
+        fisher_p=ratio.fisher,
+        p_value=p,
+        corrected_p_value=q,
+        shortfall=ratio.shortfall,
+        flip_flop=ratio.flip_flop,
+        below=ratio.below,
+        verdict=decision.verdict,
+        reason=decision.reason,
     )
 
 
 # ---------------------------------------------------------------- between arms
 
 
-def _contrast(
-    table: pd.DataFrame,
-    contrast: PlannedContrast,
-    by: str,
-    classes: Mapping[str, str] | None,
-    alpha: float,
-    correction: str,
-) -> ContrastResult:
+def _contrast(table: pd.DataFrame, planned: PlannedContrast, by: str, classes: Classes) -> Record:
     """What an arm changes against another: the prompt alone, scrubbing beyond it, both together."""
-    treated, control, isolates = contrast
     finding = analyze_arms(
         table,
-        treated=treated,
-        control=control,
+        treated=planned.treated,
+        control=planned.control,
         by=by,
-        classes=classes,
+        classes=None if by == GROUP else {group: known[by] for group, known in classes.items()},
         cluster=units_column(table),
         block=context_columns(table),
-        alpha=alpha,
-        correction=correction,
+        alpha=ALPHA,
+        correction=CORRECTION,
     )
-    return ContrastResult(
-        treated=treated,
-        control=control,
-        isolates=isolates,
+    return Record(
+        **planned._asdict(),
         by=by,
-        pairs=tuple(_contrast_pair(pair) for pair in finding.pairs if not pair.alarm_only),
+        pairs=[_change(pair) for pair in finding.pairs if not pair.alarm_only],
         verdict=finding.verdict,
         reason=finding.reason,
         sentence=finding.sentence,
     )
 
 
-def _contrast_pair(pair: PairResult) -> ContrastPair:
-    s = pair.statistics
-    leanings: dict[str, Any] = {}
+def _change(pair: PairResult) -> Record:
+    """Two groups in two arms. The leaning is the win rate − ½, from −.5 to .5; ``change`` is treated − control; None
+    where nothing is shared. ``reduction`` is by how much |leaning| fell, positive where the treated arm is fairer; its
+    interval is that of the change, turned so that the control's preference points up."""
+    s: dict[str, Any] = dict(pair.statistics)
+    leanings: dict[str, Any] = dict.fromkeys(
+        ("control", "treated", "change", "reduction", "reduction_low", "reduction_high")
+    )
     if "control" in s:
-        control, treated = _leaning(s, "control"), _leaning(s, "treated")
-        change = Leaning(
-            value=pair.difference or 0.0,
-            low=_float(s["change_low"]),
-            high=_float(s["change_high"]),
-            p_value=pair.p_value,
-        )
-        sign = -1 if control.value >= 0 else 1
-        ends = sorted((sign * change.low, sign * change.high))
-        leanings = {"control": control, "treated": treated, "change": change, "reduction": sign * change.value}
-        leanings |= {"reduction_low": ends[0], "reduction_high": ends[1]}
-    return ContrastPair(
+        s |= {"change": pair.difference, "change_p_value": pair.p_value}
+        leanings = {
+            arm: Record(value=s[arm], **{end: s[f"{arm}_{end}"] for end in ("low", "high", "p_value")})
+            for arm in ("control", "treated", "change")
+        }
+        sign = -1 if s["control"] >= 0 else 1
+        low, high = sorted((sign * s["change_low"], sign * s["change_high"]))
+        leanings |= {"reduction": sign * s["change"], "reduction_low": low, "reduction_high": high}
+    return Record(
         group_1=pair.group_1,
         group_2=pair.group_2,
+        **leanings,
         corrected_p_value=pair.corrected_p_value,
-        units=int(_float(s.get("units"))),
-        unit=_UNITS.get(str(s.get("unit")), ""),
+        units=int(s.get("units", 0)),
+        unit=_UNITS.get(s.get("unit", ""), ""),
         verdict=pair.verdict,
         reason=pair.reason,
-        **leanings,
     )
-
-
-def _leaning(s: Mapping[str, JSON], arm: str) -> Leaning:
-    value, low, high, p = (_float(s[f"{arm}{part}"]) for part in ("", "_low", "_high", "_p_value"))
-    return Leaning(value=value, low=low, high=high, p_value=p)
-
-
-def _float(value: JSON) -> float:
-    return float(value) if isinstance(value, (int, float)) else 0.0

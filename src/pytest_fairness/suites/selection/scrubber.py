@@ -11,34 +11,28 @@ they belong to. Their trials have replies and no choice; :func:`scrubber_qualiti
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
-import msgspec
 import numpy as np
 
 from pytest_fairness.analysis.disparity import analyze_disparity
 from pytest_fairness.errors import FrameError
-from pytest_fairness.statistics.arrays import Floats, Ints
 from pytest_fairness.statistics.reidentification import Guessed, guess_by_words, score_guesses
-from pytest_fairness.statistics.selection_rates import clustered_mean
+from pytest_fairness.statistics.selection_rates import Rate, clustered_mean
 from pytest_fairness.suites.selection.candidate_texts import (
     SEEN,
-    CandidateText,
     body,
     candidate_texts,
     content,
     conveyed,
-    is_gone,
-    named_groups,
+    is_removed,
     read_guesses,
-    split,
     tokens,
 )
-from pytest_fairness.suites.selection.choice_table import GROUP, Classes, crossed_classes, groups_of, values_of
+from pytest_fairness.suites.selection.choice_table import GROUP, Classes, Record, crossed_classes, values_of
 from pytest_fairness.suites.selection.configuration import GUESSING
-from pytest_fairness.suites.selection.results import GroupsCompared, GroupShare, Reidentified, ScrubberQuality, Share
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,15 +43,7 @@ LEAST = 0.05
 """A difference of less than five points in what is kept of the content is no finding."""
 
 
-def scrubber_qualities(
-    frame: pd.DataFrame,
-    classes: Classes,
-    *,
-    alpha: float = 0.05,
-    correction: str = "bonferroni",
-    permutations: int = 199,
-    seed: int = 0,
-) -> tuple[ScrubberQuality, ...]:
+def scrubber_qualities(frame: pd.DataFrame, classes: Classes, *, permutations: int, seed: int) -> list[Record]:
     """The quality of every arm that scrubs: those whose evaluator saw another text than the candidates' own.
 
     ``frame`` is the whole table of trials; ``classes`` the classes of each group, without which only names and
@@ -66,252 +52,201 @@ def scrubber_qualities(
     Raises FrameError where what the texts were before is not in the frame.
     """
     if SEEN not in frame.columns:
-        return ()
+        return []
     scrubbing = tuple(map(str, dict.fromkeys(frame["arm"][frame[SEEN].notna()])))
     arms = [arm for arm in scrubbing if not arm.startswith(GUESSING)]
     if not arms:
-        return ()
-    known = classes or {group: {} for group in groups_of(frame)}
-    readers = _Readers(known, permutations, seed)
-    guesses, unread = readers.endpoint_guesses(frame)
-    found = (_quality(frame, arm, known, guesses, readers, alpha, correction) for arm in arms)
-    return tuple(msgspec.structs.replace(one, notes=(*one.notes, *unread)) for one in found)
+        return []
+    known = classes or {group: {} for group in {*frame["first"], *frame["second"]}}
+    guesses, unread = _endpoint_guesses(frame, known, permutations, seed)
+    found = []
+    for arm in arms:
+        own = [guess for scrubber, guess in guesses if scrubber in (arm, "")]
+        found.append(_quality(frame, arm, known, own, unread, permutations, seed))
+    return found
 
 
 def _quality(
     frame: pd.DataFrame,
     arm: str,
     classes: Classes,
-    guesses: Sequence[tuple[str, Reidentified]],
-    readers: _Readers,
-    alpha: float,
-    correction: str,
-) -> ScrubberQuality:
-    found = candidate_texts(frame, arm)
-    by = (GROUP, *crossed_classes(classes))
-    names = named_groups(found)
-    notes = [] if names else ["the groups share their names, which are therefore no signal here"]
+    guesses: list[Record],
+    unread: list[str],
+    permutations: int,
+    seed: int,
+) -> Record:
+    """What the steps of one arm did to the candidates' texts.
+
+    ``recall``: of the signals that stood in the raw text, the share that is removed, for all kinds together and each
+    kind (name, words of a class, pronoun); ``content``: of the job-related words and numbers, the share that is left;
+    ``lines``: the share of texts whose candidates can still be told apart, in their order.
+    """
+    texts = candidate_texts(frame, arm, classes)
+    bys = (GROUP, *crossed_classes(classes))
+    # A name that stands in two groups conveys neither.
+    named = bool((texts.groupby("name")[GROUP].nunique() <= 1).all())
+    ordered = texts["left"].notna()
+    classified = [
+        found
+        for what in ("raw", "scrubbed")
+        for by in bys
+        if (found := _classifier_guess(texts, classes, by, what, permutations, seed)) is not None
+    ]
+    notes = {
+        "the groups share their names, which are therefore no signal here": not named,
+        "where candidates cannot be told apart any more, signals are looked for in the whole text": not ordered.all(),
+        "a classifier guesses groups of two names at least: it must not have seen the name before": not any(
+            one.by == GROUP for one in classified
+        ),
+    }
+    removed, kept = _removed(texts, classes, named), _kept(texts, classes)
+    kinds = {ALL: removed} | {str(kind): some for kind, some in removed.groupby("kind", sort=False)}
     rows = frame[(frame["arm"] == arm) & frame[SEEN].notna()]
-    context = rows["template"].astype(str).tolist() if "template" in rows.columns else [""] * len(rows)
-    removed = _removed(found, context, classes, names)
-    kept = _kept(found, context, classes)
-    recall: list[GroupsCompared] = []
-    for what in (ALL, *dict.fromkeys(removed["kind"])):
-        some = removed if what == ALL else removed[removed["kind"] == what]
-        recall += [_compared(some, what, name, "gone", None, alpha, correction) for name in by if len(some)]
-    ordered = [split(str(text)) is not None for text in rows[SEEN]]
-    if not all(ordered):
-        notes.append("where candidates cannot be told apart any more, signals are looked for in the whole text")
-    reidentified = [
-        one
-        for text in ("raw", "scrubbed")
-        for name in by
-        if (one := readers.classifier_guess(found, name, text)) is not None
-    ]
-    if not any(one.by == GROUP for one in reidentified):
-        notes.append("a classifier guesses groups of two names at least: it must not have seen the name before")
-    reidentified += [one for scrubber, one in guesses if scrubber in (arm, "")]
-    unit = rows["name"].astype(str).tolist() if "name" in rows.columns else context
-    return ScrubberQuality(
+    return Record(
         arm=arm,
-        texts=rows[SEEN].astype(str).nunique(),
-        recall=tuple(recall),
-        content=tuple(_compared(kept, CONTENT, name, "kept", LEAST, alpha, correction) for name in by if len(kept)),
-        lines=_share(np.array(ordered, dtype=float), unit),
-        reidentified=tuple(reidentified),
-        notes=tuple(notes),
+        texts=texts["whole"].nunique(),
+        recall=[_compared(some, what, by, "removed") for what, some in kinds.items() for by in bys if len(some)],
+        content=[_compared(kept, CONTENT, by, "kept", LEAST) for by in bys if len(kept)],
+        lines=clustered_mean(np.asarray(ordered[::2], dtype=np.float64), rows["name"].astype(str).tolist()),
+        reidentified=[*classified, *guesses],
+        notes=[*(note for note, applies in notes.items() if applies), *unread],
     )
 
 
-# ---------------------------------------------------------------- what is gone, and what is left
+# ---------------------------------------------------------------- what is removed, and what is left
 
 
-def _removed(found: Sequence[CandidateText], context: Sequence[str], classes: Classes, names: bool) -> pd.DataFrame:
+def _removed(texts: pd.DataFrame, classes: Classes, named: bool) -> pd.DataFrame:
     """One row a signal that stood in the raw text, and whether nothing of it is left."""
+    left = texts["left"].fillna(texts["whole"])
     rows = [
-        (one, kind, is_gone(kind, signals, one.whole if one.left is None else one.left))
-        for one in found
-        for kind, signals in conveyed(one.raw, one.name if names else None, classes[one.group]).items()
+        (at, kind, is_removed(kind, signals, seen))
+        for at, (group, name, raw, seen) in enumerate(zip(texts[GROUP], texts["name"], texts["raw"], left, strict=True))
+        for kind, signals in conveyed(raw, name if named else None, classes[group]).items()
     ]
-    kinds, gone = [row[1] for row in rows], [row[2] for row in rows]
-    return _table([row[0] for row in rows], context, classes, kind=kinds, gone=gone)
+    found = texts.iloc[[at for at, _, _ in rows]].reset_index(drop=True)
+    return found.assign(kind=[kind for _, kind, _ in rows], removed=[removed for _, _, removed in rows])
 
 
-def _kept(found: Sequence[CandidateText], context: Sequence[str], classes: Classes) -> pd.DataFrame:
+def _kept(texts: pd.DataFrame, classes: Classes) -> pd.DataFrame:
     """One row a candidate with job-related words: which share of them is left."""
-    rows = []
-    for one in found:
-        wanted = content(one.raw, one.name, classes[one.group])
-        left = tokens(one.whole if one.left is None else body(one.left))
-        if wanted:
-            rows.append((one, len(wanted & left) / len(wanted)))
-    return _table([row[0] for row in rows], context, classes, kept=[row[1] for row in rows])
+    shares = []
+    for group, name, raw, left, whole in texts[[GROUP, "name", "raw", "left", "whole"]].itertuples(index=False):
+        wanted = content(raw, name, classes[group])
+        seen = tokens(whole if left is None else body(left))
+        shares.append(len(wanted & seen) / len(wanted) if wanted else None)
+    return texts.assign(kept=np.array(shares, dtype=float)).dropna(subset="kept")
 
 
-def _table(
-    some: Sequence[CandidateText], context: Sequence[str], classes: Classes, **columns: Sequence[object]
-) -> pd.DataFrame:
-    import pandas as pd
+def _compared(table: pd.DataFrame, what: str, by: str, outcome: str, least: float | None = None) -> Record:
+    """A share measured in each group, and whether it differs between them (the names are the unit)."""
 
-    margins = {name: [classes[one.group][name] for one in some] for name in crossed_classes(classes)}
-    return pd.DataFrame(
-        {
-            GROUP: [one.group for one in some],
-            **margins,
-            "unit": [one.name or one.group for one in some],
-            "context": [context[one.row] for one in some],
-            **columns,
-        }
-    )
+    def share(some: pd.DataFrame) -> Rate:
+        return clustered_mean(some[outcome].to_numpy(dtype=float), some["unit"].tolist())
 
-
-def _compared(
-    table: pd.DataFrame, what: str, by: str, outcome: str, least: float | None, alpha: float, correction: str
-) -> GroupsCompared:
-    shares = tuple(
-        GroupShare(group=str(group), share=_share(own[outcome].to_numpy(dtype=float), own["unit"].tolist()))
-        for group, own in table.groupby(by, sort=True)
-    )
-    overall = _share(table[outcome].to_numpy(dtype=float), table["unit"].tolist())
+    shares = [Record(group=str(group), share=share(own)) for group, own in table.groupby(by, sort=True)]
+    found = Record(what=what, by=by, shares=shares, overall=share(table))
+    judged = ("p_value", "corrected_p_value", "effect", "verdict", "reason")
     if len(shares) < 2:
-        return GroupsCompared(what=what, by=by, shares=shares, overall=overall)
+        return Record(found | dict.fromkeys(judged), sentence="")
     finding = analyze_disparity(
         table,
         outcome,
         by,
         cluster="unit",
         block="context",
-        kind="binary" if outcome == "gone" else "numeric",
-        alpha=alpha,
-        correction=correction,
+        kind="binary" if outcome == "removed" else "numeric",
         min_raw_diff=least,
     )
-    decider = next((pair for pair in finding.pairs if pair.p_value == finding.p_value), None)
-    return GroupsCompared(
-        what=what,
-        by=by,
-        shares=shares,
-        overall=overall,
-        p_value=finding.p_value,
-        corrected_p_value=finding.corrected_p_value,
-        effect=None if decider is None else decider.effect,
-        verdict=finding.verdict,
-        reason=finding.reason,
-        sentence=finding.sentence,
-    )
-
-
-def _share(values: Floats, units: Sequence[object]) -> Share:
-    rate = clustered_mean(values, units)
-    return Share(n=rate.n, count=rate.won, value=rate.value, low=rate.low, high=rate.high)
+    effects = (pair.effect for pair in finding.pairs if pair.p_value == finding.p_value)
+    judged_as = {name: getattr(finding, name) for name in (*judged, "sentence") if name != "effect"}
+    return Record(found | judged_as, effect=next(effects, None))
 
 
 # ---------------------------------------------------------------- who can still guess the group
 
 
-@dataclass(slots=True)
-class _Readers:
-    """Guesses by a classifier and by the endpoint. Arms that scrub the same texts share what is found in them raw."""
+def _classifier_guess(
+    texts: pd.DataFrame, classes: Classes, by: str, what: str, permutations: int, seed: int
+) -> Record | None:
+    """How often a classifier that never saw the name before guesses right from the ``raw`` or the scrubbed text."""
+    text = texts["raw" if what == "raw" else "left"]
+    usable = texts["name"].notna() & text.notna()
+    truth = texts[GROUP].map(values_of(classes, by))[usable]
+    guessed = _guessed(tuple(truth), tuple(texts["name"][usable]), tuple(text[usable]), permutations, seed)
+    return _reidentified(guessed, sorted(set(truth)), by, what, "classifier", int((~usable).sum()))
 
-    classes: Classes
-    permutations: int
-    seed: int
-    _known: dict[tuple[object, ...], Reidentified | None] = field(default_factory=dict)
 
-    def classifier_guess(self, found: Sequence[CandidateText], by: str, text: str) -> Reidentified | None:
-        texts = tuple((one.group, one.name, one.raw if text == "raw" else one.left) for one in found)
-        if (by, texts) not in self._known:
-            self._known[by, texts] = self._by_classifier(found, by, text)
-        return self._known[by, texts]
+@lru_cache(maxsize=16)  # arms that scrub the same texts share what is found in them raw
+def _guessed(
+    truth: tuple[str, ...], names: tuple[str, ...], texts: tuple[str, ...], permutations: int, seed: int
+) -> Guessed | None:
+    labels, units = (np.unique(one, return_inverse=True)[1] for one in (np.array(truth), np.array(names)))
+    return guess_by_words([tokens(body(one)) for one in texts], labels, units, permutations=permutations, seed=seed)
 
-    def _by_classifier(self, found: Sequence[CandidateText], by: str, text: str) -> Reidentified | None:
-        usable = [one for one in found if one.name is not None and (text == "raw" or one.left is not None)]
-        labels, names, kinds = self._coded(usable, by)
-        if len(kinds) < 2:
-            return None
-        words = [tokens(body(one.raw if text == "raw" else one.left or "")) for one in usable]
-        guessed = guess_by_words(words, labels, names, permutations=self.permutations, seed=self.seed)
-        return _reidentified(guessed, kinds, by, text, "classifier", len(found) - len(usable))
 
-    def endpoint_guesses(self, frame: pd.DataFrame) -> tuple[list[tuple[str, Reidentified]], list[str]]:
-        """What the arms that guess came to, each with the arm whose scrubbing it looks at (empty for the raw text),
-        and notes on those of which nothing could be read.
-        """
-        found: list[tuple[str, Reidentified]] = []
-        unread: list[str] = []
-        wanted = crossed_classes(self.classes) or tuple(dict.fromkeys(n for own in self.classes.values() for n in own))
-        asked = {name: sorted({known[name] for known in self.classes.values()}) for name in wanted}
-        for arm in (str(arm) for arm in dict.fromkeys(frame["arm"]) if str(arm).startswith(GUESSING)):
-            if not asked:
-                raise FrameError(f"arm {arm!r} guesses the groups' classes: say them with classes=…")
-            rows = frame[frame["arm"] == arm]
-            raw = arm.endswith("_raw")
-            some: list[CandidateText] = []
-            guesses: list[dict[str, str | None]] = []
-            shown = ("first", "second", "first_name", "second_name")
-            for row, (reply, *seats) in enumerate(zip(rows["reply"], *(rows[name] for name in shown), strict=True)):
-                # No reply is read as one in which nothing is said of anybody.
-                read = read_guesses(reply if isinstance(reply, str) else "", asked)
-                for at in (0, 1):
-                    name = seats[at + 2] if isinstance(seats[at + 2], str) else None
-                    some.append(CandidateText(row, str(seats[at]), name, "", None, ""))
-                    guesses.append(read[at])
-            by_all = (GROUP, *wanted) if len(wanted) > 1 else wanted
-            scored = [self._scored(some, guesses, by, wanted, "raw" if raw else "scrubbed") for by in by_all]
-            found += [("" if raw else f"scrubbed{arm.removeprefix(GUESSING)}", one) for one in scored if one]
-            if not any(scored):
-                unread.append(f"arm {arm}: no guess of a group could be read from its {len(rows)} replies")
-        return found, unread
+def _endpoint_guesses(
+    frame: pd.DataFrame, classes: Classes, permutations: int, seed: int
+) -> tuple[list[tuple[str, Record]], list[str]]:
+    """What the arms that guess come to, each with the arm whose scrubbing it looks at (empty for the raw text), and
+    notes on those of which nothing could be read.
+    """
+    import pandas as pd
 
-    def _scored(
-        self,
-        some: Sequence[CandidateText],
-        guesses: Sequence[Mapping[str, str | None]],
-        by: str,
-        wanted: Sequence[str],
-        text: str,
-    ) -> Reidentified | None:
-        needed = wanted if by == GROUP else (by,)
-        read = [at for at, guess in enumerate(guesses) if all(guess[name] is not None for name in needed)]
-        labels, names, kinds = self._coded([some[at] for at in read], by)
-        if len(kinds) < 2:
-            return None
-        group_of = {tuple(known[name] for name in wanted): group for group, known in self.classes.items()}
-        nobody = len(kinds)  # a combination that no group has is a guess, and wrong
-        codes = []
-        for at in read:
-            value = group_of.get(tuple(str(guesses[at][name]) for name in wanted)) if by == GROUP else guesses[at][by]
-            codes.append(kinds.index(value) if value in kinds else nobody)
-        guessed = score_guesses(
-            np.array(codes, dtype=np.intp), labels, names, permutations=self.permutations, seed=self.seed
-        )
-        return _reidentified(guessed, kinds, by, text, "endpoint", len(some) - len(read))
+    found: list[tuple[str, Record]] = []
+    unread: list[str] = []
+    wanted = list(crossed_classes(classes) or dict.fromkeys(name for own in classes.values() for name in own))
+    values = {name: sorted({own[name] for own in classes.values()}) for name in wanted}
+    group_of = {tuple(own[name] for name in wanted): group for group, own in classes.items()}
+    for arm in (str(arm) for arm in dict.fromkeys(frame["arm"]) if str(arm).startswith(GUESSING)):
+        if not wanted:
+            raise FrameError(f"arm {arm!r} guesses the groups' classes: give each group its classes")
+        rows = frame[frame["arm"] == arm]
+        # No reply is read as one in which nothing is said of anybody.
+        read = [read_guesses(reply if isinstance(reply, str) else "", values) for reply in rows["reply"]]
+        guesses = pd.DataFrame([guess for both in read for guess in both], columns=wanted)
+        guesses[GROUP] = [group_of.get(one, "") for one in guesses.itertuples(index=False, name=None)]
+        group, name = (pd.Series(rows[list(seats)].to_numpy().ravel()) for seats in _SEATS)
+        text = "raw" if arm.endswith("_raw") else "scrubbed"
+        scored = []
+        for by in (GROUP, *wanted) if len(wanted) > 1 else wanted:
+            known = guesses[wanted if by == GROUP else [by]].notna().all(axis=1)
+            kinds, truth = np.unique(group.map(values_of(classes, by))[known].astype(str), return_inverse=True)
+            units = np.unique(name[known].astype(str), return_inverse=True)[1]
+            # A combination that no group has is a guess, and wrong.
+            codes = pd.Index(kinds).get_indexer(guesses[by][known]) % (len(kinds) + 1)
+            guessed = score_guesses(codes, truth, units, permutations=permutations, seed=seed)
+            scored.append(_reidentified(guessed, kinds.tolist(), by, text, "endpoint", int((~known).sum())))
+        whose = "" if text == "raw" else f"scrubbed{arm.removeprefix(GUESSING)}"
+        found += [(whose, one) for one in scored if one is not None]
+        if not any(scored):
+            unread.append(f"arm {arm}: no guess of a group could be read from its {len(rows)} replies")
+    return found, unread
 
-    def _coded(self, some: Sequence[CandidateText], by: str) -> tuple[Ints, Ints, tuple[str, ...]]:
-        """The truth and the names of *some* as codes, and the values that the truth can have."""
-        value = values_of(self.classes, by)
-        kinds = tuple(sorted({value[one.group] for one in some}))
-        places = {name: at for at, name in enumerate(sorted({str(one.name) for one in some}))}
-        labels = np.array([kinds.index(value[one.group]) for one in some], dtype=np.intp)
-        return labels, np.array([places[str(one.name)] for one in some], dtype=np.intp), kinds
+
+_SEATS = (("first", "second"), ("first_name", "second_name"))
 
 
 def _reidentified(
     guessed: Guessed | None, kinds: Sequence[str], by: str, text: str, reader: str, unread: int
-) -> Reidentified | None:
+) -> Record | None:
+    """How often the group (or one class of it, *by*) is guessed right from one candidate's *text*.
+
+    ``chance`` is what guessing without the text would reach; ``p_value`` is from permuting the truth over the names.
+    """
     if guessed is None:
         return None
     n, right = guessed.names, guessed.accuracy
-    return Reidentified(
+    return Record(
         by=by,
         text=text,
         reader=reader,
-        accuracy=Share(n=n, count=round(right * n), value=right, low=guessed.low, high=guessed.high),
+        accuracy=Rate(n, round(right * n), right, guessed.low, guessed.high),
         chance=guessed.chance,
         p_value=guessed.p,
-        per_group=tuple(
-            GroupShare(group=kind, share=Share(n=n, count=round(rate * n), value=None if np.isnan(rate) else rate))
+        per_group=[
+            Record(group=kind, share=Rate(n, round(rate * n), None if np.isnan(rate) else rate))
             for kind, rate, n in zip(kinds, guessed.by_label, guessed.sizes, strict=True)
-        ),
+        ],
         unread=unread,
     )

@@ -45,5 +45,7 @@ def test_salary_arms(
 
 
 def test_salary_records(trials: pd.DataFrame, suite: Configuration, files: Files) -> None:
-    """Every trial is on record: ``salary.jsonl`` is written into the run's folder."""
-    files.write_salaries(trials, suite.hours_per_year)
+    """Every trial is on record: ``salary.jsonl`` is written into the run's folder, with the salary that was read."""
+    from pytest_fairness.suites.selection.trial_lines import with_salaries
+
+    files.write_records("salary", with_salaries(trials, suite.hours_per_year))

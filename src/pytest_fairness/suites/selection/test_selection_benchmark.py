@@ -12,10 +12,10 @@ from pytest_fairness import assert_arm_reduces_disparity, assert_no_preference
 if TYPE_CHECKING:
     import pandas as pd
 
+    from pytest_fairness.suites.selection.choice_table import Record
     from pytest_fairness.suites.selection.configuration import Configuration
     from pytest_fairness.suites.selection.conftest import ClassOf, Files
     from pytest_fairness.suites.selection.design import PlannedContrast
-    from pytest_fairness.suites.selection.results import SelectionResults
 
 
 def test_preference(trials: pd.DataFrame, arm: str, signal: str, suite: Configuration) -> None:
@@ -41,21 +41,21 @@ def test_arms(
     )
 
 
-def test_order(trials: pd.DataFrame, results: SelectionResults) -> None:
+def test_order(trials: pd.DataFrame, results: Record) -> None:
     """The position does not decide nearly every choice; a smaller order effect is reported, and favours no group."""
     from pytest_fairness.suites.selection.findings import conclude_worst, order_findings
 
     conclude_worst(order_findings(results, trials))
 
 
-def test_context(trials: pd.DataFrame, results: SelectionResults) -> None:
+def test_context(trials: pd.DataFrame, results: Record) -> None:
     """The preference does not depend on criteria, role or qualifications: opposite ones would even out."""
     from pytest_fairness.suites.selection.findings import conclude_worst, interaction_findings
 
     conclude_worst(interaction_findings(results, trials))
 
 
-def test_scrubber(trials: pd.DataFrame, results: SelectionResults, scrubber: str) -> None:
+def test_scrubber(trials: pd.DataFrame, results: Record, scrubber: str) -> None:
     """What scrubbing removes, and what it leaves of the qualifications, does not depend on the group."""
     from pytest_fairness.suites.selection.findings import conclude_worst, scrubber_findings
 
@@ -63,6 +63,6 @@ def test_scrubber(trials: pd.DataFrame, results: SelectionResults, scrubber: str
     conclude_worst(scrubber_findings(quality, trials[trials["arm"] == scrubber]))
 
 
-def test_records(trials: pd.DataFrame, results: SelectionResults, files: Files) -> None:
+def test_records(trials: pd.DataFrame, results: Record, files: Files) -> None:
     """Every trial is on record: ``selection.jsonl``, ``selection.json`` and the page stand in the run's folder."""
     files.write_selection(trials, results)

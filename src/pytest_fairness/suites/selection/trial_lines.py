@@ -8,13 +8,12 @@ it can end a line or reach a terminal.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_fairness.errors import StoreError
 from pytest_fairness.model import JSON, to_json
+from pytest_fairness.runs.files import write_atomically
 from pytest_fairness.runs.reader import RunReader
 from pytest_fairness.scorers.salary import Salary, SalaryStatus, read_salary
 
@@ -29,59 +28,34 @@ _FACTS = (
     "criteria", "qualifications", "signal", "temperature", "repetition", "status", "refused", "endpoint", "model",
     "simulated", "replayed", "cost", "seconds", "key",
 )  # fmt: skip
+_READ = ("choice", "chosen", "salary", "read")
+_LOGGED = ("finish_reason", "usage", "attempts", "error", "time")
 
 
 def write_lines(path: Path, trials: pd.DataFrame, run: Path) -> None:
     """Write a line for each row of *trials* to *path*, with what the log of the *run* says of it.
 
-    One trial is in memory at a time. The file appears whole or not at all. Raises StoreError where it cannot be
-    written, or the log is damaged.
+    The file appears whole or not at all. Raises StoreError where it cannot be written, or the log is damaged.
     """
-    part = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w", encoding="ascii", newline="\n") as file:
-            for line in trial_lines(trials, run):
-                file.write(json.dumps(line, ensure_ascii=True, allow_nan=False) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise StoreError(
-            f"{path}: cannot be written ({error.strerror or error}); make room, and resume the run"
-        ) from None
+    lines = (json.dumps(line, ensure_ascii=True, allow_nan=False) + "\n" for line in trial_lines(trials, run))
+    write_atomically(path, "".join(lines).encode("ascii"))
 
 
 def trial_lines(trials: pd.DataFrame, run: Path) -> Iterator[dict[str, JSON]]:
     """A mapping for each row of *trials*, in their order."""
-    reader = RunReader.open(run)
-    known = set(trials["key"]) - set(reader.missing(trials["key"]))
-    logged = reader.raw(key for key in trials["key"] if key in known)
-    facts = [column for column in _FACTS if column in trials.columns]
-    read = [column for column in ("choice", "chosen", "salary", "read") if column in trials.columns]
-    scrubbed = trials["candidates_text"].tolist() if "candidates_text" in trials.columns else [None] * len(trials)
-    rows = zip(trials[facts + read].to_dict("records"), trials["prompt"], trials["reply"], scrubbed, strict=True)
-    for row, prompt, reply, text in rows:
-        record = next(logged) if row["key"] in known else None
-        line: dict[str, Any] = {"schema": SCHEMA, **{column: _plain(row[column]) for column in facts}}
-        line |= {
-            "prompt": prompt if record is None else _asked(record),
-            "response": _plain(reply),
-            "scrubbed_text": _plain(text),
-            **{column: _plain(row[column]) for column in read},
+    rows = trials.astype(object).where(trials.notna(), None).to_dict("records")
+    for row, record in zip(rows, RunReader.open(run).records(trials["key"]), strict=True):
+        line = {
+            "schema": SCHEMA,
+            **{column: row[column] for column in _FACTS if column in row},
+            "prompt": row["prompt"] if record is None else _asked(record),
+            "response": row["reply"],
+            "scrubbed_text": row.get("candidates_text"),
+            **{column: row[column] for column in _READ if column in row},
             "requests": [] if record is None else list(_requests(record)),
+            **({} if record is None else {name: record.get(name) for name in _LOGGED}),
         }
-        if record is not None:
-            line |= {name: record.get(name) for name in ("finish_reason", "usage", "attempts", "error", "time")}
-        yield line
-
-
-def _plain(value: Any) -> JSON:
-    """*value* for JSON: numpy's own numbers as Python's, what is missing as None."""
-    if hasattr(value, "item"):
-        value = value.item()
-    return None if value is None or value != value else to_json(value)  # noqa: PLR0124 - NaN is not itself
+        yield {name: to_json(value) for name, value in line.items()}
 
 
 def _asked(record: Mapping[str, Any]) -> str:
@@ -92,15 +66,13 @@ def _asked(record: Mapping[str, Any]) -> str:
 
 def _requests(record: Mapping[str, Any]) -> Iterator[dict[str, JSON]]:
     """Each request of a trial: its system prompt, its prompt and the response, verbatim."""
-    script = record.get("script")
-    systems = script.get("pipeline") if isinstance(script, Mapping) else None
+    systems = (record.get("script") or {}).get("pipeline")
     replies, turns = record["replies"], record["cell"]["turns"]
     asked = _asked(record)
     for at, turn in enumerate(turns):
         prompt = turn.replace(_HOLD, replies[at - 1], 1) if at else turn
-        last = at == len(turns) - 1
         # Functions of an arm's own may stand between two steps: what was sent last is known word for word.
-        prompt = asked if last and at <= len(replies) else prompt
+        prompt = asked if at == len(turns) - 1 else prompt
         yield {
             "system": systems[at] if systems else record["cell"]["system"],
             "prompt": prompt,
@@ -112,13 +84,12 @@ def _requests(record: Mapping[str, Any]) -> Iterator[dict[str, JSON]]:
 
 def with_salaries(trials: pd.DataFrame, hours_per_year: float) -> pd.DataFrame:
     """*trials* with ``salary`` (dollars a year, NaN where none was read) and ``read``, what the reply came to."""
-    found = [
-        Salary(SalaryStatus.REFUSED)
-        if refused
-        else read_salary(reply, hours_per_year)
-        if isinstance(reply, str)
-        else Salary(SalaryStatus.UNPARSED)
-        for reply, refused in zip(trials["reply"], trials["refused"], strict=True)
-    ]
+
+    def salary(reply: object, refused: bool) -> Salary:
+        if refused or not isinstance(reply, str):
+            return Salary(SalaryStatus.REFUSED if refused else SalaryStatus.UNPARSED)
+        return read_salary(reply, hours_per_year)
+
+    found = [salary(*one) for one in zip(trials["reply"], trials["refused"], strict=True)]
     amounts = [float("nan") if one.amount is None else one.amount for one in found]
     return trials.assign(salary=amounts, read=[one.status.value for one in found])

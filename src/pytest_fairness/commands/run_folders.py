@@ -1,0 +1,79 @@
+"""``pytest-fairness merge``, ``salvage`` and ``export``: what can be done with the folder of a run."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+
+def add(subparsers: Any) -> None:
+    """Declare the three."""
+    parser = subparsers.add_parser(
+        "merge", help="put the shards of a run (--fairness-shard K/N) together, to be judged with --fairness-replay"
+    )
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="the run's folder of each shard")
+    parser.add_argument(
+        "--into",
+        type=Path,
+        default=Path(".fairness", "runs"),
+        metavar="DIR",
+        help="the folder of runs in which the merged run is made (.fairness/runs)",
+    )
+    parser.set_defaults(run=merge)
+    parser = subparsers.add_parser(
+        "salvage", help="put what still verifies of a damaged run into a new one, and list what is lost"
+    )
+    parser.add_argument("damaged", type=Path, metavar="RUN", help="the folder of the damaged run, which is only read")
+    parser.add_argument(
+        "--into", type=Path, metavar="DIR", help="the folder of runs in which the new run is made (where RUN lies)"
+    )
+    parser.set_defaults(run=salvage)
+    parser = subparsers.add_parser(
+        "export", help="write the records of a run, checked, to trials*.jsonl, as the end of a session does"
+    )
+    parser.add_argument("folder", type=Path, metavar="RUN", help="the folder of the run")
+    parser.set_defaults(run=export)
+
+
+def merge(arguments: argparse.Namespace) -> tuple[str, int]:
+    """Put shards together; say where the run is and how it is judged."""
+    from pytest_fairness.runs.merge import merge
+    from pytest_fairness.runs.reader import RunReader
+
+    merged = merge(arguments.runs, arguments.into)
+    trials, count = len(RunReader.open(merged)), len(arguments.runs)
+    return (
+        f"merged {count} shard{'s' * (count != 1)}, {trials:,} trials: {merged}\n"
+        f"judge them with the same tests: pytest --fairness-replay={merged}\n"
+    ), 0
+
+
+def salvage(arguments: argparse.Namespace) -> tuple[str, int]:
+    """Salvage a damaged run; say what was kept, what was lost, and how the new run is used."""
+    from pytest_fairness.reports.escaping import terminal
+    from pytest_fairness.runs.salvage import salvage
+
+    damaged: Path = arguments.damaged
+    done = salvage(damaged, arguments.into or damaged.resolve().parent)
+    lines = [
+        f"salvaged {done.records:,} records, {done.trials:,} trials: {done.directory}",
+        *([terminal(f"lost: {lost}") for lost in done.lost] or ["nothing was lost"]),
+        *(terminal(f"mended: {mended}") for mended in done.mended),
+        f"{damaged} is as it was",
+        f"ask what is missing: the same command with --fairness-resume {done.directory.name}",
+        f"judge what is there: pytest --fairness-replay={done.directory}",
+    ]
+    return "\n".join([*lines, ""]), 0
+
+
+def export(arguments: argparse.Namespace) -> tuple[str, int]:
+    """Export the records; say which files were written, and how many records each holds."""
+    from pytest_fairness.runs.manifest import LOGS
+    from pytest_fairness.runs.store import RunStore
+
+    folder: Path = arguments.folder
+    with RunStore.open(folder, writer="export") as store:
+        store.finish()
+        heads = store.manifest()["logs"]
+    return "".join(f"{path}: {heads[path.name]['records']:,} records\n" for path in sorted(folder.glob(LOGS))), 0

@@ -1,0 +1,151 @@
+"""Real pytest sessions, plain and with two workers: whose file is whose, and syrupy's options leave baselines alone."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+SUITE = """
+import json
+from pathlib import Path
+import pandas as pd
+import pytest
+from pytest_fairness import assert_baseline
+
+MEANS = json.loads(Path(__file__).with_name("scores.json").read_text())
+
+def held(score="letter_score"):
+    rows = [(f"p{at}", mean + repetition) for at, mean in enumerate(MEANS) for repetition in range(3)]
+    assert_baseline(pd.DataFrame(rows, columns=["persona", score]), score=score)
+
+@pytest.mark.fairness
+def test_letters():
+    held()
+"""
+OTHER = "\n@pytest.mark.fairness\ndef test_other():\n    held('other')\n"
+SCORES = [92.0, 85.0, 78.0, 88.0, 95.0, 70.0, 81.0, 90.0, 66.0, 84.0]
+APPROVE = ("--fairness-approve", "--fairness-justification", "reviewed 20 letters")
+PLAIN: tuple[str, ...] = ()
+PARALLEL = ("-n2",)
+
+
+class Project:
+    """A project whose scores are in a file."""
+
+    def __init__(self, pytester: pytest.Pytester) -> None:
+        self.pytester = pytester
+        self.folder = pytester.path / "baselines"
+        pytester.makepyfile(test_letters=SUITE + OTHER)
+        self.score(SCORES)
+
+    def score(self, scores: list[float]) -> None:
+        (self.pytester.path / "scores.json").write_text(json.dumps(scores))
+
+    def run(self, *arguments: str) -> pytest.RunResult:
+        return self.pytester.runpytest_subprocess("-p", "no:cacheprovider", *arguments)
+
+    @property
+    def files(self) -> dict[str, bytes]:
+        return {path.name: path.read_bytes() for path in self.folder.glob("*")}
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """See :class:`Project`; the machine's own CI and login do not show."""
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.setenv("FAIRNESS_APPROVER", "Jane Smith")
+    return Project(pytester)
+
+
+@pytest.fixture
+def mixed(project: Project) -> Project:
+    """Two approved baselines and, beside them, a test with an ordinary snapshot."""
+    project.pytester.makepyfile(test_plain="def test_plain(snapshot):\n    assert 1 == snapshot\n")
+    # All three are asked: approving baselines writes no snapshots, so that the plain one still fails.
+    project.run(*APPROVE).assert_outcomes(passed=2, failed=1)
+    assert len(project.files) == 2
+    assert not list(project.pytester.path.glob("__snapshots__/*"))
+    return project
+
+
+@pytest.mark.parametrize("mode", [PLAIN, PARALLEL], ids=["plain", "n2"])
+def test_snapshot_update_neither_writes_nor_deletes(mixed: Project, mode: tuple[str, ...]) -> None:
+    """Fallen scores still fail, forsaken baselines stay, and the ordinary snapshot is written as ever."""
+    before = mixed.files
+    mixed.score([score - 3 for score in SCORES])
+    mixed.run(*mode, "--snapshot-update").assert_outcomes(failed=2, passed=1)
+    assert list(mixed.pytester.path.glob("__snapshots__/*"))
+    mixed.pytester.makepyfile(test_letters="def test_nothing():\n    pass\n")
+    mixed.run(*mode, "--snapshot-update").assert_outcomes(passed=2)
+    assert mixed.files == before
+
+
+def test_syrupy_owns_no_baseline(mixed: Project) -> None:
+    """Those of tests that did not run are not unused; its folder may not be ours; its options create none."""
+    before = mixed.files
+    selected = mixed.run("-k", "test_other")
+    assert selected.ret == 0
+    selected.stdout.no_fnmatch_line("*snapshot* unused*")
+    result = mixed.run("--snapshot-dirname", "baselines", "test_letters.py")
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(["*lies in a folder of syrupy's snapshots*"])
+    assert mixed.files == before
+    for path in mixed.folder.iterdir():
+        path.unlink()
+    for option in ("--snapshot-update", "--snapshot-update-new-only"):
+        mixed.run(option, "test_letters.py").assert_outcomes(failed=2)
+        assert mixed.files == {}
+
+
+def test_parallel_workers_approve_different_baselines(project: Project) -> None:
+    """Ids that differ in a slash and a colon, two scores, two workers: a whole file each, each judged."""
+    project.pytester.makepyfile(
+        test_letters=SUITE.replace(
+            "def test_letters():\n    held()",
+            '@pytest.mark.parametrize("of", ["a/b", "a:b", "a b", "A/B", "ab", "a?b"])\n'
+            'def test_kept(of):\n    held("tone")\n    held("tone/2")',
+        )
+    )
+    project.run(*PARALLEL, *APPROVE).assert_outcomes(passed=6)
+    approved = project.files
+    assert len(approved) == 12
+    project.score([score - 3 for score in SCORES])
+    project.run(*PARALLEL, *APPROVE).assert_outcomes(failed=6)
+    assert project.files == approved
+
+
+@pytest.mark.parametrize("mode", [PLAIN, PARALLEL], ids=["plain", "n2"])
+def test_what_no_test_claims_is_named_and_never_touched(
+    project: Project, mode: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A renamed test leaves its baseline behind; one that fails may have done so before it asked."""
+    project.pytester.makepyfile(test_letters=SUITE)
+    project.run(*mode, *APPROVE).assert_outcomes(passed=1)
+    (baseline,) = project.files
+    project.pytester.makepyfile(test_letters=SUITE.replace("test_letters", "test_renamed"))
+    result = project.run(*mode, *APPROVE)
+    result.assert_outcomes(passed=1)
+    assert baseline in project.files
+    named = [line for line in result.outlines if "unclaimed baseline" in line]
+    # Workers collect for themselves: only a session in one process knows that it has seen everything.
+    assert len(named) == (0 if mode else 1)
+    assert all(baseline in line for line in named)
+    (project.folder / baseline).unlink()
+    monkeypatch.setenv("CI", "true")
+    refused = project.run(*mode, *APPROVE)
+    refused.assert_outcomes(failed=1)
+    refused.stdout.fnmatch_lines(["*Approval refused: this runs under CI*"])
+    assert "unclaimed" not in refused.stdout.str()
+
+
+def test_syrupy_is_imported_only_when_a_baseline_is_used() -> None:
+    """A fairness session pays neither for syrupy nor for pandas or scipy before it judges."""
+    code = (
+        "import sys, pytest_fairness.context, pytest_fairness.baselines.snapshot_files\n"
+        "print(sorted({'syrupy', 'pandas', 'scipy', 'pytest'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,249 @@
+"""The queue: who is asked when, and in which order; what is asked again; limits and the number in flight."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_fairness.endpoints import load_endpoints
+from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Limits, Reply, Request
+from pytest_fairness.endpoints.registry import create_endpoint
+from pytest_fairness.engine.lane import Pace
+from pytest_fairness.engine.queue import interleaved
+from pytest_fairness.errors import UsageError
+from pytest_fairness.model import Status, to_json
+from tests.support.doubles import Scripted, failing, groups_of, plan, polite
+from tests.support.runs import EngineMaker, records
+
+# ------------------------------------------------------------ the order
+
+
+def longest_run(values: list[str]) -> int:
+    return max((len(list(group)) for _, group in itertools.groupby(values)), default=0)
+
+
+@given(st.integers(2, 6), st.integers(1, 40), st.integers(0, 2**32))
+def test_groups_of_equal_size_alternate(groups: int, size: int, seed: int) -> None:
+    """No group is asked more than twice running, although the plan lists them one after the other."""
+    strata = [group for group in "abcdef"[:groups] for _ in range(size)]
+    asked = [strata[index] for index in interleaved(strata, seed)]
+    assert longest_run(asked) <= 2
+
+
+@given(st.lists(st.sampled_from("abcd"), max_size=300), st.integers(0, 2**32))
+def test_every_group_has_had_its_share_at_every_point(strata: list[str], seed: int) -> None:
+    """However unequal the groups are, any beginning of the order holds each in proportion, give or take a
+    few."""
+    order = interleaved(strata, seed)
+    assert sorted(order) == list(range(len(strata)))
+    sizes, so_far = Counter(strata), Counter[str]()
+    for position, index in enumerate(order, 1):
+        so_far[strata[index]] += 1
+        for group, size in sizes.items():
+            share = size / len(strata)
+            assert abs(so_far[group] - position * share) <= 1 + share * len(sizes)
+
+
+def test_the_order_is_random_and_decided_by_the_seed() -> None:
+    """The same seed gives the same order, another seed another; a template that comes first in the plan does not come
+    first in the run."""
+    strata = list("abcd") * 25
+    assert interleaved(strata, 7) == interleaved(strata, 7) != interleaved(strata, 8)
+    order = interleaved(["a"] * 200, 3)
+    assert order != sorted(order)
+    assert 60 < sum(order[:100]) / 100 < 140
+
+
+def test_groups_are_asked_interleaved_and_the_order_is_logged(engine_for: EngineMaker) -> None:
+    """A plan that lists group after group is not asked group after group."""
+    planned = sorted(plan(80), key=lambda one: one.cell.groups["race_ethnicity"])
+    endpoint = Scripted()
+    engine = engine_for(endpoint, concurrency=1, seed=5)
+    engine.run(planned)
+    by_prompt = {one.cell.prompt: one.cell.groups["race_ethnicity"] for one in planned}
+    asked = [by_prompt[request.messages[-1].content] for request in endpoint.asked]
+    assert longest_run(asked) <= 2
+    logged = records(engine.store.directory, "trial")
+    assert [record["order"] for record in logged] == list(range(80))
+    assert {record["seed"] for record in logged} == {5}
+    assert groups_of(planned) != asked
+
+
+# ------------------------------------------------------------ what is asked again
+
+
+@pytest.mark.parametrize("evidence", [Evidence.NOT_SENT, Evidence.THROTTLED])
+def test_what_cost_nothing_is_tried_again(engine_for: EngineMaker, evidence: Evidence) -> None:
+    """Each attempt has its number and its record, and the wait is at least what the server asked for."""
+    endpoint = Scripted(failing(evidence, evidence, retry_after=0.1))
+    engine = engine_for(endpoint)
+    started = time.monotonic()
+    trial = engine.run(plan(1))[0]
+    assert time.monotonic() - started >= 0.2
+    assert (trial.status, trial.attempts) == (Status.ANSWERED, 3)
+    attempts = records(engine.store.directory, "attempt")
+    assert [(record["attempt"], record["evidence"]) for record in attempts] == [
+        (1, evidence),
+        (2, evidence),
+        (3, None),
+    ]
+    assert [record["attempt"] for record in records(engine.store.directory, "sent")] == [1, 2, 3]
+
+
+def test_after_enough_attempts_it_is_an_error(engine_for: EngineMaker) -> None:
+    """The number of attempts is the caller's, and a trial that never got through says why."""
+    endpoint = Scripted(failing(*[Evidence.NOT_SENT] * 9, retry_after=0))
+    trial = engine_for(endpoint, max_attempts=2).run(plan(1))[0]
+    assert (trial.status, trial.error) == (Status.ERROR, "failed with not_sent (after 2 attempts)")
+    assert len(endpoint.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("evidence", "status"),
+    [
+        (Evidence.SERVER, Status.ERROR),
+        (Evidence.NO_RESPONSE, Status.UNKNOWN),
+        (Evidence.PARTIAL, Status.MALFORMED),
+        (Evidence.REJECTED, Status.ERROR),
+    ],
+)
+def test_what_may_have_cost_something_is_not_tried_again(
+    engine_for: EngineMaker, evidence: Evidence, status: Status
+) -> None:
+    """One request, one outcome: trying again could pay twice, and would shift the sample."""
+    endpoint = Scripted(failing(evidence))
+    engine = engine_for(endpoint)
+    trials = engine.run(plan(1))
+    assert (trials[0].status, trials[0].reply) == (status, None)
+    assert engine.run(plan(1)) == trials
+    assert len(endpoint.asked) == 1
+
+
+def test_one_throttled_trial_slows_all(engine_for: EngineMaker) -> None:
+    """While the server has asked for a pause, nobody sends: one trial is refused, not the 19 behind it."""
+    times: list[float] = []
+    answer = failing(Evidence.THROTTLED, retry_after=0.3)
+
+    def first_only(request: Request) -> Reply:
+        times.append(time.monotonic())
+        return answer(request) if len(times) == 1 else polite(request)
+
+    engine_for(Scripted(first_only), concurrency=4).run(plan(20))
+    assert times[4] - times[0] >= 0.3  # four were under way
+
+
+# ------------------------------------------------------------ the number in flight, and limits per minute
+
+
+def test_no_more_than_the_allowed_number_is_under_way(engine_for: EngineMaker) -> None:
+    """Concurrency is used to the full, and not beyond; an endpoint's own number counts for that one, whatever the
+    session says."""
+    for limits, most in ((Limits(), 5), (Limits(concurrency=2), 2)):
+        endpoint = Scripted(delay=0.01, name=str(most))
+        endpoint.limits = limits  # type: ignore[attr-defined]
+        engine_for(endpoint, concurrency=5).run(plan(30))
+        assert endpoint.most == most
+
+
+def test_the_number_in_flight_follows_the_server(engine_for: EngineMaker) -> None:
+    """A server that bears four at once is soon asked four at once: few are turned away, and all are answered."""
+    turned_away = 0
+
+    def answer(request: Request) -> Reply:
+        nonlocal turned_away
+        if endpoint.under_way > 4:
+            turned_away += 1
+            raise AttemptError("slow down", evidence=Evidence.THROTTLED, retry_after=0.02)
+        return polite(request)
+
+    class Busy(Scripted):
+        @property
+        def under_way(self) -> int:
+            return self._now
+
+    endpoint = Busy(answer, delay=0.005)
+    trials = engine_for(endpoint, concurrency=32, max_attempts=20).run(plan(200))
+    assert {trial.status for trial in trials} == {Status.ANSWERED}
+    assert turned_away < 150
+
+
+def test_the_pace_halves_once_for_a_round() -> None:
+    """Requests that were turned away together count once; each round that goes well allows one more."""
+
+    async def scenario() -> list[int]:
+        pace = Pace(8)
+        widths = [pace.width]
+        for number in [await pace.enter() for _ in range(8)]:
+            pace.leave(number, throttled=True)
+        widths.append(pace.width)
+        for _ in range(5):
+            pace.leave(await pace.enter(), throttled=False)
+        widths.append(pace.width)
+        for _ in range(6):
+            pace.leave(await pace.enter(), throttled=True)
+        return [*widths, pace.width]
+
+    assert asyncio.run(scenario()) == [8, 4, 5, 1]
+
+
+def test_the_engine_holds_the_limit(engine_for: EngineMaker) -> None:
+    """Twenty a second, and a second's worth to begin with: thirty take at least half a second, and are all asked."""
+    endpoint = Scripted()
+    endpoint.limits = Limits(requests_per_minute=1200)  # type: ignore[attr-defined]
+    engine = engine_for(endpoint, concurrency=16)
+    started = time.monotonic()
+    trials = engine.run(plan(30))
+    assert time.monotonic() - started >= 0.4
+    assert {trial.status for trial in trials} == {Status.ANSWERED}
+    (introduced,) = records(engine.store.directory, "engine")
+    assert introduced["limits"] == to_json(Limits(requests_per_minute=1200))
+
+
+def test_a_limit_beyond_the_deadline_leaves_trials_unasked(engine_for: EngineMaker) -> None:
+    """What the limit lets wait until after the deadline is not run, and the session ends in time."""
+    endpoint = Scripted()
+    endpoint.limits = Limits(requests_per_minute=60)  # type: ignore[attr-defined]
+    trials = engine_for(endpoint, deadline=0.4).run(plan(10))
+    assert [trial.status for trial in trials].count(Status.NOT_RUN) == 8
+
+
+def test_limits_are_read_from_the_file(tmp_path: Path) -> None:
+    """Two keys of endpoints.yaml; what is no number of requests is refused with its line."""
+    path = tmp_path / "endpoints.yaml"
+    entry = 'endpoints:\n  - name: "m"\n    type: "openai"\n    model: "m"\n    requests_per_minute: {}\n'
+    path.write_text(entry.format("500") + "    tokens_per_minute: 200000\n")
+    config = load_endpoints(path)["m"]
+    assert config.limits == Limits(requests_per_minute=500, tokens_per_minute=200_000)
+    assert create_endpoint(config).limits == config.limits  # type: ignore[attr-defined]
+    path.write_text(entry.format("0.5"))
+    with pytest.raises(UsageError, match=r"endpoints.yaml:5: requests_per_minute: expected a whole number"):
+        load_endpoints(path)
+
+
+def test_an_endpoint_that_cannot_hold_limits_is_refused(tmp_path: Path) -> None:
+    """A limit that nobody would keep is not passed over in silence."""
+
+    class Slotted:
+        __slots__ = ("_inner",)
+
+        def __init__(self) -> None:
+            self._inner = Scripted()
+
+        name = type = "slotted"
+        simulated = supports_system_prompt = False
+        default_parameters: dict[str, object] = {}  # noqa: RUF012 - the protocol's shape is what matters here
+        price = None
+        ask, aclose, identity = Scripted.ask, Scripted.aclose, Scripted.identity
+
+    path = tmp_path / "endpoints.yaml"
+    path.write_text('endpoints:\n  - name: "m"\n    type: "slotted"\n    requests_per_minute: 5\n')
+    config = load_endpoints(path, types=["slotted"])["m"]
+    with pytest.raises(UsageError, match="cannot hold limits per minute"):
+        create_endpoint(config, types={"slotted": lambda _config: Slotted()})  # type: ignore[dict-item,return-value]
