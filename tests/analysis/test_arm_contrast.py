@@ -48,18 +48,6 @@ def scored(rng, gaps, names=12, templates=3, shared=False):
     return pd.DataFrame(rows, columns=["arm", "group", "name", "template", "score"])
 
 
-def test_worked_number():
-    """The worked example of the statistics contract to six decimals."""
-    finding = analyze_arms(blocks(raw=[11, 10, 12, 9, 10, 10], scrubbed=[8, 7, 9, 8, 8, 8]), cluster=None, **ARMS)
-    [pair] = finding.pairs
-    assert round(pair.difference, 6) == -0.155556
-    assert round(pair.statistics["change_low"], 6) == -0.212680
-    assert round(pair.statistics["change_high"], 6) == -0.098432
-    assert round(pair.p_value, 6) == 0.000917
-    assert finding.verdict is Verdict.PASS
-    assert "−15.6 points" in finding.sentence
-
-
 def test_name_pairs_are_paired():
     """With name pairs in both arms their win rates are paired."""
     frame = in_arms(np.random.default_rng(1), {"raw": 1.5, "scrubbed": 0.0}, name_sd=0.5)
@@ -119,14 +107,6 @@ def test_verdicts(raw, scrubbed, verdict):
     assert finding.verdict is verdict
     assert finding.sentence.startswith(verdict.value)
     assert Finding.from_dict(json.loads(json.dumps(finding.to_dict()))).to_dict() == finding.to_dict()
-
-
-def test_nothing_to_reduce_is_no_success():
-    """Without a disparity in the control arm the treatment has shown nothing."""
-    frame = in_arms(np.random.default_rng(6), {"raw": 0.0, "scrubbed": 0.0}, clusters=20)
-    finding = analyze_arms(frame, **ARMS)
-    assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.PRECISION)
-    assert "to reduce" in finding.sentence
 
 
 def test_pairs_without_disparity_do_not_stand_in_the_way():
@@ -236,12 +216,6 @@ def test_scores_by_class():
     assert "white is ahead of black on score" in finding.sentence
 
 
-def test_a_group_without_a_class_is_refused():
-    """The mapping is named with the group that it lacks."""
-    with pytest.raises(FrameError, match="which class the group 'wf' is of"):
-        analyze_arms(clear_but_for_one(), by="race", classes={"wm": "white", "bm": "black", "bf": "black"}, **ARMS)
-
-
 def test_one_name_a_group_and_three_contexts_are_no_pass():
     """34 points at p = .105 are neither shown to shrink nor shown to be nothing."""
     rows = [
@@ -349,21 +323,16 @@ def test_the_change_has_its_size_under_no_effect():
     assert 1 <= found <= 5
 
 
-def test_unknown_arm():
-    """An arm that is not in the table is named together with those that are."""
-    frame = blocks(raw=[1], scrubbed=[1])
-    with pytest.raises(FrameError, match="no arm 'cleaned'; it has raw, scrubbed"):
-        analyze_arms(frame, treated="cleaned", control="raw", cluster=None)
-
-
 @pytest.mark.parametrize(
     ("options", "says"),
     [
         ({"treated": "raw", "control": "raw"}, "two arms"),
+        ({"treated": "cleaned", "control": "raw"}, "no arm 'cleaned'; it has raw, scrubbed"),
         ({**ARMS, "alpha": 0}, "alpha"),
         ({**ARMS, "outcome": "place"}, "categorical"),
+        ({**ARMS, "classes": {"A": "one"}}, "which class the group 'B' is of"),
     ],
-    ids=range(3),
+    ids=range(5),
 )
 def test_options_out_of_range(options, says):
     """What cannot be contrasted is refused."""
@@ -380,30 +349,26 @@ def test_names_that_meet_several_others_are_the_unit_of_a_change() -> None:
     """
     rng = np.random.default_rng(46)
     alarms = {"name": 0, "both": 0}
+    clusters = {"name": "name", "both": ("first_name", "second_name")}
+    turn, a, arm, k = (axis.ravel() for axis in np.indices((3, 10, 2, 40)))
+    b, ahead = (a + turn) % 10, k % 2 == 1
+    one, two = (np.array([f"{side}{n}" for n in own]) for side, own in (("x", a), ("y", b)))
     for _ in range(30):
         of_a, of_b = rng.normal(0, 0.35, (2, 10))
-        rows = []
-        for turn in range(3):
-            for at in range(10):
-                a, b = at, (at + turn) % 10
-                for arm in ("raw", "scrubbed"):
-                    rate = 0.5 + (of_a[a] - of_b[b]) / 2 * (arm == "raw")
-                    won = rng.random(40) < np.clip(rate, 0.02, 0.98)
-                    rows += [
-                        {
-                            "first": "x" if k % 2 else "y",
-                            "second": "y" if k % 2 else "x",
-                            "first_name": f"x{a}" if k % 2 else f"y{b}",
-                            "second_name": f"y{b}" if k % 2 else f"x{a}",
-                            "chosen": "x" if w else "y",
-                            "name": f"x{a} / y{b}",
-                            "arm": arm,
-                            "repetition": k,
-                        }
-                        for k, w in enumerate(won)
-                    ]
-        frame = pd.DataFrame(rows)
-        for what, cluster in (("name", "name"), ("both", ("first_name", "second_name"))):
-            (pair,) = analyze_arms(frame, treated="scrubbed", control="raw", cluster=cluster, block=None).pairs
+        won = rng.random(k.size) < np.clip(0.5 + (of_a[a] - of_b[b]) / 2 * (arm == 0), 0.02, 0.98)
+        frame = pd.DataFrame(
+            {
+                "first": np.where(ahead, "x", "y"),
+                "second": np.where(ahead, "y", "x"),
+                "first_name": np.where(ahead, one, two),
+                "second_name": np.where(ahead, two, one),
+                "chosen": np.where(won, "x", "y"),
+                "name": np.char.add(one, two),
+                "arm": np.where(arm == 0, "raw", "scrubbed"),
+                "repetition": k,
+            }
+        )
+        for what, cluster in clusters.items():
+            (pair,) = analyze_arms(frame, **ARMS, cluster=cluster, block=None).pairs
             alarms[what] += pair.p_value < 0.05
     assert alarms["both"] <= 3 < alarms["name"]

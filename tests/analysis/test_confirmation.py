@@ -20,7 +20,7 @@ from pytest_fairness import (
 )
 from pytest_fairness.analysis.confirmation import confirmed, together, unconfirmed
 from pytest_fairness.errors import BudgetError, UsageError
-from pytest_fairness.model import Finding, Reason, Verdict
+from pytest_fairness.model import Finding, Verdict
 from pytest_fairness.reports.formatting import marks
 from pytest_fairness.running_test import FreshSample, Policy, TestContext, running_test
 from pytest_fairness.testing import choices_frame, decisions_frame, scores_frame
@@ -85,31 +85,6 @@ def test_a_difference_in_the_first_sample_alone_is_judged_by_both_together() -> 
     assert finding.details["confirmation"]["confirmed"] is False
 
 
-def test_the_alarm_of_both_is_raised_at_half_of_alpha() -> None:
-    """R25: p = .0212 at first; with the second sample p = .0014 or .0732, against .025."""
-    first = [(7, 8, 8, 9, 7, 8, 8, 9), (6, 7, 7, 8, 5, 6, 7, 8)]
-    again = [(8, 7, 9, 7, 8, 7, 8, 9), (7, 6, 8, 6, 7, 6, 8, 5)]
-    other = [(7, 6, 8, 7, 7, 6, 8, 7), (7, 8, 6, 7, 7, 8, 6, 7)]
-
-    def rows(sides: list[tuple[int, ...]], times: int = 4) -> pd.DataFrame:
-        """Each score four times over, so that a group has its minimum of trials; the names are what count."""
-        return pd.DataFrame(
-            [
-                (group, f"{group}{id(sides)}{at}", time, score)
-                for group, scores in zip("ab", sides, strict=True)
-                for at, score in enumerate(scores)
-                for time in range(times)
-            ],
-            columns=["group", "name", "repetition", "score"],
-        )
-
-    options: dict[str, Any] = {"block": None, "kind": "numeric"}
-    confirmed_by, refuted_by = (two_stages(rows(first), rows(second), **options) for second in (again, other))
-    assert confirmed_by.verdict is Verdict.FAIL
-    assert refuted_by.verdict is Verdict.INCONCLUSIVE
-    assert refuted_by.reason is Reason.PRECISION
-
-
 def test_every_pair_is_judged_again_not_only_those_that_alarmed() -> None:
     """A pair that the second sample alone shows counts as well."""
     finding = two_stages(table(0, 1, 0, seed=1), table(0, 1, 1.2, seed=2))
@@ -133,18 +108,26 @@ def test_a_table_of_both_samples_has_the_columns_and_the_design_of_the_first() -
     }
 
 
-@pytest.mark.parametrize(("a", "b", "verdict"), [(120, 65, Verdict.FAIL), (60, 120, Verdict.PASS)])
-def test_four_fifths_are_confirmed_by_the_ratio_of_both(a: int, b: int, verdict: Verdict) -> None:
-    finding = two_stages(decided(120, 60), decided(a, b), analyze_four_fifths, outcome="hired", cluster=None)
+BARE = {"bare_ratio": True, "reference": "a"}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "options", "verdict"),
+    [
+        ((120, 60, 200), (120, 65, 200), {}, Verdict.FAIL),
+        ((120, 60, 200), (60, 120, 200), {}, Verdict.PASS),
+        ((50, 30, 100), (50, 38, 100), BARE, Verdict.FAIL),
+        ((50, 30, 100), (50, 55, 100), BARE, Verdict.PASS),
+    ],
+)
+def test_four_fifths_are_confirmed_by_the_ratio_of_both(
+    first: tuple[int, int, int], second: tuple[int, int, int], options: dict[str, Any], verdict: Verdict
+) -> None:
+    """And the bare ratio by the bare ratio."""
+    options = {"outcome": "hired", "cluster": None, **options}
+    finding = two_stages(decided(*first), decided(*second), analyze_four_fifths, **options)
     assert finding.verdict is verdict
-    assert finding.pairs[0].statistics["n_1"] == 400
-
-
-def test_the_bare_ratio_is_confirmed_by_the_bare_ratio() -> None:
-    options: dict[str, Any] = {"outcome": "hired", "cluster": None, "bare_ratio": True, "reference": "a"}
-    first = decided(50, 30, 100)
-    assert two_stages(first, decided(50, 38, 100), analyze_four_fifths, **options).verdict is Verdict.FAIL
-    assert two_stages(first, decided(50, 55, 100), analyze_four_fifths, **options).verdict is Verdict.PASS
+    assert finding.pairs[0].statistics["n_1"] == 2 * first[2]
 
 
 def test_a_fair_system_is_cleared_and_a_biased_one_is_not() -> None:
@@ -163,15 +146,8 @@ def test_a_fair_system_is_cleared_and_a_biased_one_is_not() -> None:
 
 
 def running(fresh: Callable[[Any], FreshSample] | None, emitted: list[Finding], **changes: Any) -> TestContext:
-    return TestContext(
-        test_id="t",
-        test_module="m",
-        description="d",
-        emit=emitted.append,
-        policy=Policy(confirm=True),
-        fresh_sample=fresh,
-        **changes,
-    )
+    fields = {"test_id": "t", "test_module": "m", "description": "d", "policy": Policy(confirm=True), **changes}
+    return TestContext(emit=emitted.append, fresh_sample=fresh, **fields)
 
 
 def test_an_alarm_that_both_do_not_raise_passes_or_warns_and_a_confirmed_one_fails() -> None:
@@ -185,46 +161,38 @@ def test_an_alarm_that_both_do_not_raise_passes_or_warns_and_a_confirmed_one_fai
     assert [one.verdict in (Verdict.FLAG, Verdict.FAIL) for one in emitted] == [False, True]
 
 
-@pytest.mark.parametrize("error", [UsageError("no such rows"), BudgetError("the cap is reached")])
-def test_an_alarm_that_cannot_be_repeated_stands_and_says_why(error: Exception) -> None:
-    def refuse(_: Any) -> FreshSample:
+def raises(error: Exception) -> Callable[[Any], FreshSample]:
+    def fresh(_: Any) -> FreshSample:
         raise error
 
-    with running_test(running(refuse, [])), pytest.raises(FairnessFailure, match=str(error)):
+    return fresh
+
+
+@pytest.mark.parametrize(
+    ("fresh", "why"),
+    [
+        (raises(UsageError("no such rows")), "no such rows"),
+        (raises(BudgetError("the cap is reached")), "the cap is reached"),
+        (None, "unconfirmed, so it stands as it is"),
+    ],
+    ids=["unlike", "no money", "no grid"],
+)
+def test_an_alarm_that_cannot_be_repeated_stands_and_says_why(
+    fresh: Callable[[Any], FreshSample] | None, why: str
+) -> None:
+    with running_test(running(fresh, [])), pytest.raises(FairnessFailure, match=why):
         assert_no_disparity(table(0, 1, seed=1), "score", "group")
 
 
-def test_a_test_without_a_grid_cannot_be_repeated() -> None:
-    with running_test(running(None, [])), pytest.raises(FairnessFailure, match="unconfirmed, so it stands as it is"):
-        assert_no_disparity(table(0, 1, seed=1), "score", "group")
-
-
-def test_nothing_is_asked_again_for_a_pass_or_a_justified_flag() -> None:
+def test_nothing_is_asked_again_for_a_pass_or_a_justified_flag_or_where_it_is_turned_off() -> None:
     """Second samples cost money: only what would fail the test is worth it."""
-    asked: list[Any] = []
-
-    def ask(frame: Any) -> FreshSample:
-        asked.append(frame)
-        return sample(table(0, 0, seed=2))
-
+    never = raises(AssertionError("asked"))
     reason = {"reason": "known", "approver": "J", "date": "2026-01-01", "expiry": "2999-01-01"}
-    with running_test(running(ask, [], justification=lambda _: reason)):
+    with running_test(running(never, [], justification=lambda _: reason)):
         assert_no_disparity(table(0, 0, seed=1), "score", "group")
         flag = assert_no_disparity(table(0, 0.35, seed=5, people=60), "score", "group")
     assert flag.verdict is Verdict.FLAG
-    assert asked == []
-
-
-def test_where_it_is_turned_off_nothing_is_asked_again() -> None:
-    context = TestContext(
-        test_id="t",
-        test_module="m",
-        description="d",
-        emit=lambda _: None,
-        policy=Policy(confirm=False),
-        fresh_sample=lambda _: pytest.fail("asked"),
-    )
-    with running_test(context), pytest.raises(FairnessFailure):
+    with running_test(running(never, [], policy=Policy(confirm=False))), pytest.raises(FairnessFailure):
         assert_no_disparity(table(0, 1, seed=1), "score", "group")
 
 

@@ -55,26 +55,26 @@ def test_holm_is_that_of_the_statistics() -> None:
         assert holm(p) == pytest.approx(correct(p, "holm").tolist())
 
 
-def test_a_finding_counts_by_its_smallest_corrected_p_value() -> None:
-    """Corrected within the finding already: the hypothesis is that no pair differs."""
-    assert finding_p_value(finding(0.3, 0.02, 0.7)) == 0.02
-    assert finding_p_value(finding()) == 1.0
+@pytest.mark.parametrize(
+    ("found", "p"),
+    [
+        (finding(0.3, 0.02, 0.7), 0.02),  # corrected within the finding already
+        (finding(), 1.0),
+        # its own p-value is small where the groups are alike
+        (finding(0.001, assertion="equivalent", s={"difference_corrected_p_value": 0.6}), 0.6),
+        (finding(0.001, assertion="equivalent"), 1.0),
+        # a disparity that shrinks is no alarm
+        (finding(0.001, assertion="arm_reduces_disparity", s={"control": 0.5, "treated": 0.1}), 1.0),
+        (finding(0.001, assertion="arm_reduces_disparity", s={"control": 0.1, "treated": -0.5}), 0.001),
+    ],
+    ids=range(6),
+)
+def test_a_finding_counts_by_its_evidence_for_an_alarm(found: Finding, p: float) -> None:
+    """The hypothesis is that no pair differs."""
+    assert finding_p_value(found) == p
 
 
-def test_a_shown_equivalence_is_no_evidence_of_a_difference() -> None:
-    """Its own p-value is small where the groups are alike."""
-    shown = finding(0.001, assertion="equivalent", s={"difference_corrected_p_value": 0.6})
-    assert finding_p_value(shown) == 0.6
-    assert finding_p_value(finding(0.001, assertion="equivalent")) == 1.0
-
-
-def test_a_disparity_that_shrinks_is_no_alarm() -> None:
-    shrunk = finding(0.001, assertion="arm_reduces_disparity", s={"control": 0.5, "treated": 0.1})
-    grown = finding(0.001, assertion="arm_reduces_disparity", s={"control": 0.1, "treated": -0.5})
-    assert (finding_p_value(shrunk), finding_p_value(grown)) == (1.0, 0.001)
-
-
-def test_every_finding_is_told_its_session_p() -> None:
+def test_every_finding_carries_its_session_p() -> None:
     first, second, third = adjusted([finding(0.01), finding(0.5), finding(0.04)])
     assert session_p_value(first) == pytest.approx(0.03)
     assert session_p_value(second) == pytest.approx(0.5)
@@ -89,18 +89,13 @@ def test_every_finding_is_told_its_session_p() -> None:
     assert third.verdict is Verdict.FLAG
 
 
-def test_a_finding_alone_has_nothing_to_be_adjusted_for() -> None:
-    (alone,) = adjusted([finding(0.01)])
-    assert session_p_value(alone) is None
-    assert not only_by_itself(alone)
-    assert session_p_value(finding(0.01)) is None
-
-
 def test_an_alarm_by_itself_only_is_known() -> None:
+    """A finding alone has nothing to be adjusted for."""
     strong, weak, passed = adjusted([finding(0.001), finding(0.04), finding(0.9, verdict=Verdict.PASS)])
-    assert not only_by_itself(strong)
-    assert only_by_itself(weak)
-    assert not only_by_itself(passed)
+    (alone,) = adjusted([finding(0.01)])
+    assert [only_by_itself(one) for one in (strong, weak, passed, alone)] == [False, True, False, False]
+    assert session_p_value(alone) is None
+    assert session_p_value(finding(0.01)) is None
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from pytest_fairness.analysis.disparity import analyze_disparity
 from pytest_fairness.analysis.four_fifths import four_fifths_sentence
-from pytest_fairness.analysis.sentences import Subject, disparity_sentence
+from pytest_fairness.analysis.sentences import Subject
 from pytest_fairness.model import OutcomeKind, Verdict
 
 from .frames_of import decisions, scores
@@ -37,6 +37,6 @@ def test_nothing_to_compare_is_said_too():
         outcome="score", kind=OutcomeKind.NUMERIC, unit="", by="race", pairs=0, clusters="names", cases="trials",
         block="template", groups={},
     )  # fmt: skip
-    text = disparity_sentence(Verdict.INCONCLUSIVE, None, None, [], subject)
+    text = subject.sentence(Verdict.INCONCLUSIVE, None, None, [])
     assert text == "INCONCLUSIVE: there are no two groups of race to compare."
     assert "no two groups" in four_fifths_sentence(Verdict.INCONCLUSIVE, None, None, by="race", clusters="names")

@@ -424,37 +424,35 @@ def _table(
     data: ArmTrials, pairs: Sequence[tuple[int, int]], found: Sequence[ArmContrast | None], n: Sequence[int]
 ) -> PairTable:
     """``beside``: what the policy reads of each contrast; NaN where there is none."""
-    rows = [(np.nan,) * 11 if one is None else _row(one) for one in found]
-    columns = np.array(rows, dtype=np.float64).T
-    effect, low, high, p, p_cluster, difference, lost, *read = columns
-    known = ~np.isnan(p)
-    words = [f"paired t over {one.unit}s of treated − control" if one is not None else "" for one in found]
+    names = ("effect", "low", "high", "p", "difference", "lost", "shrinks", "grows", "extent", "units")
+    rows = [(np.nan,) * len(names) if one is None else _row(one) for one in found]
+    c = dict(zip(names, np.array(rows, dtype=np.float64).T, strict=True))
+    units = np.array(["" if one is None else one.unit for one in found], dtype=object)
+    known, p_value = units != "", np.nan_to_num(c["p"], nan=1.0)
     return PairTable(
         labels=data.labels,
         first=np.array([a for a, _ in pairs]),
         second=np.array([b for _, b in pairs]),
         effect_names=("change / SD within groups",),
-        effect=np.where(known, effect, 0.0)[:, None],
-        low=low[:, None],
-        high=high[:, None],
-        test=np.array(words, dtype=object),
-        p_row=np.where(known, p, 1.0),
-        p_cluster=p_cluster,
-        p_value=np.where(known, p, 1.0),
-        difference=difference,
+        effect=np.where(known, c["effect"], 0.0)[:, None],
+        low=c["low"][:, None],
+        high=c["high"][:, None],
+        test=np.where(known, "paired t over " + units + "s of treated − control", ""),
+        p_row=p_value,
+        p_cluster=np.where(units == "cluster", c["p"], np.nan),
+        p_value=p_value,
+        difference=c["difference"],
         trials=np.repeat(np.array(n, dtype=np.float64)[:, None], 2, axis=1),
-        ragged=lost,
+        ragged=c["lost"],
         alone=np.full(len(pairs), data.one_cluster),
-        beside=dict(zip(("shrinks", "grows", "extent", "units"), read, strict=True)),
+        beside=c,
     )
 
 
 def _row(one: ArmContrast) -> tuple[float, ...]:
-    change = one.change
+    change, extent = one.change, max(one.extent(one.control), one.extent(one.treated))
     effect, low, high = (one.on_sd(value) for value in (change.mean, *change.interval(0.9)))
-    extent = max(one.extent(one.control), one.extent(one.treated))
-    p_cluster = change.p if one.unit == "cluster" else np.nan
-    return effect, low, high, change.p, p_cluster, change.mean, one.lost, one.shrinks, one.grows, extent, change.units
+    return effect, low, high, change.p, change.mean, one.lost, one.shrinks, one.grows, extent, change.units
 
 
 def _decide(table: PairTable, rule: Rule) -> list[Decision]:

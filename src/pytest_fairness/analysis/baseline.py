@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from pytest_fairness.analysis.policy import MAX_REFUSAL_DIFFERENCE, MAX_UNSCORED, deciding_pair, worst_spec
-from pytest_fairness.analysis.provenance import stamp
+from pytest_fairness.analysis.provenance import finding_of
 from pytest_fairness.analysis.sentences import amount, listed, p_words, percent, signed
 from pytest_fairness.errors import UsageError
-from pytest_fairness.model import ALARMS, JSON, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
+from pytest_fairness.model import ALARMS, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
 from pytest_fairness.statistics.clusters import one_sample_t
 from pytest_fairness.statistics.persona_scores import (
     OVERALL,
@@ -84,7 +84,8 @@ def compare_baseline(
     new_warnings = [name for name in current.warnings if name not in approved.warnings]
     verdict, reason = _verdict(pairs, approved, current, new_warnings)
     worst = deciding_pair([pair for pair in pairs if pair.reason is None])
-    finding = Finding(
+    return finding_of(
+        pd.DataFrame() if frame is None else frame,
         assertion="baseline",
         verdict=verdict,
         reason=reason,
@@ -95,12 +96,9 @@ def compare_baseline(
         unit=unit,
         cluster="persona",
         pairs=pairs,
-        group_results=tuple(_group(label, run) for label, run in runs.items()),
-        n_per_group={label: _scored(run) for label, run in runs.items()},
-        refusal_rates={label: share(run.refused, run) for label, run in runs.items()},
+        groups=[_group(label, run) for label, run in runs.items()],
+        decider=worst,
         test_statistic="" if worst is None else _statistic(worst),
-        p_value=None if worst is None else worst.p_value,
-        corrected_p_value=None if worst is None else worst.corrected_p_value,
         effect_size="" if worst is None else scale.change(worst.difference or 0.0),
         family={
             "tests": [scope.label for scope in gate.scopes if scope.corrected_p is not None],
@@ -121,13 +119,11 @@ def compare_baseline(
         },
         notes=tuple(_notes(gate, scale, new_warnings)),
     )
-    return stamp(finding, pd.DataFrame() if frame is None else frame)
 
 
 def _pair(scope: ScopeTest, lower_is_worse: bool, scale: Scale) -> PairResult:
     shares = Scale(name="yes_no") if scope.label == PASSES else scale
     worsening = -scope.test.mean if lower_is_worse or scope.label == PASSES else scope.test.mean
-    low, high = scope.test.interval(0.90)
     notes: list[str] = []
     reason = scope.reason
     if scope.regression:
@@ -144,30 +140,9 @@ def _pair(scope: ScopeTest, lower_is_worse: bool, scale: Scale) -> PairResult:
         verdict = Verdict.PASS
         if worsening > scope.margin > 0 and scope.corrected_p is not None:
             notes.append(f"worse by more than the margin of {shares.margin(scope.margin)}, but not beyond chance")
-    corrected = 1.0 if scope.corrected_p is None else min(1.0, 2 * scope.corrected_p)
-    statistics: dict[str, JSON] = {
-        "t": scope.test.t,
-        "df": scope.test.df,
-        "sd": scope.test.sd,
-        "personas": scope.n,
-        "missing": scope.missing,
-        NOW: scope.now,
-        APPROVED: scope.approved,
-        "margin": scope.margin,
-        "raw_corrected_p_value": scope.p_raw,
-        "clipped_corrected_p_value": scope.p_clipped,
-        "clipped_change": scope.clipped,
-        "clipped_personas": list(scope.outliers),
-        # one-sided: with 99 % confidence the change is at least as bad as this
-        "bound_99": scope.test.interval(0.98)[1 if lower_is_worse else 0],
-        "repetitions_needed": scope.repetitions_needed,
-        "lower_than_baseline": worsening > 0,
-    }
-    if scope.label == PASSES:
-        statistics |= {"passes_lost": scope.lost, "passes_gained": scope.gained}
-    effect = _standardised(scope.test.mean, scope.test.sd)
-    ends = _standardised(low, scope.test.sd), _standardised(high, scope.test.sd)
-    shown = math.isfinite(ends[1] - ends[0]) and ends[0] < effect < ends[1]
+    sd, passes = scope.test.sd, scope.label == PASSES
+    effect, low, high = (_standardised(value, sd) for value in (scope.test.mean, *scope.test.interval(0.90)))
+    shown = math.isfinite(high - low) and low < effect < high
     return PairResult(
         group_1=NOW,
         group_2=APPROVED,
@@ -178,19 +153,42 @@ def _pair(scope: ScopeTest, lower_is_worse: bool, scale: Scale) -> PairResult:
         p_row=scope.p_value,
         p_cluster=scope.p_value,
         p_value=scope.p_value,
-        corrected_p_value=corrected,
+        corrected_p_value=_corrected(scope),
         effect=effect,
         effect_name="mean change / SD of the changes",
-        effect_low=ends[0] if shown else None,
-        effect_high=ends[1] if shown else None,
+        effect_low=low if shown else None,
+        effect_high=high if shown else None,
         difference=scope.test.mean,
         worse_off=NOW if worsening > 0 else APPROVED if worsening < 0 else None,
-        test="exact McNemar over personas" if scope.label == PASSES else "one-sided paired t over personas",
+        test="exact McNemar over personas" if passes else "one-sided paired t over personas",
         scope="personas",
         needs=_needs(scope, scale),
-        statistics=statistics,
+        statistics={
+            "t": scope.test.t,
+            "df": scope.test.df,
+            "sd": sd,
+            "personas": scope.n,
+            "missing": scope.missing,
+            NOW: scope.now,
+            APPROVED: scope.approved,
+            "margin": scope.margin,
+            "raw_corrected_p_value": scope.p_raw,
+            "clipped_corrected_p_value": scope.p_clipped,
+            "clipped_change": scope.clipped,
+            "clipped_personas": list(scope.outliers),
+            # one-sided: with 99 % confidence the change is at least as bad as this
+            "bound_99": scope.test.interval(0.98)[1 if lower_is_worse else 0],
+            "repetitions_needed": scope.repetitions_needed,
+            "lower_than_baseline": worsening > 0,
+            **({"passes_lost": scope.lost, "passes_gained": scope.gained} if passes else {}),
+        },
         notes=tuple(notes),
     )
+
+
+def _corrected(scope: ScopeTest) -> float:
+    """The better of the two families, twice over."""
+    return 1.0 if scope.corrected_p is None else min(1.0, 2 * scope.corrected_p)
 
 
 def _standardised(value: float, sd: float) -> float:
@@ -388,7 +386,7 @@ def _sentence(
 
 
 def _fall(scope: ScopeTest, scale: Scale) -> str:
-    sure = f"corrected {p_words(min(1.0, 2 * (scope.corrected_p or 0.0)))}"
+    sure = f"corrected {p_words(_corrected(scope))}"
     if scope.label == PASSES:
         before, after = round(scope.approved * scope.n), round(scope.now * scope.n)
         return f"passes {before} → {after} of {scope.n} personas ({scope.lost} lost, {scope.gained} gained, {sure})"

@@ -27,74 +27,52 @@ def choice_columns(frame: pd.DataFrame, size: int, *, ranking: bool = False) -> 
     """
     if size == 1:
         return frame.rename(columns={"group_1": "group", "name_1": "candidate"}).drop(columns=["pair", "order"])
-    names = [f"name_{at}" for at in range(1, size + 1)]
-    shown = [tuple(row) for row in frame[names].itertuples(index=False)]
-    shown = [tuple(name if isinstance(name, str) else None for name in row) for row in shown]
-    replies = [
-        reply if isinstance(reply, str) and not refused else None
-        for reply, refused in zip(frame["reply"], frame["refused"], strict=True)
+    places = range(1, size + 1)
+    shown = [
+        tuple(name if isinstance(name, str) else None for name in row)
+        for row in frame[[f"name_{at}" for at in places]].itertuples(index=False)
     ]
-    if size == 2 and not ranking:
-        return _pairs(frame, shown, replies)
-    return _slates(frame, size, shown, replies, ranking=ranking)
-
-
-def _pairs(frame: pd.DataFrame, shown: list[tuple[str | None, ...]], replies: list[str | None]) -> pd.DataFrame:
     refused = frame["refused"].tolist()
-    choices = _choices(shown, replies, refused)
-    chosen: list[str | None] = []
-    for choice, groups in zip(choices, zip(frame["group_1"], frame["group_2"], strict=True), strict=True):
-        if choice.number is not None:
-            chosen.append(groups[choice.number - 1])
-        else:
-            chosen.append(NEITHER if choice.status in (ChoiceStatus.NEITHER, ChoiceStatus.BOTH) else None)
-    renamed = {f"group_{at}": place for at, place in enumerate(_PLACES, start=1)}
-    renamed |= {f"name_{at}": f"{place}_name" for at, place in enumerate(_PLACES, start=1)}
-    table = frame.rename(columns=renamed)
-    table["choice"] = [choice.status.value for choice in choices]
-    table["chosen"] = _objects(chosen, table.index)
-    return table
-
-
-def _choices(shown: list[tuple[str | None, ...]], replies: list[str | None], refused: list[bool]) -> list[Choice]:
-    return [
+    replies = [
+        reply if isinstance(reply, str) and not no else None for reply, no in zip(frame["reply"], refused, strict=True)
+    ]
+    if ranking:
+        found = [None if one is None else read_ranking(one, names) for names, one in zip(shown, replies, strict=True)]
+        status = [ChoiceStatus.UNPARSED if one is None else ChoiceStatus.CHOSEN for one in found]
+        ranks = [float("nan") if one is None else float(one[at]) for one in found for at in range(size)]
+        return _slates(frame, shown, status).assign(rank=ranks, chosen=[rank == 1.0 for rank in ranks])
+    choices = [
         read_choice(reply, names)
         if reply is not None
         else Choice(ChoiceStatus.REFUSED if no else ChoiceStatus.UNPARSED)
         for names, reply, no in zip(shown, replies, refused, strict=True)
     ]
+    status = [choice.status for choice in choices]
+    if size > 2:
+        return _slates(frame, shown, status).assign(chosen=[one.number == at for one in choices for at in places])
+    none = {ChoiceStatus.NEITHER: NEITHER, ChoiceStatus.BOTH: NEITHER}
+    chosen = [
+        none.get(choice.status) if choice.number is None else groups[choice.number - 1]
+        for choice, groups in zip(choices, zip(frame["group_1"], frame["group_2"], strict=True), strict=True)
+    ]
+    renamed = {f"group_{at}": place for at, place in enumerate(_PLACES, start=1)}
+    renamed |= {f"name_{at}": f"{place}_name" for at, place in enumerate(_PLACES, start=1)}
+    table = frame.rename(columns=renamed)
+    return table.assign(choice=[one.value for one in status], chosen=_objects(chosen, table.index))
 
 
-def _slates(
-    frame: pd.DataFrame,
-    size: int,
-    shown: list[tuple[str | None, ...]],
-    replies: list[str | None],
-    *,
-    ranking: bool,
-) -> pd.DataFrame:
+def _slates(frame: pd.DataFrame, shown: list[tuple[str | None, ...]], status: list[ChoiceStatus]) -> pd.DataFrame:
+    """One row a candidate."""
+    size = len(shown[0]) if shown else 0
     table = frame.loc[frame.index.repeat(size)].reset_index(drop=True)
     table.attrs = dict(frame.attrs)
     places = list(range(1, size + 1)) * len(frame)
-    rows = range(len(table))
     table["trial"] = [f"{cell}#{rep}" for cell, rep in zip(table["cell"], table["repetition"], strict=True)]
     table["position"] = places
-    table["group"] = [table[f"group_{place}"].iloc[row] for row, place in zip(rows, places, strict=True)]
+    table["group"] = [table[f"group_{place}"].iloc[row] for row, place in enumerate(places)]
     table["candidate"] = _objects([name for names in shown for name in names], table.index)
-    if ranking:
-        ranks = [
-            None if reply is None else read_ranking(reply, names) for names, reply in zip(shown, replies, strict=True)
-        ]
-        table["rank"] = [float("nan") if found is None else float(found[at]) for found in ranks for at in range(size)]
-        table["chosen"] = table["rank"] == 1.0
-        said = [ChoiceStatus.UNPARSED if found is None else ChoiceStatus.CHOSEN for found in ranks]
-        table["choice"] = [one.value for one in said for _ in range(size)]
-    else:
-        choices = _choices(shown, replies, frame["refused"].tolist())
-        table["chosen"] = [choice.number == at for choice in choices for at in range(1, size + 1)]
-        table["choice"] = [choice.status.value for choice in choices for _ in range(size)]
-    dropped = [f"{what}_{at}" for what in ("group", "name") for at in range(1, size + 1)]
-    return table.drop(columns=dropped)
+    table["choice"] = [one.value for one in status for _ in range(size)]
+    return table.drop(columns=[f"{what}_{at}" for what in ("group", "name") for at in range(1, size + 1)])
 
 
 def _objects(values: list[str | None], index: pd.Index) -> pd.Series:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from pytest_fairness.analysis.explanations import explain
 from pytest_fairness.analysis.sentences import interval_words, p_words
-from pytest_fairness.model import ALARMS, JSON, Finding, PairResult
+from pytest_fairness.model import ALARMS, JSON, Finding, to_json
 from pytest_fairness.running_test import FreshSample
 
 if TYPE_CHECKING:
@@ -80,34 +80,26 @@ def _at_first(first: Finding) -> str:
 
 
 def _details(first: Finding, both: Finding, sample: FreshSample) -> dict[str, JSON]:
+    names = (
+        *("group_1", "group_2", "metric", "verdict", "p_value", "corrected_p_value"),
+        *("effect", "effect_low", "effect_high", "difference"),
+    )
+    alarms = [to_json(pair) for pair in first.pairs if pair.verdict in ALARMS]
     return {
         "confirmed": both.verdict in ALARMS,
         "sample": sample.about,
         "first": {
-            "verdict": first.verdict.value,
+            **_summary(first),
             "sentence": first.sentence,
-            "n_per_group": dict(first.n_per_group),
-            "alpha": first.family.get("alpha"),
-            "pairs": [_pair(pair) for pair in first.pairs if pair.verdict in ALARMS],
+            "pairs": [{name: pair[name] for name in names} for pair in alarms if isinstance(pair, dict)],
         },
-        "both": {
-            "verdict": both.verdict.value,
-            "n_per_group": dict(both.n_per_group),
-            "alpha": both.family.get("alpha"),
-        },
+        "both": _summary(both),
     }
 
 
-def _pair(pair: PairResult) -> JSON:
+def _summary(finding: Finding) -> dict[str, JSON]:
     return {
-        "group_1": pair.group_1,
-        "group_2": pair.group_2,
-        "metric": pair.metric,
-        "verdict": pair.verdict.value,
-        "p_value": pair.p_value,
-        "corrected_p_value": pair.corrected_p_value,
-        "effect": pair.effect,
-        "effect_low": pair.effect_low,
-        "effect_high": pair.effect_high,
-        "difference": pair.difference,
+        "verdict": finding.verdict.value,
+        "n_per_group": dict(finding.n_per_group),
+        "alpha": finding.family.get("alpha"),
     }

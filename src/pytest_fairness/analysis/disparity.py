@@ -43,14 +43,7 @@ from pytest_fairness.analysis.reading import (
     read,
     reasons_by_group,
 )
-from pytest_fairness.analysis.sentences import (
-    NO_ANSWER,
-    REFUSAL,
-    Subject,
-    disparity_sentence,
-    effect_with_interval,
-    lost_words,
-)
+from pytest_fairness.analysis.sentences import NO_ANSWER, REFUSAL, Subject, effect_with_interval, lost_words
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import ALARMS, JSON, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
 from pytest_fairness.statistics.arrays import Bools, Floats, read_design, row_name
@@ -160,7 +153,7 @@ def analyze_disparity(
         verdict=verdict,
         reason=reason,
         decider=decider,
-        sentence=disparity_sentence(verdict, reason, decider, alarms, subject),
+        sentence=subject.sentence(verdict, reason, decider, alarms),
         by=", ".join(columns),
         groups=[group for g in groupings for group in g.results[reading.name]],
         test_statistic=_statistic(decider, home),
@@ -219,9 +212,7 @@ class _Grouping:
             kind=kind,
             lost=lost,
             total=total,
-            imputed=lambda at, high: (
-                rows.measure(*rows.filled((int(table.first[at]), int(table.second[at])), high)).pairs
-            ),
+            imputed=lambda at, high: rows.measure(*rows.filled(table, at, high)).pairs,
             by_rank=True,
             lower_is_worse=reading.lower_is_worse,
             favourable=reading.favourable,

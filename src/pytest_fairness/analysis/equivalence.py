@@ -31,15 +31,7 @@ from pytest_fairness.analysis.policy import (
     verdict_by,
 )
 from pytest_fairness.analysis.provenance import finding_of
-from pytest_fairness.analysis.reading import (
-    Reading,
-    ScoredRows,
-    as_columns,
-    check_level,
-    nouns,
-    read,
-    reasons_by_group,
-)
+from pytest_fairness.analysis.reading import Reading, ScoredRows, as_columns, check_level, nouns, read, reasons_by_group
 from pytest_fairness.analysis.sentences import amount, effect_words, left_without, p_words
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON, Finding, OutcomeKind, PairResult, Reason, Verdict
@@ -129,9 +121,7 @@ def analyze_equivalence(
         decide=decide,
         lost=lost,
         total=total,
-        imputed=lambda at, high: compared(
-            rows.measure(*rows.filled((int(table.first[at]), int(table.second[at])), high))
-        ),
+        imputed=lambda at, high: compared(rows.measure(*rows.filled(table, at, high))),
         stands=False,
         lower_is_worse=reading.lower_is_worse,
         alarm_only=False,

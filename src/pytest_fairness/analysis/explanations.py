@@ -7,7 +7,7 @@ rule, in the words of ``explanations.toml``. A method that was not used is never
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -28,30 +28,27 @@ def _say(section: str, name: str, **values: object) -> str:
 
 def explain(finding: Finding) -> str:
     """*finding* in three paragraphs: its sentence; the method with its sources; what would change the verdict."""
-    change = f"What would change the verdict: {_way_out(finding)}."
-    return "\n\n".join(part for part in (finding.sentence, _method(finding), change) if part)
-
-
-def _method(finding: Finding) -> str:
-    parts = [part for part in _METHODS[finding.assertion](finding) if part] if finding.assertion in _METHODS else []
+    known = _METHODS.get(finding.assertion)
+    method = [part for part in known(finding) if part] if known is not None else []
     confirmation = finding.details.get("confirmation")
-    if isinstance(confirmation, Mapping) and confirmation.get("confirmed") is not None:
-        parts.append(_say("shared", "confirmation"))
-    if "sensitivity" in finding.details:
-        parts.append(_say("shared", "sensitivity"))
-    return " ".join(["How this was judged.", *parts]) if parts else ""
+    if method and isinstance(confirmation, Mapping) and confirmation.get("confirmed") is not None:
+        method.append(_say("shared", "confirmation"))
+    if method and "sensitivity" in finding.details:
+        method.append(_say("shared", "sensitivity"))
+    judged = " ".join(["How this was judged.", *method]) if method else ""
+    change = f"What would change the verdict: {_way_out(finding)}."
+    return "\n\n".join(part for part in (finding.sentence, judged, change) if part)
 
 
 # ---------------------------------------------------------------- one assertion each
 
 
 def _no_disparity(finding: Finding) -> Iterator[str]:
-    kind = finding.kind
+    kind, metrics = finding.kind, {pair.metric for pair in finding.pairs}
     if kind is not None:
         yield _say("kind", _SAME.get(kind, kind).value)
     if kind is not OutcomeKind.CATEGORICAL:
         yield _say("shared", "jackknife", unit=finding.cluster or "row")
-    metrics = {pair.metric for pair in finding.pairs}
     if REFUSAL in metrics and finding.outcome != REFUSAL:
         yield _say("shared", "refusals")
     if NO_ANSWER in metrics:
@@ -80,22 +77,21 @@ def _four_fifths(finding: Finding) -> Iterator[str]:
 
 
 def _baseline(finding: Finding) -> Iterator[str]:
-    margins, alpha = finding.details.get("margins"), finding.family.get("alpha")
-    margin = ""
+    margins, alpha, margin, level = finding.details.get("margins"), finding.family.get("alpha"), "", ""
     if isinstance(margins, Mapping):
         overall, category = (_number(margins.get(scope)) for scope in ("overall", "category"))
         margin = _say("baseline", "margin", overall=overall, category=category, unit=finding.unit or "points")
+    if alpha is not None:
+        level = _say("baseline", "level", alpha=alpha)
     yield _say("baseline", "tests")
     yield _family(finding)
-    level = "" if alpha is None else _say("baseline", "level", alpha=alpha)
     yield _say("baseline", "rule", level=level, margin=margin)
     yield _say("baseline", "approval")
 
 
 def _no_preference(finding: Finding) -> Iterator[str]:
-    details = finding.details
-    among = "conditional_logit" in details or "goodness_of_fit" in details
-    tests = "ranked" if "friedman" in details else "among" if among else "pairs"
+    among = {"conditional_logit", "goodness_of_fit"} & set(finding.details)
+    tests = "ranked" if "friedman" in finding.details else "among" if among else "pairs"
     yield _say("no_preference", tests)
     yield _say("no_preference", "two_effects" if tests == "pairs" else "effect")
     yield _clusters(finding)
@@ -104,12 +100,12 @@ def _no_preference(finding: Finding) -> Iterator[str]:
 
 
 def _equivalent(finding: Finding) -> Iterator[str]:
-    margin, alpha = finding.details.get("margin"), finding.family.get("alpha")
+    alpha = finding.family.get("alpha")
     unit = "standard deviations" if finding.details.get("margin_unit") == "d" else finding.unit
     yield _say(
         "equivalent",
         "claim",
-        margin=f"±{_number(margin)} {unit}".strip() if margin is not None else "the margin",
+        margin=f"±{_number(finding.details.get('margin'))} {unit}".strip(),
         unit=f"the {finding.cluster} means" if finding.cluster is not None else "the rows",
         level=f"{100 * (1 - 2 * float(alpha)):.0f} %" if isinstance(alpha, (int, float)) else "1 − 2α",
     )
@@ -121,13 +117,9 @@ def _equivalent(finding: Finding) -> Iterator[str]:
 def _arm_reduces_disparity(finding: Finding) -> Iterator[str]:
     details = finding.details
     unit = next((str(pair.statistics["unit"]) for pair in finding.pairs if "unit" in pair.statistics), "cluster")
-    yield _say(
-        "arm_reduces_disparity",
-        "contrast",
-        treated=details.get("treated", "treated"),
-        control=details.get("control", "control"),
-        shared=f"{finding.cluster}s" if unit == "cluster" and finding.cluster else f"{unit}s",
-    )
+    shared = f"{finding.cluster if unit == 'cluster' and finding.cluster else unit}s"
+    arms = {name: details.get(name, name) for name in ("treated", "control")}
+    yield _say("arm_reduces_disparity", "contrast", shared=shared, **arms)
     yield _family(finding)
     yield _say("arm_reduces_disparity", "rule")
     if details.get("placebo"):
@@ -193,12 +185,10 @@ def _way_out(finding: Finding) -> str:
     mend = words["mends"].get(finding.assertion, words["mends"]["default"])
     if finding.verdict is Verdict.FLAG:
         mend = "a documented justification, or " + mend.partition(", and a new run")[0]
-    alarms = [pair for pair in finding.pairs if pair.verdict is finding.verdict]
-    baseline = finding.assertion == "baseline"
-    named = [pair.metric if baseline else f"{pair.group_1} and {pair.group_2}" for pair in alarms]
-    return mend + (f" ({_listed(named)})" if named else "")
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown, more = list(names[:3]), len(names) - 3
-    return "; ".join(shown) + (f"; and {more} more" if more > 0 else "")
+    named = [
+        pair.metric if finding.assertion == "baseline" else f"{pair.group_1} and {pair.group_2}"
+        for pair in finding.pairs
+        if pair.verdict is finding.verdict
+    ]
+    more = [f"and {len(named) - 3} more"] if len(named) > 3 else []
+    return mend + (f" ({'; '.join([*named[:3], *more])})" if named else "")

@@ -82,16 +82,14 @@ def finding_p_value(finding: Finding) -> float:
     It is the evidence *for an alarm*: of an equivalence that of a difference, of two arms only that of a disparity
     which does not shrink.
     """
-    return min((_alarm_p_value(finding.assertion, pair) for pair in finding.pairs), default=1.0)
 
-
-def _alarm_p_value(assertion: str, pair: PairResult) -> float:
-    if assertion == "equivalent":
-        return _number(pair.statistics.get("difference_corrected_p_value"), 1.0)
-    if assertion == "arm_reduces_disparity":
+    def p_value(pair: PairResult) -> float:
+        if finding.assertion == "equivalent":
+            return _number(pair.statistics.get("difference_corrected_p_value"), 1.0)
         before, after = (abs(_number(pair.statistics.get(arm), 0.0)) for arm in ("control", "treated"))
-        return pair.corrected_p_value if after >= before else 1.0
-    return pair.corrected_p_value
+        return pair.corrected_p_value if finding.assertion != "arm_reduces_disparity" or after >= before else 1.0
+
+    return min(map(p_value, finding.pairs), default=1.0)
 
 
 def _number(value: JSON, default: float) -> float:
@@ -110,16 +108,12 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def adjusted(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """*findings*, each with ``details["session"]``: its p-value, the adjusted one, and over how many findings."""
     p_values = [finding_p_value(finding) for finding in findings]
-    return tuple(
-        replace(
-            finding,
-            details={
-                **finding.details,
-                _KEY: {"p_value": p, "corrected_p_value": q, "findings": len(findings), "method": "holm"},
-            },
-        )
-        for finding, p, q in zip(findings, p_values, holm(p_values), strict=True)
-    )
+    sessions: list[dict[str, JSON]] = [
+        {"p_value": p, "corrected_p_value": q, "findings": len(findings), "method": "holm"}
+        for p, q in zip(p_values, holm(p_values), strict=True)
+    ]
+    pairs = zip(findings, sessions, strict=True)
+    return tuple(replace(finding, details={**finding.details, _KEY: session}) for finding, session in pairs)
 
 
 def session_p_value(finding: Finding) -> float | None:

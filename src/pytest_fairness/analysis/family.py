@@ -115,7 +115,9 @@ class Family:
         for at, (member, q) in enumerate(zip(self.members, self.corrected(), strict=True)):
             table = self.completed(member, member.table, q)
             decisions = member.decide(table, self.rule_of(member))
-            judged.append((table, [self._settled(at, place, one) for place, one in enumerate(decisions)]))
+            for place in np.flatnonzero(member.lost.any(axis=1)).tolist():
+                decisions[place] = self._settled(at, place, decisions[place])
+            judged.append((table, decisions))
         return judged
 
     def results_beside(self, judged: Sequence[tuple[PairTable, list[Decision]]], by: str) -> list[PairResult]:
@@ -135,7 +137,7 @@ class Family:
         alarm stands if it remains where they are least favourable to it, by the milder of the two verdicts.
         """
         member, cases, noun = self.members[at], self.rule.case_noun, self.members[at].noun
-        if not member.lost[place : place + 1].any() or decision.reason is Reason.RAGGED:
+        if decision.reason is Reason.RAGGED:
             return decision
         lost = member.lost[place]
         many = float(np.max(lost / np.maximum(member.total[place], 1)))

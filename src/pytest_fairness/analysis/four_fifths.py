@@ -162,10 +162,7 @@ def analyze_four_fifths(
 
 
 def read_decisions(
-    frame: pd.DataFrame,
-    outcome: str | Callable[..., Any],
-    favourable: object,
-    scorers: Mapping[str, Any] | None,
+    frame: pd.DataFrame, outcome: str | Callable[..., Any], favourable: object, scorers: Mapping[str, Any] | None
 ) -> tuple[str, Floats, Bools]:
     """The outcome's name, 1 where it is favourable, and where there is an outcome.
 
@@ -283,7 +280,7 @@ class _Decisions:
         lost, total = self.rows.unanswered(table, self.rows.design.count(self.rows.used))
 
         def imputed(at: int, high: bool) -> PairTable:
-            values, used = self.rows.filled((int(table.first[at]), int(table.second[at])), high)
+            values, used = self.rows.filled(table, at, high)
             return self.compared(self.rows.measure(values, used), values, used)
 
         return Member(

@@ -60,7 +60,7 @@ class PlannedOutcome:
 
     @classmethod
     def of(
-        cls, kind: str | OutcomeKind, rate: float | None, levels: int | None, icc: float, alpha: float
+        cls, kind: str | OutcomeKind, rate: float | None, levels: int | None, icc: float, alpha: float, effect: float
     ) -> PlannedOutcome:
         """Raises UsageError for an argument out of range, or one that the kind has not."""
         known = [member.value for member in OutcomeKind]
@@ -77,8 +77,11 @@ class PlannedOutcome:
             raise UsageError(f"levels={levels!r}: from {least} to {most}{few}")
         if not 0 <= icc < 1:
             raise UsageError(f"icc={icc!r}: a share of variance, from 0 to below 1")
-        _require_probability("alpha", alpha)
-        _require_probability("rate", RATE if rate is None else rate)
+        _require_probabilities(alpha=alpha, rate=RATE if rate is None else rate)
+        if not (effect > 0 and math.isfinite(effect)):
+            raise UsageError(f"effect={effect!r}: give the d that must not be missed, above 0")
+        if found is OutcomeKind.CATEGORICAL and label_shares(effect, levels or usual).min() < 0:
+            raise UsageError(f"effect={effect!r}: {levels or usual} labels cannot differ by so much")
         return cls(kind=found, rate=rate or RATE, levels=levels or usual, icc=icc, alpha=alpha)
 
     @property
@@ -90,13 +93,6 @@ class PlannedOutcome:
             what = "levels" if self.kind is OutcomeKind.ORDINAL else "labels"
             return f"{self.kind} outcome, {self.levels} equally likely {what}"
         return f"{self.kind} outcome"
-
-    def check(self, effect: float) -> None:
-        """Raises UsageError for an *effect* that cannot be."""
-        if not (effect > 0 and math.isfinite(effect)):
-            raise UsageError(f"effect={effect!r}: give the d that must not be missed, above 0")
-        if self.kind is OutcomeKind.CATEGORICAL and label_shares(effect, self.levels).min() < 0:
-            raise UsageError(f"effect={effect!r}: {self.levels} labels cannot differ by so much")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,13 +107,6 @@ class PlannedDesign:
     @property
     def labels(self) -> bool:
         return self.names < 2
-
-    def sample(self, icc: float) -> Sample:
-        """As clusters: the names, or the replies where there is one name."""
-        clusters, rows = (self.rows, 1) if self.labels else (self.names, self.rows)
-        return Sample(
-            clusters=clusters, rows=rows, icc=0.0 if self.labels else icc, labels=self.labels, blocks=self.templates
-        )
 
 
 @lru_cache(maxsize=512)
@@ -141,9 +130,13 @@ def passed(outcome: PlannedOutcome, design: PlannedDesign, family: int, draws: i
 
 
 def _draw(outcome: PlannedOutcome, design: PlannedDesign, effect: float, draws: int) -> Drawn | None:
-    """Pairs of the design, compared; None where no group has two of what a test needs."""
-    sample = design.sample(outcome.icc)
-    if sample.clusters < 2:
+    """Pairs of the design, compared; None where no group has two of what a test needs.
+
+    The clusters are the names, or the replies where there is one name.
+    """
+    clusters, rows, icc = (design.rows, 1, 0.0) if design.labels else (design.names, design.rows, outcome.icc)
+    sample = Sample(clusters=clusters, rows=rows, icc=icc, labels=design.labels, blocks=design.templates)
+    if clusters < 2:
         return None
     if outcome.kind in RATES:
         return draw_rates(sample, effect, outcome.rate, favourable=outcome.kind is OutcomeKind.BINARY, draws=draws)
@@ -168,9 +161,9 @@ def _alarms(outcome: PlannedOutcome, family: int, drawn: Drawn) -> Bools:
 class SamplePlan:
     """A design, and what it finds.
 
-    ``names`` a group in each of ``templates``, each asked ``repetitions`` times: ``calls`` in all, ``calls_per_group``
-    for each group. ``power`` is how often a pair that differs by ``effect`` is FLAG or FAIL, ``pass_probability`` how
-    often a pair without any difference PASSes. ``outcome`` names the assumptions, ``notes`` what had to give.
+    ``names`` a group in each of ``templates``, each asked ``repetitions`` times: ``calls`` in all. ``power`` is how
+    often a pair that differs by ``effect`` is FLAG or FAIL, ``pass_probability`` how often an equal pair PASSes.
+    ``outcome`` names the assumptions, ``notes`` what had to give.
     """
 
     kind: OutcomeKind
@@ -188,17 +181,6 @@ class SamplePlan:
     power: float
     pass_probability: float
     notes: tuple[str, ...] = ()
-
-    @property
-    def sentence(self) -> str:
-        """The plan in one sentence."""
-        found, passed = percent(self.power), percent(self.pass_probability)
-        return (
-            f"{_count(self.names, 'name')} × {_count(self.templates, 'template')} × "
-            f"{_count(self.repetitions, 'repetition')} in each of {self.groups} groups, {self.calls:,} calls: finds "
-            f"d = {self.effect:g} in {found} of pairs that differ so, and passes {passed} of pairs that do not differ "
-            f"({self.outcome}, family of {self.family} at {self.alpha:g}, ICC {self.icc:g})."
-        )
 
 
 def _count(number: int, noun: str) -> str:
@@ -234,23 +216,21 @@ def plan_sample(
     Raises UsageError for an argument out of range, or where no affordable design finds the effect (the message says
     what limits it).
     """
-    outcome = PlannedOutcome.of(kind, rate, levels, icc, alpha)
-    outcome.check(effect)
-    _require_groups(groups)
-    _require_probability("power", power)
+    outcome = PlannedOutcome.of(kind, rate, levels, icc, alpha, effect)
+    _require_probabilities(power=power)
     _require_one("", metrics=metrics, templates=templates, repetitions=repetitions)
-    family = groups * (groups - 1) // 2 * metrics
+    family = _family(groups, metrics)
     notes: list[str] = []
 
     def design(names: int, templates: int) -> PlannedDesign:
         rows = templates * repetitions
         return PlannedDesign(names=names, templates=templates, rows=rows, trials=names * rows)
 
-    def enough(one: PlannedDesign, draws: int = ROUGH) -> bool:
-        return found(outcome, one, family, effect, draws) >= power
+    def enough(names: int, templates: int, draws: int) -> bool:
+        return found(outcome, design(names, templates), family, effect, draws) >= power
 
     if names is None:
-        fewest = _smallest(lambda k, draws: enough(design(k, templates), draws), 2)
+        fewest = _smallest(lambda k, draws: enough(k, templates, draws), 2)
         if fewest is None:
             if effect <= TRIVIAL:
                 raise UsageError(
@@ -267,7 +247,7 @@ def plan_sample(
     else:
         _require_one(" a group", names=names)
         people, start = names, math.ceil(MINIMUM_N[outcome.kind] / (names * repetitions))
-        fewest = _smallest(lambda t, draws: enough(design(people, t), draws), start)
+        fewest = _smallest(lambda t, draws: enough(people, t, draws), start)
         if fewest is None:
             most = found(outcome, design(names, AT_MOST), family, effect)
             raise UsageError(
@@ -323,9 +303,10 @@ def smallest(enough: Callable[[int], bool], start: int, most: int = AT_MOST) -> 
     return high
 
 
-def _require_groups(groups: int) -> None:
+def _family(groups: int, metrics: int) -> int:
     if groups < 2:
         raise UsageError(f"groups={groups!r}: a comparison needs at least 2")
+    return groups * (groups - 1) // 2 * metrics
 
 
 def _require_one(where: str, **counts: int) -> None:
@@ -334,9 +315,10 @@ def _require_one(where: str, **counts: int) -> None:
             raise UsageError(f"{what}={value!r}: at least 1{where}")
 
 
-def _require_probability(what: str, value: float) -> None:
-    if not 0 < value < 1:
-        raise UsageError(f"{what}={value!r}: a probability between 0 and 1")
+def _require_probabilities(**given: float) -> None:
+    for what, value in given.items():
+        if not 0 < value < 1:
+            raise UsageError(f"{what}={value!r}: a probability between 0 and 1")
 
 
 # ---------------------------------------------------------------- a design that stands
@@ -386,19 +368,14 @@ def assess_design(
     where nothing differs is out of reach. The other arguments are those of :func:`plan_sample`. Raises UsageError for
     an argument out of range.
     """
-    outcome = PlannedOutcome.of(kind, rate, levels, icc, alpha)
-    outcome.check(effect)
-    _require_groups(groups)
+    outcome = PlannedOutcome.of(kind, rate, levels, icc, alpha, effect)
     _require_one(" a group", trials=trials, templates=templates, repetitions=repetitions)
-    family = groups * (groups - 1) // 2 * metrics
+    family = _family(groups, metrics)
     people, minimum = max(names, 1), MINIMUM_N[outcome.kind]
     # Replies a name that tell something. Where one name is all there is, copies of a reply do not count either.
     rows = max(trials // (people * repetitions if repeats else people), 1)
     here = PlannedDesign(
-        names=people,
-        templates=templates,
-        rows=rows,
-        trials=rows if repeats and people < 2 else trials,
+        names=people, templates=templates, rows=rows, trials=rows if repeats and people < 2 else trials
     )
     passing = passed(outcome, here, family)
     enough = here.trials >= minimum
@@ -429,10 +406,7 @@ def _ways(outcome: PlannedOutcome, here: PlannedDesign, family: int, repetitions
 
     def likely(names: int, times: float) -> bool:
         larger = replace(
-            here,
-            names=names,
-            rows=max(int(here.rows * times), 1),
-            trials=int(here.trials * times * names / here.names),
+            here, names=names, rows=max(int(here.rows * times), 1), trials=int(here.trials * times * names / here.names)
         )
         return passed(outcome, larger, family, ROUGH) >= LIKELY
 

@@ -8,7 +8,7 @@ Schuirmann 1987). See ``docs/verdicts.md``.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import NormalDist
@@ -21,24 +21,9 @@ from pytest_fairness.model import ALARMS, OutcomeKind, PairResult, Reason, Verdi
 from pytest_fairness.statistics.arrays import Bools
 from pytest_fairness.statistics.pair_table import PairTable
 
-MINIMUM_N: Mapping[OutcomeKind, int] = {
-    OutcomeKind.NUMERIC: 30,
-    OutcomeKind.ORDINAL: 30,
-    OutcomeKind.NARRATIVE: 30,
-    OutcomeKind.REFUSAL: 30,
-    OutcomeKind.BINARY: 50,
-    OutcomeKind.CATEGORICAL: 50,
-}
+MINIMUM_N = dict.fromkeys(OutcomeKind, 30) | {OutcomeKind.BINARY: 50, OutcomeKind.CATEGORICAL: 50}
 """Fewest trials a group that may carry a verdict, by kind of outcome."""
-
-RECOMMENDED_N: Mapping[OutcomeKind, int] = {
-    OutcomeKind.NUMERIC: 100,
-    OutcomeKind.ORDINAL: 100,
-    OutcomeKind.NARRATIVE: 50,
-    OutcomeKind.REFUSAL: 50,
-    OutcomeKind.BINARY: 100,
-    OutcomeKind.CATEGORICAL: 100,
-}
+RECOMMENDED_N = dict.fromkeys(OutcomeKind, 100) | {OutcomeKind.NARRATIVE: 50, OutcomeKind.REFUSAL: 50}
 """Trials a group that the minimum detectable effect of the default design was worked out for."""
 
 TRIVIAL = 0.2
@@ -82,15 +67,11 @@ def deciding_pair(pairs: Sequence[PairResult]) -> PairResult | None:
     of rows must not choose what a sentence is about.
     """
     gating = [pair for pair in pairs if not pair.alarm_only or pair.verdict in ALARMS]
-    keys = [_urgency(pair) for pair in gating]
-    least = min(keys, default=None)
-    if least is None:
+    if not gating:
         return None
-    return next(pair for pair, key in zip(gating, keys, strict=True) if _same(key, least))
-
-
-def _same(key: tuple[float, ...], least: tuple[float, ...]) -> bool:
-    return key[0] == least[0] and all(map(partial(math.isclose, rel_tol=1e-9), key, least))
+    least = min(map(_urgency, gating))
+    same = partial(math.isclose, rel_tol=1e-9)
+    return next(pair for pair in gating if all(map(same, _urgency(pair), least)))
 
 
 def _urgency(pair: PairResult) -> tuple[float, ...]:
@@ -128,8 +109,7 @@ def spec_verdict(p_value: float, tests: int, effect: float, n: int, minimum: int
 def worst_spec(verdicts: Iterable[Verdict | None]) -> Verdict | None:
     """The most severe of what the literal specification says of each pair; None where it says nothing of one."""
     known = list(verdicts)
-    alarms = [one for one in known if one in ALARMS]
-    if alarms:
+    if alarms := [one for one in known if one in ALARMS]:
         return Verdict.worst(alarms)
     return None if None in known or not known else Verdict.PASS
 
@@ -202,8 +182,7 @@ _TURNED = Decision(
     notes=("the means and the ranks differ in opposite directions: a few extreme values turn the mean",),
 )
 _CLOSE = Decision(
-    verdict=Verdict.FLAG,
-    notes=("beyond chance, but under 5 points and with a ratio of .8 or more, so FAIL is FLAG",),
+    verdict=Verdict.FLAG, notes=("beyond chance, but under 5 points and with a ratio of .8 or more, so FAIL is FLAG",)
 )
 _NEAR = Decision(
     verdict=Verdict.PASS,
@@ -226,29 +205,26 @@ def few(table: PairTable, at: int, rule: Rule, *, verdict: Verdict = Verdict.INC
     n = table.trials[at]
     small = int(np.argmin(n))
     group, fewest = table.labels[int((table.first, table.second)[small][at])], max(rule.minimum, 2)
-    needs = f"at least {fewest} {rule.case_noun} a group ({group} has {n[small]:.0f})"
     if verdict is Verdict.INCONCLUSIVE:
-        return undecided(Reason.N, needs)
+        return undecided(Reason.N, f"at least {fewest} {rule.case_noun} a group ({group} has {n[small]:.0f})")
     note = f"significant, but {group} has {n[small]:.0f} of at least {fewest} {rule.case_noun}"
+    needs = f"at least {fewest} {rule.case_noun} a group ({group} has {n[small]:.0f})"
     return Decision(verdict=verdict, needs=needs, notes=(note,))
 
 
-def _evidence(table: PairTable, at: int, rule: Rule) -> tuple[float, str]:
-    """How many independent replies stand behind a constant, and what they are called."""
-    if table.single[at]:
-        return float(table.trials[at].min()), "replies that differ"
-    return float(table.clusters[at].min()), rule.cluster_noun
-
-
 def _too_few_alike(table: PairTable, at: int, rule: Rule) -> Decision:
-    fewest, noun = _evidence(table, at, rule)
-    needs = f"at least {RECOMMENDED_CLUSTERS} {noun} a group (now {fewest:.0f})"
+    alike, noun = table.clusters[at].min(), rule.cluster_noun
+    if table.single[at]:
+        alike, noun = table.trials[at].min(), "replies that differ"
+    needs = f"at least {RECOMMENDED_CLUSTERS} {noun} a group (now {alike:.0f})"
     return undecided(Reason.PRECISION, needs, "every outcome is the same, which so few cannot make more of")
 
 
 def _saturated(table: PairTable, at: int, rule: Rule) -> Decision:
-    fewest, noun = _evidence(table, at, rule)
-    return Decision(verdict=Verdict.PASS, notes=(saturated(fewest, rule.case_noun if table.own_rows else noun),))
+    noun = rule.case_noun if table.own_rows else rule.cluster_noun
+    if table.single[at]:
+        return Decision(verdict=Verdict.PASS, notes=(saturated(table.trials[at].min(), "replies that differ"),))
+    return Decision(verdict=Verdict.PASS, notes=(saturated(table.clusters[at].min(), noun),))
 
 
 def saturated(clusters: float, noun: str) -> str:

@@ -19,13 +19,7 @@ from pytest_fairness.analysis.sentences import effect_words, interval_words, p_w
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import ALARMS, JSON, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
 from pytest_fairness.statistics.arrays import Bools, Ints, require_frame
-from pytest_fairness.statistics.bradley_terry import (
-    Among,
-    LikelihoodRatio,
-    bradley_terry,
-    choose_among,
-    interaction,
-)
+from pytest_fairness.statistics.bradley_terry import Among, LikelihoodRatio, bradley_terry, choose_among, interaction
 from pytest_fairness.statistics.choices import (
     FIRST,
     NEITHER,
@@ -270,7 +264,8 @@ def _table(compared: Sequence[Compared], noun: str) -> PairTable:
     if any(one.within is not None for one in found):
         # First, as the one that counts of two equal ones.
         effects = {"d within order": [one.within or one.effect for one in found], **effects}
-    low, value, high = np.array(list(effects.values()), dtype=np.float64).transpose(2, 1, 0)
+    # Rounded, so that which of two equal ones counts does not depend on the order of the groups.
+    low, value, high = np.array(list(effects.values()), dtype=np.float64).transpose(2, 1, 0).round(12)
     names = ("p_row", "p_cluster", "p_value", "lost", "rate", "binomial_p")
     columns = {name: np.array([getattr(one, name) for one in found], dtype=np.float64) for name in names}
     return PairTable(

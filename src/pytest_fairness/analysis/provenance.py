@@ -71,22 +71,21 @@ def finding_of(
     frame: pd.DataFrame,
     *,
     decider: PairResult | None,
-    by: str,
     pairs: Sequence[PairResult],
     groups: Sequence[GroupResult],
+    by: str = "",
     **fields: Any,
 ) -> Finding:
     """The stamped finding about *frame*. Its p-values are those of *decider*, the pair that the sentence is about; the
     other *fields* are those of :class:`Finding`."""
-    finding = Finding(
-        **fields,
-        spec_verdict=worst_spec(pair.spec_verdict for pair in pairs),
-        protected_class=by,
-        n_per_group={group.group: group.n for group in groups},
-        group_results=tuple(groups),
-        p_value=None if decider is None else decider.p_value,
-        corrected_p_value=None if decider is None else decider.corrected_p_value,
-        refusal_rates={group.group: group.refusal_rate for group in groups if group.refusal_rate is not None},
-        pairs=tuple(pairs),
-    )
-    return stamp(finding, frame)
+    of_pairs: dict[str, Any] = {
+        "spec_verdict": worst_spec(pair.spec_verdict for pair in pairs),
+        "protected_class": by,
+        "n_per_group": {group.group: group.n for group in groups},
+        "group_results": tuple(groups),
+        "p_value": None if decider is None else decider.p_value,
+        "corrected_p_value": None if decider is None else decider.corrected_p_value,
+        "refusal_rates": {group.group: group.refusal_rate for group in groups if group.refusal_rate is not None},
+        "pairs": tuple(pairs),
+    }
+    return stamp(Finding(**{**of_pairs, **fields}), frame)

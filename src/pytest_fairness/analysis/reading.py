@@ -138,13 +138,19 @@ class ScoredRows:
             seed=self.seed,
         )
 
-    def filled(self, pair: tuple[int, int], first_high: bool) -> tuple[Floats, Bools]:
-        """The values and the rows of two groups, with what is missing of the first at the high end and of the second at
-        the low one, or turned."""
-        own, codes = self.reading.values, self.design.group.codes
-        ends = self.reading.low, self.reading.high
+    def filled(self, table: PairTable, at: int, first_high: bool) -> tuple[Floats, Bools]:
+        """The values and the rows of the pair at a place, with what is missing of the first group at the high end and
+        of the second at the low one, or turned."""
+        own, codes, pair = self.reading.values, self.design.group.codes, (int(table.first[at]), int(table.second[at]))
         values = impute(
-            own.values, own.kind, codes, pair, used=self.used, missing=self.missing, first_high=first_high, scale=ends
+            own.values,
+            own.kind,
+            codes,
+            pair,
+            used=self.used,
+            missing=self.missing,
+            first_high=first_high,
+            scale=(self.reading.low, self.reading.high),
         )
         return values, np.isin(codes, pair) & (self.used | self.missing)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from pytest_fairness.analysis.preference import analyze_preference
 from pytest_fairness.analysis.reading import Reading, as_columns, read
 from pytest_fairness.analysis.sentences import percent
 from pytest_fairness.errors import UsageError
-from pytest_fairness.model import ALARMS, JSON, Finding, OutcomeKind
+from pytest_fairness.model import ALARMS, Finding, OutcomeKind
 from pytest_fairness.statistics.arrays import Bools, Floats, Ints, read_design, require_frame
 from pytest_fairness.statistics.effects import LOGIT_TO_D
 from pytest_fairness.statistics.persona_scores import clip
@@ -58,35 +58,21 @@ class Sensitivity:
             text += f"; for random halves of one group in {percent(self.false_alarms)}"
         return text + "."
 
-    def to_dict(self) -> dict[str, JSON]:
-        """For ``details["sensitivity"]`` of a finding."""
-        return {
-            "caught": {f"{d:g}": share for d, share in self.caught.items()},
-            "missed": {f"{d:g}": list(groups) for d, groups in self.missed.items()},
-            "copies": self.copies,
-            "false_alarms": self.false_alarms,
-            "splits": self.splits,
-        }
 
-
-@dataclass(slots=True)
-class _Tally:
-    """Which planted effects were caught, on which group, and which splits alarmed."""
-
-    effects: Sequence[float]
-    caught: list[tuple[float, str, bool]] = field(default_factory=list)
-    alarms: list[bool] = field(default_factory=list)
-
-    def result(self) -> Sensitivity:
-        seen = {d: [hit for effect, _, hit in self.caught if effect == d] for d in self.effects}
-        missed = {d: {label for effect, label, hit in self.caught if effect == d and not hit} for d in self.effects}
-        return Sensitivity(
-            caught={d: float(np.mean(hits)) for d, hits in seen.items()},
-            missed={d: tuple(sorted(labels)) for d, labels in missed.items()},
-            copies=len(seen[self.effects[0]]),
-            false_alarms=float(np.mean(self.alarms)) if self.alarms else None,
-            splits=len(self.alarms),
-        )
+def _tally(caught: Sequence[tuple[float, str, bool]], alarms: Sequence[bool] = ()) -> Sensitivity:
+    """From each planted effect, the group and whether it was caught; and from whether each split alarmed."""
+    hits: dict[float, list[bool]] = {}
+    missed: dict[float, set[str]] = {}
+    for effect, label, hit in caught:
+        hits.setdefault(effect, []).append(hit)
+        missed.setdefault(effect, set()).update([] if hit else [label])
+    return Sensitivity(
+        caught={effect: float(np.mean(found)) for effect, found in hits.items()},
+        missed={effect: tuple(sorted(labels)) for effect, labels in missed.items()},
+        copies=len(next(iter(hits.values()))),
+        false_alarms=float(np.mean(alarms)) if alarms else None,
+        splits=len(alarms),
+    )
 
 
 def sensitivity(
@@ -123,7 +109,8 @@ def sensitivity(
     values, found, worse_low = reading.values.values, reading.values.kind, reading.lower_is_worse
     settings = {**options, "cluster": cluster, "block": block, "kind": found.value, "lower_is_worse": worse_low}
     rng = np.random.default_rng(seed)
-    tally = _Tally(effects)
+    caught: list[tuple[float, str, bool]] = []
+    placebo: list[bool] = []
 
     def alarms(table: pd.DataFrame, by: str | Sequence[str]) -> bool:
         return analyze(table, reading.name, by, **settings).verdict in ALARMS
@@ -136,14 +123,14 @@ def sensitivity(
             for d in effects:
                 for _ in range(copies if found in _AT_RANDOM else 1):
                     planted = plant(values, found, rows, sd=sd, d=d, lower_is_worse=worse_low, rng=rng)
-                    tally.caught.append((d, label, alarms(_with(frame, reading, planted), by)))
+                    caught.append((d, label, alarms(_with(frame, reading, planted), by)))
             own = _with(frame, reading, values)[rows]
             for _ in range(splits):
                 first = halves(design.cluster[rows], rng)
                 if first is not None:
                     split = own.assign(**{column: np.where(first, "half 1", "half 2")})
-                    tally.alarms.append(alarms(split, column))
-    return tally.result()
+                    placebo.append(alarms(split, column))
+    return _tally(caught, placebo)
 
 
 def _with(frame: pd.DataFrame, reading: Reading, values: Floats) -> pd.DataFrame:
@@ -215,21 +202,20 @@ def _of_choices(
     """Each group loses some of the choices that it won. No placebo: two candidates of one group never meet."""
     one, two = (frame[column].map(str).to_numpy(dtype=object) for column in (first, second))
     was = frame[chosen].map(str, na_action="ignore").to_numpy(dtype=object)
-    decided = (was == one) | (was == two)
     rng = np.random.default_rng(0)
-    tally = _Tally(EFFECTS)
+    caught = []
     for label in sorted({*one, *two}):
         stood = (one == label) | (two == label)
         other = np.where(one == label, two, one)
-        won = np.where(decided & stood, (was == label).astype(np.float64), np.nan)
+        decided = stood & ((was == label) | (was == other))
+        won = np.where(decided, (was == label).astype(np.float64), np.nan)
         for d in EFFECTS:
             for _ in range(COPIES):
                 wins = plant(won, OutcomeKind.BINARY, stood, sd=1.0, d=d, lower_is_worse=True, rng=rng)
-                winner = np.where(np.isnan(won), was, np.where(wins == 1, label, other))
-                table = frame.assign(**{chosen: winner})
+                table = frame.assign(**{chosen: np.where(decided, np.where(wins == 1, label, other), was)})
                 found = analyze_preference(table, by, first=first, second=second, chosen=chosen, **options)
-                tally.caught.append((d, label, found.verdict in ALARMS))
-    return tally.result()
+                caught.append((d, label, found.verdict in ALARMS))
+    return _tally(caught)
 
 
 def with_sensitivity(finding: Finding, found: Sensitivity | None) -> Finding:
@@ -242,18 +228,20 @@ def with_sensitivity(finding: Finding, found: Sensitivity | None) -> Finding:
     if not could_fail:
         notes.append(
             f"this test could not have failed: a planted disparity of d = {largest:g} was caught in "
-            f"{100 * found.caught[largest]:.0f} % of copies of its data; it needs more names, or an outcome that moves"
+            f"{percent(found.caught[largest])} of copies of its data; it needs more names, or an outcome that moves"
         )
     if found.false_alarms is not None and found.false_alarms > MOST_FALSE_ALARMS:
         notes.append(
-            f"the placebo raises the alarm: random halves of one and the same group differ in "
-            f"{100 * found.false_alarms:.0f} % of splits, so an alarm of this test says little"
+            "the placebo raises the alarm: random halves of one and the same group differ in "
+            f"{percent(found.false_alarms)} of splits, so an alarm of this test says little"
         )
-    changed = replace(
-        finding,
-        notes=tuple(notes),
-        details={**finding.details, "sensitivity": {**found.to_dict(), "could_fail": could_fail}},
-    )
+    tried = {
+        **asdict(found),
+        "caught": {f"{d:g}": share for d, share in found.caught.items()},
+        "missed": {f"{d:g}": list(groups) for d, groups in found.missed.items()},
+        "could_fail": could_fail,
+    }
+    changed = replace(finding, notes=tuple(notes), details={**finding.details, "sensitivity": tried})
     return replace(changed, explanation=explain(changed))
 
 
@@ -281,15 +269,14 @@ def plant(
     if not here.any():
         return planted
     if kind in (OutcomeKind.BINARY, OutcomeKind.REFUSAL):
-        planted[here] = _turn(values[here], d, down=lower_is_worse, rng=rng)
+        moved = _turn(values[here], d, down=lower_is_worse, rng=rng)
     elif kind is OutcomeKind.CATEGORICAL:
-        planted[here] = _relabel(values, here, d, rng)
+        moved = _relabel(values, here, d, rng)
     else:
         moved = values[here] - (d if lower_is_worse else -d) * sd
         if kind is OutcomeKind.ORDINAL:
-            moved = np.floor(moved + rng.random(moved.size))
-            moved = np.clip(moved, np.nanmin(values), np.nanmax(values))
-        planted[here] = moved
+            moved = np.clip(np.floor(moved + rng.random(moved.size)), np.nanmin(values), np.nanmax(values))
+    planted[here] = moved
     return planted
 
 

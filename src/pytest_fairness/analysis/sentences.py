@@ -124,69 +124,205 @@ class Subject:
     turning: str = ""
     in_block: str = ""
 
+    def sentence(
+        self, verdict: Verdict, reason: Reason | None, decider: PairResult | None, alarms: Sequence[PairResult]
+    ) -> str:
+        """Who is worse off, on what, by how much, how sure; for PASS and INCONCLUSIVE what was and was not seen.
 
-def disparity_sentence(
-    verdict: Verdict, reason: Reason | None, decider: PairResult | None, alarms: Sequence[PairResult], subject: Subject
-) -> str:
-    """Who is worse off, on what, by how much, how sure; for PASS and INCONCLUSIVE what was and was not seen.
+        *alarms* are the pairs of refusals and missing answers that raise the alarm, worst first; they stand after the
+        outcome asked for.
+        """
+        if decider is None:
+            return f"{verdict}: there are no two groups of {self.by} to compare."
+        also = "; ".join(self._alarm(pairs) for pairs in _by_worse(alarms)[:2])
+        named = dict.fromkeys(group for pair in alarms for group in (pair.group_1, pair.group_2))
+        own = self.groups[self.outcome]
+        empty = [group for group in named if group in own and own[group].n == 0]
+        if empty:
+            return f"{verdict}: {listed(empty)} cannot be compared on {self.outcome}: {also}."
+        if decider.alarm_only:
+            return f"{verdict}: no alarm on {self.outcome} itself, but {also}."
+        if verdict in ALARMS:
+            text = self._difference(decider)
+        else:
+            text = self._no_difference(decider) if verdict is Verdict.PASS else self._open(reason, decider)
+        return f"{verdict}: {text}" + (f"; also, {also}" if also else "") + "."
 
-    *alarms* are the pairs of refusals and missing answers that raise the alarm, worst first; they stand after the
-    outcome asked for.
-    """
-    if decider is None:
-        return f"{verdict}: there are no two groups of {subject.by} to compare."
-    also = [_alarm(pairs, subject) for pairs in _by_worse(alarms)[:2]]
-    empty = _empty(alarms, subject)
-    if decider.alarm_only or empty:
-        beside = (
-            f"{listed(empty)} cannot be compared on {subject.outcome}" if empty else f"no alarm on {subject.outcome}"
-        )
-        return f"{verdict}: {beside}{': ' if empty else ' itself, but '}{_join(also)}."
-    text = _outcome(verdict, reason, decider, subject)
-    return f"{verdict}: {text}" + (f"; also, {_join(also)}" if also else "") + "."
+    # ------------------------------------------------------------ one verdict each
 
+    def _difference(self, pair: PairResult) -> str:
+        if self.turning and pair.worse_off is not None:
+            worse, better, low, high = self._ordered(pair)
+            return (
+                f"{worse} ranks lower than {better} on {self.outcome} ({self._sure(pair)}), but its mean does not: "
+                f"{self._amount(low)} against {self._amount(high)}; {self.turning}"
+            )
+        worst, answered = (pair.statistics.get(f"{which}_p_value") for which in ("worst_rank", "complete_case"))
+        if isinstance(worst, float) and isinstance(answered, float) and worst < answered:
+            # The p-value is that of the worst ranks, the effect that of the answers: each stands with its own.
+            effect = interval_words(pair, of=pair.worse_off)
+            return (
+                f"{self._gap(pair)} among those answered ({effect}; {self._basis(pair)}), and by more with refusals "
+                f"ranked worst (corrected {p_words(pair.corrected_p_value)})"
+            )
+        if self.in_block and pair.corrected_p_value >= ALPHA:
+            return f"{self.in_block}; over all {self.block}s {self._gap(pair)} ({self._sure(pair)})"
+        return f"{self._gap(pair)} ({self._sure(pair)}){self._likewise(pair)}"
 
-def _join(parts: Sequence[str]) -> str:
-    return "; ".join(parts)
+    def _likewise(self, decider: PairResult) -> str:
+        """Who else is worse off than whom: ``; also a against b, and c against d and e``."""
+        others = _by_worse([pair for pair in self.raised if pair is not decider and pair.worse_off is not None])
+        if not others:
+            more = len(self.raised) - 1
+            return f"; {more} other pair{'s' * (more != 1)} too" if more > 0 else ""
+        named = [f"{pairs[0].worse_off} against {listed([_other(pair) for pair in pairs])}" for pairs in others]
+        return f"; also {'; '.join(named[:3])}" + (f"; and {len(named) - 3} more" if len(named) > 3 else "")
 
-
-def _outcome(verdict: Verdict, reason: Reason | None, pair: PairResult, subject: Subject) -> str:
-    if verdict in ALARMS:
-        return _difference(pair, subject)
-    if verdict is Verdict.PASS:
-        return _no_difference(pair, subject)
-    return _open(reason, pair, subject)
-
-
-def _difference(pair: PairResult, subject: Subject) -> str:
-    sure = f"{_sure(pair)}, corrected {p_words(pair.corrected_p_value)}; {_basis(pair, subject)}"
-    if subject.turning and pair.worse_off is not None:
-        worse, better, low, high = _ordered(pair, subject)
+    def _no_difference(self, pair: PairResult) -> str:
+        among = "between the two groups" if self.pairs == 1 else f"among {self.pairs} pairs of groups"
+        same = next((note for note in pair.notes if note.startswith("saturated: ")), "")
+        if same:
+            return (
+                f"no difference {among} of {self.by} on {self.outcome}: always {self._always(pair)} "
+                f"({self._basis(pair)}); {same.removeprefix('saturated: every outcome is the same; ')}"
+            )
+        size, sure = "larger than small", interval_words(pair, of=pair.worse_off)
+        low, high = (pair.statistics.get(f"risk_difference_90_{end}") for end in ("low", "high"))
+        near = any("less than 5 points" in note for note in pair.notes)
+        if near and isinstance(low, float) and isinstance(high, float):
+            # The d scale is blind here, so the interval is given in the unit that decided.
+            low, high = (-high, -low) if pair.worse_off == pair.group_2 else (low, high)
+            size = "larger than 5 points"
+            sure = signed(f"90 % interval of the difference {100 * low:.1f} to {100 * high:.1f} points")
+        elif any("the one declared" in note for note in pair.notes):
+            size = "larger than declared"
+        widest = self._gap(pair)
+        if self.kind is not OutcomeKind.CATEGORICAL:
+            worse, better, one, two = self._ordered(pair)
+            widest = f"{worse} {self._value(one)}, {better} {self._amount(two)}"
         return (
-            f"{worse} ranks lower than {better} on {subject.outcome} ({sure}), but its mean does not: "
-            f"{amount(low, subject.kind, subject.unit)} against {amount(high, subject.kind, subject.unit)}; "
-            f"{subject.turning}"
+            f"no difference {size} on {self.outcome} {among} of {self.by}; the widest: {widest} ({sure}; "
+            f"{self._basis(pair)})"
         )
-    worst, answered = (pair.statistics.get(f"{which}_p_value") for which in ("worst_rank", "complete_case"))
-    if isinstance(worst, float) and isinstance(answered, float) and worst < answered:
-        # The p-value is that of the worst ranks, the effect that of the answers: each stands with its own.
+
+    def _open(self, reason: Reason | None, pair: PairResult) -> str:
+        needs = f"; it would take {pair.needs}" if pair.needs else ""
+        if reason is Reason.N:
+            return f"too few {self.cases} to judge {self.outcome} by {self.by}{needs}"
+        if reason is Reason.UNSCORED:
+            why = [f"{group}: {self.missing[group]}" for group in (pair.group_1, pair.group_2) if group in self.missing]
+            because = f" ({'; '.join(why)})" if why else ""
+            return f"too many {self.cases} have no {self.outcome} to compare the groups of {self.by}{because}{needs}"
+        if reason is Reason.RAGGED:
+            blocks = f"the groups of {self.by} do not stand in the same {self.block}s"
+            return f"{blocks}, so {self.outcome} cannot be compared{needs}"
+        two, sure = f"{pair.group_1} and {pair.group_2}", self._sure(pair)
+        if reason is Reason.TEMPLATE:
+            return (
+                f"the groups of {self.by} agree on {self.outcome} on the whole, but {two} may not in every "
+                f"{self.block} ({sure}){needs}"
+            )
+        if reason is Reason.DIFFERENTIAL_REFUSAL:
+            return (
+                f"on {self.outcome} the answers agree, but {two} are not refused equally often, so the answers do not "
+                f"settle it ({sure})"
+            )
+        return f"{self._gap(pair)}, too uncertain to tell ({sure}){needs}"
+
+    # ------------------------------------------------------------ parts
+
+    def _alarm(self, pairs: Sequence[PairResult]) -> str:
+        """Who is refused, or left without an answer, more often than whom: *pairs* have the same worse-off group."""
+        worse, _, one, other = self._ordered(pairs[0])
+        group = self.groups[pairs[0].metric].get(worse)
+        rates = ""
+        if group is not None and other is not None:
+            of = f"({round((one or 0.0) * group.n)} of {group.n})"
+            rates = f"{amount(one, OutcomeKind.BINARY)} {of} against {amount(other, OutcomeKind.BINARY)}"
+        what, why = "is refused", ""
+        if pairs[0].metric == NO_ANSWER:
+            what, why = "is left without a usable answer", self.missing.get(worse, "")
+        effect = f"{interval_words(pairs[0], of=worse)}, corrected {p_words(pairs[0].corrected_p_value)}"
+        better = listed([_other(pair) for pair in pairs])
+        return f"{worse} {what} in {rates} for {better}{f': {why}' if why else ''} ({effect})"
+
+    def _sure(self, pair: PairResult) -> str:
+        effect = interval_words(pair, of=pair.worse_off)
+        return f"{effect}, corrected {p_words(pair.corrected_p_value)}; {self._basis(pair)}"
+
+    def _ordered(self, pair: PairResult) -> tuple[str, str, float | None, float | None]:
+        """The worse-off group and the other, and what each has."""
+        worse, better = pair.worse_off or pair.group_1, _other(pair)
+        one, two = (self.groups[pair.metric].get(group) for group in (worse, better))
+        return worse, better, one.value if one else None, two.value if two else None
+
+    def _amount(self, value: float | None) -> str:
+        return amount(value, self.kind, self.unit)
+
+    def _value(self, value: float | None) -> str:
+        """A mean or a rate; of an outcome with labels, the favourable one and its rate."""
+        return f"{self.answers[1]!r} in {self._amount(value)}" if self.answers else self._amount(value)
+
+    def _always(self, pair: PairResult) -> str:
+        """The one outcome that there is."""
+        group = self.groups[pair.metric].get(pair.group_1)
+        if group is None:
+            return "the same"
+        if group.shares:
+            return repr(max(group.shares, key=lambda label: group.shares[label]))
+        if self.answers and group.value in (0.0, 1.0):
+            return repr(self.answers[int(group.value or 0.0)])
+        return self._amount(group.value)
+
+    def _gap(self, pair: PairResult) -> str:
+        """By how much which of the two is worse off; without a favourable answer, how the two differ."""
+        if self.kind is OutcomeKind.CATEGORICAL:
+            return self._gap_of_labels(pair)
+        worse, better, one, two = self._ordered(pair)
+        if one is None or two is None:
+            return f"{worse if one is None else better} has no {self.outcome} to compare"
+        if one == two and pair.worse_off is None:
+            return f"{worse} and {better} are alike on {self.outcome}, both {self._value(one)}"
+        if one == two:
+            return f"{worse} ranks below {better} on {self.outcome}, with the same mean of {self._value(one)}"
+        against = f"{self._amount(one)} against {self._amount(two)}"
+        if pair.worse_off is None and len(self.answers) == 2:
+            other, this = self.answers
+            often = f"{this!r} rather than {other!r} in {self._amount(one)} of {self.cases}"
+            return f"{worse} and {better} differ on {self.outcome}: {often} against {self._amount(two)}"
+        if pair.worse_off is None:
+            return f"{worse} and {better} differ on {self.outcome}: {against}"
+        much = self._amount(abs(one - two))
+        if self.kind in RATES:
+            much = f"{100 * abs(one - two):.1f} percentage points"
+        if self.kind is OutcomeKind.REFUSAL:
+            return f"{worse} is refused more often than {better}: {against}, {much}"
         return (
-            f"{_gap(pair, subject)} among those answered ({_sure(pair)}; {_basis(pair, subject)}), and by more with "
-            f"refusals ranked worst (corrected {p_words(pair.corrected_p_value)})"
+            f"{worse} is worse off than {better} on {self.outcome}: {self._value(one)} against {self._amount(two)}, "
+            f"{much} {'lower' if one < two else 'higher'}"
         )
-    if subject.in_block and pair.corrected_p_value >= ALPHA:
-        return f"{subject.in_block}; over all {subject.block}s {_gap(pair, subject)} ({sure})"
-    return f"{_gap(pair, subject)} ({sure}){_likewise(pair, subject)}"
 
+    def _gap_of_labels(self, pair: PairResult) -> str:
+        first, second = (self.groups[pair.metric].get(group) for group in (pair.group_1, pair.group_2))
+        if first is None or second is None or not first.shares or not second.shares:
+            return f"{pair.group_1} and {pair.group_2} cannot both be compared on {pair.metric}"
+        label = max(first.shares, key=lambda name: abs(first.shares[name] - second.shares.get(name, 0.0)))
+        return (
+            f"{pair.group_1} and {pair.group_2} differ most in how often {pair.metric} is {label!r}: "
+            f"{100 * first.shares[label]:.1f} % of {self.cases} against {100 * second.shares.get(label, 0.0):.1f} %"
+        )
 
-def _likewise(decider: PairResult, subject: Subject) -> str:
-    """Who else is worse off than whom: ``; also a against b, and c against d and e``."""
-    others = [pair for pair in subject.raised if pair is not decider and pair.worse_off is not None]
-    if not others:
-        more = len(subject.raised) - 1
-        return f"; {more} other pair{'s' * (more != 1)} too" if more > 0 else ""
-    named = [f"{pairs[0].worse_off} against {listed([_other(pair) for pair in pairs])}" for pairs in _by_worse(others)]
-    return f"; also {'; '.join(named[:3])}" + (f"; and {len(named) - 3} more" if len(named) > 3 else "")
+    def _basis(self, pair: PairResult) -> str:
+        """``200 trials from 20 names a group``; where the two differ, the worse-off one first."""
+        worse, own = pair.worse_off or pair.group_1, self.groups[pair.metric]
+        found = [own[group] for group in (worse, _other(pair)) if group in own]
+        counts = list(dict.fromkeys(f"{group.n:,}" for group in found))
+        if self.clusters == "rows":
+            return f"{' and '.join(counts)} {self.cases}" + (" a group" if len(counts) == 1 else "")
+        units = [f"{g.clusters} {self.clusters if g.clusters != 1 else self.clusters.removesuffix('s')}" for g in found]
+        if len(set(units)) == 1:
+            return f"{' and '.join(counts)} {self.cases} from {units[0]} a group"
+        return " and ".join(f"{g.n:,} {self.cases} from {unit}" for g, unit in zip(found, units, strict=True))
 
 
 def _by_worse(pairs: Sequence[PairResult]) -> list[list[PairResult]]:
@@ -199,190 +335,3 @@ def _by_worse(pairs: Sequence[PairResult]) -> list[list[PairResult]]:
 
 def _other(pair: PairResult) -> str:
     return pair.group_2 if (pair.worse_off or pair.group_1) == pair.group_1 else pair.group_1
-
-
-def _empty(alarms: Sequence[PairResult], subject: Subject) -> list[str]:
-    """Groups of *alarms* that have no outcome at all."""
-    named = dict.fromkeys(group for pair in alarms for group in (pair.group_1, pair.group_2))
-    groups = subject.groups[subject.outcome]
-    return [group for group in named if group in groups and groups[group].n == 0]
-
-
-def _no_difference(pair: PairResult, subject: Subject) -> str:
-    among = "between the two groups" if subject.pairs == 1 else f"among {subject.pairs} pairs of groups"
-    same = next((note for note in pair.notes if note.startswith("saturated: ")), "")
-    if same:
-        first = subject.groups[pair.metric].get(pair.group_1)
-        always = _value_words(first, subject) if first is not None else "the same"
-        return (
-            f"no difference {among} of {subject.by} on {subject.outcome}: always {always} ({_basis(pair, subject)}); "
-            f"{same.removeprefix('saturated: every outcome is the same; ')}"
-        )
-    size, sure = "larger than small", _sure(pair)
-    low, high = pair.statistics.get("risk_difference_90_low"), pair.statistics.get("risk_difference_90_high")
-    if any("less than 5 points" in note for note in pair.notes) and isinstance(low, float) and isinstance(high, float):
-        # The d scale is blind here, so the interval is given in the unit that decided.
-        low, high = (-high, -low) if pair.worse_off == pair.group_2 else (low, high)
-        size = "larger than 5 points"
-        sure = f"90 % interval of the difference {_points(low)} to {_points(high)} points"
-    elif any("the one declared" in note for note in pair.notes):
-        size = "larger than declared"
-    return (
-        f"no difference {size} on {subject.outcome} {among} of {subject.by}; the widest: {_both(pair, subject)} "
-        f"({sure}; {_basis(pair, subject)})"
-    )
-
-
-def _points(share: float) -> str:
-    return signed(f"{100 * share:.1f}")
-
-
-def _open(reason: Reason | None, pair: PairResult, subject: Subject) -> str:
-    needs = f"; it would take {pair.needs}" if pair.needs else ""
-    if reason is Reason.N:
-        return f"too few {subject.cases} to judge {subject.outcome} by {subject.by}{needs}"
-    if reason is Reason.UNSCORED:
-        why = [f"{group}: {words}" for group, words in subject.missing.items() if group in (pair.group_1, pair.group_2)]
-        because = f" ({'; '.join(why)})" if why else ""
-        return (
-            f"too many {subject.cases} have no {subject.outcome} to compare the groups of {subject.by}{because}{needs}"
-        )
-    if reason is Reason.RAGGED:
-        blocks = f"the groups of {subject.by} do not stand in the same {subject.block}s"
-        return f"{blocks}, so {subject.outcome} cannot be compared{needs}"
-    sure = f"{_sure(pair)}, corrected {p_words(pair.corrected_p_value)}; {_basis(pair, subject)}"
-    if reason is Reason.TEMPLATE:
-        return (
-            f"the groups of {subject.by} agree on {subject.outcome} on the whole, but {pair.group_1} and "
-            f"{pair.group_2} may not in every {subject.block} ({sure}){needs}"
-        )
-    if reason is Reason.DIFFERENTIAL_REFUSAL:
-        return (
-            f"on {subject.outcome} the answers agree, but {pair.group_1} and {pair.group_2} are not refused equally "
-            f"often, so the answers do not settle it ({sure})"
-        )
-    return f"{_gap(pair, subject)}, too uncertain to tell ({sure}){needs}"
-
-
-def _alarm(pairs: Sequence[PairResult], subject: Subject) -> str:
-    """Who is refused, or left without an answer, more often than whom: *pairs* have the same worse-off group."""
-    first = pairs[0]
-    worse = first.worse_off or first.group_1
-    groups = subject.groups[first.metric]
-    one, other = groups.get(worse), groups.get(_other(first))
-    better = listed([_other(pair) for pair in pairs])
-    rates = "" if one is None or other is None else f"{_share(one)} against {amount(other.value, OutcomeKind.BINARY)}"
-    sure = f"{interval_words(first, of=worse)}, corrected {p_words(first.corrected_p_value)}"
-    if first.metric == NO_ANSWER:
-        why = subject.missing.get(worse, "")
-        return f"{worse} is left without a usable answer in {rates} for {better}{f': {why}' if why else ''} ({sure})"
-    return f"{worse} is refused in {rates} for {better} ({sure})"
-
-
-def _share(group: GroupResult) -> str:
-    count = round((group.value or 0.0) * group.n)
-    return f"{amount(group.value, OutcomeKind.BINARY)} ({count} of {group.n})"
-
-
-def _sure(pair: PairResult) -> str:
-    return interval_words(pair, of=pair.worse_off)
-
-
-def _ordered(pair: PairResult, subject: Subject) -> tuple[str, str, float | None, float | None]:
-    groups = subject.groups[pair.metric]
-    worse = pair.worse_off or pair.group_1
-    better = pair.group_2 if worse == pair.group_1 else pair.group_1
-    one, two = groups.get(worse), groups.get(better)
-    return worse, better, one.value if one else None, two.value if two else None
-
-
-def _gap(pair: PairResult, subject: Subject) -> str:
-    """By how much which of the two is worse off; without a favourable answer, how the two differ."""
-    groups = subject.groups[pair.metric]
-    if subject.kind is OutcomeKind.CATEGORICAL:
-        return _category_gap(pair, groups.get(pair.group_1), groups.get(pair.group_2), subject.cases)
-    worse, better, one, two = _ordered(pair, subject)
-    if one is None or two is None:
-        return f"{worse if one is None else better} has no {subject.outcome} to compare"
-    if pair.worse_off is None and one != two:
-        return _neutral_gap(worse, better, one, two, subject)
-    if pair.worse_off is None:
-        return f"{worse} and {better} are alike on {subject.outcome}, both {_value(one, subject)}"
-    if one == two:
-        return f"{worse} ranks below {better} on {subject.outcome}, with the same mean of {_value(one, subject)}"
-    direction = "lower" if one < two else "higher"
-    rate = subject.kind in RATES
-    much = (
-        f"{100 * abs(one - two):.1f} percentage points" if rate else amount(abs(one - two), subject.kind, subject.unit)
-    )
-    if subject.kind is OutcomeKind.REFUSAL:
-        rates = f"{amount(one, subject.kind)} against {amount(two, subject.kind)}"
-        return f"{worse} is refused more often than {better}: {rates}, {much}"
-    return (
-        f"{worse} is worse off than {better} on {subject.outcome}: {_value(one, subject)} against "
-        f"{amount(two, subject.kind, subject.unit)}, {much} {direction}"
-    )
-
-
-def _neutral_gap(first: str, second: str, one: float, two: float, subject: Subject) -> str:
-    if len(subject.answers) == 2:
-        other, this = subject.answers
-        return (
-            f"{first} and {second} differ on {subject.outcome}: {this!r} rather than {other!r} in "
-            f"{amount(one, subject.kind)} of {subject.cases} against {amount(two, subject.kind)}"
-        )
-    return (
-        f"{first} and {second} differ on {subject.outcome}: {_value(one, subject)} against "
-        f"{amount(two, subject.kind, subject.unit)}"
-    )
-
-
-def _value(value: float | None, subject: Subject) -> str:
-    """A mean or a rate; of an outcome with labels, the favourable one and its rate."""
-    text = amount(value, subject.kind, subject.unit)
-    return f"{subject.answers[1]!r} in {text}" if subject.answers else text
-
-
-def _value_words(group: GroupResult, subject: Subject) -> str:
-    if group.shares:
-        return repr(max(group.shares, key=lambda label: group.shares[label]))
-    if subject.answers and group.value in (0.0, 1.0):
-        return repr(subject.answers[int(group.value or 0.0)])
-    return amount(group.value, subject.kind, subject.unit)
-
-
-def _both(pair: PairResult, subject: Subject) -> str:
-    groups = subject.groups[pair.metric]
-    if subject.kind is OutcomeKind.CATEGORICAL:
-        return _category_gap(pair, groups.get(pair.group_1), groups.get(pair.group_2), subject.cases)
-    worse, better, one, two = _ordered(pair, subject)
-    return f"{worse} {_value(one, subject)}, {better} {amount(two, subject.kind, subject.unit)}"
-
-
-def _category_gap(pair: PairResult, first: GroupResult | None, second: GroupResult | None, cases: str) -> str:
-    if first is None or second is None or not first.shares or not second.shares:
-        return f"{pair.group_1} and {pair.group_2} cannot both be compared on {pair.metric}"
-    label = max(first.shares, key=lambda name: abs(first.shares[name] - second.shares.get(name, 0.0)))
-    return (
-        f"{pair.group_1} and {pair.group_2} differ most in how often {pair.metric} is {label!r}: "
-        f"{100 * first.shares[label]:.1f} % of {cases} against {100 * second.shares.get(label, 0.0):.1f} %"
-    )
-
-
-def _basis(pair: PairResult, subject: Subject) -> str:
-    """``200 trials from 20 names a group``; where the two differ, the worse-off one first."""
-    worse = pair.worse_off or pair.group_1
-    found = [group for label in (worse, _other(pair)) if (group := subject.groups[pair.metric].get(label)) is not None]
-    counts = list(dict.fromkeys(f"{group.n:,}" for group in found))
-    if subject.clusters == "rows":
-        return f"{' and '.join(counts)} {subject.cases}" + (" a group" if len(counts) == 1 else "")
-    units = list(dict.fromkeys(_units(group.clusters, subject.clusters) for group in found))
-    if len(units) == 1:
-        return f"{' and '.join(counts)} {subject.cases} from {units[0]} a group"
-    return " and ".join(
-        f"{group.n:,} {subject.cases} from {_units(group.clusters, subject.clusters)}" for group in found
-    )
-
-
-def _units(count: int, noun: str) -> str:
-    return f"{count} {noun if count != 1 else noun.removesuffix('s')}"
