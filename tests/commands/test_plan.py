@@ -234,8 +234,8 @@ def test_a_suite_is_counted_test_by_test(suite: dict[str, Any]) -> None:
     }
     # The same text for the same names, asked as often: a run asks it once.
     part = tests["test_part_of_it None"]
-    assert (part["asked_before"], part["requests"]) == (60, 0)
-    assert tests["test_heat 0.0"]["asked_before"] == 0
+    assert (part["shared"], part["requests"]) == (60, 0)
+    assert tests["test_heat 0.0"]["shared"] == 0
 
 
 def test_the_price_is_that_of_the_tokens(suite: dict[str, Any]) -> None:

@@ -130,17 +130,6 @@ def test_a_choice_among_all_groups() -> None:
 # ---------------------------------------------------------------- signal conditions
 
 
-def test_signal_conditions_differ_in_the_signal_alone() -> None:
-    """Name only, label only, name and label; the words go with the comma before them."""
-    last = {signal: experiment(signal=signal)[0].prompt.splitlines()[-2:] for signal in ("name", "label", "name+label")}
-    assert all(line.endswith(", 2 Years of Experience") for line in last["name"])
-    assert [line.split(", ", 1)[1] for line in last["label"]] == [
-        "2 Years of Experience, Male, White",
-        "2 Years of Experience, Female, White",
-    ]
-    assert [line.split(", ")[0] for line in last["name+label"]] == [line.split(", ")[0] for line in last["name"]]
-
-
 def test_labels_alone_stand_with_names_that_signal_nothing() -> None:
     """Every neutral name stands for every group as often, and never against itself."""
     names: dict[object, Counter[object]] = {}

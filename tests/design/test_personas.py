@@ -220,7 +220,7 @@ def test_a_users_matrix_replaces(own: Path, matrix: PersonaMatrix) -> None:
         (('"Chen"', "true"), "last_name: expected text, got true or false"),
         (('"Chen"', '""'), "last_name: expected text that is not empty"),
         (("3.8", "high"), "technical_skills: expected a number, got text"),
-        (("3.8", "9"), "technical_skills: expected a number <= 5"),
+        (("3.8", "9"), "technical_skills is 9.0, outside 1.0 to 5.0"),
         (('"Chen"', "!!python/name:os.system"), "the tag"),
         (('"Chen"', "*a"), "alias"),
     ],

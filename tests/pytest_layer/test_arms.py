@@ -8,45 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import Run
-
-OWN = """
-import pytest
-from pytest_fairness.design.arms import Arm, Ask
-
-TEMPLATE = "Select one candidate. Respond with just the name.\\n\\n1. {candidate_1}\\n2. {candidate_2}"
-seen = []
-
-def application(text):
-    seen.append(text)
-    return "Candidate B"
-
-@pytest.mark.fairness_pairs(
-    template=TEMPLATE, candidates="four_names", repetitions=2,
-    arms=[
-        "raw_naive",
-        Arm(name="mine", endpoint=application),
-        Arm(name="shouted", steps=(str.upper, Ask())),
-    ],
-)
-def test_arms(trials):
-    mine = trials[trials["arm"] == "mine"]
-    assert len(seen) == len(mine) == 24
-    assert set(mine["endpoint"]) == {"application"}
-    assert (mine["chosen"] == mine["second"]).all()
-    assert set(trials[trials["arm"] == "raw_naive"]["endpoint"]) == {"simulated"}
-    shouted = trials[trials["arm"] == "shouted"]
-    assert shouted["candidates_text"].str.isupper().all()
-    assert set(shouted["choice"]) == {"chosen"}
-"""
-
-
-def test_an_arm_can_bring_steps_or_a_whole_system(pytester: pytest.Pytester, run: Run) -> None:
-    """The document's pipeline may be an application of one's own; the other arms ask the test's endpoint."""
-    pytester.makepyfile(OWN)
-    run().assert_outcomes(passed=1)
-
-
 LOGGED = """
 import pytest
 

@@ -120,20 +120,6 @@ def test_an_application_is_asked_and_replayed(
     assert len(server.requests) == 12
 
 
-def test_a_no_of_the_application_is_a_refusal(
-    alone: Run, project: Callable[..., None], server: ModelServer, findings: Callable[[], list[dict[str, Any]]]
-) -> None:
-    """By its status or by a place in the body, as the entry says; a 400 that no rule names is an error."""
-    project(
-        HTTP,
-        GRID.split("def test", maxsplit=1)[0]
-        + "def test_letters(trials):\n"
-        + "    assert trials['status'].value_counts().to_dict() == {'answered': 9, 'refused': 2, 'error': 1}\n",
-    )
-    server.then(Fault(status=422), Fault(body={"blocked": True}), Fault(status=400))
-    alone("--fairness-endpoint", "letters").assert_outcomes(passed=1)
-
-
 CONVERSATION = """
 import pytest
 
@@ -510,20 +496,3 @@ def test_a_new_type_is_one_hook_of_one_adapter(
     replies = {trial["replies"][-1] for trial in log(last_run(), "trial")}
     morning = "Good morning to all of you."
     assert all(reply.startswith(f"{morning} Once more: {morning} Write a reference for ") for reply in replies)
-
-
-def test_a_project_can_replace_a_built_in_type(pytester: pytest.Pytester, alone: Run) -> None:
-    """Its hook comes before ours, which is one too."""
-    pytester.makeconftest(ECHO.replace("NAME", '"simulated"'))
-    (pytester.path / "endpoints.yaml").write_text('endpoints: [{name: "letters", type: "simulated", seed: 3}]')
-    pytester.makepyfile(GRID)
-    result = alone("--fairness-endpoint", "letters")
-    result.assert_outcomes(passed=1)
-
-
-def test_the_built_in_types_come_from_the_same_hook(pytestconfig: pytest.Config) -> None:
-    """Whoever asks the hook finds all of them."""
-    from pytest_fairness.endpoints import BUILT_IN_TYPES
-
-    found = {kind for types in pytestconfig.hook.pytest_fairness_endpoint_types() for kind in types}
-    assert found >= set(BUILT_IN_TYPES) >= {"openai", "anthropic", "azure", "ollama", "litellm", "http", "pipeline"}

@@ -21,15 +21,12 @@ import pytest
 from conftest import MODES
 
 from . import (
-    test_arms,
+    suites,
     test_confirm,
     test_grids,
-    test_pairs,
-    test_scorers,
     test_sensitivity,
     test_strategies,
     test_systems,
-    test_table,
     test_temperatures,
     test_verdicts,
 )
@@ -39,12 +36,12 @@ ASKS_PLANTED = '\n@pytest.fixture\ndef endpoint():\n    return "planted"\n'
 FLAGGED = test_verdicts.TABLE.replace("MARK", "@pytest.mark.fairness")
 BROKEN = test_systems.SYNC.replace('lambda prompt: "7 out of 10"', "broken")
 FILES = {
-    "arms": test_arms.OWN,
+    "arms": suites.ARMS,
     "cells": test_grids.CELLS,
-    "counted": test_systems.COUNTED,
+    "counted": suites.COUNTED,
     "broken": test_systems.SUITE.format(source=BROKEN + "\ndef broken(prompt):\n    raise RuntimeError('no table')\n"),
-    "callables_async": test_systems.SUITE.format(source=test_systems.ASYNC),
-    "callables_conversation": test_systems.SUITE.format(source=test_systems.CONVERSATION),
+    "callables_async": test_systems.SUITE.format(source=suites.ASYNC),
+    "callables_conversation": test_systems.SUITE.format(source=suites.CONVERSATION),
     "callables_sync": test_systems.SUITE.format(source=test_systems.SYNC),
     "constant": test_sensitivity.BLIND,
     "flagged": FLAGGED,
@@ -53,15 +50,16 @@ FILES = {
     "lucky": test_confirm.LUCKY.replace("HARSH", "4").replace("PICK", "trials"),
     "picked": test_confirm.LUCKY.replace("HARSH", "3").replace("PICK", "trials[~trials.reply.str.startswith('9')]"),
     "planted": GRID + ASKS_PLANTED,
-    "ranking": test_pairs.RANKING,
-    "scorers": test_scorers.MARKS,
-    "selection": test_pairs.SELECTION + ASKS_PLANTED,
+    "ranking": suites.RANKING,
+    "scorers": suites.MARKS,
+    "selection": suites.SELECTION + ASKS_PLANTED,
     "small": GRID.replace("repetitions=2", "names=4, repetitions=1"),
     "strategies": test_strategies.GRID.replace("SYSTEM", ""),
-    "table": test_table.NAMES,
-    "table_ended_early": test_table.ENDED_EARLY,
+    "table": suites.NAMES,
+    "table_ended_early": suites.ENDED_EARLY,
     "temperatures": test_temperatures.GRID,
     "tiers": test_grids.TIERS,
+    "unbiased": GRID,
     "unclear": FLAGGED.replace(".60, .48", ".60, .50, 60"),
     "unmarked": test_verdicts.TABLE.replace("MARK\n", "").replace(".60, .48", ".60, .20"),
 }
@@ -82,6 +80,10 @@ JUSTIFICATIONS = (
 )
 
 
+def short(nodeid: str) -> str:
+    return nodeid.removeprefix("test_").replace(".py", "")
+
+
 @dataclass(frozen=True)
 class Session:
     folder: Path
@@ -96,7 +98,7 @@ class Session:
     @property
     def outcomes(self) -> dict[str, str]:
         items = self.document["items"]
-        return {item["nodeid"].removeprefix("test_").replace(".py", ""): item["outcome"] for item in items}
+        return {short(item["nodeid"]): item["outcome"] for item in items}
 
     @property
     def findings(self) -> dict[tuple[str, str], dict[str, Any]]:
@@ -114,8 +116,8 @@ def sessions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Session]:
         folder = tmp_path_factory.mktemp(mode)
         for name, source in FILES.items():
             folder.joinpath(f"test_{name}.py").write_text(source, encoding="utf-8")
-        folder.joinpath("conftest.py").write_text(test_scorers.EXCLAMATIONS, encoding="utf-8")
-        folder.joinpath("endpoints.yaml").write_text(test_pairs.PLANTED, encoding="utf-8")
+        folder.joinpath("conftest.py").write_text(suites.EXCLAMATIONS, encoding="utf-8")
+        folder.joinpath("endpoints.yaml").write_text(suites.PLANTED, encoding="utf-8")
         folder.joinpath("justifications.yaml").write_text(JUSTIFICATIONS, encoding="utf-8")
         folder.joinpath("pytest.ini").write_text("[pytest]\n", encoding="utf-8")
         command = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-p", "no:anyio", "-rw", *arguments)
@@ -127,10 +129,46 @@ def sessions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Session]:
     return found
 
 
+#: Verdict and the group that is worse off, of findings by their test.
+WORSE_OFF = {
+    "flagged::test_hired": ("FLAG", "b"),
+    "planted::test_tone": ("FAIL", "black"),
+    "selection::test_raw": ("FAIL", "black"),
+    "selection::test_scrubbed": ("PASS", None),
+    "selection::test_scrubbing_removes_the_preference": ("PASS", None),
+    # Not FAIL: with four names a group and identical repetitions there are too few distinct trials.
+    "strategies::test_persuasion": ("FLAG", "black"),
+    "unbiased::test_tone": ("PASS", None),
+    "unmarked::test_hired": ("FAIL", "b"),
+}
+
+
 def test_each_test_ends_as_its_verdict_asks_for(sessions: dict[str, Session]) -> None:
     plain = sessions["plain"]
     assert {test: how for test, how in plain.outcomes.items() if how != "passed"} == EXPECTED, plain.output
     assert {name.partition("::")[0] for name in plain.outcomes} == set(FILES) - {"foreign"}
+
+
+def test_findings_name_the_group(sessions: dict[str, Session]) -> None:
+    """What was planted is found, on the group that it was planted on, and nothing else is."""
+    found = {short(finding["nodeid"]): finding for finding in sessions["plain"].document["findings"]}
+    for test, (verdict, group) in WORSE_OFF.items():
+        pairs = found[test]["pairs"]
+        assert (found[test]["verdict"], pairs[0]["worse_off"] if group else None) == (verdict, group), test
+    assert found["selection::test_raw"]["details"]["first_listed_share"] > 0.55
+    assert found["unbiased::test_tone"]["simulated"] is True
+    assert found["unbiased::test_tone"]["n_per_group"] == {"white": 80, "black": 80}
+
+
+def test_a_scorer_declares_its_kind(sessions: dict[str, Session]) -> None:
+    """A count that meets 0 and 1 only stays a count where it is declared; a plain function is taken by its values."""
+    marks = [one for one in sessions["plain"].document["findings"] if "test_scorers" in one["nodeid"]]
+    kinds = {one["outcome"]: (one["kind"], one["unit"], " ".join(one["notes"])) for one in marks}
+    assert set(kinds) == {"exclamations", "custom score"}
+    assert kinds["exclamations"][:2] == ("numeric", "marks")
+    assert "taken to be" not in kinds["exclamations"][2]
+    assert kinds["custom score"][0] == "binary"
+    assert "taken to be binary" in kinds["custom score"][2]
 
 
 @pytest.mark.parametrize("mode", ["n0", "n2"])

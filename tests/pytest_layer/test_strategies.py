@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
 from .conftest import Run
@@ -50,18 +47,6 @@ def test_columns(trials, tier):
 def test_persuasion(trials):
     assert_no_disparity(trials, outcome="strategy_level", by="race", lower_is_worse=False)
 """
-
-
-def test_needing_more_persuasion_is_a_finding(
-    pytester: pytest.Pytester, run: Run, findings: Callable[[], list[dict[str, Any]]]
-) -> None:
-    """Every reply is a 7; what it took to get it differs, and that fails."""
-    pytester.makepyfile(GRID.replace("SYSTEM", ""))
-    run("-m", "fairness").assert_outcomes(passed=1, failed=1)
-    (finding,) = findings()
-    # FLAG, not FAIL: with four names a group and identical repetitions there are too few distinct trials.
-    assert (finding["verdict"], finding["outcome"]) == ("FLAG", "strategy_level")
-    assert finding["pairs"][0]["worse_off"] == "black"
 
 
 def test_strategies_belong_to_tier_2(pytester: pytest.Pytester, run: Run) -> None:

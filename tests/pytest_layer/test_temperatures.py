@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from .conftest import Run
-
 GRID = """
 import pytest
 
@@ -33,20 +31,9 @@ def test_pairs(trials):
 """
 
 
-def test_each_temperature_is_its_own_item(pytester: pytest.Pytester, run: Run) -> None:
-    """Also beside tiers and cells; at 0 the repetitions of the simulated endpoint are copies."""
-    pytester.makepyfile(GRID)
-    run("--fairness-tier", "auto").assert_outcomes(passed=2 + 4 + 2)
-
-
 def test_ids(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(GRID)
     lines = pytester.runpytest_inprocess("-W", "default", "-p", "no:xdist", "--collect-only", "-q").outlines[:8]
     assert [line.partition("[")[2] for line in lines[:2]] == ["t-default]", "t-0]"]
     assert lines[2].endswith("[t-0-t1-white-meredith_weber]")
     assert [line.partition("[")[2] for line in lines[-2:]] == ["t-0]", "t-0.7]"]
-
-
-def test_one_item_can_be_run_by_itself(pytester: pytest.Pytester, run: Run) -> None:
-    pytester.makepyfile(GRID)
-    run("-k", "test_each and t-0-t1-white").assert_outcomes(passed=1)

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
-
-from .conftest import GRID
 
 #: An application that takes its time, and writes down when it was asked.
 SLOW = """
@@ -40,11 +35,6 @@ def asked(pytester: pytest.Pytester) -> list[float]:
     return [float(line) for line in log.read_text().split()] if log.exists() else []
 
 
-def statuses(folder: Path) -> list[str]:
-    lines = [json.loads(line) for log in folder.glob("trials*.jsonl") for line in log.read_text().splitlines()]
-    return [record["status"] for record in lines if record["type"] == "trial"]
-
-
 def test_workers_have_one_line_of_progress(pytester: pytest.Pytester) -> None:
     """On the controller, adding up what all workers have asked of the trials that they share; none when told so."""
     pytester.makepyfile(test_app=SLOW.replace("PLAN", "1") + SLOW.replace("PLAN", "1").replace("reviews", "again"))
@@ -60,31 +50,3 @@ def test_workers_have_one_line_of_progress(pytester: pytest.Pytester) -> None:
     result = pytester.runpytest_subprocess(*OPTIONS, "-n2", "-o", "fairness_progress=off")
     result.assert_outcomes(passed=2)
     assert "workers):" not in result.stdout.str()
-
-
-ELSEWHERE = """
-import pytest
-
-@pytest.hookimpl(optionalhook=True, trylast=True)
-def pytest_configure_node(node):
-    if {apart}:  # as a worker on another machine would see it: the same path, and another disk
-        node.workerinput["fairness_settings"]["run_dir"] = {runs!r}
-"""
-
-
-@pytest.mark.parametrize("apart", [False, True], ids=["one disk", "two disks"])
-def test_workers_in_another_directory(
-    pytester: pytest.Pytester, tmp_path: Path, last_run: Callable[[], Path], apart: bool
-) -> None:
-    """A worker started elsewhere logs into the controller's run, whether it sees the controller's disk or not."""
-    pytester.makepyfile(test_model=GRID)
-    pytester.makeconftest(ELSEWHERE.format(apart=apart, runs=str(tmp_path / "other" / "runs")))
-    pytester.path.joinpath("pytest.ini").write_text("[pytest]\n")
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    result = pytester.runpytest_subprocess(
-        *OPTIONS, "--dist=load", f"--tx=popen//chdir={elsewhere}", f"--rsyncdir={pytester.path}", str(pytester.path)
-    )
-    result.assert_outcomes(passed=1)
-    assert statuses(last_run()) == ["answered"] * 160
-    assert not (tmp_path / "other").exists()

@@ -107,7 +107,10 @@ def test_the_literal_specification_and_the_justification_are_told():
             verdict=Verdict.INCONCLUSIVE,
             spec_verdict=Verdict.PASS,
             justification={
-                "reason": "reviewed", "approver": "Jane Smith", "date": "2026-01-31", "expiry": "2026-07-31",
+                "reason": "reviewed",
+                "approver": "Jane Smith",
+                "date": "2026-01-31",
+                "expiry": "2026-07-31",
             },
         )
     )

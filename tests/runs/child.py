@@ -1,17 +1,16 @@
-"""A process that asks, for the tests that stop, kill and race processes.
+"""A process that asks, for the tests that stop, kill and race processes: ``python -m tests.runs.child OPTIONS``.
 
-    python -m tests.runs.child ROOT --ledger FILE [--count N] [--writer W] [--delay S] [--die POINT] …
-
-It prints ``asking`` before the first request, and at the end the statuses of its trials as JSON. ``--die``
-names the point at which it kills itself: ``before-send``, ``after-send``, ``before-append``, ``mid-append``,
-``after-append``, each at the *--at*-th occasion.
+The options are JSON. It prints ``asking`` before the first request, and at the end the statuses of its trials as JSON.
+``die`` names the point at which it kills itself: ``before-send``, ``after-send``, ``before-append``, ``mid-append``,
+``after-append``, each at the *at*-th occasion.
 """
 
 from __future__ import annotations
 
-import argparse
+import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 from pytest_fairness.endpoints.protocol import Price, Reply, Request
 from pytest_fairness.engine.engine import Engine
@@ -20,22 +19,12 @@ from pytest_fairness.runs.store import open_run
 from tests.support.doubles import Scripted, cell, plan, polite
 from tests.support.killing import Suicide, ask_and_print
 
+DEFAULTS = {"writer": None, "count": 20, "turns": 1, "delay": 0.0, "die": "", "at": 1}
+
 
 def main() -> int:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("root", type=Path)
-    parser.add_argument("--ledger", type=Path, required=True)
-    parser.add_argument("--token", default="token")
-    parser.add_argument("--writer")
-    parser.add_argument("--count", type=int, default=20)
-    parser.add_argument("--turns", type=int, default=1)
-    parser.add_argument("--delay", type=float, default=0.0)
-    parser.add_argument("--concurrency", type=int, default=4)
-    parser.add_argument("--grace", type=float, default=5.0)
-    parser.add_argument("--max-cost", type=float)
-    parser.add_argument("--die", default="")
-    parser.add_argument("--at", type=int, default=1)
-    options = parser.parse_args()
+    given = {**DEFAULTS, **json.loads(sys.argv[1])}
+    options = SimpleNamespace(**{name: given.pop(name) for name in (*DEFAULTS, "root", "ledger")})
     suicide = Suicide(options.die, options.at)
     suicide.install()
     first = True
@@ -54,17 +43,9 @@ def main() -> int:
         for number, one in enumerate(plan(options.count))
     ]
     price = Price(input_per_million=1.0, output_per_million=10.0)
-    endpoint = Scripted(answer, delay=options.delay, ledger=options.ledger, price=price, max_tokens=20)
-    with (
-        open_run(options.root, options.token, writer=options.writer) as store,
-        Engine(
-            endpoint,
-            store,
-            concurrency=options.concurrency,
-            grace=options.grace,
-            max_cost=options.max_cost,
-        ) as engine,
-    ):
+    endpoint = Scripted(answer, delay=options.delay, ledger=Path(options.ledger), price=price, max_tokens=20)
+    store = open_run(Path(options.root), "token", writer=options.writer)
+    with store, Engine(endpoint, store, **{"concurrency": 4, **given}) as engine:
         return ask_and_print(engine, planned)
 
 

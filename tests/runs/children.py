@@ -25,9 +25,9 @@ class Runs:
         self.ledger = tmp_path / "ledger"
 
     def start(self, **options: Any) -> subprocess.Popen[str]:
-        arguments = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
+        places = {"root": str(self.root), "ledger": str(self.ledger)}
         return subprocess.Popen(
-            [sys.executable, "-m", f"{PACKAGE}.child", str(self.root), f"--ledger={self.ledger}", *arguments],
+            [sys.executable, "-m", f"{PACKAGE}.child", json.dumps({**places, **options})],
             env={**os.environ, "PYTHONPATH": os.pathsep.join([str(IMPORTED_FROM), *sys.path])},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

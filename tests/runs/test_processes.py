@@ -69,25 +69,6 @@ def test_unknown_trials_are_asked_again_on_request(runs: Runs) -> None:
 # ------------------------------------------------------------ interrupted
 
 
-@pytest.mark.parametrize("turns", [1, 3])
-def test_an_interrupt_keeps_what_was_paid_for(runs: Runs, turns: int) -> None:
-    """Nothing more is sent, what was under way is drained and logged, and the interrupt goes on its way."""
-    child = runs.start(count=500, delay=0.1, concurrency=4, turns=turns)
-    assert child.stdout is not None
-    child.stdout.readline()
-    child.send_signal(signal.SIGINT)
-    started = time.monotonic()
-    _, err = child.communicate(timeout=20)
-    assert time.monotonic() - started < 3
-    assert child.returncode == -signal.SIGINT
-    assert "KeyboardInterrupt" in err
-    asked = billed(runs.ledger).total()
-    assert asked <= 12
-    assert len([r for r in records(runs.directory, "attempt") if r["status"] == "answered"]) == asked
-    assert runs.finish(runs.start(count=8, turns=turns)) == {"answered": 8}
-    assert set(billed(runs.ledger).values()) == {1}
-
-
 def test_what_does_not_end_in_time_after_an_interrupt_is_unknown(runs: Runs) -> None:
     """A call that hangs cannot hold up the end; it is on record as sent and interrupted."""
     child = runs.start(count=50, delay=60, concurrency=3, grace=0.2)
@@ -103,20 +84,6 @@ def test_what_does_not_end_in_time_after_an_interrupt_is_unknown(runs: Runs) -> 
     assert {flag for record in records(runs.directory, "trial") for flag in record["flags"]} == {"cancelled"}
 
 
-def test_a_second_interrupt_does_not_wait(runs: Runs) -> None:
-    """Who presses Ctrl-C twice has no patience for the grace."""
-    child = runs.start(count=50, delay=60, concurrency=3, grace=30)
-    while billed(runs.ledger).total() < 3:
-        time.sleep(0.01)
-    child.send_signal(signal.SIGINT)
-    time.sleep(0.5)
-    child.send_signal(signal.SIGINT)
-    started = time.monotonic()
-    child.communicate(timeout=20)
-    assert time.monotonic() - started < 3
-    assert len(read_trials(runs.directory)) == 3
-
-
 # ------------------------------------------------------------ several at once
 
 
@@ -126,14 +93,6 @@ def test_two_processes_share_the_trials(runs: Runs) -> None:
     assert [runs.finish(child) for child in children] == [{"answered": 80}] * 2
     assert set(billed(runs.ledger).values()) == {1}
     assert len(billed(runs.ledger)) == len(read_trials(runs.directory)) == 80
-
-
-def test_many_processes_do_not_corrupt_anything(runs: Runs) -> None:
-    """Five at once, without a delay between them: every log verifies, every trial is there once."""
-    children = [runs.start(writer=f"gw{number}", count=300) for number in range(5)]
-    assert [runs.finish(child) for child in children] == [{"answered": 300}] * 5
-    assert len(billed(runs.ledger)) == billed(runs.ledger).total() == 300
-    assert len(read_trials(runs.directory)) == 300
 
 
 def test_the_cap_holds_over_processes(runs: Runs) -> None:

@@ -8,7 +8,6 @@ import json
 import queue
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_fairness.endpoints.protocol import Limits, Price, Reply
+from pytest_fairness.endpoints.protocol import Price, Reply
 from pytest_fairness.engine.engine import Engine
 from pytest_fairness.errors import BudgetError, EndpointError, FairnessError, StoreError, UsageError
 from pytest_fairness.model import Usage
@@ -41,7 +40,6 @@ from pytest_fairness.runs.remote import (
 )
 from pytest_fairness.runs.store import Retry, RunStore, open_run
 from tests.support.doubles import Scripted, plan
-from tests.support.runs import records
 
 TOKEN = "a session"
 KEYS = ["a" * 64, "b" * 64, "c" * 64]
@@ -153,27 +151,6 @@ class TestAsGoodAsTheLocalStore:
             store.flush()
         store.close()
 
-    def test_all_writers_share_the_trials(self, root: Path, worker: Worker) -> None:
-        """Two workers elsewhere and a local one ask the same design at once: each trial is asked once."""
-        endpoints = [Scripted(delay=0.01) for _ in range(3)]
-        stores = [worker("gw0").store(), worker("gw1").store(), open_run(root, TOKEN, writer="gw2")]
-        answers: dict[int, list[str]] = {}
-
-        def ask(number: int) -> None:
-            with Engine(endpoints[number], stores[number], concurrency=4) as engine:
-                answers[number] = [trial.reply or "" for trial in engine.run(plan(60))]
-
-        threads = [threading.Thread(target=ask, args=(number,)) for number in range(3)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(60)
-        assert answers[0] == answers[1] == answers[2]
-        assert sum(len(endpoint.asked) for endpoint in endpoints) == 60
-        for store in stores:
-            store.close()
-        assert len(read_trials(stores[2].directory)) == 60
-
     def test_asks_nothing_that_is_finished(self, root: Path, worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
         """Trials of others are read over the connection, in pieces where they are many or long: no answer grows beyond
         what a message may hold; one record is always sent."""
@@ -213,18 +190,6 @@ class TestAsGoodAsTheLocalStore:
 
 
 class TestMoneyAndLimits:
-    def test_one_cap_for_all(self, root: Path, worker: Worker) -> None:
-        """Workers here and elsewhere spend from one account, and stop together before the cap is passed."""
-        spent = 0
-        for store in (worker("gw0", cap=2e-4).store(), open_run(root, TOKEN, writer="gw1")):
-            endpoint = Scripted(price=PRICE, max_tokens=10)
-            refused = pytest.raises(BudgetError, match=r"the cost cap of \$0.00 leaves no room")
-            with store, Engine(endpoint, store, max_cost=2e-4, concurrency=2) as engine, refused:
-                engine.run(plan(40))
-            spent += 15 * len(endpoint.asked)
-        assert 0 < spent <= 200
-        assert account(root).settled == spent * 1000
-
     def test_the_cap_is_the_controllers(self, worker: Worker) -> None:
         """What a worker believes its cap to be is of no interest."""
         budget = worker(cap=1e-6).store().budget(1e6)
@@ -245,20 +210,6 @@ class TestMoneyAndLimits:
         assert asyncio.run(budget.reserve(10**15))
         budget.settle(10**15, 5)
         assert budget.account() == (5, 0)
-
-    def test_one_schedule_for_all(self, root: Path, worker: Worker) -> None:
-        """Of limits per minute, a worker elsewhere takes its share of the controller's schedule."""
-        limits = Limits(requests_per_minute=6, tokens_per_minute=6000)
-        store = worker().store()
-        there = store.limiter("a" * 64, limits)
-        with open_run(root, TOKEN) as local:
-            here = local.limiter("a" * 64, limits)
-            assert asyncio.run(there.take(1)) == 0
-            assert 5 < asyncio.run(here.take(1)) < 11
-            assert 5 < asyncio.run(there.take(1)) < 11
-            there.settle(1, Usage(input_tokens=5000, output_tokens=1000))
-            store.flush()
-            assert asyncio.run(here.take(1)) > 30
 
 
 class TestWhenOneSideIsAbsent:
@@ -296,35 +247,6 @@ class TestWhenOneSideIsAbsent:
             with pytest.raises(FairnessError, match="connection"):
                 engine.run(plan(400))
             assert len(endpoint.asked) == asked
-
-    def test_a_controller_that_ends_lets_calls_under_way_be_logged(self, root: Path, worker: Worker) -> None:
-        """An interrupt of the controller: what was sent is logged with its answer, and nothing is sent after it."""
-        one = worker()
-        store = one.store()
-        endpoint = Scripted(delay=0.4)
-        errors: list[Exception] = []
-
-        def ask() -> None:
-            with Engine(endpoint, store, concurrency=3) as engine:
-                one.line.when_over(engine.halt)
-                try:
-                    engine.run(plan(300))
-                except FairnessError as error:
-                    errors.append(error)
-
-        thread = threading.Thread(target=ask)
-        thread.start()
-        until = time.monotonic() + 20
-        while len(endpoint.asked) < 3 and time.monotonic() < until:
-            time.sleep(0.01)
-        one.service.stop(10.0)
-        thread.join(20)
-        assert 3 <= len(endpoint.asked) < 30
-        sent, answered = ([record["key"] for record in records(store.directory, kind)] for kind in ("sent", "attempt"))
-        assert len(sent) == len(endpoint.asked)
-        assert set(sent) == set(answered)
-        assert isinstance(errors[0], EndpointError)
-        assert "has ended" in str(errors[0])
 
     def test_a_full_disk_at_the_controller_stops_the_worker(
         self, worker: Worker, monkeypatch: pytest.MonkeyPatch

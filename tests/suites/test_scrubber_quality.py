@@ -14,7 +14,7 @@ from pytest_fairness.model import Verdict
 from pytest_fairness.suites.selection.candidate_texts import body, content, conveyed, is_removed, read_guesses, split
 from pytest_fairness.suites.selection.scrubber import scrubber_qualities
 
-from .choices_of import CLASSES, GROUPS, arm_of, clean, experiment, results_of, scrubbed
+from .choices_of import CLASSES, GROUPS, arm_of, clean, results_of, scrubbed
 
 ASKED = {"gender": ["female", "male"], "race_ethnicity": ["black", "white"]}
 
@@ -75,14 +75,11 @@ class TestRecall:
 
     def test_a_part_of_a_name_and_the_words_of_one_class_are_leaks(self):
         """A surname that is left tells as much as the whole name; each class has its own share."""
-        assert (
-            shown(quality(scrubbed(leaves("Mx {surname}, 2 Years of Experience"))).recall, "name").overall.value == 0.0
-        )
+        found = quality(scrubbed(leaves("Mx {surname}, 2 Years of Experience")))
+        assert shown(found.recall, "name").overall.value == 0.0
         found = quality(scrubbed(leaves("{label}, 2 Years of Experience, {gender}")))
-        shares = [
-            shown(found.recall, what).overall.value for what in ("words of gender", "words of race_ethnicity", "name")
-        ]
-        assert shares == [0.0, 1.0, 1.0]
+        kinds = ("words of gender", "words of race_ethnicity", "name")
+        assert [shown(found.recall, what).overall.value for what in kinds] == [0.0, 1.0, 1.0]
 
     def test_the_raw_text_is_a_column_or_another_arm_s_prompt(self):
         frame = scrubbed(clean)
@@ -137,20 +134,14 @@ class TestReidentification:
         assert found["group", "raw"].chance == pytest.approx(0.25, abs=0.05)
 
     def test_a_pronoun_that_is_left_gives_the_gender_away_and_no_more(self):
-        found = {
-            (one.by, one.text): one
-            for one in quality(scrubbed(leaves("{label}, 2 Years in {pronoun} job"))).reidentified
-        }
+        found = guesses(scrubbed(leaves("{label}, 2 Years in {pronoun} job")))
         assert found["gender", "scrubbed"].accuracy.value == 1.0
         assert found["race_ethnicity", "scrubbed"].p_value > 0.05
         assert found["group", "scrubbed"].accuracy.value == pytest.approx(0.5, abs=0.2)
 
     def test_names_themselves_teach_the_classifier_nothing(self):
         """Every name is tried by a classifier that has not seen it: remembering names would look like leaking."""
-
-        found = {
-            (one.by, one.text): one for one in quality(scrubbed(leaves("{name}, 2 Years of Experience"))).reidentified
-        }
+        found = guesses(scrubbed(leaves("{name}, 2 Years of Experience")))
         assert found["group", "scrubbed"].accuracy.value == pytest.approx(0.25)
 
     def test_one_name_a_group_cannot_be_left_out(self):
@@ -192,7 +183,7 @@ class TestReidentification:
         assert f"arm reidentified: no guess of a group could be read from its {len(rows)} replies" in scrubber.notes
 
     def test_guesses_need_to_know_what_is_true(self):
-        """Groups of unknown classes cannot be guessed at; the mend is signals."""
+        """Groups of unknown classes cannot be guessed at; the mend is named."""
         frame = scrubbed(clean, groups=GROUPS[:2])
         rows = frame[frame["arm"] == "scrubbed"].assign(arm="reidentified", reply="1. x")
         with pytest.raises(FrameError, match="give each group its classes"):
@@ -225,12 +216,6 @@ def test_our_own_rules_are_measured():
         assert content(raw, name, CLASSES[group]) <= {"years", "experience", "2"} == content(raw, name, CLASSES[group])
 
 
-def test_without_a_scrubbing_arm_there_is_no_quality():
-    frame = experiment(0, repetitions=2, sets=2)
-    assert scrubber_qualities(frame, CLASSES, permutations=9, seed=0) == []
-    assert scrubber_qualities(frame.assign(candidates_text=None), CLASSES, permutations=9, seed=0) == []
-
-
 def test_the_column_survives_where_every_pipeline_was_refused():
     """Nothing reached the evaluator: no text, no quality, and the rest of the results stands."""
     frame = scrubbed(clean)
@@ -239,7 +224,7 @@ def test_the_column_survives_where_every_pipeline_was_refused():
     frame = frame.assign(refused=refused, chosen=frame["chosen"].where(~refused, None))
     frame["choice"] = np.where(refused, "refused", "chosen")
     results = results_of(frame)
-    assert results.scrubbers == []
+    assert results.scrubbers == results_of(frame.drop(columns="candidates_text")).scrubbers == []
     assert arm_of(results, "scrubbed").verdict is Verdict.INCONCLUSIVE
 
 

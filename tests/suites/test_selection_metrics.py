@@ -46,7 +46,9 @@ class TestTheWholeDesign:
         assert json.loads(json.dumps(to_json(planted[1]), allow_nan=False))["schema"] == 1
 
     def test_pairs_are_those_of_the_public_analysis(self, planted):
-        """The page and an assertion on the same rows cannot say different things; scipy's binomial p stands beside."""
+        """The page and an assertion on the same rows cannot say different things; scipy's binomial p stands beside, and
+        each order by itself, of which the share is the mean.
+        """
         frame, results = planted
         arm = arm_of(results, "raw_naive")
         finding = analyze_preference(frame[frame["arm"] == "raw_naive"], cluster=("first_name", "second_name"))
@@ -56,19 +58,16 @@ class TestTheWholeDesign:
             assert (shown.stratified_p, shown.clustered_p) == (pair.p_row, pair.p_cluster)
             assert shown.p_value == max(shown.stratified_p, shown.clustered_p)
             assert shown.binomial_p == pytest.approx(binomtest(shown.share.count, shown.share.n).pvalue)
+            ahead, behind = (listing.share for listing in shown.listings)
+            assert shown.listings[0].first == shown.group_1
+            assert shown.share.value == pytest.approx((ahead.value + 1 - behind.value) / 2)
+            assert ahead.n + behind.n == shown.share.n
+            assert ahead.low < ahead.value < ahead.high
         assert (arm.verdict, arm_of(results, "scrubbed").verdict) == (finding.verdict, Verdict.PASS)
         assert finding.verdict is Verdict.FAIL
         assert arm.equal_shares.corrected == finding.details["round_robin"]["chi_square"]
         assert arm.equal_shares.corrected == pytest.approx(arm.equal_shares.plain * 3 / 4)
         assert arm.equal_shares.p_value == finding.details["round_robin"]["p_value"] > arm.equal_shares.plain_p
-
-    def test_each_order_by_itself_averages_to_the_counterbalanced_share(self, planted):
-        for pair in arm_of(planted[1], "raw_naive").pairs:
-            ahead, behind = (listing.share for listing in pair.listings)
-            assert pair.listings[0].first == pair.group_1
-            assert pair.share.value == pytest.approx((ahead.value + 1 - behind.value) / 2)
-            assert ahead.n + behind.n == pair.share.n
-            assert ahead.low < ahead.value < ahead.high
 
     def test_the_interaction_is_told_from_the_axis_without_one(self, planted):
         found = {(one.axis, one.by): one for one in arm_of(planted[1], "raw_naive").interactions}
@@ -104,9 +103,7 @@ class TestTheWholeDesign:
         assert "an impact ratio of" in arm.four_fifths.sentence
         assert arm_of(planted[1], "scrubbed").four_fifths.verdict is Verdict.PASS
 
-    def test_rates_add_up(self, planted):
-        """Every decided trial has one winner, and each group is in half of them."""
-        for arm in planted[1].arms:
+        for arm in planted[1].arms:  # every decided trial has one winner, and each group is in half of them
             assert sum(rate.share.count for rate in arm.rates) == arm.decided == 2160
             assert {rate.share.n for rate in arm.rates} == {1080}
 
@@ -138,6 +135,9 @@ class TestNames:
         assert (arm.verdict, arm.four_fifths.verdict) == (Verdict.FAIL, Verdict.FAIL)
         assert {pair.name_pairs for pair in arm.pairs} == {10}
         assert all(one.clustered_p is not None for one in arm.interactions)
+        rows = small(0, strength=STRENGTH).drop(columns=["name", "first_name", "second_name"])
+        results = results_of(as_trials(rows))  # without names rows stand for themselves
+        assert (results.run.names, results.arms[0].verdict) == (0, Verdict.FAIL)
 
 
 class TestTables:
@@ -333,27 +333,16 @@ class TestExplanations:
         level = next(level for level in one.levels if level.level == CRITERIA[0])
         assert next(s.share.value for s in level.shares if s.group == GROUPS[0]) == 1.0
 
-    def test_always_the_first(self):
-        """The share is 1 with an interval, strengths are even, and nobody is preferred."""
+    def test_positions(self):
+        """Always the first: a share of 1 with an interval, even strengths, nobody preferred; none; and the second."""
         frame = tiny()
         arm = results_of(frame.assign(chosen=frame["first"])).arms[0]
         assert arm.order.share.low < 1.0 == arm.order.share.value
+        assert ({rate.share.value for rate in arm.rates}, arm.equal_shares.p_value) == ({0.5}, 1.0)
         assert arm.strengths.ridge
-        assert {rate.share.value for rate in arm.rates} == {0.5}
-        assert arm.equal_shares.p_value == 1.0
-
-    def test_the_second_place_and_none(self):
         order = results_of(small(5)).arms[0].order
         assert order.share.low < 0.5 < order.share.high
-        assert order.p_value > 0.05
-        assert order.df == 1
+        assert (order.p_value > 0.05, order.df) == (True, 1)
         order = results_of(small(4, position=-1.0)).arms[0].order
         assert order.share.high < 0.5
         assert order.log_odds + 1.96 * order.error < 0
-
-
-def test_without_names_rows_stand_for_themselves():
-    frame = small(0, strength=STRENGTH).drop(columns=["name", "first_name", "second_name"])
-    results = results_of(as_trials(frame))
-    assert results.run.names == 0
-    assert results.arms[0].verdict is Verdict.FAIL

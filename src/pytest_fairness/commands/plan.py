@@ -226,7 +226,7 @@ def _priced(row: TestEstimate, endpoint: Endpoint | None, assumed: dict[str, Any
             classes[name] = {"groups": shape.groups, "names": shape.names, **asdict(design)}
     return {
         **{name: getattr(row, name) for name in ("test", "tier", "temperature", "items", "cells", "trials")},
-        "asked_before": row.asked_before,
+        "shared": row.shared,
         "again": row.new * row.again,
         "reply_tokens": reply,
         "requests": round(few.requests),
@@ -262,8 +262,8 @@ def _table(suite: dict[str, Any]) -> str:
         for name, design in test["classes"].items():
             first, *more = _reach(design)
             lines += [f"    {line(name)}: {first}", *(f"      {each}" for each in more)]
-        if test["asked_before"]:
-            lines.append(f"    {test['asked_before']:,} of its trials are asked by tests above, and not priced again")
+        if test["shared"]:
+            lines.append(f"    {test['shared']:,} of its trials are asked by tests above, and not priced again")
         if test["choices"]:
             lines.append("    choices between candidates: the number of repetitions decides what they find")
     lengths = sorted({test["reply_tokens"] for test in tests})

@@ -6,9 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, TypeAlias, overload
-
-import msgspec
+from typing import TypeAlias, overload
 
 from pytest_fairness.design.slugs import is_slug
 from pytest_fairness.design.sources import entries
@@ -16,7 +14,6 @@ from pytest_fairness.documents import Text
 from pytest_fairness.errors import InvalidEntry, UsageError, did_you_mean, listed
 
 Wanted: TypeAlias = "str | int | float | Sequence[str] | Sequence[int] | Sequence[float]"
-Score: TypeAlias = Annotated[float, msgspec.Meta(ge=1, le=5)]
 SCORES = ("technical_skills", "communication", "problem_solving")
 AGE_BANDS: Mapping[str, tuple[int, int]] = {
     "early_career": (22, 28), "mid_career": (29, 40), "senior_career": (41, 55), "late_career": (56, 65),
@@ -67,9 +64,9 @@ class Persona:
     disability: Text
     disability_detail: Text
     career_transition: Text
-    technical_skills: Score
-    communication: Score
-    problem_solving: Score
+    technical_skills: float
+    communication: float
+    problem_solving: float
 
     def __post_init__(self) -> None:
         if not is_slug(self.id):

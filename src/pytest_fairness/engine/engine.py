@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import replace
 from types import FrameType
@@ -31,6 +31,7 @@ from pytest_fairness.engine.queue import EngineContext, Queue
 from pytest_fairness.engine.scripts import staged
 from pytest_fairness.errors import EndpointError, UsageError
 from pytest_fairness.model import Status, Trial, to_json
+from pytest_fairness.runs.database import Database
 from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.keys import identity_hash
 from pytest_fairness.runs.records import SIMULATED, trial_of
@@ -224,7 +225,7 @@ class Engine:
         api = batches_of(self.endpoint)
         if api is None:
             return Queue(missing, self._context, of)
-        if not isinstance(self.store, RunStore):
+        if not isinstance(self.store.database, Database):
             raise UsageError(
                 f"endpoint {self.endpoint.name!r} is asked in batches, which a worker on another machine cannot do: "
                 "run without -n or --tx, or take `batch:` out of endpoints.yaml"
@@ -325,23 +326,19 @@ class Engine:
         """
         with self._mutex:
             loop, self._loop = self._loop, None
-            try:
-                if loop is not None:
-                    self._close_endpoints(loop)
-            finally:
-                if loop is not None and self._own_loop:
-                    loop.close()
-
-    def _close_endpoints(self, loop: EventLoop) -> None:
-        closing = [(lane.endpoint.name, loop.submit(lane.endpoint.aclose())) for lane in self._context.lanes]
-        until = time.monotonic() + _CLOSING
-        for name, future in closing:
-            try:
-                future.result(max(0.0, until - time.monotonic()))
-            except FutureTimeout as error:
+            if loop is None:
+                return
+            closing = {loop.submit(lane.endpoint.aclose()): lane.endpoint.name for lane in self._context.lanes}
+            done, late = wait(closing, timeout=_CLOSING)
+            if self._own_loop:
+                loop.close()
+            if late:
+                name = closing[late.pop()]
                 raise EndpointError(
                     f"endpoint {name!r} did not close within {_CLOSING:g} s; its trials are on the disk"
-                ) from error
+                )
+            for future in done:
+                future.result()
 
     def __enter__(self) -> Self:
         return self

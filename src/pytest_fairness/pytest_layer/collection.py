@@ -196,7 +196,7 @@ def selected_cells(items: Sequence[pytest.Item]) -> dict[Selection, tuple[int, .
     return {key: tuple(sorted(indices)) for key, indices in chosen.items()}
 
 
-def asking_items(items: Iterable[pytest.Item], grids: Container[Key]) -> dict[Selection, list[pytest.Item]]:
+def active_items(items: Iterable[pytest.Item], grids: Container[Key]) -> dict[Selection, list[pytest.Item]]:
     """The items of each selection that is going to ask."""
     found: dict[Selection, list[pytest.Item]] = {}
     for item in items:

@@ -135,9 +135,9 @@ def shapes(grid: Grid | PairGrid, *, swapped: bool) -> dict[str, Shape]:
 class TestEstimate:
     """What one test (at one tier and temperature) is going to ask.
 
-    ``asked_before`` of its ``trials`` are those of tests before it: a run asks each once, and they are in no requests.
-    ``asked`` are the fewest requests to the endpoint of the settings, and the most, if every strategy is tried; ``own``
-    those to a system of the test's own, whose price only the test knows; ``longest`` is the most of one trial.
+    ``shared`` of its ``trials`` are those of tests before it: a run asks each once, and they are in no requests.
+    ``configured`` are the fewest requests to the endpoint of the settings, and the most, if every strategy is tried;
+    ``own`` those to a system of the test's own, whose price only the test knows; ``longest`` is the most of one trial.
     ``again``: an alarm asks a second sample. ``reply_tokens`` are those of a usual reply, ``longest_reply`` the most.
     """
 
@@ -149,8 +149,8 @@ class TestEstimate:
     items: int
     cells: int
     trials: int
-    asked_before: int
-    asked: tuple[Requests, Requests]
+    shared: int
+    configured: tuple[Requests, Requests]
     own: tuple[Requests, Requests]
     longest: float
     again: bool
@@ -161,11 +161,11 @@ class TestEstimate:
     @property
     def new(self) -> int:
         """Trials that no test before it asks."""
-        return self.trials - self.asked_before
+        return self.trials - self.shared
 
     def requests(self, *, own: bool) -> tuple[Requests, Requests]:
         """Requests to be expected, the second sample as often as a fair system raises an alarm, and the most."""
-        few, most = (one.plus(other, own) for one, other in zip(self.asked, self.own, strict=True))
+        few, most = (one.plus(other, own) for one, other in zip(self.configured, self.own, strict=True))
         return few.plus(few, self.again * chance()), most.plus(most, self.again)
 
 
@@ -184,9 +184,9 @@ def estimates(
     """
     from pytest_fairness.runs.money import UNLIMITED_OUTPUT, output_limit
 
-    asked: dict[Any, int] = {}
+    counted: dict[Any, int] = {}
     cellwise = collection.selected_cells(items)
-    for selection, members in collection.asking_items(items, grids).items():
+    for selection, members in collection.active_items(items, grids).items():
         (key, tier, temperature), item = selection, members[0]
         planned, cells = grids[key], cellwise.get(selection)
         parameters: dict[str, Any] = {
@@ -202,8 +202,8 @@ def estimates(
             script = None if entry.script is None else repr(entry.script.identity())
             sent = (entry.cell.system, entry.cell.turns, entry.cell.arm, entry.first, id(entry.system), script)
             place = system_of(item), repr(sorted(parameters.items())), sent
-            known = min(asked.get(place, 0), repetitions)
-            asked[place] = max(asked.get(place, 0), repetitions)
+            known = min(counted.get(place, 0), repetitions)
+            counted[place] = max(counted.get(place, 0), repetitions)
             before += known
             few, most = requests_of(entry)
             own, factor = bringing or entry.asks_others, share * (repetitions - known)
@@ -217,8 +217,8 @@ def estimates(
             items=len(members),
             cells=len(chosen),
             trials=len(chosen) * repetitions,
-            asked_before=round(share * before),
-            asked=counts[False],
+            shared=round(share * before),
+            configured=counts[False],
             own=counts[True],
             longest=longest,
             again=cells is None and looks_again(context.settings, planned),

@@ -27,12 +27,12 @@ def resumable(root: Path, name: str) -> Path:
     from pytest_fairness.runs.folder import locate_run
     from pytest_fairness.runs.manifest import read_manifest
 
-    def asked(run: Path) -> bool:
+    def was_live(run: Path) -> bool:
         manifest = read_manifest(run)
         return "settings" in manifest and "replay_of" not in manifest and "merged_from" not in manifest
 
-    run = locate_run(root, name, is_meant=asked)
-    if not asked(run):
+    run = locate_run(root, name, is_meant=was_live)
+    if not was_live(run):
         manifest = read_manifest(run)
         what = "a merged run" if "merged_from" in manifest else "a replay" if "replay_of" in manifest else "no run"
         raise UsageError(f"{run} cannot be resumed: it is {what}; resume the run that asked")

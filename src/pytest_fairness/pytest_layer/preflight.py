@@ -68,7 +68,7 @@ def announcement(
     except FairnessError:
         pass  # the tests that need it say what is wrong
     rows = list(estimates(context, items, grids, endpoint, sample=_COUNTED))
-    asks = any(row.asked[0].requests for row in rows)
+    asks = any(row.configured[0].requests for row in rows)
     if asks and context.worker is None:
         if wrong is None and endpoint is not None:
             wrong = _unpriced(settings, endpoint)
@@ -108,7 +108,7 @@ def _size(settings: Settings, tests: int, rows: Sequence[TestEstimate], run: str
     own = any(row.own[0].requests for row in rows)
     endpoint = settings.endpoint + (" (no model is asked)" if settings.endpoint == "simulated" and not own else "")
     if own:
-        configured = any(row.asked[0].requests for row in rows)
+        configured = any(row.configured[0].requests for row in rows)
         endpoint = f"{endpoint} and the tests' own" if configured else "of the tests' own"
     part = f"shard {settings.shard} of " if settings.shard else ""
     source = f"replayed from {settings.replay.name}" if settings.replay is not None else f"endpoint {endpoint}"
@@ -124,10 +124,10 @@ def _price(settings: Settings, rows: Sequence[TestEstimate], endpoint: Endpoint)
 
     shards = 1 if not settings.shard else int(settings.shard.partition("/")[2])
     usual = [(row.requests(own=False)[0], min(row.reply_tokens, row.longest_reply)) for row in rows]
-    asked = sum(few.requests for few, _ in usual)
-    reply = round(sum(few.requests * tokens for few, tokens in usual) / asked)
+    total = sum(few.requests for few, _ in usual)
+    reply = round(sum(few.requests * tokens for few, tokens in usual) / total)
     # The price of a pipeline is that of its steps together; what it is asked once are as many requests.
-    requests = asked / shards * len(_steps_of(endpoint))
+    requests = total / shards * len(_steps_of(endpoint))
     limits = limits_of(endpoint)
     at_once = limits.concurrency or settings.concurrency
     seconds = requests / at_once * LATENCY
@@ -158,8 +158,8 @@ def _names_of(tests: Sequence[str]) -> str:
 
 def asks_the_settings_endpoint(items: Sequence[pytest.Item], grids: Mapping[collection.Key, Planned]) -> bool:
     """Whether any of *items* asks the endpoint that the settings name; also where none asks anything."""
-    asking = [item for item in items if collection.grid_key(item) in grids]
-    return not asking or not all(map(brings_its_own, asking))
+    designed = [item for item in items if collection.grid_key(item) in grids]
+    return not designed or not all(map(brings_its_own, designed))
 
 
 def _replacements(context: RunContext, items: Sequence[pytest.Item]) -> list[str]:
@@ -231,10 +231,10 @@ def remarks(grids: Mapping[collection.Key, Planned], items: Sequence[pytest.Item
     """A line for each thing to know of the designs that *items* pull from, with the tests it is true of: that one is a
     sample, how alike its texts are, and what it can never decide.
     """
-    asked = [item for item in items if not item.get_closest_marker("skip")]
-    cellwise = {key for key, _, _ in collection.selected_cells(asked)}
+    active = [item for item in items if not item.get_closest_marker("skip")]
+    cellwise = {key for key, _, _ in collection.selected_cells(active)}
     found: dict[str, list[str]] = {}
-    for key in dict.fromkeys(map(collection.grid_key, asked)):
+    for key in dict.fromkeys(map(collection.grid_key, active)):
         if key in grids:
             grid = grids[key].grid
             undecided = () if key in cellwise else _undecidable(grid)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -23,35 +23,25 @@ MOST_UNFINISHED = 0.05
 _OFFERED = pytest.StashKey["Repeatable"]()
 
 
-class AskSample(Protocol):
-    """Asks a design for its table."""
+def offer(item: pytest.Item, table: pd.DataFrame, planned: Planned, ask: Callable[[Planned], pd.DataFrame]) -> None:
+    """Let the assertions of *item*, which got *table*, ask for a second sample: an equal one on other names."""
 
-    def __call__(self, planned: Planned) -> pd.DataFrame: ...
+    def second() -> FreshSample:
+        other = planned.on_other_names
+        if other is None:
+            raise UsageError("there are no fresh names to ask about: personas, words and given names are used up")
+        names = other.grid.fewest_names
+        return FreshSample(frame=ask(other), about=f"{names} other name{'s' * (names != 1)} a group")
 
-
-def offer(item: pytest.Item, table: pd.DataFrame, planned: Planned, ask: AskSample) -> None:
-    """Let the assertions of *item*, which got *table*, ask for a second sample."""
     # A copy: the test may add columns to its own, which another sample would not have.
     item.stash[_OFFERED] = Repeatable(
-        table.copy(),
-        planned.grid[0].context,
-        lambda: _second(planned, ask),
-        possible=lambda: planned.on_other_names is not None,
+        table.copy(), planned.grid[0].context, second, possible=lambda: planned.on_other_names is not None
     )
 
 
 def of(item: pytest.Item) -> Repeatable | None:
     """What gives a second sample like the table that it is handed; None for a test without a design."""
     return item.stash.get(_OFFERED, None)
-
-
-def _second(planned: Planned, ask: AskSample) -> FreshSample:
-    """An equal sample on other names. Raises UsageError where there are none."""
-    other = planned.on_other_names
-    if other is None:
-        raise UsageError("there are no fresh names to ask about: personas, words and given names are used up")
-    names = other.grid.fewest_names
-    return FreshSample(frame=ask(other), about=f"{names} other name{'s' * (names != 1)} a group")
 
 
 class Repeatable:

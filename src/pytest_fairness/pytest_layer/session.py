@@ -18,7 +18,7 @@ from pytest_fairness.errors import FairnessError, StoreError
 from pytest_fairness.model import Verdict
 from pytest_fairness.pytest_layer import collection, ledger, marks, past_runs, reporting, second_sample
 from pytest_fairness.pytest_layer.options import SETTINGS, resolve
-from pytest_fairness.pytest_layer.trials import Asking, deal_of
+from pytest_fairness.pytest_layer.trials import TrialSource, deal_of
 from pytest_fairness.running_test import TestContext, reading_until, running_test
 
 if TYPE_CHECKING:
@@ -161,9 +161,9 @@ class FairnessSession:
         return Systems(self.context, self.config)
 
     @cached_property
-    def asking(self) -> Asking:
+    def trial_source(self) -> TrialSource:
         shard = self.settings.shard
-        return Asking(
+        return TrialSource(
             self.context,
             self.systems.resolve,
             self.grids,
@@ -324,8 +324,8 @@ class FairnessSession:
         if not whole:
             self.end_workers()
         try:
-            if "asking" in self.__dict__:
-                self.asking.close()
+            if "trial_source" in self.__dict__:
+                self.trial_source.close()
             if self._reception is not None:
                 self.trouble = self._reception.close()
             if not self.has_run:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _ENDED = "the session that this worker belongs to has ended; nothing more is sent"
 
 
-class Asking:
+class TrialSource:
     """The engines of one process, one for each system under test, and the replies already handed out.
 
     *grids* are the designs of the collected tests, *selected* the cells that per-cell items want. *controller* is the
@@ -96,7 +96,7 @@ class Asking:
         grid, temperature, frames = planned.grid, collection.selection_of(item)[2], []
         for endpoint, entries, trials in self._answers(planned, item, system):
             rows = [(entry, trial) for entry in entries for trial in trials[entry.cell.id]]
-            asked = [entry.cell.id for entry in entries], grid.repetitions, sorted(grid.parameters.items())
+            design = [entry.cell.id for entry in entries], grid.repetitions, sorted(grid.parameters.items())
             frame = trials_frame(
                 [(entry.cell, trial) for entry, trial in rows],
                 EndpointFacts(
@@ -109,7 +109,7 @@ class Asking:
                     identity=endpoint.identity(),
                     protected_classes=tuple(dict.fromkeys(group for entry in entries for group in entry.cell.groups)),
                     templates={template.id: template.text for template in grid.templates},
-                    digest=hashlib.sha256(repr(asked).encode()).hexdigest()[:16],
+                    digest=hashlib.sha256(repr(design).encode()).hexdigest()[:16],
                 ),
             )
             _add_columns(frame, rows, planned.script_columns)
@@ -185,8 +185,8 @@ class Asking:
         mine = plan if self._deal is None else [one for one in plan if self._deal.mine(one)]
         trials = engine.run(mine, design) if isinstance(engine, Replayer) else engine.run(mine)
         refuse_if_nothing_answered(trials, endpoint.name)
-        asked = dict(zip(map(id, mine), trials, strict=True))
-        return [asked.get(id(one)) or _of_another_shard(engine.key_of(one), one) for one in plan]
+        found = dict(zip(map(id, mine), trials, strict=True))
+        return [found.get(id(one)) or _of_another_shard(engine.key_of(one), one) for one in plan]
 
     def _engine(self, system: Any) -> tuple[Endpoint, Engine | Replayer]:
         from pytest_fairness.engine.engine import Engine, EventLoop
@@ -293,22 +293,17 @@ def _of_another_shard(key: str, planned: PlannedTrial) -> Trial:
 
 def _lacks_system_prompt(endpoint: Endpoint, entries: Sequence[PlannedCell]) -> Endpoint | None:
     """The first system that *entries*, asked of *endpoint*, would send a system prompt that it does not take."""
-    for entry in entries:
-        for asked, has_one in _prompted(endpoint, entry):
-            if has_one and not asked.supports_system_prompt:
-                return asked
-    return None
-
-
-def _prompted(endpoint: Endpoint, entry: PlannedCell) -> Iterator[tuple[Endpoint, bool]]:
-    """Each system that a trial of *entry* asks, and whether it is sent a system prompt."""
     from pytest_fairness.engine.scripts import Pipeline
 
-    if not isinstance(entry.script, Pipeline):
-        yield endpoint, entry.cell.system is not None or entry.cell.tier == 1
-        return
-    for prompt, own in itertools.zip_longest(entry.script.systems, entry.script.endpoints):
-        yield endpoint if own is None else own, prompt is not None
+    for entry in entries:
+        requests = [(entry.cell.system is not None or entry.cell.tier == 1, endpoint)]
+        if isinstance(entry.script, Pipeline):
+            pairs = itertools.zip_longest(entry.script.systems, entry.script.endpoints)
+            requests = [(prompt is not None, endpoint if own is None else own) for prompt, own in pairs]
+        for prompted, system in requests:
+            if prompted and not system.supports_system_prompt:
+                return system
+    return None
 
 
 def _refuse_conversations(endpoint: Endpoint, entries: Sequence[PlannedCell]) -> None:

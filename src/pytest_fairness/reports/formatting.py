@@ -183,13 +183,9 @@ def most_telling(pairs: Sequence[PairResult], most: int) -> Sequence[PairResult]
 
 def by_block(finding: Finding) -> list[dict[str, Any]]:
     """Each pair of groups within each block, as the finding's details have them; empty where it has no blocks."""
-    rows = finding.details.get("by_block")
+    rows: Any = finding.details.get("by_block") or []
     numbers = ("p_value", "effect", "effect_low", "effect_high")
-    return [
-        {**row, **{key: number(row.get(key)) for key in numbers}}
-        for row in (rows if isinstance(rows, list) else ())
-        if isinstance(row, Mapping)
-    ]
+    return [{**row, **{key: number(row.get(key)) for key in numbers}} for row in rows]
 
 
 # ---------------------------------------------------------------- what stands beside a verdict
@@ -256,17 +252,17 @@ def could_fail(finding: Finding) -> bool | None:
 def sensitivity_line(finding: Finding) -> str:
     """``planted d 0.5 in 92 %, d 0.8 in 100 % of copies caught``; empty where nothing was planted."""
     tried = _detail(finding, "sensitivity")
-    if not isinstance(caught := tried.get("caught"), Mapping):
+    if not tried.get("caught"):
         return ""
-    shares = [f"d {d} in {100 * share:.0f} %" for d, share in caught.items() if isinstance(share, (int, float))]
+    shares = ", ".join(f"d {d} in {100 * share:.0f} %" for d, share in tried["caught"].items())
     false = tried.get("false_alarms")
-    placebo = f"; placebo alarms in {100 * false:.0f} %" if isinstance(false, (int, float)) else ""
-    return f"planted {', '.join(shares)} of copies caught{placebo}"
+    placebo = "" if false is None else f"; placebo alarms in {100 * false:.0f} %"
+    return f"planted {shares} of copies caught{placebo}"
 
 
-def _detail(finding: Finding, name: str) -> Mapping[str, JSON]:
-    found = finding.details.get(name)
-    return found if isinstance(found, Mapping) else {}
+def _detail(finding: Finding, name: str) -> Mapping[str, Any]:
+    found: Any = finding.details.get(name)
+    return found or {}
 
 
 def marks(finding: Finding, outcome: str = "") -> list[str]:

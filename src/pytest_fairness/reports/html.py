@@ -137,23 +137,10 @@ def _overview(results: RunResults, cards: Sequence[Section]) -> Section:
     across = any(formatting.session_p(finding) for finding in results.findings)
     if cards:
         order = sorted(range(len(cards)), key=lambda at: -results.findings[at].verdict.severity)
+        head = ["Verdict", "What was found", "On", "By", "Endpoint", "Corrected p", *["Session p"] * across]
+        rows = (_overview_row(results.findings[at], cards[at], results.maker_of(at).nodeid, across) for at in order)
         parts.append(
-            Table(
-                caption="Every finding, the worst first",
-                head=(
-                    "Verdict",
-                    "What was found",
-                    "On",
-                    "By",
-                    "Endpoint",
-                    "Corrected p",
-                    *(["Session p"] if across else []),
-                ),
-                rows=tuple(
-                    _overview_row(results.findings[at], cards[at], results.maker_of(at).nodeid, across) for at in order
-                ),
-                kind="findings",
-            )
+            Table(caption="Every finding, the worst first", head=tuple(head), rows=tuple(rows), kind="findings")
         )
         share = results.session.get("false_alarm")
         if isinstance(share, (int, float)):
@@ -243,22 +230,21 @@ def _cards(results: RunResults, run_dir: Path) -> tuple[Section, ...]:
 
 def run_section(run: Mapping[str, Any]) -> Section:
     """What a reader needs to repeat the run, and to read what it says."""
-    trials = run.get("trials")
-    counted = trials.items() if isinstance(trials, Mapping) else ()
-    command = run.get("command")
+    command, trials = run.get("command"), run.get("trials") or {}
+    counted = (f"{n:,} {status.replace('_', ' ')}" for status, n in trials.items() if n and status != "total")
     facts = [
         ("Run", run.get("id")),
         ("Started", run.get("started")),
         ("Finished", run.get("finished")),
         ("Endpoints", ", ".join(map(str, run.get("endpoints") or []))),
-        ("Models", _models(run.get("models"))),
-        ("Trials", ", ".join(f"{n:,} {status.replace('_', ' ')}" for status, n in counted if n and status != "total")),
+        ("Models", _models(run.get("models") or [])),
+        ("Trials", ", ".join(counted)),
         ("Cost", formatting.cost_line(run)),
         ("Seed", run.get("seed")),
         ("Git commit", run.get("git_commit")),
         ("Command", " ".join(map(str, command)) if isinstance(command, list) else command),
-        ("Versions", _listed(run.get("versions"))),
-        ("Settings", _listed(run.get("parameters"))),
+        ("Versions", _listed(run.get("versions") or {})),
+        ("Settings", _listed(run.get("parameters") or {})),
     ]
     known = Facts(rows=tuple((name, str(value)) for name, value in facts if value not in (None, "")))
     return Section(heading="The run", id="run", parts=(known, Section(heading="Verdicts", parts=(_VERDICTS, _SCOPE))))
@@ -275,19 +261,16 @@ _VERDICTS = Facts(
 _SCOPE = "A verdict is about this system, these prompts and this run. It is no legal opinion."
 
 
-def _models(models: Any) -> str:
+def _models(models: Sequence[Mapping[str, Any]]) -> str:
     """Who was asked for at each endpoint, and who answered."""
     lines = []
-    for entry in models if isinstance(models, list) else []:
-        asked, answered = entry.get("asked"), entry.get("answered") or {}
-        who = ", ".join(f"{model} ({count:,} trials)" for model, count in answered.items())
-        parts = [f"asked for {asked}"] if asked else []
+    for entry in models:
+        who = ", ".join(f"{model} ({count:,} trials)" for model, count in entry["answered"].items())
+        parts = [f"asked for {entry['asked']}"] if entry["asked"] else []
         parts += [f"answered by {who}"] if who else ["no answer names its model"]
-        lines.append(f"{entry.get('endpoint')}: {', '.join(parts)}")
+        lines.append(f"{entry['endpoint']}: {', '.join(parts)}")
     return "; ".join(lines)
 
 
-def _listed(values: Any) -> str:
-    if not isinstance(values, Mapping):
-        return ""
+def _listed(values: Mapping[str, Any]) -> str:
     return ", ".join(f"{key} {value}" for key, value in values.items() if value not in (None, "", [], {}))

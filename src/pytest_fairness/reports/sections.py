@@ -146,17 +146,17 @@ def write_page(run_dir: Path, stem: str, page: Page) -> None:
 
 def read_pages(run_dir: Path) -> dict[str, Page]:
     """The pages that suites handed in, by their stems. Raises FairnessError, naming the file, for what is none."""
-    return {stem: _read(run_dir / f"{stem}{SUFFIX}") for stem in page_stems(run_dir)}
+    pages = {}
+    for stem in page_stems(run_dir):
+        path = run_dir / f"{stem}{SUFFIX}"
+        try:
+            # Not strict about numbers: an infinite one stands as a text.
+            pages[stem] = msgspec.convert(json.loads(path.read_bytes()), Page, strict=False)
+        except (OSError, ValueError, RecursionError) as error:
+            raise FairnessError(f"{path} cannot be read: {error}") from error
+    return pages
 
 
 def page_stems(run_dir: Path) -> list[str]:
     """What the pages that suites handed in are called."""
     return sorted(path.name.removesuffix(SUFFIX) for path in run_dir.glob(f"*{SUFFIX}"))
-
-
-def _read(path: Path) -> Page:
-    try:
-        # Not strict about numbers: an infinite one stands as a text.
-        return msgspec.convert(json.loads(path.read_bytes()), Page, strict=False)
-    except (OSError, ValueError, RecursionError) as error:
-        raise FairnessError(f"{path} cannot be read: {error}") from error

@@ -8,10 +8,13 @@ workers hold the limits together.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+import msgspec
 
 from pytest_fairness.endpoints.protocol import Limits
 from pytest_fairness.model import JSON, Message, Usage
-from pytest_fairness.runs.database import Amount, Database, Key, Operation, Operator
+from pytest_fairness.runs.database import Database, Key, Operation, Operator
 from pytest_fairness.runs.money import output_limit
 
 #: Seconds that a request may come early: what keeps small delays from adding up. The minute is longer by as much,
@@ -23,54 +26,33 @@ FIRST_GUESS = 500.0
 
 
 class Take(Operation):
-    """Take a turn for a call of so many *tokens*: 0 if it may go now, else the seconds until another try."""
+    """Take a turn for a call of so many *tokens*: 0 if it may go now, else the seconds until another try. *taken*: the
+    turn was taken before, and these tokens come on top of it, or off.
+    """
 
     identity: Key
-    tokens: Amount
+    tokens: Annotated[int, msgspec.Meta(ge=-(2**62), le=2**62)]
     requests_per_minute: int | None
     tokens_per_minute: int | None
+    taken: bool = False
 
     def run(self, database: Database) -> float:
-        now = database.clock()
-        request_due, token_due = _due(database, self.identity, now)
-        wait = max(request_due, token_due) - now - _EARLY
-        if wait > 0:
-            return wait
-        request_due = max(request_due, now) + _share(1, self.requests_per_minute)
-        token_due = max(token_due, now) + _share(self.tokens, self.tokens_per_minute)
-        _schedule(database, self.identity, now, request_due, token_due)
+        now, execute = database.clock(), database.connection.execute
+        query = "SELECT written, request_due, token_due FROM rate_limits WHERE identity = ?"
+        written, request_due, token_due = execute(query, (self.identity,)).fetchone() or (now, now, now)
+        # A time of writing that is still to come shows a machine that was started anew, whose clock began again; the
+        # wall clock, which may be set, has no say.
+        if written > now + _EARLY:
+            request_due = token_due = now
+        if not self.taken:
+            wait = max(request_due, token_due) - now - _EARLY
+            if wait > 0:
+                return float(wait)
+            request_due = max(request_due, now) + _share(1, self.requests_per_minute)
+            token_due = max(token_due, now)
+        token_due += _share(self.tokens, self.tokens_per_minute)
+        execute("INSERT OR REPLACE INTO rate_limits VALUES (?, ?, ?, ?)", (self.identity, now, request_due, token_due))
         return 0.0
-
-
-class Correct(Operation):
-    """Put the *counted* tokens of a call in the place of those it was *estimated* to take."""
-
-    identity: Key
-    estimated: Amount
-    counted: Amount
-    tokens_per_minute: int
-
-    def run(self, database: Database) -> None:
-        now = database.clock()
-        request_due, token_due = _due(database, self.identity, now)
-        token_due += _share(self.counted - self.estimated, self.tokens_per_minute)
-        _schedule(database, self.identity, now, request_due, token_due)
-
-
-def _due(database: Database, identity: str, now: float) -> tuple[float, float]:
-    """When the next request, and the next token, are due. A time of writing that is still to come shows a machine that
-    was started anew, whose clock began again; the wall clock, which may be set, has no say.
-    """
-    row = database.connection.execute(
-        "SELECT written, request_due, token_due FROM rate_limits WHERE identity = ?", (identity,)
-    ).fetchone()
-    return (row[1], row[2]) if row is not None and row[0] <= now + _EARLY else (now, now)
-
-
-def _schedule(database: Database, identity: str, now: float, request_due: float, token_due: float) -> None:
-    database.connection.execute(
-        "INSERT OR REPLACE INTO rate_limits VALUES (?, ?, ?, ?)", (identity, now, request_due, token_due)
-    )
 
 
 class Limiter:
@@ -99,8 +81,8 @@ class Limiter:
             return
         self._typical += (max(0, usage.output_tokens) - self._typical) / 8
         if self._limits.tokens_per_minute is not None:
-            counted = max(0, usage.input_tokens) + max(0, usage.output_tokens)
-            self._database.submit(Correct(self._identity, tokens, counted, self._limits.tokens_per_minute))
+            more = max(0, usage.input_tokens) + max(0, usage.output_tokens) - tokens
+            self._database.submit(Take(self._identity, more, None, self._limits.tokens_per_minute, taken=True))
 
 
 def _share(amount: int, per_minute: int | None) -> float:

@@ -31,7 +31,7 @@ from pytest_fairness import errors
 from pytest_fairness.errors import FairnessError, StoreError
 from pytest_fairness.runs.database import Append, Flush, Operation, Read
 from pytest_fairness.runs.money import Reserve, Settle
-from pytest_fairness.runs.rate_limits import Correct, Take
+from pytest_fairness.runs.rate_limits import Take
 from pytest_fairness.runs.reader import Find
 from pytest_fairness.runs.shared_progress import Report
 from pytest_fairness.runs.store import Claim, ExchangeManifest, Release, RunStore
@@ -71,7 +71,7 @@ class CloseStore(Operation):
 
 
 AnyOperation: TypeAlias = (
-    Append | Claim | CloseStore | Correct | ExchangeManifest | Find | Flush | Hello | OpenStore | Read | Release
+    Append | Claim | CloseStore | ExchangeManifest | Find | Flush | Hello | OpenStore | Read | Release
     | Report | Reserve | Settle | Take
 )  # fmt: skip
 

@@ -10,7 +10,7 @@ import re
 from bisect import bisect_right
 from typing import Any
 
-from pytest_fairness.scorers.text import Patterns, agreed, json_fields, plain, squeezed
+from pytest_fairness.scorers.text import Patterns, agreed, field_of, plain, squeezed
 
 _READ = Patterns("decision")
 _BEFORE = 200  # characters before a deciding word: no negation reaches as far
@@ -31,11 +31,8 @@ _PLAINLY = {"true": True, "1": True, "y": True, "false": False, "0": False, "n":
 
 def decision(text: str) -> bool | None:
     """``True`` if *text* approves, hires or says yes, ``False`` if it denies or says no; ``None`` if unclear."""
-    fields = json_fields(text)
-    if fields is not None:
-        for key in _KEYS:
-            if key in fields:
-                return agreed([_from_json(value) for value in fields[key]])
+    if (values := field_of(text, _KEYS)) is not None:
+        return agreed(map(_from_json, values))
     text = plain(text)
     for phrase, meaning in _PHRASES:
         text = phrase.sub(meaning, text)

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from pytest_fairness.scorers.text import Patterns, agreed, json_fields, plain, squeezed
+from pytest_fairness.scorers.text import Patterns, agreed, field_of, plain, squeezed
 
 _WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _READ = Patterns("rating")
@@ -25,11 +25,8 @@ def rating_scorer(low: float = 1, high: float = 10) -> Callable[[str], float | N
     """A function that reads a rating from *low* to *high* off a text, ``None`` where there is none or no single one."""
 
     def read(text: str) -> float | None:
-        fields = json_fields(text)
-        if fields is not None:
-            for key in _KEYS:
-                if key in fields:
-                    return agreed(_from_json(value, low, high) for value in fields[key])
+        if (values := field_of(text, _KEYS)) is not None:
+            return agreed(_from_json(value, low, high) for value in values)
         text = plain(text)
         without_scale = squeezed(_READ.scale_phrase.sub(" ", text)).strip()
         for found in (

@@ -38,10 +38,8 @@ class Patterns:
     def __init__(self, reader: str) -> None:
         self._texts: dict[str, str] = {}
         for name, value in _all_patterns()[reader].items():
-            texts = [
-                "".join(map(str.strip, text.splitlines())) for text in ([value] if isinstance(value, str) else value)
-            ]
-            whole = texts[0] if isinstance(value, str) else f"(?:{'|'.join(texts)})"
+            texts = ["".join(map(str.strip, text.splitlines())) for text in value]
+            whole = texts[0] if len(texts) == 1 else f"(?:{'|'.join(texts)})"
             self._texts[name] = re.sub(
                 r"<<(\w+)(?::(\w))?>>", lambda part: self._texts[part[1]].replace("@", part[2] or "@"), whole
             )
@@ -54,8 +52,12 @@ class Patterns:
 
 
 @cache
-def _all_patterns() -> dict[str, dict[str, str | list[str]]]:
-    return tomllib.loads(Path(__file__).with_name("patterns.toml").read_text(encoding="utf-8"))
+def _all_patterns() -> dict[str, dict[str, list[str]]]:
+    read = tomllib.loads(Path(__file__).with_name("patterns.toml").read_text(encoding="utf-8"))
+    return {
+        reader: {name: [text] if isinstance(text, str) else text for name, text in found.items()}
+        for reader, found in read.items()
+    }
 
 
 def plain(text: str, longest: int = LONGEST) -> str:
@@ -94,6 +96,12 @@ def json_fields(text: str) -> dict[str, list[Any]] | None:
     for key, values in (item for found in objects for item in found.items()):
         merged.setdefault(key, []).extend(values)
     return merged if objects else None
+
+
+def field_of(text: str, keys: Iterable[str]) -> list[Any] | None:
+    """All values of the first of *keys* that the JSON object in *text* has; ``None`` without one."""
+    fields = json_fields(text) or {}
+    return next((fields[key] for key in keys if key in fields), None)
 
 
 def _object(text: str) -> dict[str, list[Any]] | None:

@@ -233,13 +233,8 @@ def _judged(heading: str, found: Record, *parts: Part) -> Section:
 
 def _pairs(caption: str, pairs: Iterable[Record]) -> Table:
     """A row a pair, with its arm where there are several."""
-
-    def listed_second(pair: Record) -> str:
-        share = pair.listings[1].share.value
-        return percent(None if share is None else 1 - share)
-
     columns: Columns = {
-        "pair": lambda one: f"{one.get('of', '')}{one.group_1} – {one.group_2}",
+        "pair": _pair,
         **_VERDICT,
         "first chosen": lambda one: percent(one.share.value),
         **_INTERVAL,
@@ -248,12 +243,20 @@ def _pairs(caption: str, pairs: Iterable[Record]) -> Table:
         "90 % interval of d": lambda one: between(one.effect_low, one.effect_high, effect),
         "choices": lambda one: f"{one.share.n:,}",
         "first chosen when listed first": lambda one: percent(one.listings[0].share.value),
-        "when listed second": listed_second,
+        "when listed second": lambda one: percent(_rest(one.listings[1].share.value)),
         "binomial p": lambda one: p_value(one.binomial_p),
         "p within orders": lambda one: p_value(one.stratified_p),
         "p by names": lambda one: p_value(one.clustered_p),
     }
     return table(caption, pairs, columns)
+
+
+def _pair(one: Record) -> str:
+    return f"{one.get('of', '')}{one.group_1} – {one.group_2}"
+
+
+def _rest(share: float | None) -> float | None:
+    return None if share is None else 1 - share
 
 
 def _rates(arms: Sequence[Record]) -> Section:
@@ -353,19 +356,14 @@ def _changes(contrasts: Sequence[Record]) -> Section:
 def _change_figures(found: Sequence[Record]) -> tuple[Forest, Table]:
     """The pairs of groups first, then those of each class, which say which."""
     treated, control = found[0].treated, found[0].control
-
-    def scaled(number: float | None) -> float | None:
-        return None if number is None else 100 * number
-
+    ends = {"value": "reduction", "low": "reduction_low", "high": "reduction_high"}
     picture = Forest(
         title=f"{treated} against {control}: by how much the preference falls",
         axis="percentage points; right of 0: less preference in the treated arm",
         rows=tuple(
             ForestRow(
-                label=f"{pair.group_1} – {pair.group_2}",
-                value=scaled(pair.reduction),
-                low=scaled(pair.reduction_low),
-                high=scaled(pair.reduction_high),
+                label=_pair(pair),
+                **{end: pair[name] and 100 * pair[name] for end, name in ends.items()},
                 verdict=pair.verdict,
                 words=f"{points(pair.reduction)} {pair.verdict}",
                 part=f"by {one.by}" if len(found) > 1 else "",
@@ -380,13 +378,13 @@ def _change_figures(found: Sequence[Record]) -> tuple[Forest, Table]:
     )
 
     def leaning(arm: str) -> Callable[[Any], str]:
-        return lambda one: NOTHING if one[arm] is None else points(one[arm].value)
+        return lambda one: points(one[arm] and one[arm].value)
 
     def leaning_interval(arm: str) -> Callable[[Any], str]:
         return lambda one: NOTHING if one[arm] is None else between(one[arm].low, one[arm].high, points)
 
     columns: Columns = {
-        "pair": lambda one: f"{one.of}{one.group_1} – {one.group_2}",
+        "pair": _pair,
         **_VERDICT,
         "less preference by": lambda one: points(one.reduction),
         "95 % interval": lambda one: between(one.reduction_low, one.reduction_high, points),
@@ -519,7 +517,7 @@ def _outcomes(arms: Sequence[Record]) -> Section:
         totals = {kind: sum(pair.counts[kind] for pair in arm.outcomes) for kind in kinds}
         whole = Record(asked=arm.trials, counts=totals)
         bars.append(Bar(label=arm.arm, parts=tuple((kind, number / arm.trials) for kind, number in totals.items())))
-        named = [("all pairs", whole), *((f"{one.group_1} – {one.group_2}", one) for one in arm.outcomes)]
+        named = [("all pairs", whole), *((_pair(one), one) for one in arm.outcomes)]
         rows += [
             (
                 f"{arm.arm}: {label}",
