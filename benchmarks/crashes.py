@@ -22,13 +22,13 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.faults.oracles import (  # noqa: E402 - the repository's own tests are not installed
+from tests.faults.conftest import Steady  # noqa: E402 - the repository's own tests are not installed
+from tests.faults.oracles import (  # noqa: E402
     Case,
     log_verifies,
     nothing_paid_twice,
     same_statistics,
 )
-from tests.faults.sessions import Steady  # noqa: E402
 from tests.support.killing import POINTS  # noqa: E402
 from tests.support.runs import records  # noqa: E402
 from tests.support.servers import ModelServer  # noqa: E402

@@ -275,8 +275,8 @@ def test_results_out_of_order_find_their_trials(server: BatchServer, ask: Asking
 
 
 def _of_no_model(_number: int, line: dict[str, Any]) -> dict[str, Any]:
-    gone = {"error": {"message": "The model does not exist", "code": "model_not_found"}}
-    return {**line, "response": {"status_code": 404, "body": gone}}
+    missing = {"error": {"message": "The model does not exist", "code": "model_not_found"}}
+    return {**line, "response": {"status_code": 404, "body": missing}}
 
 
 def _absurd(_number: int, line: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import importlib.util
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,8 @@ import yaml
 
 import tests.pytest_layer.conftest  # noqa: F401 - it imports what in-process sessions cannot import twice
 from pytest_fairness.endpoints import Endpoint, Price, create_endpoint
+from pytest_fairness.endpoints.protocol import Reply, Request
+from pytest_fairness.endpoints.simulated import SimulatedEndpoint
 from pytest_fairness.engine.engine import Engine
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import Cell, Trial
@@ -75,9 +77,18 @@ def need(route: str) -> None:
         pytest.skip("litellm is not installed: pip install 'pytest-fairness[llm]'")
 
 
+class Steady(SimulatedEndpoint):
+    """Answers the same to the same prompt, however often it is asked: a run that was disturbed can be held against one
+    that was not.
+    """
+
+    def reply(self, request: Request) -> Reply:
+        return super().reply(replace(request, repetition=0))
+
+
 @pytest.fixture
 def server() -> Iterator[ModelServer]:
-    with ModelServer() as running:
+    with ModelServer(Steady()) as running:
         yield running
 
 
@@ -157,7 +168,6 @@ def words(case: Case) -> str:
 def same_as_undisturbed(project: Project, case: Case) -> None:
     """O7, second half: the same suite without a fault comes to the findings of *case*."""
     project.server.always = None
-    project.server.forget()
     undisturbed = project.run()
     assert undisturbed.code in (0, 1)
     assert case.run is not None

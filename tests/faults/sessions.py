@@ -9,26 +9,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytest_fairness.endpoints.protocol import Reply, Request
-from pytest_fairness.endpoints.simulated import SimulatedEndpoint
-
 from .conftest import Project
 from .oracles import Case
 
 ROOT = Path(__file__).parents[2]
-
-
-class Steady(SimulatedEndpoint):
-    """Answers the same to the same prompt, however often it is asked: what was lost and asked again changes nothing."""
-
-    def reply(self, request: Request) -> Reply:
-        return super().reply(replace(request, repetition=0))
 
 
 class Background:

@@ -116,7 +116,6 @@ def test_f39_f40_f42_a_session_obeys_nothing_that_a_model_writes(shown: Case) ->
     messages and logs. The terminal shows them, JUnit's file parses, both HTML reports are inert, and the log has the
     exact text; nothing is lost, and no red test turns green, with workers or without."""
     check(shown)
-    assert shown.run is not None
     assert re.search(r"3 failed, 1 skipped", shown.output)
     _terminal_is_inert(shown.output)
     _junit_parses(shown.project / "junit.xml")
@@ -195,7 +194,6 @@ def test_f39_a_megabyte_in_an_attribute(project: Project) -> None:
     project.server.then(*[Fault(body=message(text))] * 10)
     case = project.run("-k", "test_shows")
     check(case, oracles="123567")
-    assert case.run is not None
     assert [trial.reply for trial in read_trials(case.run).values()] == [text] * 10
     assert (case.run / "report.html").stat().st_size < 1_000_000
 
@@ -512,7 +510,6 @@ def test_f49_a_replay_asks_nobody(project: Project, tmp_path: Path) -> None:
     project.write()
     recorded = project.run("--fairness-smoke")
     check(recorded)
-    assert recorded.run is not None
     asked = len(project.server.requests)
     moved = tmp_path / "from-another-machine"
     shutil.move(recorded.run, moved)
@@ -522,7 +519,6 @@ def test_f49_a_replay_asks_nobody(project: Project, tmp_path: Path) -> None:
     replayed = project.run("--fairness-smoke", f"--fairness-replay={moved}", apart=True, prompts=())
     assert replayed.code == recorded.code, replayed.output
     assert "replayed" in replayed.output
-    assert replayed.run is not None
     same_statistics(replayed.run, moved)
 
     suite = (project.path / "test_suite.py").read_text()

@@ -13,7 +13,6 @@ import random
 import signal
 import time
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,21 +23,14 @@ from pytest_fairness.runs.reader import read_trials
 from tests.runs.children import Runs
 from tests.support.doubles import billed
 from tests.support.killing import POINTS
-from tests.support.servers import Fault, ModelServer
+from tests.support.servers import Fault
 
 from .conftest import SUITE, TRIALS, Project, message, same_as_undisturbed, words
 from .oracles import Case, check, every_byte_is_logged, money_is_accounted_for
-from .sessions import Background, Steady
+from .sessions import Background
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals, groups and forks of POSIX")
 CONCURRENCY = 8
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    """Answers the same whenever it is asked, so that a run that was disturbed can be held against one that was not."""
-    with ModelServer(Steady()) as running:
-        yield running
 
 
 def unknown_of(case: Case) -> set[str]:

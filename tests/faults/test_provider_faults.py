@@ -451,7 +451,6 @@ def test_f10_ways_to_end_are_counted_by_group_in_the_report(project: Project) ->
     )  # fmt: skip
     case = project.run("-rA")
     check(case)
-    assert case.run is not None
     page = case.run.joinpath("report.html").read_text(encoding="utf-8")
     assert re.search(r'<th scope="row"[^>]*>black</th>.*refused \(content_filter\): 2', page)
     assert re.search(r'<th scope="row"[^>]*>black</th>.*answered \(length\): 2', page)
@@ -459,7 +458,6 @@ def test_f10_ways_to_end_are_counted_by_group_in_the_report(project: Project) ->
         r'<th scope="row"[^>]*>white</th>\s*<td class="figure">40</td>\s*<td class="figure">40 \(100.0.%\)</td>', page
     )
     replay = project.run("--fairness-replay", "last", ledger=[])
-    assert replay.run is not None
     assert len(project.server.requests) == TRIALS
     same_statistics(replay.run, case.run)
 
@@ -483,12 +481,10 @@ def test_f12_a_session_in_which_models_are_mixed(project: Project) -> None:
     assert case.code == 1
     assert "INCONCLUSIVE: 2 model versions answered: gpt-4, gpt-4o-mini" in words(case)
     assert "'direct' was asked for the model 'gpt-4o-mini', and 'gpt-4' answered 1 of its trials" in words(case)
-    assert case.run is not None
     (finding,) = json.loads(case.run.joinpath("findings.json").read_text())["findings"]
     assert (finding["verdict"], finding["reason"]) == ("INCONCLUSIVE", "MIXED_MODELS")
     check(case)
     replay = project.run("--fairness-replay", "last", ledger=[])
-    assert replay.run is not None
     same_statistics(replay.run, case.run)
     assert "'direct' was asked for the model 'gpt-4o-mini', and 'gpt-4' answered 1" in words(replay)
 

@@ -16,7 +16,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,21 +34,13 @@ from pytest_fairness.runs.reader import RunReader, read_trials
 from pytest_fairness.runs.store import RunStore, open_run
 from tests.support.doubles import Scripted, cell
 from tests.support.runs import archived, edit, records
-from tests.support.servers import ModelServer
 
 from .conftest import SUITE, TRIALS, Project, words
 from .oracles import check, newest_run, same_statistics
-from .sessions import Background, Steady
+from .sessions import Background
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="limits and locks of POSIX")
 CONCURRENCY = 8
-
-
-@pytest.fixture
-def server() -> Iterator[ModelServer]:
-    """Answers the same whenever it is asked, so that a run that was disturbed can be held against one that was not."""
-    with ModelServer(Steady()) as running:
-        yield running
 
 
 def recorded(project: Project) -> Path:
@@ -202,7 +194,7 @@ def test_f33_what_was_cut_off_or_made_anew_shows(project: Project) -> None:
 
     whole = log_of(archived(run)).read_bytes()
     lines = whole.splitlines(keepends=True)
-    for content, told in (
+    for content, damage in (
         (b"".join(lines[:-3]), "ends after"),
         (None, "is missing, but manifest.json lists it"),
         (b"".join(rehashed(lines)), "made anew"),
@@ -212,11 +204,11 @@ def test_f33_what_was_cut_off_or_made_anew_shows(project: Project) -> None:
             log_of(run).write_bytes(content)
         case = project.run(f"--fairness-replay={run.name}")
         assert case.code == pytest.ExitCode.USAGE_ERROR, case.output
-        assert told in words(case)
+        assert damage in words(case)
         if content is not None:
             case = project.run(f"--fairness-resume={run.name}")
             assert case.code == pytest.ExitCode.USAGE_ERROR, case.output
-            assert told in words(case)
+            assert damage in words(case)
     assert len(project.server.requests) == TRIALS
     assert main(["salvage", str(run)]) == 2
 
@@ -399,11 +391,11 @@ def test_f37_each_change_is_named_and_nothing_mixed(project: Project) -> None:
     """Going on after an edit: the message names what changed, nothing is asked, the old records stay as they were."""
     run = recorded(project)
     before = log_of(run).read_bytes()
-    for what, (changed, options, told) in CHANGES.items():
+    for what, (changed, options, named) in CHANGES.items():
         project.write(**{"suite": SUITE, **changed})
         case = project.run("--fairness-resume=last", *options)
         assert case.code in (1, pytest.ExitCode.USAGE_ERROR), f"{what}: {case.output}"
-        assert told in words(case), f"{what}: {case.output}"
+        assert named in words(case), f"{what}: {case.output}"
         assert len(project.server.requests) == TRIALS, what
         after = log_of(run).read_bytes()
         assert after.startswith(before), what
@@ -451,7 +443,6 @@ def test_f38_other_locales(project: Project) -> None:
     assert case.code == 0, case.output
     case = project.case(ledger=project.server.requests[TRIALS:], output=case.output, code=0)
     check(case)
-    assert case.run is not None
     assert case.run != ordinary
     assert log_of(case.run).read_bytes().isascii()
     assert sorted(_timeless(case.run)) == sorted(_timeless(ordinary))
@@ -574,7 +565,6 @@ def test_f57_a_worker_that_died_leaves_a_log_that_is_sealed(project: Project) ->
     env = {"KILL_AT": "before-append:10", "KILL_ONCE": str(project.path / "killed")}
     case = Background(project, "-n2", "-p", "tests.support.killing", env=env).end(deadline=60)
     assert case.code == 1, case.output
-    assert case.run is not None
     manifest = json.loads((case.run / "manifest.json").read_text(encoding="utf-8"))
     assert set(manifest["logs"]) == {path.name for path in case.run.glob("trials*.jsonl")}
     reader = RunReader.open(case.run)

@@ -462,11 +462,11 @@ class BatchQueue(Queue):
 
     def _missed(self, submission: Submission, error: AttemptError) -> None:
         submission.failures += 1
-        gone = error.wire is not None and error.wire.status_code in (404, 410)
-        if gone and self._context.retry.unknown:
+        absent = error.wire is not None and error.wire.status_code in (404, 410)
+        if absent and self._context.retry.unknown:
             self._unmade(submission, UnmadeError(str(error), lost=True))
         elif error.evidence in (Evidence.AUTH, Evidence.REJECTED) or submission.failures >= PATIENCE:
-            hint = " (--fairness-retry-unknown gives it up and asks again)" if gone else ""
+            hint = " (--fairness-retry-unknown gives it up and asks again)" if absent else ""
             raise EndpointError(
                 f"{error}; batch {submission.batch} is not lost: mend the key or the address, and continue with "
                 f"--fairness-resume last{hint}"

@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import replace
 from types import FrameType
@@ -325,23 +325,19 @@ class Engine:
         """
         with self._mutex:
             loop, self._loop = self._loop, None
-            try:
-                if loop is not None:
-                    self._close_endpoints(loop)
-            finally:
-                if loop is not None and self._own_loop:
-                    loop.close()
-
-    def _close_endpoints(self, loop: EventLoop) -> None:
-        closing = [(lane.endpoint.name, loop.submit(lane.endpoint.aclose())) for lane in self._context.lanes]
-        until = time.monotonic() + _CLOSING
-        for name, future in closing:
-            try:
-                future.result(max(0.0, until - time.monotonic()))
-            except FutureTimeout as error:
+            if loop is None:
+                return
+            closing = {loop.submit(lane.endpoint.aclose()): lane.endpoint.name for lane in self._context.lanes}
+            done, late = wait(closing, timeout=_CLOSING)
+            if self._own_loop:
+                loop.close()
+            if late:
+                name = closing[late.pop()]
                 raise EndpointError(
                     f"endpoint {name!r} did not close within {_CLOSING:g} s; its trials are on the disk"
-                ) from error
+                )
+            for future in done:
+                future.result()
 
     def __enter__(self) -> Self:
         return self

@@ -373,10 +373,21 @@ class Queue:
 
     def _take_in(self, conversation: Conversation, lane: Lane, ending: Attempt) -> bool:
         """Count how an attempt ended; False where that is not the trial's fault, which may be asked another day."""
-        if error := _hopeless(lane, ending):
-            self.fail(error)
         if ending.evidence is Evidence.AUTH:
+            self.fail(
+                EndpointError(
+                    f"{ending.error}; nothing more is sent to this endpoint: mend its address, key, quota or model name"
+                )
+            )
             return False
+        if USAGE_ABSURD in ending.flags and not lane.tariff.free:
+            self.fail(
+                EndpointError(
+                    f"endpoint {lane.endpoint.name!r} counts more tokens for one call than any model can take or write "
+                    f"({ending.usage}): nothing more is sent to it; look at its bill, and mend or replace the server. "
+                    "What was paid for is kept in the run's folder"
+                )
+            )
         conversation.count(ending.evidence, lane.limits.server_error_attempts)
         failures = conversation.failures
         if failures and not conversation.over() and failures >= self._context.max_attempts:
@@ -405,18 +416,3 @@ class Queue:
                 # Whoever has to slow down speaks for all: the limit is the endpoint's, not the trial's.
                 lane.paused_until = max(lane.paused_until, time.monotonic() + pause)
             await self._sleep(pause)
-
-
-def _hopeless(lane: Lane, ending: Attempt) -> EndpointError | None:
-    """Why nothing more is sent to an endpoint where an attempt ended so; None where there is no reason."""
-    if ending.evidence is Evidence.AUTH:
-        return EndpointError(
-            f"{ending.error}; nothing more is sent to this endpoint: mend its address, key, quota or model name"
-        )
-    if USAGE_ABSURD in ending.flags and not lane.tariff.free:
-        return EndpointError(
-            f"endpoint {lane.endpoint.name!r} counts more tokens for one call than any model can take or write "
-            f"({ending.usage}): nothing more is sent to it; look at its bill, and mend or replace the server. What was "
-            "paid for is kept in the run's folder"
-        )
-    return None
