@@ -99,21 +99,21 @@ def table(suffix="", status="answered"):
 
 
 def repeatable(fresh=None):
-    asked = []
+    requests = []
 
     def ask():
-        asked.append(True)
+        requests.append(True)
         return FreshSample(frame=table("-new") if fresh is None else fresh, about="3 other names a group")
 
     made = Repeatable(table(), ["role"], ask)
-    return made, asked
+    return made, requests
 
 
 def test_the_whole_table_is_the_whole_second_sample_and_asked_once():
-    made, asked = repeatable()
+    made, requests = repeatable()
     assert len(made.like(table()).frame) == len(table())
     assert made.like(table()).about == "3 other names a group"
-    assert asked == [True]
+    assert requests == [True]
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_a_part_picked_by_the_design_is_picked_again(pick, rows):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "text"),
     [
         (lambda f: f[f.reply != "reply 2"], "picked rows by something other than the design"),
         (lambda f: f.iloc[:5], "picked rows by something other than the design"),
@@ -150,11 +150,11 @@ def test_a_part_picked_by_the_design_is_picked_again(pick, rows):
     ],
     ids=["by reply", "by place", "changed", "twice", "another index"],
 )
-def test_a_part_that_another_sample_has_no_counterpart_of_is_refused_before_anything_is_asked(change, said):
-    made, asked = repeatable()
-    with pytest.raises(UsageError, match=said):
+def test_a_part_that_another_sample_has_no_counterpart_of_is_refused_before_anything_is_asked(change, text):
+    made, requests = repeatable()
+    with pytest.raises(UsageError, match=text):
         made.like(change(table()))
-    assert asked == []
+    assert requests == []
 
 
 def test_a_second_sample_without_answers_is_no_evidence():

@@ -65,13 +65,13 @@ def test_a_difference_in_both_samples_stays_a_fail_and_reports_both() -> None:
     assert finding.n_per_group == {"a": 320, "b": 320}
     alone = analyze_disparity(pd.concat([first, second]), "score", "group", alpha=0.025)
     assert finding.pairs == alone.pairs
-    told = finding.details["confirmation"]
-    assert isinstance(told, dict)
-    assert told["confirmed"] is True
-    assert told["first"]["verdict"] == "FAIL"
-    assert told["first"]["n_per_group"] == {"a": 160, "b": 160}
-    assert told["both"] == {"verdict": "FAIL", "n_per_group": {"a": 320, "b": 320}, "alpha": 0.025}
-    assert told["first"]["pairs"][0]["effect"] != finding.pairs[0].effect
+    details = finding.details["confirmation"]
+    assert isinstance(details, dict)
+    assert details["confirmed"] is True
+    assert details["first"]["verdict"] == "FAIL"
+    assert details["first"]["n_per_group"] == {"a": 160, "b": 160}
+    assert details["both"] == {"verdict": "FAIL", "n_per_group": {"a": 320, "b": 320}, "alpha": 0.025}
+    assert details["first"]["pairs"][0]["effect"] != finding.pairs[0].effect
     assert any("at first: FAIL, b against a on score (d = " in note for note in finding.notes)
     assert "an equal one on other names was drawn" in finding.explain()
     assert Finding.from_dict(finding.to_dict()).details == finding.details

@@ -34,8 +34,8 @@ def one_name() -> pd.DataFrame:
 
 
 def refused() -> pd.DataFrame:
-    gone = scored().assign(refused=lambda f: (f.index % 9 == 0) & (f.group == "b"))
-    return gone.assign(score=gone.score.where(~gone.refused))
+    frame = scored().assign(refused=lambda f: (f.index % 9 == 0) & (f.group == "b"))
+    return frame.assign(score=frame.score.where(~frame.refused))
 
 
 def in_arms(*more: tuple[str, float]) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytest_fairness.analysis.planning import assess_design, plan_sample, smallest
+from pytest_fairness.analysis.planning import assess_design, plan_sample
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import OutcomeKind
 
@@ -90,13 +90,6 @@ def test_options_out_of_range(options):
     """What cannot be planned is said, not guessed."""
     with pytest.raises(UsageError):
         plan_sample(**options)
-
-
-def test_smallest():
-    """Doubling and halving finds the first number that is enough."""
-    for answer in (1, 2, 3, 17, 100):
-        assert smallest(lambda n, answer=answer: n >= answer, 1, 100) == answer
-    assert smallest(lambda n: False, 1, 100) is None
 
 
 def test_the_planned_sample_does_what_it_says(monkeypatch):

@@ -25,9 +25,9 @@ from pytest_fairness.analysis.sensitivity import (
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Finding, OutcomeKind, Verdict
 from pytest_fairness.reports.formatting import could_fail, marks, sensitivity_line
-from pytest_fairness.running_test import Policy, TestContext, running_test
+from pytest_fairness.running_test import Policy, running_test
 
-from .test_confirmation import chosen, decided, table
+from .test_confirmation import chosen, decided, running, table
 
 
 def frame(seed, names=20, groups=("A", "B", "C"), name_sd=0.2, templates=5, repetitions=2):
@@ -69,6 +69,8 @@ def test_a_blind_test_catches_nothing():
     """An outcome that never varies, or a sample far too small; three names are not split into halves."""
     constant = sensitivity(frame(4).assign(refused=False), "constant", "group", splits=2)
     assert constant.caught == {0.5: 0.0, 0.8: 0.0}
+    for same in (True, "warm"):
+        assert sensitivity(frame(4, names=2).assign(refused=False, hired=same), "hired", "group", splits=0).copies == 15
     small = sensitivity(frame(5, names=3, templates=1).assign(refused=False), "score", "group")
     assert max(small.caught.values()) <= 0.5
     assert small.missed[0.5] != ()
@@ -170,7 +172,7 @@ def test_a_blind_test_and_an_alarming_placebo_are_noted(found, blind, alarming):
 
 
 def in_test(policy=Policy(sensitivity=True)):  # noqa: B008 - a frozen value
-    return TestContext(test_id="t", test_module="m", description="d", emit=lambda _: None, policy=policy)
+    return running(None, [], policy=policy)
 
 
 def test_every_passing_assertion_is_tried_and_only_passing_ones():
@@ -256,18 +258,3 @@ def test_planted_numbers_and_rates_have_the_size_they_say(d, down):
     p, q = turned[rows].mean(), yes[rows].mean()
     change = np.log(p / (1 - p)) - np.log(q / (1 - q))
     assert change == pytest.approx((-d if down else d) * np.pi / np.sqrt(3), abs=0.08)
-
-
-def test_plants_at_the_edge():
-    """All yes, all no, one label, missing values: nothing raises, missing stays missing."""
-    rng = np.random.default_rng(12)
-    rows = np.ones(100, dtype=bool)
-    for value, down in np.ndindex(2, 2):
-        turned = plant(
-            np.full(100, float(value)), OutcomeKind.BINARY, rows, sd=0, d=0.8, lower_is_worse=bool(down), rng=rng
-        )
-        assert set(np.unique(turned)) <= {0.0, 1.0}
-    same = plant(np.zeros(100), OutcomeKind.CATEGORICAL, rows, sd=0, d=0.8, lower_is_worse=True, rng=rng)
-    assert np.array_equal(same, np.zeros(100))
-    gone = np.full(100, np.nan)
-    assert np.isnan(plant(gone, OutcomeKind.NUMERIC, rows, sd=1, d=1, lower_is_worse=True, rng=rng)).all()

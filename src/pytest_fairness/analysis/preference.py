@@ -392,45 +392,38 @@ def _rates(choices: Choices) -> dict[str, float]:
 def _pairwise_details(choices: Choices, alpha: float) -> tuple[dict[str, JSON], tuple[str, ...]]:
     """Strengths, position and interactions, with trials taken as independent."""
     notes: list[str] = []
-    plain, robin = round_robin(choices)
-    rates = _rates(choices)
-    best = max(rates.values(), default=0.0)
-    done = choices.decided
+    (plain, robin), refused = round_robin(choices), no_choice_by_pair(choices)
+    rates, first = _rates(choices), choices.outcome[choices.decided] == FIRST
     details: dict[str, JSON] = {
         "round_robin": {**_chi_square(robin), "chi_square_uncorrected": plain.statistic},
         "selection_rate": dict(rates),
-        "impact_ratio": min(rates.values()) / best if best else None,
-        "first_listed_share": float(np.mean(choices.outcome[done] == FIRST)) if done.any() else None,
+        "impact_ratio": min(rates.values()) / max(rates.values()) if any(rates.values()) else None,
+        "first_listed_share": float(np.mean(first)) if first.size else None,
+        "no_choice": _chi_square(refused),
     }
-    strengths = bradley_terry(choices)
-    if strengths is not None:
-        details["bradley_terry"] = {
-            "strength": dict(strengths.strength),
-            "error": None if strengths.error is None else dict(strengths.error),
-            "deviance": strengths.deviance,
-            "ridge": not strengths.proper,
-            **_ratio(strengths.groups),
-        }
-        if strengths.order is not None:
-            details["order_effect"] = {
-                "log_odds": strengths.position,
-                "error": strengths.position_error,
-                **_ratio(strengths.order),
-            }
-        if not strengths.proper:
-            notes.append("a group always or never won, or not all met: strengths are a ridge fit, without p")
-    refused = no_choice_by_pair(choices)
-    details["no_choice"] = _chi_square(refused)
     if refused.p < 0.005:
         notes.append("some pairs of groups are left without a choice more often than others")
+    strengths = bradley_terry(choices)
+    if strengths is None:
+        return details, tuple(notes)
+    if not strengths.proper:
+        notes.append("a group always or never won, or not all met: strengths are a ridge fit, without p")
+    details["bradley_terry"] = {
+        "strength": dict(strengths.strength),
+        "error": None if strengths.error is None else dict(strengths.error),
+        "deviance": strengths.deviance,
+        "ridge": not strengths.proper,
+        **_ratio(strengths.groups),
+    }
+    if strengths.order is not None:
+        position = {"log_odds": strengths.position, "error": strengths.position_error}
+        details["order_effect"] = {**position, **_ratio(strengths.order)}
     interactions: dict[str, JSON] = {}
     for name, level in choices.levels.items():
-        if len(level.labels) > 1 and strengths is not None:
+        if len(level.labels) > 1:
             ratio = interaction(choices, level)
-            by_level: dict[str, JSON] = {
-                label: dict(_rates(choices.take(level.codes == at))) for at, label in enumerate(level.labels)
-            }
-            interactions[name] = {**_ratio(ratio), "selection_rate": by_level}
+            by_level = {label: _rates(choices.take(level.codes == at)) for at, label in enumerate(level.labels)}
+            interactions[name] = {**_ratio(ratio), "selection_rate": {key: dict(own) for key, own in by_level.items()}}
             if ratio.p is not None and ratio.p < alpha:
                 notes.append(f"the preference depends on {name} ({p_words(ratio.p)}): judge each {name} by itself too")
     if interactions:

@@ -171,10 +171,10 @@ class ScoredRows:
 def nouns(frame: pd.DataFrame, design: Membership) -> dict[str, Any]:
     """What a sentence calls the units of evidence, the rows (trials were asked for, other tables hold cases), and the
     blocks."""
-    asked = {"reply", "cell", "repetition"} & set(map(str, frame.columns))
+    of_trials = {"reply", "cell", "repetition"} & set(map(str, frame.columns))
     return {
         "cluster_noun": "rows" if design.cluster_name is None else several(design.cluster_name),
-        "case_noun": "trials" if asked else "cases",
+        "case_noun": "trials" if of_trials else "cases",
         "block_noun": "block" if design.block_name is None else design.block_name.replace("_", " "),
     }
 
@@ -212,28 +212,16 @@ def reasons_by_group(frame: pd.DataFrame, design: Membership, missing: Bools) ->
     """
     if not bool(missing.any()):
         return {}
-    statuses = frame["status"].tolist() if "status" in frame.columns else None
-    errors = frame["error"].tolist() if "error" in frame.columns else None
+    none = [""] * len(frame)
+    statuses, errors = (frame[name].tolist() if name in frame.columns else none for name in ("status", "error"))
     found: dict[str, str] = {}
     for code, label in enumerate(design.group.labels):
         rows = np.flatnonzero(missing & (design.group.codes == code)).tolist()
-        if not rows:
-            continue
-        words = Counter(_status(statuses[row]) if statuses is not None else "" for row in rows)
-        text = ", ".join(f"{count} {_ENDED.get(word, word)}" for word, count in words.most_common())
-        why = (
-            next((str(errors[row]) for row in rows if isinstance(errors[row], str) and errors[row]), "")
-            if errors
-            else ""
-        )
-        found[label] = text + (f", first: {_short(why)}" if why else "")
+        held = (statuses[row] for row in rows)
+        words = Counter(_UNREAD if status in (Status.ANSWERED, Status.REFUSED) else str(status) for status in held)
+        why = " ".join(next((errors[row] for row in rows if isinstance(errors[row], str) and errors[row]), "").split())
+        if words:
+            text = ", ".join(f"{count} {_ENDED.get(word, word)}" for word, count in words.most_common())
+            short = why if len(why) <= LONGEST else why[: LONGEST - 1] + "…"
+            found[label] = text + (f", first: {short}" if why else "")
     return found
-
-
-def _status(value: object) -> str:
-    return _UNREAD if value in (Status.ANSWERED, Status.REFUSED) else str(value)
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= LONGEST else line[: LONGEST - 1] + "…"
