@@ -207,7 +207,7 @@ def test_a_wrong_file_is_one_plain_error(pytester: pytest.Pytester, once: Run) -
     assert "Traceback" not in result.stdout.str()
 
 
-def test_a_scrubber_elsewhere(pytester: pytest.Pytester, once: Run, records: Records) -> None:
+def test_a_scrubber_at_another_endpoint(pytester: pytest.Pytester, once: Run, records: Records) -> None:
     """scrubber_endpoint: another model scrubs, the system under test chooses."""
     write(
         pytester,
