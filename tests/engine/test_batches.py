@@ -85,7 +85,7 @@ def test_the_trials_are_those_of_one_by_one(server: BatchServer, root: Path) -> 
             return trials
 
     singly = go("singly", None)
-    server._asked.clear()
+    server.forget()
     batched = go("batched", QUICK)
     for one, other in zip(singly, batched, strict=True):
         assert other.cost == pytest.approx((one.cost or 0) / 2, abs=1e-8)
