@@ -93,7 +93,7 @@ def log(folder: Path, count: int) -> None:
                     cost=0.001, attempts=1, seconds=0.5, finish_reason="stop", model="m-1",
                 )  # fmt: skip
                 messages = conversation(None, one.cell.turns, ())
-                about = {"messages": messages, "parameters": {"asked": {}, "sent": {}}, "order": number}
+                about = {"messages": messages, "parameters": {"requested": {}, "sent": {}}, "order": number}
                 store.append(trial_record(trial, one.cell, endpoint="recorded", identity="0" * 64, **about))
 
 

@@ -28,7 +28,7 @@ def test_letters():
 """
 
 
-def test_a_scripted_endpoint_answers_as_it_is_told_to() -> None:
+def test_a_scripted_endpoint_answers_by_its_script() -> None:
     endpoint = ScriptedEndpoint(lambda request: "7" if "Ann" in request.messages[-1].content else "3", seed=5)
     assert ask(endpoint, "Rate Ann.").text == "7"
     assert ask(endpoint, "Rate Ann.", "7", "And Bo?", repetition=2).text == "3"

@@ -156,7 +156,7 @@ def test_what_has_no_place_is_not_dropped(server: ModelServer, more: dict[str, A
     assert not server.requests
 
 
-def test_what_it_can_carry_is_told_beforehand(server: ModelServer) -> None:
+def test_what_it_can_carry_is_known_beforehand(server: ModelServer) -> None:
     plain, whole = endpoint(server), endpoint(server, request={"messages": "{messages}"})
     assert (plain.supports_system_prompt, plain.supports_conversation) == (False, False)
     assert (whole.supports_system_prompt, whole.supports_conversation) == (True, True)
@@ -194,7 +194,7 @@ def test_parts_of_a_text_are_joined(server: ModelServer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "status", "text", "told"),
+    ("body", "status", "text", "why"),
     [
         ({"letter": {"text": 7.5}}, Status.ANSWERED, "7.5", None),
         ({"letter": {"text": True}}, Status.ANSWERED, "true", None),
@@ -212,13 +212,13 @@ def test_parts_of_a_text_are_joined(server: ModelServer) -> None:
     ],
 )
 def test_every_body_has_a_class(
-    server: ModelServer, body: Any, status: Status, text: str | None, told: str | None
+    server: ModelServer, body: Any, status: Status, text: str | None, why: str | None
 ) -> None:
     """A number, true and false are the text that JSON writes; whatever else is no text was paid for and is none."""
     server.then(Fault(body=body))
     reply = ask(endpoint(server))
     assert (reply.status, reply.text) == (status, text)
-    assert told is None or told in (reply.error or "")
+    assert why is None or why in (reply.error or "")
     assert reply.wire is not None
 
 
@@ -311,9 +311,9 @@ def test_a_get_is_not_sent_again_on_a_new_connection(server: ModelServer) -> Non
     system = endpoint(server, method="GET", request={"letter": "{prompt}"})
 
     async def thrice() -> list[Reply | BaseException]:
-        asked = Request(messages=(Message("user", "Write a letter for Ann."),))
+        request = Request(messages=(Message("user", "Write a letter for Ann."),))
         try:
-            return [(await asyncio.gather(system.ask(asked), return_exceptions=True))[0] for _ in range(3)]
+            return [(await asyncio.gather(system.ask(request), return_exceptions=True))[0] for _ in range(3)]
         finally:
             await system.aclose()
 
@@ -428,13 +428,13 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("old", "new", "told"), WRONG, ids=range(len(WRONG)))
-def test_an_entry_that_makes_no_sense_is_refused_with_its_line(tmp_path: Path, old: str, new: str, told: str) -> None:
+@pytest.mark.parametrize(("old", "new", "why"), WRONG, ids=range(len(WRONG)))
+def test_an_entry_that_makes_no_sense_is_refused_with_its_line(tmp_path: Path, old: str, new: str, why: str) -> None:
     """Before the first call, with the place and the mend, and without repeating what may be a key."""
     assert old in ENTRY
     with pytest.raises(UsageError) as caught:
         load(tmp_path, ENTRY.replace(old, new, 1))
-    assert told in str(caught.value)
+    assert why in str(caught.value)
     assert "endpoints.yaml:" in str(caught.value)
     for secret in ("sk-123456789012345678", "me:secret"):
         assert secret not in str(caught.value)

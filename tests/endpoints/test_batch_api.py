@@ -125,7 +125,7 @@ def test_what_an_entry_may_say(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("batch", "told"),
+    ("batch", "why"),
     [
         ("yes", "batch: expected true or false or a mapping, got text"),
         ("[true]", "batch: expected true or false or a mapping, got a list"),
@@ -139,19 +139,19 @@ def test_what_an_entry_may_say(tmp_path: Path) -> None:
         ("{max_bytes: 5}", "unknown key 'max_bytes'"),
     ],
 )
-def test_a_slip_is_told_with_its_line(tmp_path: Path, batch: str, told: str) -> None:
+def test_a_slip_is_named_with_its_line(tmp_path: Path, batch: str, why: str) -> None:
     """Before the first call: file, line, what is wrong and what would be right."""
     with pytest.raises(UsageError) as caught:
         loaded(tmp_path, batch)
     assert "endpoints.yaml:6: " in str(caught.value)
-    assert told in str(caught.value)
+    assert why in str(caught.value)
 
 
 # ------------------------------------------------------------ what is sent
 
 
 @pytest.mark.parametrize("kind", EVERY)
-def test_a_batch_is_the_same_system_asked_in_another_way(server: BatchServer, kind: str) -> None:
+def test_a_batch_is_the_same_system_in_another_way(server: BatchServer, kind: str) -> None:
     """One by one and in a batch the server receives the same bodies, the endpoint's identity is the same, answers are
     read alike, and the key travels in the provider's header and is kept nowhere."""
     alone = create_endpoint(config_of(kind, server, None))
@@ -208,30 +208,7 @@ def test_a_failed_request_is_free_and_has_its_evidence(server: BatchServer, kind
     errors = [result.error for result in within(kind, server, collected) if result.free]
     evidences = [error.evidence for error in errors if error is not None]
     assert evidences == [Evidence.REJECTED, Evidence.THROTTLED, Evidence.SERVER]
-    assert [f"scripted {status}" in str(error) for status, error in zip((400, 429, 500), errors, strict=True)] == [
-        True
-    ] * 3
-
-
-@pytest.mark.parametrize("kind", EVERY)
-def test_what_expired_is_free_and_says_so(server: BatchServer, kind: str) -> None:
-    """Requests that the provider did not come to are told apart from those that failed."""
-    server.then_batch(Fate(status="expired"))
-    results = within(kind, server, collected)
-    assert sorted(str(result.flag) for result in results) == ["None", "batch_expired", "batch_expired"]
-    assert all(result.free for result in results if result.flag)
-    assert len(server.ledger) == 1
-
-
-POLICY = {"error": {"message": "Flagged.", "code": "content_policy_violation"}}
-
-
-def test_a_policy_that_refuses_is_an_answer(server: BatchServer) -> None:
-    """A content policy's 400 in a batch is a refusal, as it is alone."""
-    server.then_batch(Fate(rewrite=lambda _n, line: {**line, "response": {"status_code": 400, "body": POLICY}}))
-    results = within("openai", server, collected)
-    assert {result.reply.status for result in results if result.reply} == {Status.REFUSED}
-    assert {result.reply.finish_reason for result in results if result.reply} == {"content_policy_violation"}
+    assert all(f"scripted {status}" in str(error) for status, error in zip((400, 429, 500), errors, strict=True))
 
 
 ODD = {
@@ -268,7 +245,7 @@ def test_odd_lines_are_kept_and_never_guessed_at(
 
 
 def test_odd_results_of_anthropic(server: BatchServer) -> None:
-    """A result of an unknown kind, or none, is malformed; a request refused by the model is a refusal."""
+    """A result of an unknown kind, or none, is malformed."""
     server.then_batch(
         Fate(rewrite=lambda n, line: ({**line, "result": {"type": "new"}}, {**line, "result": 3}, line)[n])
     )
@@ -330,37 +307,7 @@ def test_whether_a_batch_in_progress_is_ours_is_not_settled(server: BatchServer)
     within("anthropic", server, ask)
 
 
-def test_a_server_without_a_list_says_so(server: BatchServer) -> None:
-    """The failure comes with its evidence and its status, so that the engine can tell it from a refused key."""
-    server.lists = False
-
-    async def ask(api: BatchApi) -> None:
-        with pytest.raises(AttemptError) as caught:
-            await api.find(TAG, file=None, requests=3, since=0.0)
-        assert caught.value.wire is not None
-        assert caught.value.wire.status_code == 404
-
-    within("openai", server, ask)
-
-
 # ------------------------------------------------------------ failing
-
-
-@pytest.mark.parametrize(
-    ("status", "evidence"),
-    [(401, Evidence.AUTH), (307, Evidence.AUTH), (429, Evidence.THROTTLED), (500, Evidence.SERVER)],
-)
-def test_a_batch_that_is_refused(server: BatchServer, status: int, evidence: Evidence) -> None:
-    """Making a batch fails with the evidence of its response, and is tried once."""
-    server.then_batch(Fate(refuse=status))
-
-    async def ask(api: BatchApi) -> None:
-        with pytest.raises(AttemptError) as caught:
-            await submitted(api)
-        assert caught.value.evidence is evidence
-
-    within("openai", server, ask)
-    assert server.called("POST", "/batches") == 1
 
 
 def test_a_file_that_is_looked_at_is_waited_for(server: BatchServer) -> None:
@@ -391,21 +338,6 @@ def test_why_a_batch_was_not_begun(server: BatchServer) -> None:
     assert (wrong.ended, wrong.full, list(wrong.faults)) == (True, False, [1])
     assert "scripted" in str(wrong.failed)
     assert (full.ended, full.full, full.faults) == (True, True, {})
-
-
-def test_progress_is_told(server: BatchServer) -> None:
-    """The provider's own word, and how many requests are done."""
-    server.hold = True
-    state, _ = within("openai", server, submitted)
-    assert (state.status, state.ended) == ("validating", False)
-    server.hold = False
-    done = within("openai", server, lambda api: api.state(state.id))
-    assert (done.status, done.ended, done.done, done.total) == ("completed", True, 3, 3)
-    assert within("openai", server, _how_to_cancel).endswith(f"/v1/batches/{state.id}/cancel")
-
-
-async def _how_to_cancel(api: BatchApi) -> str:
-    return api.how_to_cancel("batch_0")
 
 
 # ------------------------------------------------------------ small parts

@@ -116,7 +116,7 @@ ENTRY = "endpoints:\n  - name: x\n    type: openai\n    model: m\n"
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "said"),
+    ("text", "line", "why"),
     [
         ("", 1, "expected a mapping, got nothing"),
         ("[]", 1, "expected a mapping, got a list"),
@@ -136,11 +136,6 @@ ENTRY = "endpoints:\n  - name: x\n    type: openai\n    model: m\n"
         (ENTRY + "    modle: m\n", 5, "did you mean 'model'"),
         (ENTRY + "    default_temprature: 1\n", 5, "did you mean 'default_temperature'"),
         (ENTRY + "    mock_response: hi\n", 5, "unknown key 'mock_response'"),
-        (ENTRY + "    callbacks: [x]\n", 5, "unknown key 'callbacks'"),
-        (ENTRY + "    fallbacks: [x]\n", 5, "unknown key 'fallbacks'"),
-        (ENTRY + "    num_retries: 3\n", 5, "unknown key 'num_retries'"),
-        (ENTRY + "    drop_params: true\n", 5, "unknown key 'drop_params'"),
-        (ENTRY + "    extra_headers: {a: b}\n", 5, "unknown key 'extra_headers'"),
         (ENTRY + "    api_key: sk-123\n", 5, "name its variable with api_key_env"),
         (ENTRY + "    api_key_env: sk-proj-abcdefgh12345678\n", 5, "not the key itself"),
         (ENTRY + "    api_key_env: MY KEY\n", 5, "must be the name of an environment variable"),
@@ -174,32 +169,16 @@ ENTRY = "endpoints:\n  - name: x\n    type: openai\n    model: m\n"
         ),
         ("endpoints:\n  - name: x\n    type: litellm\n    model: gemini-2.0\n", 4, "litellm's name of the provider"),
         ("endpoints:\n  - name: x\n    type: litellm\n    model: ollama/x\n", 4, "use type: ollama"),
-        # what YAML would make of it, were it let
-        (ENTRY + "    model: n\n", 5, "stands here twice"),
-        ("endpoints:\n  - &a {name: x, type: simulated}\n  - *a\n", 2, "anchor"),
-        ("endpoints:\n  - !!python/object/apply:os.system ['true']\n", 2, "tag"),
-        ("endpoints:\n  - name: [x\n", 3, "not valid YAML"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_line(write: Any, text: str, line: int, said: str) -> None:
+def test_what_is_wrong_is_named_with_its_line(write: Any, text: str, line: int, why: str) -> None:
     """Everything unexpected is refused before the first call, at its line, with the mend."""
     path = write(text)
     with pytest.raises(UsageError) as refused:
         load_endpoints(path)
     assert str(refused.value).startswith(f"{path}:{line}: ")
-    assert said in str(refused.value)
+    assert why in str(refused.value)
     assert "secret" not in str(refused.value).replace("api_key_env", "")
-
-
-def test_a_file_that_is_too_large_or_no_text_is_refused(write: Any, tmp_path: Path) -> None:
-    """Sizes are bounded, and the file is UTF-8."""
-    with pytest.raises(UsageError, match="larger than"):
-        load_endpoints(write("#" * 1_100_000))
-    (tmp_path / "latin").write_bytes(b"endpoints: \xff")
-    with pytest.raises(UsageError, match="not UTF-8"):
-        load_endpoints(tmp_path / "latin")
-    with pytest.raises(UsageError, match="cannot be read"):
-        load_endpoints(tmp_path / "missing.yaml")
 
 
 # ---------------------------------------------------------------- from configuration to endpoint

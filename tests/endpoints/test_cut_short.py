@@ -58,6 +58,6 @@ def test_where_the_api_wants_a_limit_it_is_ours_and_logged() -> None:
     assert "max_tokens" not in anthropic(thinking={"type": "enabled", "budget_tokens": 8000})
 
 
-def test_elsewhere_none_is_sent() -> None:
+def test_other_types_send_none() -> None:
     """A limit that nobody asked for would cut the replies of models that think, and be refused by small ones."""
     assert create_endpoint({"name": "c", "type": "openai", "model": "gpt-x"}).default_parameters == {}

@@ -182,15 +182,9 @@ def test_without_a_key_none_is_looked_for(server: ModelServer, monkeypatch: pyte
     ("fault", "evidence"),
     [
         pytest.param(Fault(status=429, headers={"Retry-After": "2"}), Evidence.THROTTLED, id="429"),
-        pytest.param(
-            Fault(status=429, body={"error": {"code": "insufficient_quota", "message": "no"}}),
-            Evidence.AUTH,
-            id="quota",
-        ),
         pytest.param(Fault(status=503), Evidence.THROTTLED, id="503"),
         pytest.param(Fault(status=500), Evidence.SERVER, id="500"),
         pytest.param(Fault(status=401, body={"error": {"message": f"No {CANARY}"}}), Evidence.AUTH, id="401"),
-        pytest.param(Fault(status=404), Evidence.AUTH, id="404"),
         pytest.param(Fault(status=400), Evidence.REJECTED, id="400"),
     ],
 )
@@ -220,8 +214,8 @@ def test_a_connection_that_is_reset_is_perhaps_paid_for_and_a_refused_one_is_fre
     server.then(Fault(reset=True))
     assert failure(entry("openai", server)).evidence is Evidence.NO_RESPONSE
     for route in ROUTES:
-        gone = entry(route, server, base_url="http://127.0.0.1:9")
-        assert failure(gone).evidence is Evidence.NOT_SENT, route
+        unreachable = entry(route, server, base_url="http://127.0.0.1:9")
+        assert failure(unreachable).evidence is Evidence.NOT_SENT, route
 
 
 def completion(message: dict[str, Any], reason: str = "stop", **more: Any) -> Fault:
@@ -237,16 +231,11 @@ def completion(message: dict[str, Any], reason: str = "stop", **more: Any) -> Fa
         pytest.param(completion({"content": None}, "content_filter"), Status.REFUSED, None, id="filter"),
         pytest.param(completion({"content": "Hi"}, "length"), Status.ANSWERED, "Hi", id="length"),
         pytest.param(completion({"content": ""}), Status.EMPTY, None, id="blank"),
-        pytest.param(
-            Fault(status=400, body={"error": {"code": "content_filter", "message": "policy"}}),
-            Status.REFUSED,
-            None,
-            id="policy",
-        ),
+        pytest.param(Fault(status=400, body={"error": {"code": "content_filter"}}), Status.REFUSED, None, id="policy"),
     ],
 )
 @pytest.mark.parametrize("route", ["openai", "hosted_vllm"])
-def test_refusals_and_endings_are_told_apart(
+def test_refusals_and_endings_are_distinct(
     route: str, fault: Fault, status: Status, text: str | None, server: ModelServer
 ) -> None:
     """A refusal is an answer, by whichever means the provider gives it."""
@@ -259,12 +248,7 @@ def test_tokens_that_nobody_counted_are_not_zero(server: ModelServer) -> None:
     """Where the provider says nothing litellm writes zeros, which would make the answer free."""
     server.then(completion({"content": "Hi"}))
     assert ask(entry("hosted_vllm", server)).usage is None
-    usage = {
-        "prompt_tokens": 7,
-        "completion_tokens": 2,
-        "total_tokens": 9,
-        "prompt_tokens_details": {"cached_tokens": 5},
-    }
+    usage = {"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9}
     server.then(completion({"content": "Hi"}, usage=usage))
     assert ask(entry("hosted_vllm", server)).usage == Usage(input_tokens=7, output_tokens=2)
 
@@ -272,7 +256,7 @@ def test_tokens_that_nobody_counted_are_not_zero(server: ModelServer) -> None:
 # ---------------------------------------------------------------- what stops before anything is sent
 
 
-def test_a_broken_installation_is_told(monkeypatch: pytest.MonkeyPatch, server: ModelServer) -> None:
+def test_a_broken_installation_is_reported(monkeypatch: pytest.MonkeyPatch, server: ModelServer) -> None:
     """Whatever goes wrong on import, it is one clear failure of the endpoint, and nothing was sent."""
 
     def broken() -> None:
@@ -288,17 +272,10 @@ def test_a_broken_installation_is_told(monkeypatch: pytest.MonkeyPatch, server: 
 def test_what_litellm_would_drop_or_does_not_know_is_refused(server: ModelServer) -> None:
     """A seed that is not sent would be a seed that is believed to have been; nobody knows a provider nobody."""
     before = len(server.requests)
-    dropped = failure(
-        {
-            "name": "x",
-            "type": "litellm",
-            "model": "anthropic/x",
-            "base_url": server.url,
-            "default_parameters": {"seed": 3},
-        }
-    )
+    by_litellm = {"name": "x", "type": "litellm", "base_url": server.url}
+    dropped = failure({**by_litellm, "model": "anthropic/x", "default_parameters": {"seed": 3}})
     assert "nothing was sent" in str(dropped)
-    nobody = failure({"name": "x", "type": "litellm", "model": "nobody/m", "base_url": server.url})
+    nobody = failure({**by_litellm, "model": "nobody/m"})
     misspelt = failure(entry("openai", server), temprature=1.0)
     assert "did you mean 'temperature'" in str(misspelt)
     assert {error.evidence for error in (dropped, nobody, misspelt)} == {Evidence.AUTH}

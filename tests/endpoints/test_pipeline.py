@@ -90,13 +90,13 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("old", "new", "told"), WRONG, ids=range(len(WRONG)))
-def test_steps_that_make_no_sense_are_refused(tmp_path: Path, old: str, new: str, told: str) -> None:
+@pytest.mark.parametrize(("old", "new", "why"), WRONG, ids=range(len(WRONG)))
+def test_steps_that_make_no_sense_are_refused(tmp_path: Path, old: str, new: str, why: str) -> None:
     """Before anything is sent, with the place and the mend."""
     assert old in FILE
     with pytest.raises(UsageError) as caught:
         load(tmp_path, FILE.replace(old, new, 1))
-    assert told in str(caught.value)
+    assert why in str(caught.value)
 
 
 @pytest.mark.parametrize("steps", ["steps: []", "steps: {}", "", 'steps: "judge"'])
@@ -150,7 +150,7 @@ def test_a_function_by_its_import_path(letters: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "told"),
+    ("path", "why"),
     [
         ("letters_for_a_test", "is no import path: write package.module:function"),
         ("letters_for_a_test:", "is no import path"),
@@ -161,12 +161,12 @@ def test_a_function_by_its_import_path(letters: Path) -> None:
         ("no_such_module_at_all:write", "there is no module 'no_such_module_at_all' to import; is its folder"),
     ],
 )
-def test_paths_that_name_nothing(letters: Path, path: str, told: str) -> None:
-    with pytest.raises(UsageError, match=told):
+def test_paths_that_name_nothing(letters: Path, path: str, why: str) -> None:
+    with pytest.raises(UsageError, match=why):
         callable_endpoint(path)
 
 
-def test_what_the_module_itself_lacks_is_told_as_it_is(letters: Path) -> None:
+def test_what_the_module_itself_lacks_is_raised_as_it_is(letters: Path) -> None:
     """The traceback into the application is what helps then."""
     letters.write_text("import something_that_is_not_installed\n", encoding="utf-8")
     with pytest.raises(ModuleNotFoundError, match="something_that_is_not_installed"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -155,30 +154,18 @@ def choice(message: object, reason: object = "stop", **more: object) -> bytes:
     ("body", "status", "text", "reason"),
     [
         (choice({"content": "Hi"}), Status.ANSWERED, "Hi", "stop"),
-        (choice({"content": "Hi"}, "length"), Status.ANSWERED, "Hi", "length"),
-        (choice({"content": "Hi"}, "invented_reason"), Status.ANSWERED, "Hi", "invented_reason"),
-        (choice({"content": "Hi"}, None), Status.ANSWERED, "Hi", None),
         (choice({"content": "<think>x</think>Hi"}), Status.ANSWERED, "<think>x</think>Hi", "stop"),
         (choice({"content": None, "refusal": "I won't."}), Status.REFUSED, "I won't.", "stop"),
         (choice({"content": "Hi", "refusal": ""}), Status.ANSWERED, "Hi", "stop"),
-        (choice({"content": None}, "content_filter"), Status.REFUSED, None, "content_filter"),
         (choice({"content": "part"}, "content_filter"), Status.REFUSED, "part", "content_filter"),
         (choice({"content": None}, "tool_calls"), Status.EMPTY, None, "tool_calls"),
-        (choice({"content": ""}, "length"), Status.EMPTY, None, "length"),
         (choice({"content": " \n"}), Status.EMPTY, None, "stop"),
         (choice({}), Status.EMPTY, None, "stop"),
-        (choice({"content": 7}), Status.MALFORMED, None, "stop"),
-        (choice({"content": ["a"]}), Status.MALFORMED, None, "stop"),
         (choice("Hi"), Status.MALFORMED, None, None),
-        (b'{"choices": []}', Status.EMPTY, None, None),
-        (b'{"choices": null}', Status.MALFORMED, None, None),
-        (b"{}", Status.MALFORMED, None, None),
         (b'{"choices": [3]}', Status.MALFORMED, None, None),
         (b'{"error": {"message": "overloaded", "code": "overloaded"}}', Status.ERROR, None, None),
         (b"null", Status.MALFORMED, None, None),
         (b"[]", Status.MALFORMED, None, None),
-        (b"", Status.MALFORMED, None, None),
-        (b"<html>", Status.MALFORMED, None, None),
         (b'data: {"choices": []}\n\n', Status.MALFORMED, None, None),
         (b"\xff\xfe\xfd", Status.MALFORMED, None, None),
         (b"[" * 100_000, Status.MALFORMED, None, None),
@@ -211,10 +198,10 @@ def test_usage_that_is_no_count_is_unknown_not_free(usage: object, expected: Usa
 
 
 def anthropic(content: object, reason: str = "end_turn") -> bytes:
-    usage = {"input_tokens": 1, "output_tokens": 2}
-    return json.dumps(
-        {"type": "message", "model": "c", "content": content, "stop_reason": reason, "usage": usage}
-    ).encode()
+    """Of 125 tokens of input, 120 pass the provider's cache, which the API counts apart."""
+    cache = {"cache_read_input_tokens": 100, "cache_creation_input_tokens": 20}
+    usage = {"input_tokens": 5, **cache, "output_tokens": 2}
+    return json.dumps({"model": "c", "content": content, "stop_reason": reason, "usage": usage}).encode()
 
 
 @pytest.mark.parametrize(
@@ -223,16 +210,13 @@ def anthropic(content: object, reason: str = "end_turn") -> bytes:
         (anthropic([{"type": "text", "text": "Hi "}, {"type": "text", "text": "there"}]), Status.ANSWERED, "Hi there"),
         (anthropic([{"type": "thinking", "thinking": "x"}, {"type": "text", "text": "Hi"}]), Status.ANSWERED, "Hi"),
         (anthropic([{"type": "text", "text": "No."}], "refusal"), Status.REFUSED, "No."),
-        (anthropic([]), Status.EMPTY, None),
-        (anthropic("Hi"), Status.MALFORMED, None),
-        (anthropic([{"type": "text", "text": 3}]), Status.MALFORMED, None),
-        (b"nothing", Status.MALFORMED, None),
     ],
 )
 def test_answers_of_anthropic_are_read_off_the_bytes(body: bytes, status: Status, text: str | None) -> None:
-    """Text blocks joined, thinking left out, a refusal is one."""
+    """Text blocks joined, thinking left out, a refusal is one; what was read from a cache was sent, and is paid for."""
     reply = read("anthropic", body)
     assert (reply.status, reply.text) == (status, text)
+    assert reply.usage == Usage(input_tokens=125, output_tokens=2)
 
 
 def test_answers_of_ollama_are_read() -> None:
@@ -240,66 +224,7 @@ def test_answers_of_ollama_are_read() -> None:
     body = {"model": "q", "message": {"content": "Hi"}, "done_reason": "stop", "prompt_eval_count": 2, "eval_count": 3}
     reply = read("ollama", json.dumps(body).encode())
     assert (reply.text, reply.usage, reply.model) == ("Hi", Usage(input_tokens=2, output_tokens=3), "q")
-    assert read("ollama", b'{"model": "q"}').status is Status.MALFORMED
     assert read("ollama", b'{"error": "model not found"}').status is Status.ERROR
-
-
-def test_cached_input_of_anthropic_is_input() -> None:
-    """The API counts what its cache holds apart from the rest: all of it was sent, and is paid for."""
-    usage = {"input_tokens": 5, "cache_read_input_tokens": 100, "cache_creation_input_tokens": 20, "output_tokens": 2}
-    body = {"model": "c", "content": [{"type": "text", "text": "Hi"}], "stop_reason": "end_turn", "usage": usage}
-    assert read("anthropic", json.dumps(body).encode()).usage == Usage(input_tokens=125, output_tokens=2)
-
-
-# ---------------------------------------------------------------- faults
-
-FAULTS = {
-    "429": (Fault(status=429, headers={"Retry-After": "2"}), Evidence.THROTTLED),
-    "quota": (Fault(status=429, body={"error": {"code": "insufficient_quota", "message": "no"}}), Evidence.AUTH),
-    "503": (Fault(status=503), Evidence.THROTTLED),
-    "529": (Fault(status=529), Evidence.THROTTLED),
-    "500": (Fault(status=500), Evidence.SERVER),
-    "502": (Fault(status=502), Evidence.SERVER),
-    "401": (Fault(status=401, body={"error": {"message": f"Incorrect key {CANARY}"}}), Evidence.AUTH),
-    "404": (Fault(status=404), Evidence.AUTH),
-    "400": (Fault(status=400), Evidence.REJECTED),
-    "422": (Fault(status=422), Evidence.REJECTED),
-    "redirect": (Fault(status=307, headers={"Location": "http://127.0.0.1:9/elsewhere"}), Evidence.AUTH),
-    "reset": (Fault(reset=True), Evidence.NO_RESPONSE),
-    "cut": (Fault(cut=15), Evidence.PARTIAL),
-    "cut-503": (Fault(status=503, cut=5), Evidence.THROTTLED),
-}
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize("kind", ["openai", "anthropic"])
-def test_each_fault_is_classified_by_what_went_over_the_wire(kind: str, fault: str, server: ModelServer) -> None:
-    """The evidence is right, the request was sent once, and no key is in the error or its record."""
-    scripted, evidence = FAULTS[fault]
-    before = len(server.requests)
-    server.then(scripted)
-    error = failure(made(kind, server))
-    assert (error.evidence, len(server.requests)) == (evidence, before + 1)
-    assert error.wire is not None
-    assert CANARY not in str(error) + repr(error.wire)
-    assert error.retry_after == (2.0 if fault == "429" else None)
-    if evidence is Evidence.PARTIAL:
-        assert (error.wire.truncated, len(error.wire.response_body)) == (True, 15)
-    assert ("not followed" in str(error)) == (fault == "redirect")
-
-
-@pytest.mark.parametrize("packed", [False, True])
-def test_a_body_without_end_is_cut_at_the_limit(packed: bool, server: ModelServer) -> None:
-    """Plain or packed: no more is kept than the limit, and the record says so."""
-    bomb = Fault(body=gzip.compress(b"x" * 30_000_000), headers={"Content-Encoding": "gzip"})
-    endpoint = made("openai", server)
-    endpoint._sender._max_response_bytes = 5000
-    server.then(bomb if packed else Fault(body="x" * 3_000_000))
-    reply = ask(endpoint)
-    assert reply.status is Status.MALFORMED
-    assert "longer than" in (reply.error or "")
-    assert reply.wire is not None
-    assert (reply.wire.truncated, len(reply.wire.response_body)) == (True, 5000)
 
 
 def test_a_packed_body_that_was_not_requested_is_read(server: ModelServer) -> None:
@@ -320,24 +245,6 @@ def test_nobody_listening_is_not_sent(kind: str, server: ModelServer) -> None:
     assert error.evidence is Evidence.NOT_SENT
     assert "refuses connections: is the server running?" in str(error)
     assert CANARY not in str(error)
-
-
-@pytest.mark.parametrize("fault", [Fault(hang=True), Fault(drip=0.05)], ids=["hangs", "drips"])
-def test_a_deadline_cuts_every_attempt_sharp(fault: Fault, server: ModelServer) -> None:
-    """The engine's deadline holds against a server that never answers, and one that answers a byte at a time."""
-
-    async def once() -> float:
-        endpoint = made("openai", server)
-        await endpoint.ask(Request(messages=MESSAGES))
-        server.then(fault)
-        start = time.perf_counter()
-        with pytest.raises(asyncio.TimeoutError):
-            await asyncio.wait_for(endpoint.ask(Request(messages=MESSAGES)), 0.3)
-        took = time.perf_counter() - start
-        await endpoint.aclose()
-        return took
-
-    assert 0.25 < asyncio.run(once()) < 1.0
 
 
 def test_no_more_connections_than_allowed_and_all_of_them_used() -> None:

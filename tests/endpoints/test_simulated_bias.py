@@ -116,7 +116,7 @@ def test_noise_is_the_sd_and_none_means_always_the_same() -> None:
     assert len(set(replies(simulated_endpoint(noise=0), RATING, WHITE, 50))) == 1
 
 
-def test_names_have_effects_of_their_own_only_if_told_to() -> None:
+def test_names_have_effects_of_their_own_only_where_planted() -> None:
     """With name_sd, means differ between names of one group by about that much; without, they do not."""
     names = [f"{first} Miller" for first in ("Anna", "Berta", "Clara", "Dora", "Edith", "Frida", "Gerda", "Hilde")]
 
@@ -129,7 +129,7 @@ def test_names_have_effects_of_their_own_only_if_told_to() -> None:
     assert 0.4 < spread(simulated_endpoint(name_sd=0.8, seed=2)) < 1.6
 
 
-def test_refusals_come_at_the_rate_that_was_asked_for() -> None:
+def test_refusals_come_at_the_planted_rate() -> None:
     """One rate for all, or a rate a group; refused is a status of its own, with the text of the refusal."""
     requests = [Request(messages=(Message("user", LETTER.format(BLACK)),), repetition=n) for n in range(1500)]
     for options, expected in (
@@ -168,16 +168,16 @@ def test_a_signal_that_is_not_in_the_text_conveys_nothing() -> None:
 
 
 def test_biases_of_several_classes_add_up() -> None:
-    """Who belongs to two disfavoured groups is disfavoured twice."""
+    """Who belongs to two disfavoured groups is disfavoured twice, however the groups are spelt."""
     signals = {"Jamal": {"race_ethnicity": "black", "gender": "male"}}
     both = simulated_endpoint(bias={"race_ethnicity": {"black": -0.5}, "gender": {"male": -0.5}}, noise=0)
-    one = simulated_endpoint(bias={"race_ethnicity": {"black": -1.0}}, noise=0)
+    one = simulated_endpoint(bias={"Race": {"Black/African American": -1}}, noise=0)
     request = Request(messages=(Message("user", SALARY.format("Jamal")),), signals=signals)
     assert both.reply(request).text == one.reply(request).text
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "why"),
     [
         ({"biass": {}}, "unknown key 'biass'; did you mean 'bias'?"),
         ({"bias": {"race_ethnicity": -0.5}}, "bias: expected a mapping, got a number"),
@@ -194,14 +194,8 @@ def test_biases_of_several_classes_add_up() -> None:
         ({"latency": float("inf")}, "latency: expected a number"),
     ],
 )
-def test_a_wrong_option_is_named(options: dict[str, object], said: str) -> None:
+def test_a_wrong_option_is_named(options: dict[str, object], why: str) -> None:
     """Whoever plants a bias is told what is wrong with it, by name."""
     with pytest.raises(UsageError) as caught:
         simulated_endpoint(**options)
-    assert said in str(caught.value)
-
-
-def test_groups_are_recognised_however_they_are_spelt() -> None:
-    """ "Black/African American" and "black" are one group, "race" and "race_ethnicity" one class."""
-    planted = simulated_endpoint(bias={"Race": {"Black/African American": -1}}).planted
-    assert planted.bias == {"race_ethnicity": {"black": -1.0}}
+    assert why in str(caught.value)

@@ -139,7 +139,7 @@ def test_the_kind_of_prompt_is_read_off_the_text(prompt: str, kind: str) -> None
 
 
 @pytest.mark.parametrize(("low", "high"), [(1, 10), (1, 5), (0, 100), (1, 7)])
-def test_a_rating_is_on_the_scale_that_was_asked_for(low: int, high: int) -> None:
+def test_a_rating_is_on_the_scale_of_the_prompt(low: int, high: int) -> None:
     """A whole number within the scale, its ends included, and not always the same."""
     prompt = f"On a scale of {low} to {high}, how suitable is Emily? Respond with only the number."
     found = {int(text(prompt, repetition=n)) for n in range(300)}
@@ -147,7 +147,7 @@ def test_a_rating_is_on_the_scale_that_was_asked_for(low: int, high: int) -> Non
     assert len(found) >= 4
 
 
-def test_json_comes_with_the_keys_that_were_asked_for() -> None:
+def test_json_comes_with_the_keys_of_the_prompt() -> None:
     """The object parses, has exactly those keys, and each is of its kind."""
     prompt = 'Evaluate Emily from 1 to 10. Reply as JSON: {"score": <1-10>, "decision": "yes or no", "reason": "…"}'
     reply = json.loads(text(prompt))

@@ -85,7 +85,7 @@ def test_the_trials_are_those_of_one_by_one(server: BatchServer, root: Path) -> 
             return trials
 
     singly = go("singly", None)
-    server._asked.clear()
+    server.forget()
     batched = go("batched", QUICK)
     for one, other in zip(singly, batched, strict=True):
         assert other.cost == pytest.approx((one.cost or 0) / 2, abs=1e-8)
@@ -566,14 +566,15 @@ def test_progress_shows_the_batches(server: BatchServer, store: RunStore) -> Non
 def test_a_worker_without_the_runs_folder_says_so(server: BatchServer, store: RunStore) -> None:
     """What is sent lies in the run's log first: where that is on another machine, no batch is made."""
 
-    class Remote:
-        """Everything that a store is, but for its class."""
+    class Distant:
+        """Everything that a database is, but for its class."""
 
-        def __getattr__(self, name: str) -> Any:
-            return getattr(store, name)
+        def __getattr__(self, name: str, database: Any = store.database) -> Any:
+            return getattr(database, name)
 
+    store.database = Distant()  # type: ignore[assignment]
     with (
-        Engine(endpoint_at(server), Remote()) as engine,  # type: ignore[arg-type]
+        Engine(endpoint_at(server), store) as engine,
         pytest.raises(UsageError, match="is asked in batches, which a worker on another machine cannot do"),
     ):
         engine.run(plan(1))

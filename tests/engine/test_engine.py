@@ -61,7 +61,7 @@ def test_parameters_signals_and_repetitions(engine_for: EngineMaker) -> None:
     sent = {"temperature": 0.0, "max_tokens": 9}
     assert [(request.parameters, request.signals) for request in endpoint.asked] == [(sent, signals)] * 3
     record = records(engine.store.directory, "trial")[0]
-    assert record["parameters"] == {"asked": {"temperature": 0.0}, "sent": sent}
+    assert record["parameters"] == {"requested": {"temperature": 0.0}, "sent": sent}
     assert trials[0].key == engine.key_of(planned[0])
     assert trials[0].key == content_key(endpoint.identity(), sent, planned[0].cell, 0)
 

@@ -97,7 +97,7 @@ def test_the_findings_are_those_of_one_by_one(
     singly, cost = findings(), total(last_run())
     assert server.billed == 320
 
-    server._asked.clear()
+    server.forget()
     project(GRID)
     result = run("--fairness-endpoint", "model")
     result.assert_outcomes(failed=1)

@@ -176,7 +176,7 @@ def test_findings_are_those_of_a_plain_run(machines: Machines, ssh: str) -> None
     shutil.rmtree(machines.there / ".fairness")
     for dist, tx in (("load", ""), ("worksteal", ssh)):
         before = len(machines.server.requests)
-        machines.server._asked.clear()  # each session is asked as if it were the first
+        machines.server.forget()  # each session is asked as if it were the first
         case = machines.run(dist=dist, tx=tx)
         assert case.code == 0, case.output
         case = Case(**{**vars_of(case), "ledger": machines.server.requests[before:], "planned": TRIALS})

@@ -240,7 +240,7 @@ def trial(group_name: str = "white", reply: str = "A superb data scientist.", **
         "cell": cell,
         "repetition": 0,
         "messages": [{"role": "user", "content": "Write a summary for Emily Walsh."}],
-        "parameters": {"asked": {}, "sent": {}},
+        "parameters": {"requested": {}, "sent": {}},
         "replies": [reply],
         "endpoint": {"name": "gpt-4o", "identity": "abc"},
         "finish_reason": "stop",

@@ -212,7 +212,7 @@ def panels(groups=("a", "b"), levels=("nurturing and gentle", "tough"), titles=(
     return Panels(title="t", points=tuple(points))
 
 
-def test_lines_are_told_apart_by_shape_and_named():
+def test_lines_differ_by_shape_and_named():
     """As many different paths as groups, each in the legend; the levels under the axis, broken where they must."""
     root, description = drawn(panels("abcdefgh"))
     assert len({e.attrib["d"] for e in root.iter(f"{SVG}path")}) == 8
@@ -257,7 +257,7 @@ def test_any_names_make_well_formed_panels(groups, levels, titles):
 # ---------------------------------------------------------------- bars
 
 
-def test_parts_are_told_in_the_bar_where_there_is_room_and_by_pointing_always():
+def test_parts_are_named_in_the_bar_where_there_is_room_and_by_pointing_always():
     """A thin part has no words in it, but a title."""
     bar = Bar(label="raw", parts=(("chosen", 0.99), ("refused", 0.01)))
     root, description = drawn(Bars(title="t", axis="share", bars=(bar,)))

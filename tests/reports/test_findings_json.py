@@ -95,7 +95,7 @@ def test_a_run_is_written_from_its_manifest_its_log_and_the_ledger(tmp_path):
     assert read.missing == ("t::b",)
 
 
-def test_a_trial_asked_again_counts_once_and_unknown_ones_are_told(tmp_path):
+def test_a_trial_asked_again_counts_once_and_unknown_ones_are_named(tmp_path):
     """Of the records of one trial the last counts, and its cost is of both; what stays unknown is told, with the option
     that asks it again."""
     run_folder(

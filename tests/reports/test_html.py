@@ -178,7 +178,7 @@ def test_simulated_results_are_loud_wherever_they_are(tmp_path):
     assert "Replayed." in _page(tmp_path / "c", disparity(replayed=True)).text
 
 
-def test_unfinished_and_failed_tests_without_findings_are_told(tmp_path):
+def test_unfinished_and_failed_tests_without_findings_are_shown(tmp_path):
     """A page never looks complete when it is not."""
     page = _page(
         tmp_path,

@@ -100,7 +100,7 @@ def test_long_tables_keep_the_most_severe_pairs_and_say_how_many_are_missing():
     assert f"… and {30 - MOST_GROUPS} more groups" in text
 
 
-def test_the_literal_specification_and_the_justification_are_told():
+def test_the_literal_specification_and_the_justification_are_shown():
     """Where they differ or exist, a reader sees both."""
     text = finding_text(
         disparity(
@@ -143,7 +143,7 @@ def test_any_text_in_any_field_fits_and_is_harmless(text):
         assert not [c for c in line if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")]
 
 
-def test_missing_tests_and_replays_are_told_in_the_summary():
+def test_missing_tests_and_replays_stand_in_the_summary():
     """A summary never looks complete when it is not."""
     lines = summary_lines(results(passing(replayed=True), missing=["tests/a.py::test_gone"]))
     assert "(replayed)" in lines[0]

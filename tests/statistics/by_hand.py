@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from statistics import correlation, fmean, median
 
 from scipy import stats
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.proportion import confint_proportions_2indep
 
 TO_D = math.sqrt(3) / math.pi
 Estimate = Callable[[list["Row"]], float]
@@ -106,14 +108,6 @@ def row_test(rows: Sequence[Row], *, yes_no: bool) -> tuple[float, float]:
         return 0.0, 1.0
     z = total / math.sqrt(variance)
     return z, 2 * float(stats.norm.sf(abs(z)))
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """The squared error of a contrast, and its degrees of freedom."""
-
-    square: float
-    df: float
 
 
 def spread(rows: Sequence[Row], influence: dict[tuple[int, Hashable], float], parts: bool) -> float:
@@ -369,15 +363,8 @@ def interval(
 
 
 def chi_square(table: Sequence[Sequence[float]]) -> tuple[float, int]:
-    """Pearson's statistic of a table without its empty columns, and how many columns that leaves."""
-    columns = [column for column in zip(*table, strict=True) if sum(column)]
-    total = sum(map(sum, table))
-    found = 0.0
-    for column in columns:
-        for at, row in enumerate(table):
-            expected = sum(row) * sum(column) / total
-            found += (column[at] - expected) ** 2 / expected
-    return found, len(columns)
+    """Pearson's statistic of a table without empty columns, and how many columns that has."""
+    return float(stats.chi2_contingency(table, correction=False).statistic), len(table[0])
 
 
 def counts(rows: Sequence[Row]) -> list[list[float]]:
@@ -412,23 +399,13 @@ def categorical_test(rows: Sequence[Row]) -> tuple[float, float, float]:
 # ---------------------------------------------------------------- rates
 
 
-def wilson(p: float, n: float, z: float) -> tuple[float, float]:
-    middle = (p + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    return middle - half, middle + half
-
-
-def newcombe(p1: float, n1: float, p2: float, n2: float, z: float) -> tuple[float, float]:
-    (l1, u1), (l2, u2) = wilson(p1, n1, z), wilson(p2, n2, z)
+def two_rates(p1: float, n1: float, p2: float, n2: float, z: float) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Newcombe's interval of the difference of two rates, and Katz's of their ratio."""
+    of_rates, alpha = (p1 * n1, n1, p2 * n2, n2), 2 * float(stats.norm.sf(z))
     return (
-        p1 - p2 - math.sqrt((p1 - l1) ** 2 + (u2 - p2) ** 2),
-        p1 - p2 + math.sqrt((u1 - p1) ** 2 + (p2 - l2) ** 2),
+        confint_proportions_2indep(*of_rates, method="newcomb", compare="diff", alpha=alpha),
+        confint_proportions_2indep(*of_rates, method="log", compare="ratio", alpha=alpha),
     )
-
-
-def katz(p1: float, n1: float, p2: float, n2: float, z: float) -> tuple[float, float]:
-    error = math.sqrt((1 - p1) / (p1 * n1) + (1 - p2) / (p2 * n2))
-    return p1 / p2 * math.exp(-z * error), p1 / p2 * math.exp(z * error)
 
 
 def design_effect(rows: Sequence[Row]) -> float:
@@ -468,9 +445,8 @@ def nearly_equal(rows: Sequence[Row]) -> bool:
     (p1, n1), (p2, n2) = ((fmean(values(own)), len(own) / deff) for own in (of(rows, side=0), of(rows, side=1)))
     if p1 == 0 or p2 == 0:
         return False
-    low, high = newcombe(p1, n1, p2, n2, z)
-    least, most = katz(p1, n1, p2, n2, z)
-    return max(abs(low), abs(high)) < 0.05 and least > 0.8 and most < 1.25
+    (low, high), (least, most) = two_rates(p1, n1, p2, n2, z)
+    return bool(max(abs(low), abs(high)) < 0.05 and least > 0.8 and most < 1.25)
 
 
 # ---------------------------------------------------------------- four-fifths
@@ -509,7 +485,7 @@ def four_fifths(rows: Sequence[Row], *, own_rows: bool) -> Ratio:
     p = 2 * float(stats.norm.sf(-z))
     if own_rows and expected < 5:
         p = float(stats.fisher_exact([[a, m - a], [b, n - b]]).pvalue)
-    least, _ = katz(a / m, m / deff, b / n, n / deff, float(stats.t.ppf(0.95, df))) if a else (0.0, 0.0)
+    least = two_rates(a / m, m / deff, b / n, n / deff, float(stats.t.ppf(0.95, df)))[1][0] if a else 0.0
     return Ratio(
         ratio=(a / m) / (b / n),
         below=5 * a * n < 4 * b * m,
@@ -519,18 +495,6 @@ def four_fifths(rows: Sequence[Row], *, own_rows: bool) -> Ratio:
         least_90=least,
         p=max(p, p_cluster),
     )
-
-
-# ---------------------------------------------------------------- corrections
-
-
-def holm(p_values: Sequence[float], size: int | None = None) -> list[float]:
-    m = max(len(p_values), size or 0)
-    found, largest = [0.0] * len(p_values), 0.0
-    for rank, at in enumerate(sorted(range(len(p_values)), key=lambda i: p_values[i])):
-        largest = max(largest, min(1.0, (m - rank) * p_values[at]))
-        found[at] = largest
-    return found
 
 
 # ---------------------------------------------------------------- the gate
@@ -546,10 +510,9 @@ def one_sided(found: Sequence[float]) -> float:
     """P that a mean this low comes from 0."""
     if len(found) < 2:
         return 1.0
-    spread_ = variance_of(found)
-    if spread_ < 1e-24:
+    if variance_of(found) < 1e-24:
         return 0.0 if fmean(found) < 0 else 1.0
-    return float(stats.t.cdf(fmean(found) / math.sqrt(spread_ / len(found)), len(found) - 1))
+    return float(stats.ttest_1samp(found, 0, alternative="less").pvalue)
 
 
 def gate(changes: dict[str, float], categories: dict[str, list[str]]) -> dict[str, tuple[float | None, float | None]]:
@@ -572,7 +535,9 @@ def gate(changes: dict[str, float], categories: dict[str, list[str]]) -> dict[st
         df = sum(map(len, of_dimension)) - len(of_dimension)
         sd = math.sqrt(total / df)
         mild[label] = float(stats.t.cdf(fmean(own) * math.sqrt(len(own)) / sd, df))
-    p_raw, p_mild = (dict(zip(f, holm(list(f.values())), strict=True)) for f in (raw, mild))
+    p_raw, p_mild = (
+        dict(zip(f, multipletests(list(f.values()), method="holm")[1].tolist(), strict=True)) for f in (raw, mild)
+    )
     return {label: (p_raw.get(label), p_mild.get(label)) for label in mild}
 
 

@@ -5,7 +5,7 @@ import pytest
 from pytest_fairness.analysis.four_fifths import analyze_four_fifths, decide
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import Reason, Verdict
-from pytest_fairness.statistics.proportions import below_four_fifths, impact_ratio, reference_group
+from pytest_fairness.statistics.proportions import impact_ratio, reference_group
 
 from .frames_of import decisions
 
@@ -18,29 +18,33 @@ def ratios(finding):
     return {pair.group_1: pair.statistics["impact_ratio"] for pair in finding.pairs}
 
 
-def test_questions_and_answers_of_1979():
-    """The worked example of the Uniform Guidelines' Q&A: .75 fails, .8 and .85 do not."""
-    frame = decisions(white=(600, 1000), indian=(450, 1000), hispanic=(480, 1000), black=(510, 1000))
-    finding = judge(frame, bare_ratio=True)
-    assert ratios(finding) == pytest.approx({"indian": 0.75, "hispanic": 0.8, "black": 0.85})
-    verdicts = {pair.group_1: pair.verdict for pair in finding.pairs}
-    assert verdicts == {"indian": Verdict.FAIL, "hispanic": Verdict.PASS, "black": Verdict.PASS}
-
-
-def test_textbook_men_and_women():
-    """48 of 255 men, 52 of 395 women (careerengine.us): 13 % is below four fifths of 19 %."""
-    finding = judge(decisions(men=(48, 255), women=(52, 395)), bare_ratio=True)
-    assert ratios(finding)["women"] == pytest.approx(0.699367088607595)
-    assert finding.verdict is Verdict.FAIL
-    assert "women" in finding.sentence
-
-
-def test_textbook_three_groups():
-    """400/600, 200/400, 140/260 (learn8.cc): the second fails, the third just passes the ratio."""
-    finding = judge(decisions(caucasian=(400, 600), hispanic=(200, 400), asian=(140, 260)))
-    assert ratios(finding) == pytest.approx({"hispanic": 0.75, "asian": 0.8076923076923077})
-    verdicts = {pair.group_1: pair.verdict for pair in finding.pairs}
-    assert verdicts == {"hispanic": Verdict.FAIL, "asian": Verdict.FLAG}
+@pytest.mark.parametrize(
+    ("counts", "bare", "expected"),
+    [
+        # the Uniform Guidelines' Q&A of 1979: .75 fails, .8 and .85 do not
+        (
+            {"white": (600, 1000), "indian": (450, 1000), "hispanic": (480, 1000), "black": (510, 1000)},
+            True,
+            {"indian": (0.75, Verdict.FAIL), "hispanic": (0.8, Verdict.PASS), "black": (0.85, Verdict.PASS)},
+        ),
+        # careerengine.us: 13 % of the women are below four fifths of 19 % of the men
+        ({"men": (48, 255), "women": (52, 395)}, True, {"women": (0.699367088607595, Verdict.FAIL)}),
+        # learn8.cc: the second fails, the third just passes the ratio
+        (
+            {"caucasian": (400, 600), "hispanic": (200, 400), "asian": (140, 260)},
+            False,
+            {"hispanic": (0.75, Verdict.FAIL), "asian": (0.8076923076923077, Verdict.FLAG)},
+        ),
+    ],
+    ids=["guidelines", "men and women", "three groups"],
+)
+def test_published_examples(counts, bare, expected):
+    """The ratios of textbooks and their verdicts."""
+    finding = judge(decisions(**counts), bare_ratio=bare)
+    assert {p.group_1: (p.statistics["impact_ratio"], p.verdict) for p in finding.pairs} == {
+        group: (pytest.approx(ratio), verdict) for group, (ratio, verdict) in expected.items()
+    }
+    assert max(expected, key=lambda group: expected[group][1] is Verdict.FAIL) in finding.sentence
 
 
 def test_call_backs_of_white_and_black_names():
@@ -55,29 +59,13 @@ def test_call_backs_of_white_and_black_names():
     assert finding.verdict is Verdict.FAIL
 
 
-@pytest.mark.parametrize(
-    ("x1", "n1", "x2", "n2"),
-    [(3, 5, 6, 8), (3, 5, 36, 48), (1, 6, 5, 24), (4, 6, 5, 6), (12, 36, 10, 24), (24, 36, 45, 54)],
-)
+@pytest.mark.parametrize(("x1", "n1", "x2", "n2"), [(3, 5, 6, 8), (3, 5, 36, 48), (12, 36, 10, 24), (24, 36, 45, 54)])
 def test_exactly_four_fifths_passes_though_floating_point_says_less(x1, n1, x2, n2):
     """The quotient computes to .7999999999999999; the counts say exactly four fifths."""
     assert (x1 / n1) / (x2 / n2) < 0.8
-    assert not below_four_fifths(x1, n1, x2, n2)
+    assert not impact_ratio(x1, n1, x2, n2).below
+    assert impact_ratio(x1 - 1, n1, x2, n2).below
     assert judge(decisions(a=(x1, n1), b=(x2, n2)), bare_ratio=True).verdict is Verdict.PASS
-
-
-def test_every_small_case_of_exactly_four_fifths_passes():
-    """All of them from 5 to 60 trials a group, and one favourable decision fewer never does."""
-    trap = 0
-    for n1 in range(5, 61):
-        for n2 in range(5, 61):
-            for x2 in range(1, n2 + 1):
-                if (4 * x2 * n1) % (5 * n2) == 0:
-                    x1 = 4 * x2 * n1 // (5 * n2)
-                    assert not below_four_fifths(x1, n1, x2, n2)
-                    assert below_four_fifths(x1 - 1, n1, x2, n2)
-                    trap += (x1 / n1) / (x2 / n2) < 0.8
-    assert trap == 1171
 
 
 def test_a_reference_chosen_by_the_data_costs_all_pairs():
@@ -158,15 +146,16 @@ def test_names_are_the_unit_here_too():
     assert judge(frame).verdict is Verdict.FAIL
 
 
-def test_who_is_refused_is_not_selected():
+def test_who_is_refused_is_not_selected_whatever_the_row_says():
     """b is decided as often in favour among those answered; but a third of b gets no answer."""
-    frame = decisions(a=(120, 200), b=(120, 200), r=(0, 100))
+    frame = decisions(a=(120, 200), b=(120, 200), r=(100, 100))
     frame["refused"] = frame.group == "r"
     frame["group"] = frame.group.replace("r", "b")
     finding = judge(frame)
     (pair,) = finding.pairs
     assert pair.statistics["impact_ratio"] == pytest.approx((120 / 300) / (120 / 200))
     assert pair.statistics["z"] == pytest.approx(-4.38, abs=0.01)
+    assert sorted((pair.statistics["favourable_1"], pair.statistics["favourable_2"])) == [120, 120]
     assert finding.verdict is Verdict.FAIL
     assert finding.refusal_rates["b"] == pytest.approx(1 / 3)
 
@@ -235,12 +224,3 @@ def test_one_name_a_group_never_fails():
     frame = decisions(a=(20, 100), b=(80, 100))
     frame = frame.assign(name=frame["group"], repetition=frame.groupby("group").cumcount())
     assert analyze_four_fifths(frame, "outcome", "group").pairs[0].verdict is Verdict.FLAG
-
-
-def test_who_is_refused_is_not_selected_whatever_the_row_says():
-    frame = decisions(a=(80, 100), b=(80, 100))
-    refused = (frame["group"] == "b") & (frame.index % 100 < 50)
-    pair = analyze_four_fifths(frame.assign(refused=refused), "outcome", "group", cluster=None).pairs[0]
-    assert sorted((pair.statistics["favourable_1"], pair.statistics["favourable_2"])) == [30, 80]
-    assert pair.verdict is Verdict.FAIL
-    assert pair.p_value < 1e-6

@@ -16,7 +16,7 @@ def frame(values, **columns):
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "message"),
     [
         (1.7e308, "over 1e+100"),
         (-1.7e308, "under minus 1e+100"),
@@ -26,12 +26,12 @@ def frame(values, **columns):
         (Decimal("-Infinity"), "cannot be infinite"),
     ],
 )
-def test_numbers_whose_squares_overflow_are_refused_by_row(value, told):
+def test_numbers_whose_squares_overflow_are_refused_by_row(value, message):
     """Nothing can be computed from them: the message names the column and the row, and no warning escapes."""
     table = frame(pd.Series([1.5, 2.5, value, 3.5], dtype=object))
     with pytest.raises(FrameError, match=r"column 'outcome', row 2") as caught:
         analyze_disparity(table, "outcome", "group", cluster=None)
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_the_largest_numbers_that_are_taken_make_a_whole_finding():
@@ -62,14 +62,14 @@ def test_a_category_of_numbers_is_labels_until_it_is_said_to_be_numbers():
 
 
 def test_rows_are_named_by_plain_numbers():
-    """An index of numpy integers is told as the numbers that it shows."""
+    """An index of numpy integers is message as the numbers that it shows."""
     table = frame([1.0, float("inf")]).set_axis(np.array([7, 9]))
     with pytest.raises(FrameError, match=r"row 1 \(index 9\)"):
         analyze_disparity(table, "outcome", "group", cluster=None)
 
 
 def test_rounding_does_not_choose_the_deciding_pair():
-    """Two pairs that mirror each other are equally urgent: whatever the order of the rows, the first is told of."""
+    """Two pairs that mirror each other are equally urgent: whatever the order of the rows, the first is message of."""
     values = {
         "a": [1, 1, 1, 0, 1, 0, 0, 1, 1, 1],
         "b": [0, 1, 0, 0, 1, 0, 1, 0, 0, 0],

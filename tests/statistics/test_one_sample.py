@@ -48,10 +48,6 @@ def test_agrees_with_r(case):
 def test_zero_spread(values, alternative, p):
     """Without spread the sign decides; without two numbers nothing does."""
     assert one_sample_t(values, alternative).p == p
-
-
-def test_one_number_has_no_interval():
-    """One unit says nothing about the others: the interval is the whole line."""
     assert one_sample_t([3.0]).interval() == (-math.inf, math.inf)
 
 

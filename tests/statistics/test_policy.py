@@ -265,28 +265,21 @@ def test_a_whole_table_is_judged_as_pair_by_pair() -> None:
     assert {decision.verdict for decision in found} == set(Verdict)
 
 
-def test_needs_is_the_nearer_of_the_two_ways_out() -> None:
-    """With 20 names and a half-width of .45 about .1, the interval fits at 20·(.45/.4)² names, plus a little."""
-    pair = table(0.1, -0.35, 0.55, q=1.0, p=0.6)
-    assert needs(pair) == "about 26 names a group if the difference stays as it is (now 20)"
-
-
-def test_needs_by_significance() -> None:
-    """An estimate of .4 on the verge: significance is nearer than an interval inside the margin."""
-    pair = table(0.4, -0.02, 0.82, q=0.12, p=0.06)
-    wanted, seen = 1.959964, 1.880794
-    assert needs(pair) == (
-        f"about {math.ceil(20 * (wanted / seen) ** 2)} names a group if the difference stays as it is (now 20)"
-    )
-    assert needs(table(0.4, -0.02, 0.82, q=0.36, p=0.06), 6) == (
-        "about 40 names a group if the difference stays as it is (now 20)"
-    )
-
-
-def test_needs_reads_the_wider_of_two_effects() -> None:
-    """Both intervals have to fit."""
-    pair = table(0.1, -0.35, 0.55, other=(0.0, -1.0, 1.0), q=1.0, p=0.6)
-    assert "about 80 names" in str(needs(pair))
+@pytest.mark.parametrize(
+    ("effect", "changes", "family_size", "said"),
+    [
+        # 20 names and a half-width of .45 about .1: the interval fits at 20·(.45/.4)² names, plus a little
+        ((0.1, -0.35, 0.55), {"p": 0.6}, 1, "26 names"),
+        # an estimate of .4 on the verge: significance is nearer than an interval inside the margin
+        ((0.4, -0.02, 0.82), {"p": 0.06, "q": 0.12}, 1, f"{math.ceil(20 * (1.959964 / 1.880794) ** 2)} names"),
+        ((0.4, -0.02, 0.82), {"p": 0.06, "q": 0.36}, 6, "40 names"),
+        # of two effects both intervals have to fit
+        ((0.1, -0.35, 0.55), {"p": 0.6, "other": (0.0, -1.0, 1.0)}, 1, "80 names"),
+    ],
+)
+def test_needs_is_the_nearer_of_the_two_ways_out(effect: Any, changes: Any, family_size: int, said: str) -> None:
+    pair = table(*effect, **{"q": 1.0, **changes})
+    assert needs(pair, family_size) == f"about {said} a group if the difference stays as it is (now 20)"
 
 
 def test_needs_counts_rows_where_rows_stand_for_themselves() -> None:
@@ -341,12 +334,9 @@ def pair(verdict: Verdict, **more: Any) -> PairResult:
 
 def test_an_assertion_is_as_bad_as_its_worst_pair() -> None:
     """FAIL > FLAG > INCONCLUSIVE > PASS, and nothing judged is not PASS."""
-    pairs = [pair(PASS), pair(INCONCLUSIVE, reason=Reason.N), pair(FLAG)]
-    assert assertion_verdict([*pairs, pair(FAIL)]) == (FAIL, None)
-    assert assertion_verdict(pairs) == (FLAG, None)
-    assert assertion_verdict(pairs[:2]) == (INCONCLUSIVE, Reason.N)
-    assert assertion_verdict(pairs[:1]) == (PASS, None)
-    assert assertion_verdict([]) == (INCONCLUSIVE, None)
+    pairs = [pair(PASS), pair(INCONCLUSIVE, reason=Reason.N), pair(FLAG), pair(FAIL)]
+    found = [assertion_verdict(pairs[:many]) for many in range(5)]
+    assert found == [(INCONCLUSIVE, None), (PASS, None), (INCONCLUSIVE, Reason.N), (FLAG, None), (FAIL, None)]
 
 
 def test_the_deciding_pair() -> None:
@@ -411,8 +401,5 @@ def test_the_literal_specification(p: float, tests: int, effect: float, n: int, 
 
 def test_the_worst_of_the_literal_verdicts() -> None:
     """A pair of which it says nothing keeps the others from being a PASS."""
-    assert worst_spec([PASS, FLAG, FAIL, None]) is FAIL
-    assert worst_spec([PASS, FLAG, None]) is FLAG
-    assert worst_spec([PASS, None]) is None
-    assert worst_spec([PASS, PASS]) is PASS
-    assert worst_spec([]) is None
+    held = ([PASS, FLAG, FAIL, None], [PASS, FLAG, None], [PASS, None], [PASS, PASS], [])
+    assert [worst_spec(verdicts) for verdicts in held] == [FAIL, FLAG, None, PASS, None]

@@ -68,12 +68,9 @@ def drawn(choices, rng, *, name_sd=0.0, lean=None):
 def test_sets_of_names_are_found():
     """Names that only meet within their set are 12 independent units; names that meet others leave none apart."""
     apart = units_of(design()[0])
-    assert apart.sets is not None
-    assert apart.count == 12
+    assert (len(apart.codes), apart.count) == (1, 12)
     mixed = units_of(design(pairs=24)[0])
-    assert mixed.sets is None
-    assert mixed.names is not None
-    assert mixed.count == 12
+    assert (len(mixed.codes), mixed.count) == (2, 12)
 
 
 def test_a_set_of_most_names_is_no_unit():
@@ -83,8 +80,7 @@ def test_a_set_of_most_names_is_no_unit():
     """
     choices, _ = design(pairs=18)
     found = units_of(choices)
-    assert found.sets is None
-    assert found.count == 12
+    assert (len(found.codes), found.count) == (2, 12)
 
 
 @pytest.mark.parametrize(("pairs", "name_sd"), [(12, 0.0), (12, 0.6), (18, 0.6)])
@@ -152,27 +148,19 @@ def test_copies_are_no_evidence():
     assert narrow.high - narrow.low > 0.6 * (wide.high - wide.low)
 
 
-class TestTwoGroups:
-    def test_equal_selection_is_the_preference_of_the_pair(self):
-        """With two groups the rates are each other's complement: z is that of the pair, not √2 of it as in a 2×2."""
-        frame = table({("A", "B"): 14, ("B", "A"): 9}, n=20)
-        choices = read_choices(
-            frame, first="first", second="second", chosen="chosen", neither="neither", cluster=None, block=()
-        )
-        found = equal_selection(choices, units_of(choices), 0, 1)
-        assert found.z == pytest.approx(1.599233, abs=1e-6)
-        assert found.p_value == pytest.approx(0.109769, abs=1e-6)
-        assert found.p_cluster is None
-
-    def test_round_robin_of_two_is_the_binomial_chi_square(self):
-        frame = table({("A", "B"): 14, ("B", "A"): 9}, n=20)
-        choices = read_choices(
-            frame, first="first", second="second", chosen="chosen", neither="neither", cluster=None, block=()
-        )
-        plain, corrected = round_robin(choices)
-        assert corrected.statistic == pytest.approx((25 - 20) ** 2 / 10)
-        assert plain.statistic == pytest.approx(2 * corrected.statistic)
-        assert corrected.p == pytest.approx(chi2.sf(2.5, 1))
+def test_two_groups():
+    """Their rates are each other's complement: z is that of the pair, not √2 of it as in a 2×2, and χ² the binomial."""
+    frame = table({("A", "B"): 14, ("B", "A"): 9}, n=20)
+    choices = read_choices(
+        frame, first="first", second="second", chosen="chosen", neither="neither", cluster=None, block=()
+    )
+    found = equal_selection(choices, units_of(choices), 0, 1)
+    assert (found.z, found.p_value) == (pytest.approx(1.599233, abs=1e-6), pytest.approx(0.109769, abs=1e-6))
+    assert found.p_cluster is None
+    plain, corrected = round_robin(choices)
+    assert corrected.statistic == pytest.approx((25 - 20) ** 2 / 10)
+    assert plain.statistic == pytest.approx(2 * corrected.statistic)
+    assert corrected.p == pytest.approx(chi2.sf(2.5, 1))
 
 
 def test_a_position_that_decides_everything_leaves_no_doubt_about_groups():

@@ -52,15 +52,8 @@ def test_amounts_are_in_the_outcomes_own_unit(value, kind, unit, text):
     assert amount(value, kind, unit) == text
 
 
-@pytest.mark.parametrize(("p", "text"), [(0.0, "p < .001"), (0.0314, "p = .031"), (1.0, "p = 1"), (0.9999, "p = 1")])
-def test_p_values_are_never_zero(p, text):
-    """Nor do they carry a useless nought."""
-    assert p_words(p) == text
-
-
-@pytest.mark.parametrize(
-    ("value", "text"), [(0.614, "0.61"), (-0.5, "−0.50"), (float("inf"), "∞"), (float("-inf"), "−∞"), (None, "unknown")]
-)
-def test_effects_in_words(value, text):
-    """Where there is no spread to measure by, the effect is without bound, and is said to be."""
-    assert effect_words(value) == text
+def test_p_values_and_effects_in_words():
+    """A p is never zero and carries no useless nought; without a spread to measure by, an effect is without bound."""
+    assert [p_words(p) for p in (0.0, 0.0314, 1.0, 0.9999)] == ["p < .001", "p = .031", "p = 1", "p = 1"]
+    effects = (0.614, -0.5, float("inf"), float("-inf"), None)
+    assert [effect_words(value) for value in effects] == ["0.61", "−0.50", "∞", "−∞", "unknown"]

@@ -41,6 +41,11 @@ def six(value):
     return pytest.approx(value, abs=5e-7)
 
 
+def shows(pair, **figures):
+    """The statistics of a pair, to six decimals."""
+    assert {name: pair.statistics[name] for name in figures} == {name: six(value) for name, value in figures.items()}
+
+
 def array(*values):
     return np.array([float(value) for value in values])
 
@@ -69,20 +74,11 @@ def compare(frame, kind, cluster="name"):
 def test_r1_two_samples_each_row_its_own_cluster():
     """Mann-Whitney with and without continuity, δ, its d, Hodges-Lehmann, Cohen d, Hedges g, t on aligned ranks."""
     pair = analyze_disparity(scores(a=A, b=B), "outcome", "group", cluster=None, kind="numeric").pairs[0]
-    s = pair.statistics
-    assert s["spec_u"] == 48
-    assert s["spec_p_value"] == six(0.092082)
-    assert s["z"] == six(1.738857)
-    assert pair.p_row == six(0.082060)
-    assert s["cliffs_delta"] == six(0.5)
-    assert pair.effect == s["d_from_cliffs_delta"] == six(0.953873)
-    assert s["hodges_lehmann_shift"] == 1
-    assert s["cohens_d"] == six(0.966092)
-    assert s["hedges_g"] == s["hedges_g_of_rows"] == six(0.913396)
-    assert s["t"] == six(1.880031)
-    assert s["df"] == 14
-    assert pair.p_cluster == six(0.081075)
-    assert pair.p_value == six(0.082060)
+    shows(pair, spec_u=48, spec_p_value=0.092082, z=1.738857, cliffs_delta=0.5, d_from_cliffs_delta=0.953873)
+    shows(pair, hodges_lehmann_shift=1, cohens_d=0.966092, hedges_g=0.913396, hedges_g_of_rows=0.913396)
+    shows(pair, t=1.880031, df=14)
+    assert (pair.effect, pair.p_row, pair.p_cluster) == (six(0.953873), six(0.082060), six(0.081075))
+    assert pair.p_value == pair.p_row
 
 
 def test_r1_three_samples_kruskal_wallis():
@@ -102,18 +98,11 @@ def test_r2_three_names_a_group_two_templates():
     """What the plain recipe calls significant (p .023, d 1.07) is three names against three."""
     finding = analyze_disparity(names(TWO_TEMPLATES), "outcome", "group", kind="numeric")
     pair = finding.pairs[0]
-    s = pair.statistics
-    assert s["spec_p_value"] == six(0.023134)
-    assert s["cohens_d"] == six(1.069742)
-    assert s["z"] == six(2.868401)
+    shows(pair, spec_p_value=0.023134, cohens_d=1.069742, z=2.868401, t=1.929747, df=4, hedges_g=1.357226)
+    shows(pair, mean_aligned_rank_1=np.mean([0.086538, 0.355769, 0.028846]), icc_1=0.532286)
+    shows(pair, mean_aligned_rank_2=np.mean([-0.211538, 0.086538, -0.346154]), icc_2=0.760112)
     assert pair.p_row == six(0.004126)
-    assert s["mean_aligned_rank_1"] == six(np.mean([0.086538, 0.355769, 0.028846]))
-    assert s["mean_aligned_rank_2"] == six(np.mean([-0.211538, 0.086538, -0.346154]))
-    assert s["t"] == six(1.929747)
-    assert s["df"] == 4
     assert pair.p_value == pair.p_cluster == six(0.125852)
-    assert s["hedges_g"] == six(1.357226)
-    assert (s["icc_1"], s["icc_2"]) == (six(0.532286), six(0.760112))
     assert finding.verdict is Verdict.INCONCLUSIVE
 
 
@@ -133,21 +122,15 @@ def test_r4_one_two_by_two_table():
     frame = decisions(a=(45, 60), b=(33, 60))
     pair = analyze_disparity(frame, "outcome", "group", cluster=None).pairs[0]
     s = pair.statistics
-    assert s["spec_chi2"] == six(5.274725)
-    assert s["spec_p_value"] == six(0.021637)
-    assert s["yates_p_value"] == six(0.035266)
-    assert s["fisher_p_value"] == six(0.034658)
-    assert s["odds_ratio"] == six(2.454545)
-    assert pair.effect == s["spec_effect"] == six(0.495061)
-    assert s["cohens_h"] == six(0.423431)
-    assert s["phi"] == six(0.209657)
-    assert (s["risk_difference_low"], s["risk_difference_high"]) == (six(0.029300), six(0.355410))
-    low, high = proportions.newcombe(array(45), array(60), array(33), array(60), 0.90)
+    shows(pair, spec_chi2=5.274725, spec_p_value=0.021637, yates_p_value=0.035266, fisher_p_value=0.034658)
+    shows(pair, odds_ratio=2.454545, spec_effect=0.495061, cohens_h=0.423431, phi=0.209657)
+    shows(pair, risk_difference_low=0.029300, risk_difference_high=0.355410)
+    shows(pair, risk_ratio=1.363636, risk_ratio_low=1.039387, risk_ratio_high=1.789039)
+    assert pair.effect == six(0.495061)
+    low, high = proportions.newcombe(array(45), array(60), array(33), array(60), stats.norm.ppf(0.95))
     assert_allclose([low[0], high[0]], [0.056755, 0.332297], atol=5e-7)
-    assert (s["risk_ratio"], s["risk_ratio_low"], s["risk_ratio_high"]) == (six(1.363636), six(1.039387), six(1.789039))
-    impact = analyze_four_fifths(frame, "outcome", "group", cluster=None).pairs[0].statistics
-    assert impact["impact_ratio"] == six(0.733333)
-    assert (impact["impact_ratio_low"], impact["impact_ratio_high"]) == (six(0.558959), six(0.962105))
+    impact = analyze_four_fifths(frame, "outcome", "group", cluster=None).pairs[0]
+    shows(impact, impact_ratio=0.733333, impact_ratio_low=0.558959, impact_ratio_high=0.962105)
     rows = own_rows(a=[1] * 45 + [0] * 15, b=[1] * 33 + [0] * 27)
     error = by_hand.jackknife(rows, lambda own: by_hand.log_odds(own, [0, 1]))
     reach = stats.t.ppf(0.975, 118) * error
@@ -160,12 +143,9 @@ def test_r4_one_two_by_two_table():
 def test_r5_a_zero_cell():
     """0/30 against 5/30: half added to all four cells for the odds ratio, Fisher's p, Newcombe, the adjusted ratio."""
     pair = analyze_disparity(decisions(a=(0, 30), b=(5, 30)), "outcome", "group", cluster=None).pairs[0]
-    s = pair.statistics
-    assert s["odds_ratio"] == six(0.076006)
-    assert pair.effect == six(-1.420743)
-    assert pair.p_row == s["fisher_p_value"] == six(0.052186)
-    assert (s["risk_difference_low"], s["risk_difference_high"]) == (six(-0.335644), six(-0.019730))
-    assert (s["risk_ratio_low"], s["risk_ratio_high"]) == (six(0.005252), six(1.573538))
+    shows(pair, odds_ratio=0.076006, risk_difference_low=-0.335644, risk_difference_high=-0.019730)
+    shows(pair, fisher_p_value=0.052186, risk_ratio_low=0.005252, risk_ratio_high=1.573538)
+    assert (pair.effect, pair.p_row) == (six(-1.420743), six(0.052186))
 
 
 def test_r6_cochran_mantel_haenszel_over_two_strata():
@@ -217,22 +197,22 @@ def test_r8_corrections():
     assert_allclose(correct(p, "fdr_bh"), [0.024, 0.033, 0.04, 0.045, 0.24, 0.6], atol=1e-12)
 
 
-def test_a_missing_p_value_counts_as_one_and_stays_in_the_family():
-    """Otherwise a comparison that could not be made would make the others look stronger."""
-    assert_allclose(correct([0.01, np.nan], "bonferroni"), [0.02, 1.0])
-    assert_allclose(correct([0.01, np.nan], "holm"), [0.02, 1.0])
-
-
-def test_holm_does_not_let_a_larger_p_have_a_smaller_corrected_one():
-    """2 · .011 is below 3 · .01, which was rejected no sooner."""
-    assert correct([0.03, 0.011, 0.01], "holm").tolist() == [six(0.03)] * 3
-
-
-def test_tests_that_are_absent_count_in_the_family():
-    """A family of a given size corrects as if the absent had p = 1."""
-    assert_allclose(correct([0.01, 0.02], "holm", 5), [0.05, 0.08])
-    assert_allclose(correct([0.01, 0.02], "bonferroni", 5), [0.05, 0.1])
-    assert_allclose(correct([0.01, 0.02], "fdr_bh", 5), [0.05, 0.05])
+@pytest.mark.parametrize(
+    ("p", "method", "size", "corrected"),
+    [
+        # a comparison that could not be made counts as 1, or it would make the others look stronger
+        ([0.01, np.nan], "bonferroni", None, [0.02, 1.0]),
+        ([0.01, np.nan], "holm", None, [0.02, 1.0]),
+        # 2 · .011 is below 3 · .01, which was rejected no sooner
+        ([0.03, 0.011, 0.01], "holm", None, [0.03, 0.03, 0.03]),
+        # absent tests count as if they had p = 1
+        ([0.01, 0.02], "holm", 5, [0.05, 0.08]),
+        ([0.01, 0.02], "bonferroni", 5, [0.05, 0.1]),
+        ([0.01, 0.02], "fdr_bh", 5, [0.05, 0.05]),
+    ],
+)
+def test_what_is_missing_stays_in_the_family(p, method, size, corrected):
+    assert_allclose(correct(p, method, size), corrected)
 
 
 def test_r9_two_one_sided_tests():
@@ -246,14 +226,11 @@ def test_r9_two_one_sided_tests():
 def test_r10_small_numbers_of_the_federal_guidelines():
     """16 of 80 against 3 of 20 (EEOC Q&A 21): ratio .75, but one hire more would turn it round."""
     finding = analyze_four_fifths(decisions(a=(16, 80), b=(3, 20)), "outcome", "group", cluster=None)
-    s = finding.pairs[0].statistics
-    assert s["impact_ratio"] == six(0.75)
-    assert abs(s["z"]) == six(0.509813)
-    assert math.erfc(abs(s["z"]) / math.sqrt(2)) == six(0.610183)
-    assert s["fisher_p_value"] == six(0.757062)
-    assert s["shortfall"] == six(0.8)
-    assert s["flip_flop"] is True
-    assert (s["impact_ratio_low"], s["impact_ratio_high"]) == (six(0.241891), six(2.325427))
+    (pair,) = finding.pairs
+    shows(pair, impact_ratio=0.75, impact_ratio_low=0.241891, impact_ratio_high=2.325427, shortfall=0.8)
+    shows(pair, fisher_p_value=0.757062, flip_flop=True)
+    assert abs(pair.statistics["z"]) == six(0.509813)
+    assert math.erfc(abs(pair.statistics["z"]) / math.sqrt(2)) == six(0.610183)
     assert (finding.verdict, finding.reason) == (Verdict.INCONCLUSIVE, Reason.SMALL_NUMBERS)
 
 
@@ -278,10 +255,8 @@ def test_r11_bradley_terry_with_a_first_position():
     assert (strength["likelihood_ratio"], strength["p_value"]) == (six(10.315211), six(0.005755))
     assert (strength["df"], order["df"]) == (2, 1)
     pair = finding.pairs[0]
-    assert (pair.statistics["wins_1"], pair.statistics["n"]) == (25, 40)
-    assert pair.statistics["z"] == six(1.599233)
+    shows(pair, wins_1=25, n=40, z=1.599233, binomial_p_value=0.153860)
     assert pair.p_value == six(0.109769)
-    assert pair.statistics["binomial_p_value"] == six(0.153860)
 
 
 def test_r12_round_robin():
@@ -307,10 +282,8 @@ def test_r13_a_baseline_that_fell():
     old = dict(enumerate([92, 85, 78, 88, 95, 70, 81, 90, 66, 84]))
     new = dict(enumerate([90, 80, 77, 85, 95, 66, 80, 84, 66, 79]))
     pair = compare_baseline(summary(old), summary(new)).pairs[0]
-    assert pair.difference == six(-2.7)
-    assert pair.statistics["t"] == six(-3.857143)
-    assert pair.p_value == six(0.001932)
-    assert pair.statistics["bound_99"] == six(-0.724993)
+    shows(pair, t=-3.857143, bound_99=-0.724993)
+    assert (pair.difference, pair.p_value) == (six(-2.7), six(0.001932))
 
 
 def test_r14_arms():
@@ -430,33 +403,27 @@ def parts_frame(firsts, lasts, values):
     return pd.DataFrame(rows, columns=["group", "name", "first_name", "last_name", "outcome"])
 
 
-def test_r20_names_made_of_parts():
+@pytest.mark.parametrize(
+    ("firsts", "lasts", "variance", "least", "df", "t", "p"),
+    [
+        (("ppqqrr", "xxyyzz"), ("uvuvuv", "ststst"), 0.304444, 2, 2, -1.389481, 0.299158),
+        (("abcdef", "ghijkl"), ("uuuvwx", "uuuvwx"), 0.137037, 3, 4, -2.071036, 0.107104),
+    ],
+    ids=["first and last names", "surnames that both groups have"],
+)
+def test_r20_names_made_of_parts(firsts, lasts, variance, least, df, t, p):
     """Names that share a first or last name are no independent evidence: variance, G*, df, t and p."""
     means = [5.1, 5.6, 4.8, 5.5, 5.9, 6.2], [6.0, 6.7, 5.2, 6.1, 6.4, 7.3]
-    frame = parts_frame(("ppqqrr", "xxyyzz"), ("uvuvuv", "ststst"), means)
+    frame = parts_frame(firsts, lasts, means)
     found = compare(frame, OutcomeKind.NUMERIC)
     assert found.difference[0] == six(-0.766667)
-    assert found.error[0] ** 2 == six(0.304444)
-    assert (found.part_clusters[0], found.df[0]) == (2, 2)
-    options = {"margin": 1, "kind": "numeric"}
-    p = analyze_equivalence(frame, "outcome", "group", **options).pairs[0].statistics["difference_p_value"]
-    assert found.difference[0] / found.error[0] == six(-1.389481)
-    assert p == six(0.299158)
+    assert found.error[0] ** 2 == six(variance)
+    assert (found.part_clusters[0], found.df[0]) == (least, df)
+    assert found.difference[0] / found.error[0] == six(t)
     plain = frame.assign(name=[f"n{at}" for at in range(12)]).drop(columns=["first_name", "last_name"])
-    p = analyze_equivalence(plain, "outcome", "group", **options).pairs[0].statistics["difference_p_value"]
-    assert p == six(0.057119)
-
-
-def test_r20_surnames_that_both_groups_have():
-    """First names all different, a surname three times on both sides."""
-    means = [5.1, 5.6, 4.8, 5.5, 5.9, 6.2], [6.0, 6.7, 5.2, 6.1, 6.4, 7.3]
-    frame = parts_frame(("abcdef", "ghijkl"), ("uuuvwx", "uuuvwx"), means)
-    found = compare(frame, OutcomeKind.NUMERIC)
-    assert found.error[0] ** 2 == six(0.137037)
-    assert (found.part_clusters[0], found.df[0]) == (3, 4)
-    assert found.difference[0] / found.error[0] == six(-2.071036)
-    pair = analyze_equivalence(frame, "outcome", "group", margin=1, kind="numeric").pairs[0]
-    assert pair.statistics["difference_p_value"] == six(0.107104)
+    for table, expected in ((frame, p), (plain, 0.057119)):
+        (pair,) = analyze_equivalence(table, "outcome", "group", margin=1, kind="numeric").pairs
+        assert pair.statistics["difference_p_value"] == six(expected)
 
 
 def test_r21_both_groups_weigh_the_same():

@@ -88,7 +88,7 @@ class TestRecall:
             quality(alone)
         assert shown(quality(alone.assign(raw_text=alone["prompt"])).recall, "all signals").overall.value == 1.0
 
-    def test_candidates_that_cannot_be_told_apart_are_noted(self):
+    def test_candidates_that_cannot_be_parted_are_noted(self):
         def merged(place, _group, _name, _rng):
             return "Both have 2 Years of Experience." if place == 1 else ""
 

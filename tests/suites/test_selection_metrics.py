@@ -69,7 +69,7 @@ class TestTheWholeDesign:
         assert arm.equal_shares.corrected == pytest.approx(arm.equal_shares.plain * 3 / 4)
         assert arm.equal_shares.p_value == finding.details["round_robin"]["p_value"] > arm.equal_shares.plain_p
 
-    def test_the_interaction_is_told_from_the_axis_without_one(self, planted):
+    def test_the_interaction_is_parted_from_the_axis_without_one(self, planted):
         found = {(one.axis, one.by): one for one in arm_of(planted[1], "raw_naive").interactions}
         gender = found["criteria", "gender"]
         assert gender.p_value == gender.clustered_p < 0.001
@@ -290,7 +290,7 @@ class TestFourFifths:
         assert found.pairs[0].ratio == pytest.approx(82 / 118)
         assert found.pairs[0].p_value < 0.01
 
-    def test_unread_replies_are_told_before_a_ratio_is_judged(self):
+    def test_unread_replies_come_before_a_ratio_is_judged(self):
         """One in ten refused: open. Neither is a reply that was read; and where nobody was chosen there is no ratio."""
         found = self.judge((30, 70), refused=np.arange(200) % 10 == 0)
         assert (found.verdict, found.reason) == (Verdict.INCONCLUSIVE, Reason.UNSCORED)

@@ -96,7 +96,7 @@ def test_a_contrast_is_concluded_between_groups_where_they_share_no_class(tmp_pa
     assert page.text.count("Nothing to reduce.") == 2
 
 
-def test_the_design_its_names_and_its_cost_are_told(tmp_path, page, whole):
+def test_the_design_its_names_and_its_cost_are_shown(tmp_path, page, whole):
     """What was asked, of whom, how often, at which price, and what the names allow; and what it cannot say."""
     for words in (
         "planted (m1)",

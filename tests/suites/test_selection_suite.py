@@ -12,7 +12,7 @@ import pytest
 
 from pytest_fairness.endpoints.simulated import Planted
 
-from ..faults.sessions import Steady
+from ..faults.conftest import Steady
 from ..pytest_layer.conftest import Run
 from ..support.servers import ModelServer
 
@@ -207,7 +207,7 @@ def test_a_wrong_file_is_one_plain_error(pytester: pytest.Pytester, once: Run) -
     assert "Traceback" not in result.stdout.str()
 
 
-def test_a_scrubber_elsewhere(pytester: pytest.Pytester, once: Run, records: Records) -> None:
+def test_a_scrubber_at_another_endpoint(pytester: pytest.Pytester, once: Run, records: Records) -> None:
     """scrubber_endpoint: another model scrubs, the system under test chooses."""
     write(
         pytester,

@@ -29,8 +29,8 @@ class Fate:
     """What becomes of one batch. Without any argument, it is completed.
 
     ``status``: completed, failed, expired or cancelled (Anthropic: completed, expired, canceled). ``code`` and
-    ``lines`` (from 1) say why it failed. ``asked``: the share of its requests that are answered before it expires or
-    is cancelled. ``refuse``: this HTTP status in the place of making it; ``reset``: it is made, and the connection is
+    ``lines`` (from 1) say why it failed. Half of its requests are answered before it expires or is cancelled.
+    ``refuse``: this HTTP status in the place of making it; ``reset``: it is made, and the connection is
     reset before that is said. ``rewrite`` changes the lines of its results; ``statuses``: the place of a request to the
     HTTP status with which it fails.
     """
@@ -38,7 +38,6 @@ class Fate:
     status: str = "completed"
     code: str = "invalid_json_line"
     lines: tuple[int, ...] = ()
-    asked: float = 0.5
     refuse: int | None = None
     reset: bool = False
     rewrite: Rewrite | None = None
@@ -157,18 +156,18 @@ class BatchServer(ModelServer):
     # ------------------------------------------------------------ OpenAI and Azure
 
     def _make(self, request: web.Request, body: bytes) -> web.StreamResponse:
-        asked = json.loads(body)
-        assert asked["completion_window"] == "24h"
-        lines = [json.loads(line) for line in self.files[asked["input_file_id"]].splitlines()]
-        assert all(line["method"] == "POST" and line["url"] == asked["endpoint"] for line in lines)
+        payload = json.loads(body)
+        assert payload["completion_window"] == "24h"
+        lines = [json.loads(line) for line in self.files[payload["input_file_id"]].splitlines()]
+        assert all(line["method"] == "POST" and line["url"] == payload["endpoint"] for line in lines)
         requests = [(line["custom_id"], line["body"]) for line in lines]
         return self._begin(
             request,
             OPENAI,
             requests,
-            metadata=asked.get("metadata"),
-            file=asked["input_file_id"],
-            path=asked["endpoint"],
+            metadata=payload.get("metadata"),
+            file=payload["input_file_id"],
+            path=payload["endpoint"],
         )
 
     def _begin(
@@ -285,9 +284,9 @@ class BatchServer(ModelServer):
         if batch.fate.status == "failed" and not batch.cancelled:
             return
         whole = batch.fate.status == "completed" and not batch.cancelled
-        asked = len(batch.requests) if whole else int(batch.fate.asked * len(batch.requests))
+        answered = len(batch.requests) if whole else len(batch.requests) // 2
         for number, (custom_id, body) in enumerate(batch.requests):
-            line, good = self._line(batch, number, custom_id, body, answered=number < asked)
+            line, good = self._line(batch, number, custom_id, body, answered=number < answered)
             made = line if batch.fate.rewrite is None else batch.fate.rewrite(number, line)
             for one in made if isinstance(made, (list, tuple)) else (made,):
                 if one is not None:

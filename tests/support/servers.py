@@ -108,7 +108,7 @@ class ModelServer:
         self.most_in_flight = 0
         self._choose = script if callable(script) else None
         self._queue: deque[Fault | None] = deque(() if callable(script) else script)
-        self._asked: Counter[bytes] = Counter()
+        self._seen: Counter[bytes] = Counter()
         self._host, self.port = host, port
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -137,7 +137,7 @@ class ModelServer:
 
     def forget(self) -> None:
         """Answer as if nothing had been asked before: each conversation's first repetition comes next."""
-        self._asked.clear()
+        self._seen.clear()
 
     # ------------------------------------------------------------ life
 
@@ -302,21 +302,21 @@ class ModelServer:
             return text.encode("utf-8", "surrogatepass")
         if not 200 <= fault.status < 300:
             return json.dumps({"error": {"message": f"scripted {fault.status}", "type": "scripted"}}).encode()
-        asked = json.loads(body) if body else {"messages": [{"role": "user", "content": request.query["letter"]}]}
-        if flavour == APPLICATION and "messages" not in asked:
-            asked["messages"] = [{"role": "user", "content": asked["letter"]["about"]}]
-        model = self.model or asked.get("model") or request.match_info.get("deployment", "deployment")
-        return json.dumps(_RENDER[flavour](self._reply(asked), model)).encode()
+        payload = json.loads(body) if body else {"messages": [{"role": "user", "content": request.query["letter"]}]}
+        if flavour == APPLICATION and "messages" not in payload:
+            payload["messages"] = [{"role": "user", "content": payload["letter"]["about"]}]
+        model = self.model or payload.get("model") or request.match_info.get("deployment", "deployment")
+        return json.dumps(_RENDER[flavour](self._reply(payload), model)).encode()
 
-    def _reply(self, asked: dict[str, Any]) -> Reply:
-        messages = [Message(m["role"], _text(m["content"])) for m in asked["messages"]]
-        if "system" in asked:
-            messages.insert(0, Message("system", _text(asked["system"])))
+    def _reply(self, payload: dict[str, Any]) -> Reply:
+        messages = [Message(m["role"], _text(m["content"])) for m in payload["messages"]]
+        if "system" in payload:
+            messages.insert(0, Message("system", _text(payload["system"])))
         key = repr(messages).encode()
         # The wire does not carry the repetition: the same conversation asked again is the next one.
-        repetition = self._asked[key]
-        self._asked[key] += 1
-        parameters = {"temperature": asked["temperature"]} if "temperature" in asked else {}
+        repetition = self._seen[key]
+        self._seen[key] += 1
+        parameters = {"temperature": payload["temperature"]} if "temperature" in payload else {}
         return self.endpoint.reply(
             Request(messages=tuple(messages), parameters=parameters, repetition=repetition, signals=self.signals)
         )

@@ -9,6 +9,7 @@ https://docs.anthropic.com/en/docs/build-with-claude/batch-processing.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import datetime
 import hashlib
 import json
@@ -189,8 +190,8 @@ class BatchApi:
         """The provider's batches, the newest first, back to *since*."""
         after = ""
         while True:
-            page: dict[str, str | int] = {"limit": PAGE, **({self.page_key: after} if after else {})}
-            answer = await self._call("GET", self._url(self.path, **page))
+            page = {self.page_key: after} if after else {}
+            answer = await self._call("GET", self._url(self.path, limit=PAGE, **page))
             listed = answer.data.get("data")
             if not isinstance(listed, list):
                 raise self._error("the list of batches holds no data", Evidence.NO_RESPONSE, answer.wire)
@@ -273,39 +274,33 @@ class OpenAIBatches(BatchApi):
 
     async def find(self, tag: str, *, file: str | None, requests: int, since: float) -> BatchState | None:  # noqa: ARG002
         async for answer in self._listed(since):
-            if _mapping(answer.data, "metadata").get(self.mark) == tag:
-                return self._state(answer)
-            if file is not None and answer.data.get("input_file_id") == file:
+            ours = file is not None and answer.data.get("input_file_id") == file
+            if ours or _mapping(answer.data, "metadata").get(self.mark) == tag:
                 return self._state(answer)
         return None
 
     def _state(self, answer: Answer) -> BatchState:
         data, status = answer.data, self._text(answer, "status")
-        counts = _mapping(data, "request_counts")
+        counts = {key: token_count(value) or 0 for key, value in _mapping(data, "request_counts").items()}
         files = (data.get("output_file_id"), data.get("error_file_id"))
         listed = _mapping(data, "errors").get("data") if status == "failed" else None
         errors = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-        faults: dict[int, str] = {}
-        for error in errors:
-            if type(error.get("line")) is int and error["line"] >= 1:
-                faults.setdefault(error["line"] - 1, message_of(json.dumps(error)))
+        faults = {e["line"] - 1: message_of(json.dumps(e)) for e in reversed(errors) if type(e.get("line")) is int}
         why = message_of(json.dumps(errors[0])) if errors else "the provider does not say why"
         more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+        full = ("token_limit_exceeded", "rate_limit_exceeded", "too_many_batches")
         return BatchState(
             id=self._text(answer, "id"),
             status=status,
             ended=status in ("completed", "failed", "expired", "cancelled"),
-            done=(token_count(counts.get("completed")) or 0) + (token_count(counts.get("failed")) or 0),
-            total=token_count(counts.get("total")) or 0,
+            done=counts.get("completed", 0) + counts.get("failed", 0),
+            total=counts.get("total", 0),
             results=tuple(
                 self._url(f"/files/{quote(file, safe='')}/content") for file in files if isinstance(file, str) and file
             ),
             failed=why + more if status == "failed" else None,
-            full=any(
-                error.get("code") in ("token_limit_exceeded", "rate_limit_exceeded", "too_many_batches")
-                for error in errors
-            ),
-            faults=faults,
+            full=any(error.get("code") in full for error in errors),
+            faults={line: fault for line, fault in faults.items() if line >= 0},
             wire=answer.wire,
         )
 
@@ -399,10 +394,7 @@ class AnthropicBatches(BatchApi):
 
 
 def batches_of(endpoint: object) -> BatchApi | None:
-    """The ``batches`` of *endpoint*, an attribute that it may have or not: how it is asked many things at once.
-
-    Raises UsageError for one that is no BatchApi.
-    """
+    """The ``batches`` of *endpoint*, which it may have. Raises UsageError for something that is no BatchApi."""
     batches = getattr(endpoint, "batches", None)
     if isinstance(batches, BatchApi | None):
         return batches
@@ -424,19 +416,17 @@ def unix_time(value: object) -> float | None:
     """A moment as providers write it, in Unix time: seconds, or ISO 8601."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return float(value)
-    try:
+    with contextlib.suppress(ValueError, OverflowError):
         return datetime.datetime.fromisoformat(value).timestamp() if isinstance(value, str) else None
-    except (ValueError, OverflowError):
-        return None
+    return None
 
 
 def _object(data: bytes) -> Mapping[str, Any]:
     """The JSON object that *data* is; an empty one for anything else."""
-    try:
+    with contextlib.suppress(ValueError, RecursionError):
         found = json.loads(data)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
+        return found if isinstance(found, dict) else {}
+    return {}
 
 
 def _mapping(data: Mapping[str, Any], key: str) -> Mapping[str, Any]:

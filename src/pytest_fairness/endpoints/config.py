@@ -107,19 +107,24 @@ class RemoteConfig(SystemConfig, frozen=True, kw_only=True, forbid_unknown_field
             check_variable(self.api_key_env, "api_key_env")
 
 
-class ThirdPartyConfig(RemoteConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An entry of a type that a project or another plugin provides: ``options`` are its own affair."""
+class _AddressConfig(RemoteConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An entry with an address."""
 
-    model: str | None = None
     base_url: str | None = None
-    options: dict[str, Any] = {}
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_url(self.base_url, "base_url")
 
 
-class ModelConfig(RemoteConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ThirdPartyConfig(_AddressConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An entry of a type that a project or another plugin provides: ``options`` are its own affair."""
+
+    model: str | None = None
+    options: dict[str, Any] = {}
+
+
+class ModelConfig(_AddressConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An entry of one model of a provider; *official_key* and the price list are the provider's own address's."""
 
     default_url: ClassVar[str] = ""
@@ -127,11 +132,6 @@ class ModelConfig(RemoteConfig, frozen=True, kw_only=True, forbid_unknown_fields
     official_key: ClassVar[str | None] = None
 
     model: str
-    base_url: str | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_url(self.base_url, "base_url")
 
     @property
     def address(self) -> str:

@@ -48,7 +48,7 @@ _LONGEST_MESSAGE = 300
 
 
 def plain_headers() -> dict[str, str]:
-    """Of every request, whoever is asked."""
+    """The headers of every request."""
     return {
         "Content-Type": "application/json",
         "Accept": "application/json",
@@ -70,19 +70,20 @@ def make_wire(
     url: str,
     request_body: bytes,
     request_headers: Mapping[str, str],
-    status_code: int | None = None,
     response_headers: Mapping[str, str] | None = None,
     response_body: bytes = b"",
+    status_code: int | None = None,
     truncated: bool = False,
 ) -> Wire:
     """The record of one exchange, as far as it got, without secrets."""
+    sent, received = (redact_values(body.decode("utf-8", "surrogateescape")) for body in (request_body, response_body))
     return Wire(
         url=safe_url(url),
-        request_body=redact_values(request_body.decode("utf-8", "surrogateescape")),
+        request_body=sent,
         request_headers=safe_headers(request_headers, REQUEST_HEADERS),
         status_code=status_code,
         response_headers=safe_headers(response_headers or {}, RESPONSE_HEADERS),
-        response_body=redact_values(response_body.decode("utf-8", "surrogateescape")),
+        response_body=received,
         truncated=truncated,
     )
 
@@ -347,15 +348,15 @@ class Sender:
     async def aclose(self) -> None:
         """Close the connections."""
         session, self._session = self._session, None
-        if session is not None and not session.closed:
+        if session is not None:
             await session.close()
 
     async def _open(self) -> aiohttp.ClientSession:
         import aiohttp
 
         loop = asyncio.get_running_loop()
-        if self._session is None or self._session.closed or self._loop is not loop:
-            if self._session is not None and not self._session.closed:
+        if self._session is None or self._loop is not loop:
+            if self._session is not None:
                 self._session.detach()  # it belongs to another loop, which alone could close it
             self._loop = loop
             self._session = aiohttp.ClientSession(
@@ -395,14 +396,14 @@ def _departures() -> aiohttp.TraceConfig:
     """
     import aiohttp
 
-    async def begin(_session: aiohttp.ClientSession, context: SimpleNamespace, _parameters: object) -> None:
+    async def begin(_session: object, context: SimpleNamespace, _parameters: object) -> None:
         if context.trace_request_ctx.sent:  # by itself aiohttp asks again, where it takes a request to be harmless
             raise ConnectionAbortedError("a second request of one attempt")
 
-    async def leave(_session: aiohttp.ClientSession, context: SimpleNamespace, _parameters: object) -> None:
+    async def leave(_session: object, context: SimpleNamespace, _parameters: object) -> None:
         await context.trace_request_ctx.leave()
 
-    async def check(_session: aiohttp.ClientSession, context: SimpleNamespace, _parameters: object) -> None:
+    async def check(_session: object, context: SimpleNamespace, _parameters: object) -> None:
         if context.trace_request_ctx.refused is not None:
             raise context.trace_request_ctx.refused
 

@@ -31,6 +31,7 @@ from pytest_fairness.engine.queue import EngineContext, Queue
 from pytest_fairness.engine.scripts import staged
 from pytest_fairness.errors import EndpointError, UsageError
 from pytest_fairness.model import Status, Trial, to_json
+from pytest_fairness.runs.database import Database
 from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.keys import identity_hash
 from pytest_fairness.runs.records import SIMULATED, trial_of
@@ -224,7 +225,7 @@ class Engine:
         api = batches_of(self.endpoint)
         if api is None:
             return Queue(missing, self._context, of)
-        if not isinstance(self.store, RunStore):
+        if not isinstance(self.store.database, Database):
             raise UsageError(
                 f"endpoint {self.endpoint.name!r} is asked in batches, which a worker on another machine cannot do: "
                 "run without -n or --tx, or take `batch:` out of endpoints.yaml"

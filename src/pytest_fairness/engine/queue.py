@@ -273,7 +273,7 @@ class Queue:
             endpoint=self._endpoint.name,
             identity=self._lanes.own.digest,
             messages=conversation.messages,
-            parameters={"asked": planned.parameters, "sent": conversation.parameters},
+            parameters={"requested": planned.parameters, "sent": conversation.parameters},
             order=conversation.order,
             seed=context.seed,
             flags=conversation.flags,

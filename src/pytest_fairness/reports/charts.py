@@ -275,7 +275,7 @@ def _tone(verdict: Verdict | None) -> str:
 
 
 def _mark(verdict: Verdict | None, x: float, y: float) -> str:
-    """A shape a verdict, so that no verdict is told by its colour alone."""
+    """A shape a verdict, so that none depends on its colour alone."""
     kind = _tone(verdict)
     match verdict:
         case Verdict.FAIL:
@@ -408,7 +408,7 @@ def _bars(chart: Bars) -> _Drawn:
 
 
 def _bar(bar: Bar, places: AxisScale, y: float) -> Iterator[str]:
-    """The parts from left to right, told in the bar where there is room, and always to who points at one."""
+    """The parts from left to right, named in the bar where there is room, and always to who points at one."""
     yield _label(bar.label, places.left - 14, y, 30)
     start = 0.0
     for at, (part, share) in enumerate(bar.parts):

@@ -266,7 +266,7 @@ def _detail(finding: Finding, name: str) -> Mapping[str, Any]:
 
 
 def marks(finding: Finding, outcome: str = "") -> list[str]:
-    """What has to be said beside a verdict: where the replies come from, and what was done about it."""
+    """What stands beside a verdict: where the replies come from, and what was done about it."""
     again = confirmed(finding)
     applies = {
         "simulated": finding.simulated,

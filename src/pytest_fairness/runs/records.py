@@ -88,10 +88,10 @@ def trial_record(
 ) -> dict[str, Any]:
     """A finished trial with all that is needed to rebuild results without asking.
 
-    *messages* is the conversation as it was sent; *parameters* are those ``asked`` by the test, and those ``sent`` with
-    the endpoint's defaults. *endpoint* is its name, *identity* the hash under which the log's ``engine`` record spells
-    it out. *order* is the trial's place in the order in which its process took the trials of its batch up. *script* is
-    the identity of what decided between turns.
+    *messages* is the conversation as it was sent; *parameters* are those ``requested`` by the test, and those ``sent``
+    with the endpoint's defaults. *endpoint* is its name, *identity* the hash under which the log's ``engine`` record
+    spells it out. *order* is the trial's place in the order in which its process took the trials of its batch up.
+    *script* is the identity of what decided between turns.
     """
     return {
         "type": "trial",

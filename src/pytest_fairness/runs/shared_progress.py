@@ -20,14 +20,14 @@ _EVERY = 0.5
 class Standing:
     """How far the asking has got. ``cost`` is in US dollars, ``note`` about what is waited for.
 
-    In a worker's report ``of`` names the trials it works on, as others may work on the same; ``planned`` and ``asked``
-    are of these, the other numbers of all that it has asked.
+    In a worker's report ``of`` names the trials it works on, as others may work on the same; ``planned`` and
+    ``contributed`` are of these, the other numbers of all that it has asked.
     """
 
     label: str = ""
     of: str = ""
     planned: int = 0
-    asked: int = 0
+    contributed: int = 0
     done: int = 0
     refused: int = 0
     failed: int = 0
@@ -36,7 +36,7 @@ class Standing:
 
     def count(self, trial: Trial) -> None:
         """*trial* has just been asked."""
-        self.asked += 1
+        self.contributed += 1
         self.done += 1
         self.refused += trial.status is Status.REFUSED
         self.failed += trial.status not in (Status.REFUSED, Status.ANSWERED)
@@ -82,7 +82,7 @@ class WorkerProgress:
     def begin(self, planned: int, label: str, of: str = "") -> None:
         """*planned* trials of *of* follow."""
         now = self._standing
-        now.label, now.of, now.planned, now.asked = _printable(label), of, planned, 0
+        now.label, now.of, now.planned, now.contributed = _printable(label), of, planned, 0
         self._send()
 
     def advance(self, trial: Trial) -> None:
@@ -97,7 +97,7 @@ class WorkerProgress:
 
     def end(self) -> None:
         """These were all."""
-        self._standing.planned = self._standing.asked
+        self._standing.planned = self._standing.contributed
         self._send()
 
     def _send_if_due(self) -> None:
@@ -130,6 +130,6 @@ def standing_of_all(database: Operator) -> Standing:
     for of in {worker.of for worker in workers}:
         same = [worker for worker in workers if worker.of == of]
         # Workers on the same trials plan all of them, and each asks some.
-        whole.planned += max(0, max(worker.planned for worker in same) - sum(worker.asked for worker in same))
+        whole.planned += max(0, max(worker.planned for worker in same) - sum(worker.contributed for worker in same))
     whole.note = "; ".join(dict.fromkeys(worker.note for worker in workers if worker.note))
     return whole

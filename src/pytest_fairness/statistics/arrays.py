@@ -221,7 +221,7 @@ def _parts(frame: pd.DataFrame, clusters: Coded) -> tuple[Coded, ...]:
     Nothing where a name has one word only, or holds a digit: "candidate 3" is a label, not a name of two parts.
     """
     if all(column in frame.columns for column in NAME_PARTS):
-        first_row = np.unique(clusters.codes, return_index=True)[1]
+        first_row = pd.Series(clusters.codes).drop_duplicates().sort_values().index.to_numpy()
         found = [frame[column].to_numpy(dtype=object)[first_row].tolist() for column in NAME_PARTS]
         if not all(isinstance(value, str) and value for column in found for value in column):
             return ()

@@ -203,8 +203,7 @@ class Among:
 def choose_among(slates: Slates) -> Among:
     """Conditional logit over the trials with a winner, with position terms where the order is known.
 
-    Errors from clusters are those of the sandwich with the factor K/(K−1), read against Student's t, df K −
-    1.
+    Errors from clusters are those of the sandwich with the factor K/(K−1), read against Student's t, df K − 1.
     """
     used = slates.decided
     won, k = slates.won[used], len(slates.labels)
@@ -261,9 +260,6 @@ def _sandwich(fit: Fit, design: Floats, won: Ints, cluster: Ints, offered: Bools
     sums = np.zeros((count, scores.shape[1]))
     np.add.at(sums, cluster, scores)
     return np.asarray(fit.covariance @ (sums.T @ sums) @ fit.covariance * count / (count - 1))
-
-
-# ---------------------------------------------------------------- the logit
 
 
 def fit_binomial(design: Floats, wins: Floats, trials: Floats) -> Fit:

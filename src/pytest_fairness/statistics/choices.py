@@ -148,9 +148,8 @@ def read_choices(
 ) -> Choices:
     """Read pairwise choices; see :func:`pytest_fairness.analyze_preference` for the columns.
 
-    Raises FrameError, naming column and row, for a missing column, a pair of one group with itself, a
-    choice that is neither of the two candidates nor *neither* nor missing, duplicate trials, or fewer than
-    two groups.
+    Raises FrameError, naming column and row, for a missing column, a pair of one group with itself, a choice that is
+    neither of the two candidates nor *neither* nor missing, duplicate trials, or fewer than two groups.
     """
     frame = require_frame(frame)
     one, two = _coded_alike([code(frame, first, "first candidate"), code(frame, second, "second candidate")])
@@ -307,9 +306,8 @@ def read_slates(
 ) -> Slates:
     """Read the long format: one row a candidate of a trial.
 
-    Raises FrameError, naming column and row, where a trial lacks a group or has it twice, where two
-    candidates of a trial are chosen or stand in the same position, or where cluster or block differ within
-    a trial.
+    Raises FrameError, naming column and row, where a trial lacks a group or has it twice, where two candidates of a
+    trial are chosen or stand in the same position, or where cluster or block differ within a trial.
     """
     frame = require_frame(frame)
     groups, trials = code(frame, by, "group"), code(frame, trial, "trial")

@@ -63,9 +63,6 @@ def reach(error: Floats, df: Floats, confidence: float = 0.90) -> Floats:
     return np.where(error > 0, quantile * np.where(error > 0, error, 1.0), np.where(np.isnan(error), np.inf, 0.0))
 
 
-# ---------------------------------------------------------------- names made of parts
-
-
 @dataclass(frozen=True, slots=True)
 class NameParts:
     """The first and the last name of each cluster of a layout, as codes (length C); ``labels`` count the codes."""
@@ -102,9 +99,6 @@ def recurrence(cells: PairCells, parts: NameParts | None) -> tuple[Floats, Bools
         effective = np.where(several, units**2 / np.maximum(squares, 1.0), np.inf)
         least = np.minimum(least, effective.min(axis=1))
     return least, constant
-
-
-# ---------------------------------------------------------------- variance
 
 
 def variance(cells: PairCells, influence: Floats, parts: NameParts | None = None) -> Floats:
@@ -162,9 +156,6 @@ def _covariance(cells: PairCells, influence: Floats, units: Floats) -> Floats:
     sds = np.sqrt(np.prod(cells.units_by_side(influence**2) / np.maximum(units - 1, 1.0), axis=1))
     both = np.clip(correlation, -1.0, 1.0) * sds / np.maximum(units[:, 0] * units[:, 1], 1.0)
     return np.where(partly, 2 * shared * both, 0.0)
-
-
-# ---------------------------------------------------------------- contrasts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,7 +226,7 @@ def lost_to_blocks(cells: PairCells) -> Floats:
     (Greenacre 1984). The same clusters on both sides lose nothing: their differences are free of the block.
     """
     share = cells.size / cells.by_unit(cells.size)[cells.unit]
-    total, square = cells.by_stratum(share), cells.by_stratum(share**2)
+    total, square = (cells.by_stratum_side(part).sum(axis=1) for part in (share, share**2))
     inertia = cells.strata_by_comparison(square / np.maximum(total, TINY)) - 1
     return np.where((inertia < 1e-9) | cells.paired, 0.0, inertia)
 
@@ -330,15 +321,17 @@ class Removals:
         """Whether the stratum lacks a side without what leaves (R): then it counts no more."""
         return np.asarray((self.left[0] == 0) | (self.left[1] == 0))
 
-    def kept(self, side: int, values: Floats) -> Floats:
-        """Sums of *values* over the cells (E) of one side that stay in the comparison, without broken strata (M)."""
-        whole = self.cells.by_stratum_side(values)[:, side]
-        return self.without(whole, np.where(self.broken, 0.0, whole[self.stratum] - self.on(side, values)))
+    def kept(self, values: Floats) -> Floats:
+        """Sums of *values* over the cells (E) that stay on each side, without broken strata (2 × M)."""
+        return np.stack([
+            self.without(whole, np.where(self.broken, 0.0, whole[self.stratum] - self.on(side, values)))
+            for side, whole in enumerate(self.cells.by_stratum_side(values).T)
+        ])  # fmt: skip
 
     @cached_property
-    def rows_left(self) -> tuple[Floats, Floats]:
-        """Rows of each side that stay in the comparison, without broken strata (M each)."""
-        return self.kept(0, self.cells.size), self.kept(1, self.cells.size)
+    def rows_left(self) -> Floats:
+        """Rows of each side that stay in the comparison, without broken strata (2 × M)."""
+        return self.kept(self.cells.size)
 
 
 def jackknife_error(cells: PairCells, without: Floats, parts: NameParts | None = None) -> Floats:
@@ -358,51 +351,52 @@ def jackknife_error(cells: PairCells, without: Floats, parts: NameParts | None =
     return np.where(broken & ~np.isnan(error), np.inf, error)
 
 
-# ---------------------------------------------------------------- one sample
-
 Alternative = Literal["two-sided", "less", "greater"]
 
 
 @dataclass(frozen=True, slots=True)
-class OneSampleT:
-    """A one-sample t: ``mean`` and ``sd`` in the unit of the data, ``df`` = ``n`` − 1, ``t`` may be infinite.
+class MeanTest:
+    """A mean, or a difference of two, from independent *units*: its standard ``error``, and the SD of one sample."""
 
-    With fewer than two numbers there is no spread to judge by: ``se`` is infinite and ``p`` is 1.
-    """
-
-    n: int
     mean: float
-    sd: float
-    se: float
-    t: float
-    df: int
-    p: float
+    error: float
+    df: float
+    units: int
+    sd: float = 0.0
+    alternative: Alternative = "two-sided"
 
-    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """The two-sided interval of the mean; ``(mean, mean)`` where the spread is zero, infinite for n < 2."""
-        half = float(t_quantile(self.df, (1 + confidence) / 2)) * self.se if self.se else 0.0
-        return self.mean - half, self.mean + half
+    @property
+    def t(self) -> float:
+        """Infinite where only the error is 0."""
+        if self.error:
+            return self.mean / self.error
+        return math.copysign(math.inf, self.mean) if self.mean else 0.0
+
+    @property
+    def p(self) -> float:
+        """1 without a degree of freedom. Where the error is 0: two-sided 1 for a mean of 0, else 0; one-sided 0 on the
+        side of the alternative, else 1."""
+        if self.df < 1:
+            return 1.0
+        if self.alternative == "two-sided":
+            return float(two_sided_t(self.mean, self.error, self.df))
+        down = self.t if self.alternative == "less" else -self.t
+        return float(stdtr(self.df, down)) if self.error or self.mean else 1.0
+
+    def interval(self, confidence: float = 0.95, side: float = 1.0) -> tuple[float, float]:
+        """The two-sided interval, turned so that *side* points up; infinite without a degree of freedom."""
+        half = float(t_quantile(self.df, (1 + confidence) / 2)) * self.error if self.error else 0.0
+        low, high = self.mean - half, self.mean + half
+        return (low, high) if side > 0 else (-high, -low)
 
 
-def one_sample_t(
-    values: Sequence[float] | npt.NDArray[np.float64], alternative: Alternative = "two-sided"
-) -> OneSampleT:
-    """Test that the mean of *values* (finite, one per independent unit) is 0.
-
-    Zero spread: two-sided p is 1 if the mean is 0 and 0 otherwise; one-sided p is 0 where the mean lies on
-    the side of *alternative* and 1 otherwise.
-    """
+def one_sample_t(values: Sequence[float] | npt.NDArray[np.float64], alternative: Alternative = "two-sided") -> MeanTest:
+    """Test that the mean of *values* (finite, one a unit) is 0; the error of fewer than two is infinite."""
     data = np.asarray(values, dtype=float)
     n = len(data)
     if n < 2:
-        return OneSampleT(n, float(data[0]) if n else 0.0, 0.0, math.inf, 0.0, 0, 1.0)
+        return MeanTest(float(data[0]) if n else 0.0, math.inf, 0, n)
     mean, sd = float(data.mean()), float(data.std(ddof=1))
-    scale = float(np.abs(data).max())
-    mean = 0.0 if abs(mean) <= TINY * scale else mean
-    sd = 0.0 if sd <= TINY * scale else sd
-    se = sd / math.sqrt(n)
-    t = mean / se if se else math.copysign(math.inf, mean) if mean else 0.0
-    if alternative == "two-sided":
-        return OneSampleT(n, mean, sd, se, t, n - 1, float(two_sided_t(mean, se, float(n - 1))))
-    down = t if alternative == "less" else -t
-    return OneSampleT(n, mean, sd, se, t, n - 1, float(stdtr(n - 1, down)) if sd or t else 1.0)
+    dust = TINY * float(np.abs(data).max())
+    mean, sd = 0.0 if abs(mean) <= dust else mean, 0.0 if sd <= dust else sd
+    return MeanTest(mean, sd / math.sqrt(n), n - 1, n, sd, alternative)

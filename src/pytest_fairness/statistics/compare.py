@@ -241,9 +241,6 @@ def summarise(layout: Layout, kind: OutcomeKind) -> tuple[Floats, Floats, Floats
     return value, low, high, np.where(n >= 2, np.sqrt(variance), np.nan)
 
 
-# ---------------------------------------------------------------- refusals
-
-
 def worst_rank(
     values: Floats,
     kind: OutcomeKind,
@@ -253,11 +250,10 @@ def worst_rank(
     lower_is_worse: bool,
     categories: int = 0,
 ) -> tuple[Floats, OutcomeKind, int]:
-    """*values* with every refused row worse than the worst *scored* one, how to compare them, and the
-    categories.
+    """*values* with every refused row worse than the worst *scored* one, how to compare them, and the categories.
 
-    A score becomes ordinal, for only the rank of a refusal means anything (Lachin 1999); a yes/no outcome
-    gets its harmful value; a label gets a category of its own, numbered *categories*.
+    A score becomes ordinal, for only the rank of a refusal means anything (Lachin 1999); a yes/no outcome gets its
+    harmful value; a label gets a category of its own, numbered *categories*.
     """
     filled = values.copy()
     if kind is OutcomeKind.CATEGORICAL:
@@ -332,9 +328,6 @@ def turning_rows(values: Floats, group: Ints, groups: tuple[int, int], used: Boo
         out.append(int(own[which][at]))
         own[which], kept[which] = np.delete(own[which], at), np.delete(kept[which], at)
     return out if np.sign(kept[0].mean() - kept[1].mean()) == wanted else []
-
-
-# ---------------------------------------------------------------- equivalence
 
 
 def two_one_sided(table: PairTable, margin: float, *, on_d: bool, alpha: float) -> PairTable:

@@ -7,7 +7,6 @@ many ties moves few ranks. Both are on the d scale, and the verdict reads the la
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -29,9 +28,6 @@ class Effect:
     name: str
     value: Floats
     error: Floats
-
-
-# ---------------------------------------------------------------- the mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +111,7 @@ def standardise(
         stratum_squares, np.where(leaving.broken, 0.0, stratum_squares[leaving.stratum] - lost)
     )
     rows = leaving.rows_left
-    outer_left = _about_mean(
-        [leaving.kept(side, group_square) for side in (0, 1)], [leaving.kept(side, of_group) for side in (0, 1)], rows
-    )
+    outer_left = _about_mean(leaving.kept(group_square), leaving.kept(of_group), rows)
     # What rounding leaves of a sum of squares is no spread.
     inner_left = np.where(inner_left > TINY * inner[here], inner_left, 0.0)
     outer_left = np.where(outer_left > TINY * outer[here], outer_left, 0.0)
@@ -145,11 +139,10 @@ def hedges_correction(df: Floats) -> Floats:
     return np.asarray(1 - 3 / (4 * np.maximum(df, 2.0) - 1))
 
 
-def _about_mean(squares: Iterable[Floats], deviations: Iterable[Floats], rows: Iterable[Floats]) -> Floats:
-    """The sum of squares of both sides, each about its own mean, from those about another value and the sums of the
-    deviations from that."""
-    own = (s - d**2 / np.maximum(n, 1.0) for s, d, n in zip(squares, deviations, rows, strict=True))
-    return np.asarray(sum(own))
+def _about_mean(squares: Floats, deviations: Floats, rows: Floats) -> Floats:
+    """The sum of squares of both sides (2 × n), each about its own mean, from those about another value and the sums of
+    the deviations from that."""
+    return np.asarray((squares - deviations**2 / np.maximum(rows, 1.0)).sum(axis=0))
 
 
 def _difference_without(
@@ -225,9 +218,6 @@ def _root(squares: Floats, df: Floats, scale: float) -> Floats:
     return np.where(sd < TINY * scale, 0.0, sd)
 
 
-# ---------------------------------------------------------------- the rank
-
-
 def rank_effect(
     cells: PairCells, leaving: Removals, below: Floats, tied: Floats | None, parts: NameParts | None
 ) -> tuple[Floats, Effect]:
@@ -238,7 +228,7 @@ def rank_effect(
     and half of those equal to it (E); *tied* the same against the rows of the cluster itself on the other side, for
     paired comparisons. Full separation counts as half a pair short of it.
     """
-    ahead = cells.by_stratum(np.where(cells.side == 0, below, 0.0))
+    ahead = cells.by_stratum_side(below)[:, 0]
     n1, n2 = cells.rows.T
     total = n1 + n2 + 1
     top, weight = 2 * ahead / total, n1 * n2 / total
@@ -269,9 +259,6 @@ def d_of_delta(delta: Floats, pairs: Floats) -> Floats:
     return np.asarray(np.sqrt(2) * ndtri((np.clip(delta, -most, most) + 1) / 2))
 
 
-# ---------------------------------------------------------------- cumulative odds
-
-
 def cumulative_odds(
     cells: PairCells, leaving: Removals, levels: Ints, count: int, parts: NameParts | None
 ) -> tuple[Floats, Effect]:
@@ -283,7 +270,7 @@ def cumulative_odds(
     """
     n1, n2 = cells.rows.T
     total, side_rows = np.maximum(n1 + n2, 1.0), cells.side_rows.T
-    at, here, rows_left = leaving.stratum, cells.unit_comparison, np.array(leaving.rows_left)
+    at, here, rows_left = leaving.stratum, cells.unit_comparison, leaving.rows_left
     left1, left2 = leaving.left
     left = np.maximum(left1 + left2, 1.0)
     whole, without = np.zeros((4, cells.comparisons)), np.zeros((4, here.size))
@@ -307,7 +294,7 @@ def cumulative_odds(
         few &= ~real | (least < FEW)
 
         g1, g2 = f1[at] - leaving.on(0, held), f2[at] - leaving.on(1, held)
-        stay = np.stack([leaving.kept(side, held) for side in (0, 1)])
+        stay = leaving.kept(held)
         without += cut[here] * np.stack([
             leaving.without(up, (left1 - g1) * g2 / left),
             leaving.without(down, g1 * (left2 - g2) / left),

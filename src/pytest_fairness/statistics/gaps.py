@@ -14,29 +14,8 @@ import numpy as np
 
 from pytest_fairness.statistics.arrays import Bools, Floats, Ints
 from pytest_fairness.statistics.choices import cross, means_of
-from pytest_fairness.statistics.clusters import TINY, one_sample_t, t_quantile, two_sided_t
+from pytest_fairness.statistics.clusters import TINY, MeanTest, one_sample_t
 from pytest_fairness.statistics.win_rates import mean_over_units
-
-
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """A difference of two groups, or a change of one, with its standard error and df, from independent *units*."""
-
-    mean: float
-    error: float
-    df: float
-    units: int
-
-    @property
-    def p(self) -> float:
-        """Two-sided; 1 without a degree of freedom."""
-        return 1.0 if self.df < 1 else float(two_sided_t(self.mean, self.error, self.df))
-
-    def interval(self, confidence: float, side: float = 1.0) -> tuple[float, float]:
-        """Turned so that *side* points up."""
-        reach = float(t_quantile(self.df, (1 + confidence) / 2)) * self.error if self.error else 0.0
-        low, high = self.mean - reach, self.mean + reach
-        return (low, high) if side > 0 else (-high, -low)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,10 +28,10 @@ class ArmContrast:
     verdict are of 90 %.
     """
 
-    control: Gap
-    treated: Gap
-    change: Gap
-    total: Gap
+    control: MeanTest
+    treated: MeanTest
+    change: MeanTest
+    total: MeanTest
     unit: str
     sd: float
     lost: float
@@ -91,7 +70,7 @@ class ArmContrast:
         own, other = self.change.interval(0.9, side)[1], self.total.interval(0.9, side)[0]
         return max(self.on_sd(own), self.on_sd(-other))
 
-    def extent(self, arm: Gap) -> float:
+    def extent(self, arm: MeanTest) -> float:
         """The end of the interval of *arm* that is further from zero (in SD)."""
         return max(abs(self.on_sd(end)) for end in arm.interval(0.9))
 
@@ -120,12 +99,12 @@ def contrast_scores(
         own, counts = _table(aligned, second, treated, cross([cluster[shared]], y.size))
         first, other = np.all(counts > 0, axis=1)
         if np.array_equal(first, other) and first.sum() >= 2:
-            return _contrast((own[0] - own[1])[:, first], _one_sample, "cluster", sd, lost)
+            return _contrast((own[0] - own[1])[:, first], one_sample_t, "cluster", sd, lost)
         size = int(first.sum())
         if min(size, other.sum()) >= 2 and not np.any(first & other):
             arms = np.concatenate([own[0][:, first], own[1][:, other]], axis=1)
             return _contrast(arms, lambda each: _two_samples(each[:size], each[size:]), "cluster", sd, lost)
-    return None if cells.shape[2] < 2 else _contrast(cells[0] - cells[1], _one_sample, "block", sd, lost)
+    return None if cells.shape[2] < 2 else _contrast(cells[0] - cells[1], one_sample_t, "block", sd, lost)
 
 
 def _table(y: Floats, second: Bools, treated: Bools, unit: Ints) -> tuple[Floats, Floats]:
@@ -154,16 +133,16 @@ def contrast_choices(
     rate = float(y[both[codes]].mean())
     one_row = np.unique(codes, return_index=True)[1][both]
 
-    def over_names(values: Floats) -> Gap:
+    def over_names(values: Floats) -> MeanTest:
         if names is None:
-            return _one_sample(values)
+            return one_sample_t(values)
         mean, error, df = mean_over_units([side[one_row] for side in names], values)
-        return Gap(mean, math.inf if df < 1 and not error else error, df, values.size)
+        return MeanTest(mean, math.inf if df < 1 and not error else error, df, values.size)
 
     return _contrast(np.stack([before, after])[:, both] - 0.5, over_names, kind, math.sqrt(rate * (1 - rate)), lost)
 
 
-def _contrast(arms: Floats, gap: Callable[[Floats], Gap], unit: str, sd: float, lost: float) -> ArmContrast:
+def _contrast(arms: Floats, gap: Callable[[Floats], MeanTest], unit: str, sd: float, lost: float) -> ArmContrast:
     control, treated = arms
     return ArmContrast(
         control=gap(control),
@@ -176,12 +155,7 @@ def _contrast(arms: Floats, gap: Callable[[Floats], Gap], unit: str, sd: float, 
     )
 
 
-def _one_sample(values: Floats) -> Gap:
-    test = one_sample_t(values)
-    return Gap(test.mean, test.se, float(test.df), test.n)
-
-
-def _two_samples(first: Floats, second: Floats) -> Gap:
+def _two_samples(first: Floats, second: Floats) -> MeanTest:
     """Difference of means: Student for equal numbers, else Welch if both have five, else df min − 1."""
     k1, k2 = first.size, second.size
     a, b = float(first.var(ddof=1)) / k1, float(second.var(ddof=1)) / k2
@@ -190,8 +164,8 @@ def _two_samples(first: Floats, second: Floats) -> Gap:
     mean = 0.0 if abs(mean) <= TINY * scale else mean
     square, df = a + b, float(k1 + k2 - 2)
     if square <= (TINY * scale) ** 2:
-        return Gap(mean, 0.0, df, k1 + k2)
+        return MeanTest(mean, 0.0, df, k1 + k2)
     if k1 != k2:
         welch = square**2 / (a**2 / (k1 - 1) + b**2 / (k2 - 1))
         df = welch if min(k1, k2) >= 5 else float(min(k1, k2) - 1)
-    return Gap(mean, math.sqrt(square), df, k1 + k2)
+    return MeanTest(mean, math.sqrt(square), df, k1 + k2)

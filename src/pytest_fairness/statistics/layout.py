@@ -154,7 +154,7 @@ class PairCells:
 
     ``comparison``, ``stratum``, ``side`` (0 or 1) and ``cell`` (of the layout) have length E, ``stratum_comparison``
     and ``stratum_block`` length S, what begins with ``unit`` length M: a unit is a cluster on a side of a comparison.
-    Where rows stand for themselves, a cell stands for ``multiplicity`` rows alike, each a unit of its own.
+    Where rows stand for themselves, a cell stands for all its rows alike, each a unit of its own.
     """
 
     layout: Layout
@@ -176,9 +176,9 @@ class PairCells:
         """Rows of each cell (E), 1 where a cell stands for rows alike."""
         return np.ones(self.cell.size) if self.layout.own_rows else self.layout.cell_size[self.cell]
 
-    @cached_property
-    def multiplicity(self) -> Floats:
-        return self.layout.cell_size[self.cell] if self.layout.own_rows else np.ones(self.cell.size)
+    def _all_rows(self, values: Floats, cells: Ints | slice) -> Floats:
+        """*values* of one row of each of the *cells*, times the rows alike that it stands for."""
+        return values * self.layout.cell_size[self.cell[cells]] if self.layout.own_rows else values
 
     @cached_property
     def partner(self) -> Ints:
@@ -191,25 +191,15 @@ class PairCells:
         here = values[..., self.cell]
         return here / self.layout.cell_size[self.cell] if self.layout.own_rows else here
 
-    # ---------------------------------------------------------------- sums over rows
-
-    def by_comparison(self, values: Floats) -> Floats:
-        """Sums over the rows of each comparison (Q)."""
-        return sums(self.comparison, values * self.multiplicity, self.comparisons)
-
-    def by_stratum(self, values: Floats) -> Floats:
-        """Sums over the rows of each stratum (S)."""
-        return sums(self.stratum, values * self.multiplicity, self.stratum_comparison.size)
-
     def by_stratum_side(self, values: Floats) -> Floats:
         """Sums over the rows of each stratum and side (S × 2)."""
         strata = self.stratum_comparison.size
-        return sums(2 * self.stratum + self.side, values * self.multiplicity, 2 * strata).reshape(strata, 2)
+        return sums(2 * self.stratum + self.side, self._all_rows(values, slice(None)), 2 * strata).reshape(strata, 2)
 
     def by_side(self, values: Floats) -> Floats:
         """Sums over the rows of each comparison and side (Q × 2)."""
         place = 2 * self.comparison + self.side
-        return sums(place, values * self.multiplicity, 2 * self.comparisons).reshape(-1, 2)
+        return sums(place, self._all_rows(values, slice(None)), 2 * self.comparisons).reshape(-1, 2)
 
     def strata_by_comparison(self, values: Floats) -> Floats:
         """Sums over the strata of each comparison (Q)."""
@@ -229,8 +219,6 @@ class PairCells:
     def side_rows(self) -> Floats:
         """Rows of each comparison and side (Q × 2)."""
         return self.by_side(self.size)
-
-    # ---------------------------------------------------------------- units
 
     @cached_property
     def _unit_start(self) -> Ints:
@@ -266,8 +254,7 @@ class PairCells:
 
     def units_by_side(self, values: Floats) -> Floats:
         """Sums over the units of each side of each comparison, each as often as it stands there (Q × 2)."""
-        many = self.multiplicity[self._unit_start]
-        return sums(self.unit_place, values * many, 2 * self.comparisons).reshape(-1, 2)
+        return sums(self.unit_place, self._all_rows(values, self._unit_start), 2 * self.comparisons).reshape(-1, 2)
 
     @cached_property
     def units(self) -> Floats:
@@ -296,8 +283,6 @@ class PairCells:
     def paired(self) -> Bools:
         """Comparisons with the same clusters on both sides (Q)."""
         return np.asarray((self.shared > 0) & np.all(self.shared[:, None] == self.units, axis=1))
-
-    # ---------------------------------------------------------------- each stratum by itself
 
     def each_stratum(self, least_rows: int) -> tuple[PairCells, Ints]:
         """Every stratum as a comparison of its own, and which strata these are: those with enough rows on both

@@ -21,7 +21,7 @@ from scipy.special import bdtrc, stdtr
 from pytest_fairness.errors import FrameError
 from pytest_fairness.model import JSON, Reason, to_json
 from pytest_fairness.statistics.arrays import Floats, Ints, finite_numbers, flags, require_column, row_name
-from pytest_fairness.statistics.clusters import TINY, OneSampleT, one_sample_t, t_quantile
+from pytest_fairness.statistics.clusters import TINY, MeanTest, one_sample_t, t_quantile
 from pytest_fairness.statistics.corrections import correct
 
 
@@ -43,13 +43,12 @@ class PersonaScore:
 class ScoreSummary:
     """The scores of one run, as approved or as just measured.
 
-    ``personas`` maps each persona that has a score to it; ``categories`` maps a label such as
-    ``gender=female`` to the ids of its personas, unscored ones included; ``overall`` is the mean of the
-    persona means (0 where there is none). ``repetitions`` is the median number of scored trials a persona
-    and block, ``run_sd`` the SD between repetitions of the same cell, pooled, in the score's own unit (None
-    where nothing was repeated). ``trials`` = scored + ``refused`` + ``unscored``. ``scale`` says what the scores were
-    measured on: ``yes_no``, ``percent`` (0 to 100) or ``other``. ``warnings`` counts the warnings of each severity and
-    kind (``critical: age``), where the trials carry any.
+    ``personas`` maps each persona that has a score to it; ``categories`` maps a label such as ``gender=female`` to the
+    ids of its personas, unscored ones included; ``overall`` is the mean of the persona means (0 where there is none).
+    ``repetitions`` is the median number of scored trials a persona and block, ``run_sd`` the SD between repetitions of
+    the same cell, pooled, in the score's own unit (None where nothing was repeated). ``trials`` = scored + ``refused``
+    + ``unscored``. ``scale`` says what the scores were measured on: ``yes_no``, ``percent`` (0 to 100) or ``other``.
+    ``warnings`` counts the warnings of each severity and kind (``critical: age``), where the trials carry any.
     """
 
     personas: Mapping[str, PersonaScore]
@@ -90,19 +89,18 @@ def summarise_scores(
 ) -> ScoreSummary:
     """Summarise one score a trial into one a persona.
 
-    ``score_values`` has one number a row of *frame* (NaN or None: no score). ``persona`` is the column that
-    identifies the unit; by default ``persona`` where that column is filled, else ``name``. ``categories``
-    are the columns whose values become categories. ``block`` are the columns that, with persona and
-    repetition, tell two trials apart; by default ``template`` where the frame has it. Blocks weigh the same
-    in a persona's mean.
+    ``score_values`` has one number a row of *frame* (NaN or None: no score). ``persona`` is the column that identifies
+    the unit; by default ``persona`` where that column is filled, else ``name``. ``categories`` are the columns whose
+    values become categories. ``block`` are the columns that, with persona and repetition, tell two trials apart; by
+    default ``template`` where the frame has it. Blocks weigh the same in a persona's mean.
 
     ``warnings`` is the column that holds each trial's warnings: a list of texts, of (severity, kind), or of mappings
     with ``severity`` and ``kind`` (or ``category``).
 
     A row that is ``refused`` or ``undetermined`` (boolean columns, optional) has no score whatever is given.
 
-    Raises FrameError for a missing column, a row without persona, a score that is not a finite number, the
-    same (persona, block, repetition) twice, or a persona that stands in two values of one category.
+    Raises FrameError for a missing column, a row without persona, a score that is not a finite number, the same
+    (persona, block, repetition) twice, or a persona that stands in two values of one category.
     """
     if persona is None:
         filled = "persona" in frame.columns and bool(frame["persona"].notna().any())
@@ -270,7 +268,7 @@ class ScopeTest:
     now: float
     approved: float
     margin: float
-    test: OneSampleT
+    test: MeanTest
     clipped: float
     p_value: float
     p_raw: float | None = None
@@ -372,7 +370,7 @@ def baseline_gate(
             now=turn * float(both.new.mean()) if len(both) else 0.0,
             approved=turn * float(both.old.mean()) if len(both) else 0.0,
             margin=margin,
-            test=replace(test, mean=turn * test.mean, t=turn * test.t),
+            test=replace(test, mean=turn * test.mean),
             clipped=turn * mean,
             p_value=min((p for p in (raw.get(label), clipped.get(label)) if p is not None), default=1.0),
             p_raw=p_raw.get(label),

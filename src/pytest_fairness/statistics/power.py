@@ -105,9 +105,6 @@ class Drawn:
         return cls(p_value=p_value, effect=effect, low=low, high=high, **rates)
 
 
-# ---------------------------------------------------------------- scores
-
-
 @dataclass(frozen=True, slots=True)
 class _Ranks:
     """Mean ranks over N: their difference between the groups, the variance within a group and that of all rows, and
@@ -203,9 +200,6 @@ def _rating_ranks(effect: float, levels: int, icc: float) -> _Ranks:
     return _Ranks(float(means[1] - means[0]), within, float(both @ (rank - 0.5) ** 2), icc)
 
 
-# ---------------------------------------------------------------- yes and no
-
-
 def draw_rates(sample: Sample, effect: float, rate: float, *, favourable: bool, draws: int = DRAWS) -> Drawn:
     """Pairs of yes/no outcomes: counts of clusters whose rates follow a beta distribution about those of the groups.
 
@@ -266,9 +260,6 @@ def _counts(rng: np.random.Generator, sample: Sample, rate: float, icc: float, d
     return np.asarray(np.minimum(table, m)[rng.integers(steps, size=(draws, sample.clusters))])
 
 
-# ---------------------------------------------------------------- labels
-
-
 def draw_labels(
     sample: Sample, effect: float, labels: int, draws: int = DRAWS // 2, *, intervals: bool = True
 ) -> Drawn:
@@ -277,46 +268,32 @@ def draw_labels(
     The shares of a cluster are normal about those of its group. For *intervals* the clusters are drawn again, as the
     run does; without, they are endless. The lower ends, which are never below 0, are left out.
     """
-    rng = np.random.default_rng(SEED)
+    rng, shares = np.random.default_rng(SEED), label_shares(effect, labels)
     if sample.labels:
-        return _draw_rows(rng, sample.size, label_shares(effect, labels), draws, intervals)
-    sample = sample.counted()
-    k, m = sample.clusters, sample.rows
-    parts = [_clusters(rng, sample, label_shares(effect, labels)) for _ in range(draws // PART)]
-    high = np.full(len(parts) * PART, np.inf)
-    if intervals:
-        high = np.concatenate([_again(rng, part) for part in parts])
-    shares = np.concatenate(parts)
-    tables = np.maximum(shares.sum(axis=2) * m, 0.0)
-    chi2, used = chi_square(tables)
-    first = np.arange(0, 2 * len(shares), 2)
-    inflation = clustering(
-        (shares * m).reshape(-1, labels), np.repeat(np.arange(2 * len(shares)), k), tables.reshape(-1, labels),
-        first, first + 1, used,
-    )  # fmt: skip
-    df = labels - 1.0
-    p_row: Floats = np.asarray(chdtrc(df, chi2), dtype=np.float64)
-    p_cluster: Floats = np.asarray(fdtrc(df, df * float(sample.df), chi2 / (inflation * df)), dtype=np.float64)
-    value = d_of_v(balanced_v(tables))
-    return Drawn(
-        p_value=combine(p_row, p_cluster),
-        effect=value[:, None],
-        low=np.zeros((value.size, 1)),
-        high=np.maximum(high, value)[:, None],
-    )
-
-
-def _draw_rows(rng: np.random.Generator, n: int, shares: Floats, draws: int, intervals: bool) -> Drawn:
-    """Pairs of groups with one name, whose *n* rows are drawn, and drawn again, one by one."""
-    tables = rng.multinomial(n, shares, size=(draws, 2)).astype(np.float64)
-    chi2, used = chi_square(tables)
-    value = d_of_v(balanced_v(tables))
-    high = np.full(draws, np.inf)
-    if intervals:
-        again = rng.multinomial(n, tables / n, size=(RESAMPLES, draws, 2)) / n
-        high = np.maximum(_upper_end(np.moveaxis(again, 0, 2)), value)
-    p_value = np.asarray(chdtrc(np.maximum(used - 1, 1.0), chi2), dtype=np.float64)
-    return Drawn(p_value=p_value, effect=value[:, None], low=np.zeros((draws, 1)), high=high[:, None])
+        n = sample.size
+        tables = rng.multinomial(n, shares, size=(draws, 2)).astype(np.float64)
+        chi2, used = chi_square(tables)
+        p_value = np.asarray(chdtrc(np.maximum(used - 1, 1.0), chi2), dtype=np.float64)
+        if intervals:
+            again = rng.multinomial(n, tables / n, size=(RESAMPLES, draws, 2)) / n
+            high = _upper_end(np.moveaxis(again, 0, 2))
+    else:
+        sample = sample.counted()
+        k, m = sample.clusters, sample.rows
+        parts = [_clusters(rng, sample, shares) for _ in range(draws // PART)]
+        if intervals:
+            high = np.concatenate([_again(rng, part) for part in parts])
+        drawn = np.concatenate(parts)
+        tables = np.maximum(drawn.sum(axis=2) * m, 0.0)
+        chi2, used = chi_square(tables)
+        first, owner = np.arange(0, 2 * len(drawn), 2), np.repeat(np.arange(2 * len(drawn)), k)
+        flat = (drawn * m).reshape(-1, labels), owner, tables.reshape(-1, labels)
+        inflation, df = clustering(*flat, first, first + 1, used), labels - 1.0
+        p_cluster = np.asarray(fdtrc(df, df * float(sample.df), chi2 / (inflation * df)), dtype=np.float64)
+        p_value = combine(np.asarray(chdtrc(df, chi2), dtype=np.float64), p_cluster)
+    value = d_of_v(balanced_v(tables))[:, None]
+    ends = np.maximum(high[:, None], value) if intervals else np.full(value.shape, np.inf)
+    return Drawn(p_value=p_value, effect=value, low=np.zeros(value.shape), high=ends)
 
 
 def label_shares(effect: float, labels: int) -> Floats:

@@ -17,6 +17,8 @@ NEAR, NEAR_RATIO = 0.05, 0.8
 """Rates that differ by less than five points and by less than four fifths are practically equal."""
 FEW = 5.0
 """Below this smallest count a normal interval is not trusted (Cochran 1954)."""
+Z_95 = 1.959963984540054
+"""The normal quantile of a 95 % interval."""
 TINY_N = 1e-9
 """Stands in for an empty group where a quotient is then not used."""
 
@@ -30,12 +32,8 @@ def wilson(x: Floats, n: Floats, z: Floats | float) -> tuple[Floats, Floats]:
     return np.where(n > 0, np.maximum(middle - half, 0.0), 0.0), np.where(n > 0, np.minimum(middle + half, 1.0), 1.0)
 
 
-def newcombe(
-    x1: Floats, n1: Floats, x2: Floats, n2: Floats, confidence: float = 0.95, *, z: Floats | float | None = None
-) -> tuple[Floats, Floats]:
-    """Interval of p₁ − p₂ from the two Wilson intervals (Newcombe 1998, method 10); *z* in place of the normal
-    quantile."""
-    z = float(ndtri(0.5 + confidence / 2)) if z is None else z
+def newcombe(x1: Floats, n1: Floats, x2: Floats, n2: Floats, z: Floats | float = Z_95) -> tuple[Floats, Floats]:
+    """Interval of p₁ − p₂ from the two Wilson intervals (Newcombe 1998, method 10)."""
     (l1, u1), (l2, u2) = wilson(x1, n1, z), wilson(x2, n2, z)
     p1, p2 = x1 / np.maximum(n1, TINY_N), x2 / np.maximum(n2, TINY_N)
     low = p1 - p2 - np.sqrt((p1 - l1) ** 2 + (u2 - p2) ** 2)
@@ -43,15 +41,12 @@ def newcombe(
     return low, high
 
 
-def katz(
-    x1: Floats, n1: Floats, x2: Floats, n2: Floats, confidence: float = 0.95, *, z: Floats | float | None = None
-) -> tuple[Floats, Floats, Floats]:
+def katz(x1: Floats, n1: Floats, x2: Floats, n2: Floats, z: Floats | float = Z_95) -> tuple[Floats, Floats, Floats]:
     """Risk ratio p₁/p₂ with its log interval (Katz et al. 1978).
 
-    Where either x is 0 the interval comes from x+½ and n+½ (Walter 1975), and the ratio from the counts (0,
-    ∞, or NaN for 0/0).
+    Where either x is 0 the interval comes from x+½ and n+½ (Walter 1975), and the ratio from the counts (0, ∞, or NaN
+    for 0/0).
     """
-    z = float(ndtri(0.5 + confidence / 2)) if z is None else z
     zero = (x1 == 0) | (x2 == 0)
     a, m, b, n = (np.where(zero, v + 0.5, v) for v in (x1, n1, x2, n2))
     error = np.sqrt(np.maximum(1 / a - 1 / m + 1 / b - 1 / n, 0.0))
@@ -128,10 +123,10 @@ def clustered_difference(
 ) -> tuple[Floats, Floats]:
     """Newcombe's 90 % interval of p₁ − p₂ on n/deff rows, with the t quantile of *df*; NaN where df give none."""
     z = t_quantile(df, 0.95)
-    usable = np.isfinite(z)
     m1, m2 = n1 / design_effect, n2 / design_effect
-    low, high = newcombe(p1 * m1, m1, p2 * m2, m2, z=np.where(usable, z, 1.0))
-    return np.where(usable, low, np.nan), np.where(usable, high, np.nan)
+    ends = newcombe(p1 * m1, m1, p2 * m2, m2, z=np.where(np.isfinite(z), z, 1.0))
+    low, high = (np.where(np.isfinite(z), end, np.nan) for end in ends)
+    return low, high
 
 
 def nearly_equal(
@@ -144,8 +139,7 @@ def nearly_equal(
     would pass 2 % against .5 %.
     """
     low, high = clustered_difference(p1, n1, p2, n2, design_effect, df)
-    usable = ~np.isnan(low)
-    z = np.where(usable, t_quantile(df, 0.95), 1.0)
+    z = np.where(np.isnan(low), 1.0, t_quantile(df, 0.95))
     m1, m2 = n1 / design_effect, n2 / design_effect
     _, ratio_low, ratio_high = katz(p1 * m1, np.maximum(m1, TINY_N), p2 * m2, np.maximum(m2, TINY_N), z=z)
     inside = (np.maximum(np.abs(low), np.abs(high)) < NEAR) & (ratio_low > NEAR_RATIO) & (ratio_high < 1 / NEAR_RATIO)
@@ -162,8 +156,7 @@ SMALLEST_SHARE = 0.02
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImpactRatio:
-    """Two groups' favourable decisions, the lower rate first: ``x_low`` of ``n_low`` against ``x_high`` of
-    ``n_high``.
+    """Two groups' favourable decisions, the lower rate first: ``x_low`` of ``n_low`` against ``x_high`` of ``n_high``.
 
     ``ratio`` is lower/higher rate (1 where nobody got the favourable decision) with the plain 95 % Katz interval
     ``ratio_low``–``ratio_high``, and ``low_90``–``high_90`` at 90 %, wider by the design effect and by Student's t;
@@ -189,18 +182,8 @@ class ImpactRatio:
 
     @property
     def below(self) -> bool:
-        """Whether the ratio is below four fifths; exactly four fifths is not."""
-        return below_four_fifths(self.x_low, self.n_low, self.x_high, self.n_high)
-
-
-def below_four_fifths(x_low: int, n_low: int, x_high: int, n_high: int) -> bool:
-    """x_low/n_low < 4/5 · x_high/n_high, in integers."""
-    return 5 * x_low * n_high < 4 * x_high * n_low
-
-
-def lower_first(x1: int, n1: int, x2: int, n2: int) -> bool:
-    """Whether the first group has the lower rate, or the same (in integers)."""
-    return x1 * n2 <= x2 * n1
+        """Whether the ratio is below four fifths, in integers; exactly four fifths is not."""
+        return 5 * self.x_low * self.n_high < 4 * self.x_high * self.n_low
 
 
 def impact_ratio(x1: int, n1: int, x2: int, n2: int, *, design_effect: float = 1.0, df: float = np.inf) -> ImpactRatio:
@@ -208,7 +191,7 @@ def impact_ratio(x1: int, n1: int, x2: int, n2: int, *, design_effect: float = 1
 
     The 90 % interval is Katz's on n/*design_effect* decisions, with Student's t of *df*.
     """
-    a, m, b, n = (x1, n1, x2, n2) if lower_first(x1, n1, x2, n2) else (x2, n2, x1, n1)
+    a, m, b, n = (x1, n1, x2, n2) if x1 * n2 <= x2 * n1 else (x2, n2, x1, n1)
     xa, na, xb, nb = (np.array([float(value)]) for value in (a, m, b, n))
     ratio, low, high = (float(value[0]) for value in katz(xa, na, xb, nb))
     t = float(t_quantile(np.array([min(df, 1e9)]), 0.95)[0])

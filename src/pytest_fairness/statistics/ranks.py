@@ -36,15 +36,6 @@ class RankSums:
         return np.asarray(c[first, first] + 3 * c[first, second] + 3 * c[second, first] + c[second, second])
 
 
-def ascending(layout: Layout) -> Ints:
-    """The rows in ascending order of their values; the order of equal values is left open.
-
-    Nothing that is computed from ranks depends on the order of ties, and the sort that leaves it open is
-    several times faster than a stable one.
-    """
-    return np.argsort(layout.values)
-
-
 def ascending_within(order: Ints, codes: Ints) -> Ints:
     """*order*, an ascending order of rows, regrouped by the rows' *codes*; linear for codes under 65,536."""
     regrouped = codes[order]
@@ -56,7 +47,7 @@ def ascending_within(order: Ints, codes: Ints) -> Ints:
 def rank_sums(layout: Layout, order: Ints, *, blocked: bool) -> RankSums:
     """One pass over the rows for all pairs; ranks within blocks, or over all rows (``blocked=False``).
 
-    *order* is that of :func:`ascending`. ``below`` is G × U (sums by cell) if blocked, else G × G (sums by
+    *order* sorts the rows by value, ties anyhow. ``below`` is G × U (sums by cell) if blocked, else G × G (sums by
     group). Time O(G·n), memory O(G·U).
     """
     values, groups = layout.values, layout.groups
@@ -150,8 +141,6 @@ def mann_whitney(u: Floats, first: Ints, second: Ints, sizes: Floats, sums: Rank
     return statistic, np.minimum(1.0, 2 * ndtr(-np.maximum(z, 0.0)))
 
 
-# ---------------------------------------------------------------- shift
-
 EXACT_UP_TO = 2_000_000
 """Differences, over all pairs, that are enumerated; more are represented by order statistics."""
 SKETCHED = 300_000
@@ -160,10 +149,9 @@ SKETCHED = 300_000
 def hodges_lehmann(layout: Layout, pairs: Pairs, order: Ints) -> tuple[Floats, bool]:
     """Median of within-block differences of each pair, and whether it is exact; *order* sorts the rows by value.
 
-    Exact up to ``EXACT_UP_TO`` differences over all pairs. Beyond, each group × block is represented by
-    evenly spaced order statistics, as many as make ``SKETCHED`` differences; the error is small beside the
-    standard error of the shift, which such numbers of rows make small. NaN for a pair without a common
-    block.
+    Exact up to ``EXACT_UP_TO`` differences over all pairs. Beyond, each group × block is represented by evenly spaced
+    order statistics, as many as make ``SKETCHED`` differences; the error is small beside the standard error of the
+    shift, which such numbers of rows make small. NaN for a pair without a common block.
     """
     i, j, h = pairs.first, pairs.second, layout.blocks
     total = float(np.sum(layout.count[i] * layout.count[j]))

@@ -15,8 +15,7 @@ import numpy as np
 
 from pytest_fairness.statistics.arrays import Floats, Ints
 from pytest_fairness.statistics.clusters import one_sample_t
-from pytest_fairness.statistics.proportions import wilson
-from pytest_fairness.statistics.win_rates import Z_95
+from pytest_fairness.statistics.proportions import Z_95, wilson
 
 FOLDS = 5
 TEXTS_A_NAME = 8
@@ -82,7 +81,7 @@ class _Units:
         ]
         accuracy, test = float(credit.mean()), one_sample_t(credit)
         low, high = test.interval(0.95)
-        if test.se == 0:
+        if test.error == 0:
             low, high = map(float, wilson(np.array(credit.sum()), np.array(float(size)), Z_95))
         own = [credit[self.label == at] for at in range(self.labels)]
         return Guessed(

@@ -22,8 +22,7 @@ from pytest_fairness.statistics.arrays import Bools, Coded, Floats, Ints
 from pytest_fairness.statistics.bradley_terry import without_interaction
 from pytest_fairness.statistics.choices import FIRST, Choices, cross, means_of
 from pytest_fairness.statistics.clusters import t_quantile, two_sided_t
-from pytest_fairness.statistics.proportions import wilson
-from pytest_fairness.statistics.win_rates import Z_95
+from pytest_fairness.statistics.proportions import Z_95, wilson
 
 EVEN = 0.75
 """How even sets of names must be to be units: their effective number (Kish 1965) as a share of the names a group."""
@@ -63,32 +62,24 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """What is independent of each other: ``sets`` of names (codes, one a row), or the names of the two candidates.
+    """What is independent of each other, as codes of the rows: sets of names, or the names of the two candidates.
 
     ``count`` is their number; under two there is nothing to estimate an error from.
     """
 
-    sets: Ints | None
-    names: tuple[Ints, Ints] | None
+    codes: tuple[Ints, ...]
     count: int
-
-    @property
-    def known(self) -> bool:
-        return self.sets is not None or self.names is not None
 
     def take(self, rows: Bools) -> Units:
         """Those of *rows* only."""
-        sets = None if self.sets is None else self.sets[rows]
-        names = None if self.names is None else (self.names[0][rows], self.names[1][rows])
-        return Units(sets, names, self.count)
+        return Units(tuple(codes[rows] for codes in self.codes), self.count)
 
 
 def units_of(choices: Choices) -> Units:
     """The independent units of *choices*: sets of names that only met each other, else names, else none."""
-    if not choices.clusters:
-        return Units(None, None, choices.first.size)
-    if len(choices.clusters) == 1:
-        return Units(choices.clusters[0], None, int(np.unique(choices.clusters[0]).size))
+    if len(choices.clusters) < 2:
+        count = np.unique(choices.clusters[0]).size if choices.clusters else choices.first.size
+        return Units(choices.clusters, int(count))
     one, two = choices.clusters
     size = int(max(one.max(initial=0), two.max(initial=0))) + 1
     graph = coo_matrix((np.ones(one.size), (one, two)), shape=(size, size))
@@ -100,8 +91,8 @@ def units_of(choices: Choices) -> Units:
     # Sets of very unequal size (one of most names, and a few by themselves) tell the spread of none of them.
     alike = trials.sum() ** 2 / float(np.sum(trials**2)) if trials.size else 0.0
     if trials.size > 1 and alike >= EVEN * min(names, trials.size):
-        return Units(sets, None, trials.size)
-    return Units(None, (one, two), names)
+        return Units((sets,), trials.size)
+    return Units((one, two), names)
 
 
 def selection_rates(choices: Choices, units: Units) -> list[Rate]:
@@ -147,7 +138,7 @@ def clustered_mean(values: Floats, units: Sequence[object]) -> Rate:
         return Rate(0, 0)
     codes = pd.factorize(np.array(units, dtype=object).astype(str))[0].astype(np.intp)
     value, count = float(values.mean()), int(codes.max()) + 1
-    square, df = _clustered((values - value) / n, Units(codes, None, count))
+    square, df = _clustered((values - value) / n, Units((codes,), count))
     reach = float(t_quantile(df, 0.975)) * math.sqrt(square) if square > 0 else None
     return Rate.within(n, round(float(values.sum())), value, reach, float(count))
 
@@ -167,16 +158,15 @@ def _within(y: Floats, listing: Ints) -> Floats:
 
 def _clustered(parts: Floats, units: Units) -> tuple[float, float]:
     """Variance of the sum of *parts*, whose expectation is 0, and its df; 0 where the units are too few."""
-    none = 0.0, float(max(parts.size - 1, 1))
-    if units.sets is not None:
-        sums = np.bincount(np.unique(units.sets, return_inverse=True)[1], parts)
-        if sums.size < 2:
-            return none
-        return float(np.sum(sums**2)) * sums.size / (sums.size - 1), float(sums.size - 1)
-    if units.names is None or units.count < 2:
-        return none
-    names, dyads = (float(np.sum(table**2)) for table in _met(parts[:, None], units.names))
-    return max(names - dyads, dyads) * units.count / (units.count - 1), float(units.count - 1)
+    if len(units.codes) == 1:
+        sums = _sums(parts[:, None], units.codes[0])
+        square, count = float(np.sum(sums**2)), len(sums)
+    elif units.codes:
+        names, dyads = (float(np.sum(table**2)) for table in _met(parts[:, None], units.codes))
+        square, count = max(names - dyads, dyads), units.count
+    if not units.codes or count < 2:
+        return 0.0, float(max(parts.size - 1, 1))
+    return square * count / (count - 1), float(count - 1)
 
 
 def equal_selection(choices: Choices, units: Units, a: int, b: int) -> Difference:
@@ -201,7 +191,7 @@ def equal_selection(choices: Choices, units: Units, a: int, b: int) -> Differenc
     total, variance = float(parts.sum()), float(np.sum(step**2 * q * (1 - q)))
     z = total / math.sqrt(variance) if variance > 0 else 0.0
     p_cluster = None
-    if units.count > 1 and own.known:
+    if units.count > 1 and own.codes:
         square, df = _clustered(step * _within(y, rows.listing), own)
         p_cluster = float(two_sided_t(total, math.sqrt(square), df))
     return Difference(z, float(2 * ndtr(-abs(z))), p_cluster)
@@ -215,7 +205,7 @@ def clustered_interaction(choices: Choices, level: Coded, units: Units) -> float
     """
     done = choices.decided
     own = units.take(done)
-    if not done.any() or not own.known:
+    if not done.any() or not own.codes:
         return None
     fit, main, products = without_interaction(choices, level)
     y = (choices.outcome[done] == FIRST).astype(np.float64)
@@ -235,10 +225,10 @@ def clustered_interaction(choices: Choices, level: Coded, units: Units) -> float
 
 def _spread_of_sum(scores: Floats, units: Units) -> Floats:
     """The covariance (terms × terms) of the sum of *scores* over all rows."""
-    if units.names is None:
-        sums = _sums(scores, np.zeros(0, np.intp) if units.sets is None else units.sets)
+    if len(units.codes) == 1:
+        sums = _sums(scores, units.codes[0])
         return np.asarray(len(sums) * np.cov(sums, rowvar=False).reshape(scores.shape[1], -1))
-    names, pairs = _met(scores, units.names)
+    names, pairs = _met(scores, units.codes)
     dyads = pairs.T @ pairs
     spread = names.T @ names - dyads
     # The difference need not be a covariance; what the pairs by themselves show is the least that it can be.
@@ -246,7 +236,7 @@ def _spread_of_sum(scores: Floats, units: Units) -> Floats:
     return np.asarray(spread if least > 0 else dyads + np.maximum(spread - dyads, 0) * np.eye(len(dyads)))
 
 
-def _met(scores: Floats, names: tuple[Ints, Ints]) -> tuple[Floats, Floats]:
+def _met(scores: Floats, names: tuple[Ints, ...]) -> tuple[Floats, Floats]:
     """The sums of *scores* over each name, and over each two names that met."""
     one, two = names
     pairs = cross([np.minimum(one, two), np.maximum(one, two)], one.size)
@@ -254,7 +244,5 @@ def _met(scores: Floats, names: tuple[Ints, Ints]) -> tuple[Floats, Floats]:
 
 
 def _sums(scores: Floats, codes: Ints) -> Floats:
-    _, at = np.unique(codes, return_inverse=True)
-    table = np.zeros((int(at.max()) + 1, scores.shape[1]))
-    np.add.at(table, at, scores)
-    return table
+    at = cross([codes], codes.size)
+    return np.stack([np.bincount(at, column) for column in scores.T], axis=1)

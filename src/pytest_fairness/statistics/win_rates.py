@@ -19,9 +19,7 @@ from pytest_fairness.statistics.arrays import Bools, Floats, Ints
 from pytest_fairness.statistics.choices import FIRST, Choices, cross, means_of
 from pytest_fairness.statistics.clusters import one_sample_t, t_quantile, two_sided_t
 from pytest_fairness.statistics.effects import LOGIT_TO_D
-from pytest_fairness.statistics.proportions import wilson
-
-Z_95 = 1.959963984540054
+from pytest_fairness.statistics.proportions import Z_95, wilson
 
 
 class Interval(NamedTuple):

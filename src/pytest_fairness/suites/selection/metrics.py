@@ -105,7 +105,7 @@ def _facts(frame: pd.DataFrame, choosing: pd.DataFrame, classes: Classes) -> Rec
     names_design = f"{names} names a group, each of which meets several others"
     if units.count < 2:
         names_design = _ONE_NAME
-    elif units.sets is not None:
+    elif len(units.codes) == 1:
         names_design = f"{units.count} sets of names, which are independent of each other"
     configuration = [name for name in ("arm", "first", "second", "template", "signal") if name in choosing.columns]
     return Record(
