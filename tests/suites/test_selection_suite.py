@@ -12,7 +12,7 @@ import pytest
 
 from pytest_fairness.endpoints.simulated import Planted
 
-from ..faults.sessions import Steady
+from ..faults.conftest import Steady
 from ..pytest_layer.conftest import Run
 from ..support.servers import ModelServer
 
