@@ -138,7 +138,7 @@ def test_a_batch_is_left_collected_and_replayed(
 
     server.hold = False
     project(SMALL)
-    monkeypatch.setitem(progress._EVERY, "log", 0.0)
+    monkeypatch.setitem(progress._EVERY, False, 0.0)
     result = pytester.runpytest_inprocess(*PLAIN, "--fairness-resume=last")
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["*model: 0/12 trials*batch batch_0 *0/12*", "*12/12 trials*"])
