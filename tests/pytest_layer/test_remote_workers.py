@@ -91,7 +91,7 @@ class Machines:
             "base_url": self.server.openai_url,
             "api_key_env": "THE_KEY",
             "price": {"input_per_million": PRICE.input_per_million, "output_per_million": PRICE.output_per_million},
-            "default_parameters": {"max_tokens": 100},
+            "default_parameters": {"max_tokens": 200},
             **endpoint,
         }
         self.there.joinpath("endpoints.yaml").write_text(json.dumps({"endpoints": [entry]}))
@@ -203,11 +203,11 @@ def vars_of(case: Case) -> dict[str, Any]:
 def test_limits_and_cap_hold_across_workers(machines: Machines) -> None:
     """Two workers elsewhere keep one schedule of requests per minute, and stop together before the cap is passed."""
     machines.write(requests_per_minute=300)
-    worst = 120e-6 + 2 * 100e-6  # dollars: a prompt of at most 120 bytes, a reply of 100 tokens
-    case = machines.run("--fairness-max-cost", f"{24 * worst:.6f}")
+    worst = 120e-6 + 2 * 200e-6  # dollars: a prompt of at most 120 bytes, a reply of 200 tokens, which none exceeds
+    case = machines.run("--fairness-max-cost", f"{14 * worst:.6f}")
     assert case.code == 1
     assert "the cost cap of" in case.output
-    check(Case(**{**vars_of(case), "ledger": case.ledger, "cap": 24 * worst}))
+    check(Case(**{**vars_of(case), "ledger": case.ledger, "cap": 14 * worst}))
     times = sorted(request.time for request in machines.server.requests)
     assert 18 <= len(times) < TRIALS
     # Six at once, then five a second. Had each worker a schedule of its own, half the time would do.
