@@ -198,8 +198,9 @@ class FairnessSession:
 
             progress = reporting.progress(self.config, self.settings.progress)
             if isinstance(progress, Progress) and self._begun is not None:
-                self._watching = Watching(self.context.store, progress)
-                reporting.announce(self.config, self.context.store.manifest().get("announced", ()))
+                with contextlib.suppress(StoreError):  # of a damaged run each worker's tests say why
+                    self._watching = Watching(self.context.store, progress)
+                    reporting.announce(self.config, self.context.store.manifest().get("announced", ()))
 
     def end_workers(self) -> None:
         """In xdist's controller, when its session ends early: have no worker send anything more."""
