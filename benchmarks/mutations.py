@@ -135,11 +135,8 @@ class Runner:
             code = _in_fork(lambda own=own, one=mutation: _run(own, [(one.module, one.text)]), LONGEST)
             self.noticed.append(code != 0)
             line = f"{number:4} {'dies' if code else 'LIVES':5} {time.monotonic() - begun:5.1f} s  {mutation.file}"
-            print(
-                f"{line}: {(mutation.new.strip() or "nothing").splitlines()[0][:80]}",
-                file=sys.__stderr__,
-                flush=True,
-            )
+            new = (mutation.new.strip() or "nothing").splitlines()[0]
+            print(f"{line}: {new[:80]}", file=sys.__stderr__, flush=True)
         return True
 
 
