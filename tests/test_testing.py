@@ -32,7 +32,7 @@ def test_a_scripted_endpoint_answers_by_its_script() -> None:
     endpoint = ScriptedEndpoint(lambda request: "7" if "Ann" in request.messages[-1].content else "3", seed=5)
     assert ask(endpoint, "Rate Ann.").text == "7"
     assert ask(endpoint, "Rate Ann.", "7", "And Bo?", repetition=2).text == "3"
-    assert [(len(request.messages), request.repetition) for request in endpoint.asked] == [(1, 0), (3, 2)]
+    assert [(len(request.messages), request.repetition) for request in endpoint.requests] == [(1, 0), (3, 2)]
     assert endpoint.closed
     assert endpoint.default_parameters == {"seed": 5}
 

@@ -49,7 +49,7 @@ class ScriptedEndpoint:
     ) -> None:
         self.name, self.price, self.simulated = name, price, simulated
         self.default_parameters = parameters
-        self.asked: list[Request] = []
+        self.requests: list[Request] = []
         self.most = 0
         self.closed = False
         self._now = 0
@@ -59,7 +59,7 @@ class ScriptedEndpoint:
         return {"type": self.type, "name": self.name}
 
     async def ask(self, request: Request) -> Reply:
-        self.asked.append(request)
+        self.requests.append(request)
         self._now += 1
         self.most = max(self.most, self._now)
         try:

@@ -43,7 +43,7 @@ def test_each_trial_is_asked_once_and_stands_beside_its_question(engine_for: Eng
         (Status.ANSWERED, 1, "live", "scripted-1")
     }
     assert engine.run(planned) == engine_for(endpoint).run(planned) == trials[:20]
-    assert len(endpoint.asked) == 20
+    assert len(endpoint.requests) == 20
 
 
 def test_parameters_signals_and_repetitions(engine_for: EngineMaker) -> None:
@@ -59,7 +59,7 @@ def test_parameters_signals_and_repetitions(engine_for: EngineMaker) -> None:
     trials = engine.run(planned)
     assert [trial.repetition for trial in trials] == [0, 1, 2]
     sent = {"temperature": 0.0, "max_tokens": 9}
-    assert [(request.parameters, request.signals) for request in endpoint.asked] == [(sent, signals)] * 3
+    assert [(request.parameters, request.signals) for request in endpoint.requests] == [(sent, signals)] * 3
     record = records(engine.store.directory, "trial")[0]
     assert record["parameters"] == {"requested": {"temperature": 0.0}, "sent": sent}
     assert trials[0].key == engine.key_of(planned[0])
@@ -75,7 +75,7 @@ def test_every_trial_is_a_fresh_conversation_with_its_own_turns(engine_for: Engi
     assert trial.replies == ("reply 1", "reply 2", "reply 3")
     assert trial.reply == "reply 3"
     assert (trial.attempts, trial.usage) == (3, Usage(input_tokens=None, output_tokens=6))
-    assert endpoint.asked[2].messages == (
+    assert endpoint.requests[2].messages == (
         Message("system", "Be fair."),
         Message("user", "one"),
         Message("assistant", "reply 1"),
@@ -83,7 +83,7 @@ def test_every_trial_is_a_fresh_conversation_with_its_own_turns(engine_for: Engi
         Message("assistant", "reply 2"),
         Message("user", "three"),
     )
-    assert [len(request.messages) for request in endpoint.asked] == [2, 4, 6]
+    assert [len(request.messages) for request in endpoint.requests] == [2, 4, 6]
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_complete_reply_is_an_outcome_whatever_it_is(
     engine = engine_for(endpoint, is_refusal=lambda text: text.startswith("Sorry"))
     trial = engine.run(plan(1))[0]
     assert (trial.status, trial.reply, trial.finish_reason) == (status, text, reply.finish_reason)
-    assert len(endpoint.asked) == 1
+    assert len(endpoint.requests) == 1
     if text == "Sorry, no.":
         assert records(engine.store.directory, "attempt")[0]["status"] == "answered"
 
@@ -151,7 +151,7 @@ def test_a_run_has_a_deadline(engine_for: EngineMaker) -> None:
     statuses = [trial.status for trial in trials]
     assert statuses.count(Status.NOT_RUN) >= 30
     assert statuses.count(Status.ANSWERED) >= 4
-    assert len(endpoint.asked) == len(records(engine.store.directory, "trial")) <= 10
+    assert len(endpoint.requests) == len(records(engine.store.directory, "trial")) <= 10
     assert "deadline" in next(trial.error or "" for trial in trials if trial.status is Status.NOT_RUN)
 
 
@@ -163,7 +163,7 @@ def test_a_refused_key_stops_the_endpoint(root: Path) -> None:
         for _ in range(2):
             with pytest.raises(EndpointError, match=r"failed with auth.*mend its address, key, quota or model name"):
                 engine.run(plan(20))
-    assert len(endpoint.asked) == 1
+    assert len(endpoint.requests) == 1
     assert not records(store.directory, "trial")
     with RunStore.open(store.directory) as again, Engine(Scripted(), again) as engine:
         assert engine.run(plan(1))[0].status is Status.ANSWERED
@@ -243,7 +243,7 @@ def test_cells_that_share_a_trial_are_each_on_record(engine_for: EngineMaker) ->
     twin = cell(id="twin", groups={"race_ethnicity": "black"})
     engine.run([PlannedTrial(cell=cell()), PlannedTrial(cell=twin)])
     engine.run([PlannedTrial(cell=twin)])
-    assert len(endpoint.asked) == 1
+    assert len(endpoint.requests) == 1
     found = RunReader.open(engine.store.directory).all_records()
     assert [cell_of(record["cell"]) for record in found] == [cell(), twin]
 
@@ -324,8 +324,8 @@ def test_a_signal_interrupts_the_asking(engine_for: EngineMaker, number: signal.
         assert signal.getsignal(number) is signal.SIG_DFL
     finally:
         signal.signal(number, before)
-    assert 4 <= len(endpoint.asked) <= 12
-    assert len(records(engine.store.directory, "trial")) == len(endpoint.asked)
+    assert 4 <= len(endpoint.requests) <= 12
+    assert len(records(engine.store.directory, "trial")) == len(endpoint.requests)
 
 
 @posix
@@ -357,12 +357,12 @@ def test_a_halted_engine_sends_nothing_more(engine_for: EngineMaker) -> None:
     threading.Timer(0.15, engine.halt, ("nobody is left",)).start()
     with pytest.raises(EndpointError, match="nobody is left"):
         engine.run(plan(200))
-    asked = len(endpoint.asked)
+    asked = len(endpoint.requests)
     assert asked <= 12
     assert len(records(engine.store.directory, "trial")) == asked
     with pytest.raises(EndpointError, match="nobody is left"):
         engine.run(plan(200))
-    assert len(endpoint.asked) == asked
+    assert len(endpoint.requests) == asked
 
 
 CHILD = """

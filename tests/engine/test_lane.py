@@ -178,7 +178,7 @@ def test_a_cap_holds_at_a_price_per_call(engine_for: EngineMaker) -> None:
     endpoint.price = PER_CALL
     with pytest.raises(BudgetError):
         engine_for(endpoint, max_cost=0.1).run(plan(20))
-    assert len(endpoint.asked) == 10
+    assert len(endpoint.requests) == 10
 
 
 # ---------------------------------------------------------------- given up half-way
@@ -192,8 +192,8 @@ class Half(Scripted):
         self.evidence, self.times = evidence, times
 
     async def ask(self, request: Request) -> Reply:
-        self.asked.append(request)
-        if len(self.asked) > self.times:
+        self.requests.append(request)
+        if len(self.requests) > self.times:
             return polite(request)
         try:
             await asyncio.sleep(60)

@@ -68,7 +68,7 @@ def test_groups_are_asked_interleaved_and_the_order_is_logged(engine_for: Engine
     engine = engine_for(endpoint, concurrency=1, seed=5)
     engine.run(planned)
     by_prompt = {one.cell.prompt: one.cell.groups["race_ethnicity"] for one in planned}
-    asked = [by_prompt[request.messages[-1].content] for request in endpoint.asked]
+    asked = [by_prompt[request.messages[-1].content] for request in endpoint.requests]
     assert longest_run(asked) <= 2
     logged = records(engine.store.directory, "trial")
     assert [record["order"] for record in logged] == list(range(80))
@@ -102,7 +102,7 @@ def test_after_enough_attempts_it_is_an_error(engine_for: EngineMaker) -> None:
     endpoint = Scripted(failing(*[Evidence.NOT_SENT] * 9, retry_after=0))
     trial = engine_for(endpoint, max_attempts=2).run(plan(1))[0]
     assert (trial.status, trial.error) == (Status.ERROR, "failed with not_sent (after 2 attempts)")
-    assert len(endpoint.asked) == 2
+    assert len(endpoint.requests) == 2
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_what_may_have_cost_something_is_not_tried_again(
     trials = engine.run(plan(1))
     assert (trials[0].status, trials[0].reply) == (status, None)
     assert engine.run(plan(1)) == trials
-    assert len(endpoint.asked) == 1
+    assert len(endpoint.requests) == 1
 
 
 def test_one_throttled_trial_slows_all(engine_for: EngineMaker) -> None:

@@ -60,7 +60,7 @@ def test_each_step_is_a_fresh_conversation_with_the_text_before_it(engine_for: E
     planned = two_steps(None, None)
     (trial,) = engine.run([planned])
     last = "pick from s:scrub Greg"
-    assert [request.messages for request in endpoint.asked] == [
+    assert [request.messages for request in endpoint.requests] == [
         (Message("system", "You scrub."), Message("user", "scrub Greg")),
         (Message("system", "You judge."), Message("user", last)),
     ]
@@ -89,7 +89,7 @@ def test_functions_between_steps(engine_for: EngineMaker) -> None:
     )
     engine = engine_for(endpoint)
     (trial,) = engine.run([loud])
-    assert endpoint.asked[1].messages == (Message("user", "b S:A"),)
+    assert endpoint.requests[1].messages == (Message("user", "b S:A"),)
     assert loud.script is not None
     assert loud.script.columns(loud.cell, trial)["candidates_text"] == "S:A"
     assert len({engine.key_of(one) for one in (plain, loud, bad)}) == 3
@@ -105,10 +105,10 @@ def test_a_reply_is_never_read_for_slots(engine_for: EngineMaker) -> None:
     """A model that answers "{text}" does not get its own words put in again; nor does a pipeline under test."""
     endpoint = Scripted(lambda request: Reply(text="{text} {text}"))
     engine_for(endpoint).run([piped(Pipeline(systems=(None, None)), "a", "b {text} c")])
-    assert endpoint.asked[1].messages[0].content == "b {text} {text} c"
+    assert endpoint.requests[1].messages[0].content == "b {text} {text} c"
     pipeline, _, judge = relay(clean=Scripted(lambda request: Reply(text="{prompt} {text}")))
     engine_for(pipeline).run(plan(1, turns=("{text} {text}",)))
-    assert judge.asked[0].messages[-1].content == "Asked {text} {text}: judge {prompt} {text}!"
+    assert judge.requests[0].messages[-1].content == "Asked {text} {text}: judge {prompt} {text}!"
 
 
 # ------------------------------------------------------------ steps that ask different systems
@@ -122,7 +122,7 @@ def test_a_step_asks_the_endpoint_that_it_names(engine_for: EngineMaker) -> None
     engine = engine_for(judge)
     (trial,) = engine.run([replace(two_steps(scrubber, None), parameters={"temperature": 2.0})])
     assert trial.replies == ("s:scrub Greg", "j:pick from s:scrub Greg")
-    assert [dict(one.parameters) for one in (*scrubber.asked, *judge.asked)] == [
+    assert [dict(one.parameters) for one in (*scrubber.requests, *judge.requests)] == [
         {"temperature": 0.0},
         {"temperature": 2.0},
     ]
@@ -149,13 +149,13 @@ def test_the_cap_holds_over_all_systems(engine_for: EngineMaker) -> None:
     scrubber, judge = wrapping("", "scrubber"), wrapping("", "judge", price=DOLLAR)
     with pytest.raises(BudgetError, match="'scrubber' has no known price"):
         engine_for(judge, max_cost=1.0).run([two_steps(scrubber, None)])
-    assert judge.asked == scrubber.asked == []
+    assert judge.requests == scrubber.requests == []
     scrubber.price = judge.price = Price(input_per_million=0, output_per_million=0, per_call=0.01)
     with pytest.raises(BudgetError):
         engine_for(judge, max_cost=0.05, concurrency=1).run(
             [replace(two_steps(scrubber, None), repetition=number) for number in range(9)]
         )
-    assert len(scrubber.asked) + len(judge.asked) == 5
+    assert len(scrubber.requests) + len(judge.requests) == 5
 
 
 def test_a_step_is_repeated_by_its_own_evidence(engine_for: EngineMaker) -> None:
@@ -164,10 +164,10 @@ def test_a_step_is_repeated_by_its_own_evidence(engine_for: EngineMaker) -> None
     scrubber, judge = Scripted(throttled, name="scrubber"), wrapping("j:", "judge")
     (trial,) = engine_for(judge).run([two_steps(scrubber, None)])
     assert (trial.status, trial.attempts) == (Status.ANSWERED, 4)
-    assert (len(scrubber.asked), len(judge.asked)) == (3, 1)
+    assert (len(scrubber.requests), len(judge.requests)) == (3, 1)
     with pytest.raises(EndpointError, match="failed with auth"):
         engine_for(judge).run([two_steps(Scripted(failing(Evidence.AUTH), name="locked"), None)])
-    assert len(judge.asked) == 1
+    assert len(judge.requests) == 1
 
 
 def test_an_endpoints_own_limits_hold_for_it(engine_for: EngineMaker) -> None:
@@ -204,7 +204,7 @@ def test_a_step_that_hangs_is_unknown_and_can_be_asked_alone(root: Path) -> None
     with open_run(root, "t") as store, Engine(wrapping("j:", "judge"), store, retry=Retry(unknown=True)) as engine:
         (trial,) = engine.run([two_steps(scrubber, None)])
     assert trial.replies == ("s:scrub Greg", "j:pick from s:scrub Greg")
-    assert len(scrubber.asked) == 1
+    assert len(scrubber.requests) == 1
 
 
 # ------------------------------------------------------------ escalation
@@ -244,7 +244,7 @@ def test_strategies_are_tried_until_one_works(
     endpoint, planned = answering(prompt), ladder()
     (trial,) = engine_for(endpoint, is_refusal=lambda text: "rather not" in text).run([planned])
     no = "I would rather not."
-    assert [[message.content for message in request.messages] for request in endpoint.asked] == [
+    assert [[message.content for message in request.messages] for request in endpoint.requests] == [
         ["rate her"],
         ["who rates?"],
         ["who rates?", no, "be that person"],
@@ -263,7 +263,7 @@ def test_refusals_without_words_and_empty_replies_escalate_too(engine_for: Engin
         endpoint = answering("now rate her", status)
         (trial,) = engine_for(endpoint).run([ladder(number)])
         assert (trial.status, trial.reply) == (Status.ANSWERED, "7")
-        assert all(message.content for request in endpoint.asked for message in request.messages)
+        assert all(message.content for request in endpoint.requests for message in request.messages)
 
 
 def test_trials_are_shared_like_any_others(engine_for: EngineMaker) -> None:
@@ -273,7 +273,7 @@ def test_trials_are_shared_like_any_others(engine_for: EngineMaker) -> None:
     first = engine.run([ladder(), ladder()])
     assert first[0] == first[1]
     assert engine.run([ladder()]) == first[:1]
-    assert len(endpoint.asked) == 1
+    assert len(endpoint.requests) == 1
     other = replace(ladder(), script=Escalation(rungs=RUNGS[:1], usable=str.isdigit, version="digits"))
     assert engine.key_of(other) != engine.key_of(ladder())
 
@@ -294,16 +294,16 @@ def test_the_steps_of_a_pipeline_are_requests_of_the_trial(engine_for: EngineMak
     planned = plan(1)
     (trial,) = engine.run(planned)
     prompt = planned[0].cell.prompt
-    assert [one.messages for one in scrubber.asked] == [(Message("user", prompt),)]
+    assert [one.messages for one in scrubber.requests] == [(Message("user", prompt),)]
     asked = f"Asked {prompt}: judge s:{prompt}!"
-    assert [one.messages for one in judge.asked] == [(Message("system", "Be fair."), Message("user", asked))]
+    assert [one.messages for one in judge.requests] == [(Message("system", "Be fair."), Message("user", asked))]
     assert trial.replies == (f"s:{prompt}", f"j:{asked}")
     names = [record["endpoint"]["name"] for record in records(engine.store.directory, "attempt")]
     assert names == ["scrubber", "judge"]
     (logged,) = RunReader.open(engine.store.directory).all_records()
     assert logged["endpoint"]["name"] == "both"
     assert engine.run(planned) == [trial]
-    assert len(judge.asked) == 1
+    assert len(judge.requests) == 1
 
 
 @pytest.mark.parametrize(
@@ -328,7 +328,7 @@ def test_a_step_without_a_text_ends_the_trial(engine_for: EngineMaker, reply: Re
     model = Scripted(lambda request: reply, name="model")
     (other,) = engine_for(model, is_refusal=is_refusal).run([piped(script, "a", "b {text}")])
     assert trial.status is other.status is status
-    assert not judge.asked
+    assert not judge.requests
 
 
 def test_functions_are_steps_too(engine_for: EngineMaker) -> None:
@@ -360,7 +360,7 @@ def test_a_pipeline_is_given_one_text(engine_for: EngineMaker) -> None:
     ):
         with pytest.raises(UsageError, match=error):
             engine_for(pipeline).run([planned])
-    assert not scrubber.asked
+    assert not scrubber.requests
 
 
 def test_identity_and_price_are_those_of_the_steps() -> None:

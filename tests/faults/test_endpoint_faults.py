@@ -263,7 +263,7 @@ def test_f59_an_endpoint_that_cannot_be_made_ready_is_not_asked(ask: Ask) -> Non
     asked = ask("direct", endpoint=endpoint, count=4)
     assert "its package is broken" in str(asked.error)
     assert asked.case.of("sent") == asked.case.of("attempt") == []
-    assert endpoint.asked == []
+    assert endpoint.requests == []
 
 
 def test_f59_only_what_leaves_is_logged_as_sent(ask: Ask) -> None:

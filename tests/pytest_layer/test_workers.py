@@ -38,7 +38,7 @@ def asked(pytester: pytest.Pytester) -> list[float]:
 def test_workers_have_one_line_of_progress(pytester: pytest.Pytester) -> None:
     """On the controller, adding up what all workers have asked of the trials that they share; none when told so."""
     pytester.makepyfile(test_app=SLOW.replace("PLAN", "1") + SLOW.replace("PLAN", "1").replace("reviews", "again"))
-    pytester.makeconftest("from pytest_fairness.engine import progress\nprogress._EVERY['log'] = 0.2\n")
+    pytester.makeconftest("from pytest_fairness.engine import progress\nprogress._EVERY[False] = 0.2\n")
     result = pytester.runpytest_subprocess(*OPTIONS, "-n2")
     result.assert_outcomes(passed=2)
     told = re.findall(r"^.*review \(\d workers\): (\d+)/(\d+) trials, .*$", result.stdout.str(), re.MULTILINE)

@@ -59,7 +59,7 @@ def test_usage_that_cannot_be_believed_settles_at_the_worst_case(engine_for: Eng
     endpoint = Scripted(lambda request: Reply(text="yes", usage=left.pop()), price=PRICE, max_tokens=50)
     engine = engine_for(endpoint, max_cost=1.0)
     trials = engine.run(plan(len(usages)))
-    reserved = worst_case(PRICE, endpoint.asked[0].messages, {"max_tokens": 50})
+    reserved = worst_case(PRICE, endpoint.requests[0].messages, {"max_tokens": 50})
     assert {trial.cost for trial in trials} == {dollars(reserved)}
     assert spent(engine.store) == (len(usages) * reserved, 0)
     assert {*map(tuple, (one["flags"] for one in records(engine.store.directory, "trial")))} == {("usage_invalid",)}
@@ -81,7 +81,7 @@ def test_a_failure_costs_what_it_may_have_cost(engine_for: EngineMaker, evidence
     engine = engine_for(endpoint, max_cost=1.0, max_attempts=1)
     trial = engine.run(plan(1))[0]
     charged = evidence in (Evidence.SERVER, Evidence.NO_RESPONSE, Evidence.PARTIAL)
-    expected = worst_case(PRICE, endpoint.asked[0].messages, {"max_tokens": 50}) if charged else 0
+    expected = worst_case(PRICE, endpoint.requests[0].messages, {"max_tokens": 50}) if charged else 0
     assert (trial.cost, spent(engine.store)) == (dollars(expected), (expected, 0))
 
 
@@ -90,7 +90,7 @@ def test_an_attempt_without_an_answer_in_time_is_charged(engine_for: EngineMaker
     endpoint = Scripted(delay=9, price=PRICE, max_tokens=50)
     engine = engine_for(endpoint, attempt_timeout=0.05)
     assert engine.run(plan(1))[0].status is Status.UNKNOWN
-    assert spent(engine.store)[0] == worst_case(PRICE, endpoint.asked[0].messages, {"max_tokens": 50}) > 0
+    assert spent(engine.store)[0] == worst_case(PRICE, endpoint.requests[0].messages, {"max_tokens": 50}) > 0
 
 
 # ------------------------------------------------------------ the cap
@@ -101,7 +101,7 @@ def test_an_unknown_price_under_a_cap_is_refused_before_anything_is_sent(engine_
     endpoint = Scripted(price=None)
     with pytest.raises(BudgetError, match=r"'scripted' has no known price.*price: \{input_per_million"):
         engine_for(endpoint, max_cost=1.0).run(plan(3))
-    assert not endpoint.asked
+    assert not endpoint.requests
     assert engine_for(endpoint).run(plan(3))[0].cost is None
 
 
@@ -122,7 +122,7 @@ def test_the_cap_is_never_exceeded(root: Path, cap: float, seed: int, limit: int
     class Billing(Scripted):
         async def ask(self, request: Request) -> Reply:
             nonlocal paid
-            self.asked.append(request)
+            self.requests.append(request)
             size = sum(len(message.content) for message in request.messages)
             tokens = {"input_tokens": generator.randint(1, size), "output_tokens": generator.randint(1, limit)}
             paid += PRICE.cost(**tokens)  # the provider bills on arrival
@@ -138,7 +138,7 @@ def test_the_cap_is_never_exceeded(root: Path, cap: float, seed: int, limit: int
             engine.run(plan(150))
         settled, reserved = spent(store)
         assert reserved == 0
-        assert len(store) == len(endpoint.asked)
+        assert len(store) == len(endpoint.requests)
     assert paid <= dollars(settled) + 1e-9  # what is billed only grows
     assert dollars(settled) <= cap + 1e-9
 
@@ -152,15 +152,15 @@ def test_what_was_paid_for_before_the_cap_is_kept(root: Path) -> None:
             for _ in range(2):
                 with pytest.raises(BudgetError, match=r"cap of \$0\.00 leaves no room"):
                     engine.run(plan(100))
-        assert 4 <= len(endpoint.asked) == len(store) < 100
+        assert 4 <= len(endpoint.requests) == len(store) < 100
         with Engine(endpoint, store, concurrency=4, max_cost=1.0) as engine:
             assert {trial.status for trial in engine.run(plan(100))} == {Status.ANSWERED}
-    assert len(endpoint.asked) == 100
+    assert len(endpoint.requests) == 100
     other = Scripted(price=PRICE, max_tokens=10, name="other")
     with RunStore.open(store.directory) as later, Engine(other, later, max_cost=0.006) as engine:
         with pytest.raises(BudgetError, match="is spent"):
             engine.run(plan(10))
-        assert not other.asked
+        assert not other.requests
 
 
 CHILD = """

@@ -162,7 +162,7 @@ class TestAsGoodAsTheLocalStore:
             assert store.trial("f" * 64) is None
             monkeypatch.setattr("pytest_fairness.runs.reader.LONGEST_ANSWER", 10)
             assert [store.trial(trial.key) for trial in expected[:5]] == expected[:5]
-        assert endpoint.asked == []
+        assert endpoint.requests == []
 
     def test_shows_itself_to_the_controller(self, root: Path, worker: Worker) -> None:
         """Where it is stands in the manifest, how far in the line of progress; both sides write into one manifest."""
@@ -186,7 +186,7 @@ class TestAsGoodAsTheLocalStore:
         for name, retry, status in (("gw0", Retry(), "unknown"), ("gw1", Retry(unknown=True), "answered")):
             with worker(name).store() as store, Engine(endpoint, store, retry=retry) as engine:
                 assert [trial.status.value for trial in engine.run(plan(1))] == [status]
-        assert len(endpoint.asked) == 1
+        assert len(endpoint.requests) == 1
 
 
 class TestMoneyAndLimits:
@@ -229,7 +229,7 @@ class TestWhenOneSideIsAbsent:
         lost.ended()
         with local, Engine(endpoint, local, max_cost=1.0) as engine:
             assert [trial.status.value for trial in engine.run(plan(3))] == ["unknown", "answered", "answered"]
-        assert len(endpoint.asked) == 2
+        assert len(endpoint.requests) == 2
         assert account(root).reserved == 500
         assert "trials-gw0.jsonl" in read_manifest(local.directory)["logs"]
 
@@ -242,11 +242,11 @@ class TestWhenOneSideIsAbsent:
             threading.Timer(0.35, one.theirs.close).start()
             with pytest.raises(FairnessError, match=r"connection to pytest-xdist's controller is lost"):
                 engine.run(plan(400))
-            asked = len(endpoint.asked)
+            asked = len(endpoint.requests)
             assert 0 < asked < 100
             with pytest.raises(FairnessError, match="connection"):
                 engine.run(plan(400))
-            assert len(endpoint.asked) == asked
+            assert len(endpoint.requests) == asked
 
     def test_a_full_disk_at_the_controller_stops_the_worker(
         self, worker: Worker, monkeypatch: pytest.MonkeyPatch
@@ -266,7 +266,7 @@ class TestWhenOneSideIsAbsent:
         with Engine(endpoint, store, concurrency=1) as engine:
             with pytest.raises(StoreError, match="No space left"):
                 engine.run(plan(50))
-            assert len(endpoint.asked) <= 2
+            assert len(endpoint.requests) <= 2
 
     @pytest.mark.parametrize("response", [None, "{]"], ids=["none", "garbled"])
     def test_no_answer(self, response: str | None) -> None:

@@ -105,7 +105,7 @@ def test_failed_trials_are_asked_again_in_a_later_session_alone(root: Path, evid
         assert statuses(later, Scripted(), Retry()) == {Status.ERROR}
         free = evidence is Evidence.REJECTED
         assert statuses(later, asked, again) == {Status.ANSWERED if free else Status.ERROR}
-    assert len(asked.asked) == 3 * free
+    assert len(asked.requests) == 3 * free
     reader = RunReader.open(store.directory)
     assert {trial.status for trial in reader.finished()} == {Status.ANSWERED if free else Status.ERROR}
     flags = {tuple(record["flags"]) for record in reader.all_records()}

@@ -183,7 +183,7 @@ def test_a_salvaged_run_is_resumed(run_of_three: Path) -> None:
     with RunStore.open(done.directory) as store, Engine(endpoint, store) as engine:
         trials = engine.run(plan(3))
     assert [trial.status for trial in trials] == ["answered"] * 3
-    assert len(endpoint.asked) == 1
+    assert len(endpoint.requests) == 1
     assert len(RunReader.open(done.directory)) == 3
 
 

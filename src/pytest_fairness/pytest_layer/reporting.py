@@ -148,7 +148,7 @@ def write_reports(store: RunStore, book: Ledger, root: Path, *, whole: bool) -> 
     notes = [*run_notes(store.directory, store.manifest()), *still_open(store.of_type("batch"))]
     end = now()
     store.update_manifest(notes=notes)
-    _keep_earlier(store.directory)
+    _keep_previous(store.directory)
     for item in book.items.values():
         item.message = recorded_text(item.message, root)
     results = write_results(store.directory, {**store.manifest(), FINISHED: end}, book.to_dict())
@@ -161,7 +161,7 @@ def write_reports(store: RunStore, book: Ledger, root: Path, *, whole: bool) -> 
     return store.directory
 
 
-def _keep_earlier(run: Path) -> None:
+def _keep_previous(run: Path) -> None:
     """Put the findings of a session before this one aside: a resumed run has new ones, and none are lost."""
     findings = run / "findings.json"
     if findings.exists():
@@ -233,7 +233,7 @@ def run_notes(run: Path, manifest: Mapping[str, Any]) -> list[str]:
         times = "once" if len(resumed) == 1 else f"{len(resumed)} times"
         notes.append(f"resumed, {times}: not all of it was asked in one session")
     if any(_retried(session) for session in resumed):
-        notes += _asked_again(run)
+        notes += _repeated_requests(run)
     return notes
 
 
@@ -249,7 +249,7 @@ def _retried(session: Mapping[str, Any]) -> bool:
     return bool(settings.get("retry_unknown") or settings.get("retry_errors"))
 
 
-def _asked_again(run: Path) -> list[str]:
+def _repeated_requests(run: Path) -> list[str]:
     """How many trials were asked again, in each group: to replace failures alone shifts the sample that is left."""
     from pytest_fairness.engine.conversation import AGAIN
     from pytest_fairness.runs.reader import RunReader

@@ -194,7 +194,7 @@ def group_chart(finding: Finding) -> Chart | None:
 
 def effect_chart(finding: Finding) -> Chart | None:
     """Each pair's effect with its 90 % interval, against no effect and the ±.2 and ±.5 of the verdict."""
-    pairs = formatting.most_telling(finding.pairs, MOST_ROWS)
+    pairs = formatting.widest_pairs(finding.pairs, MOST_ROWS)
     if not pairs or finding.assertion in ("baseline", *formatting.RATIO_ASSERTIONS):
         return None
     several = len({pair.metric for pair in finding.pairs}) > 1

@@ -174,7 +174,7 @@ def pair_columns(finding: Finding) -> list[tuple[str, Callable[[PairResult], str
     return columns
 
 
-def most_telling(pairs: Sequence[PairResult], most: int) -> Sequence[PairResult]:
+def widest_pairs(pairs: Sequence[PairResult], most: int) -> Sequence[PairResult]:
     """All *pairs* in their order, or the *most* severe and strongest of them."""
     if len(pairs) <= most:
         return pairs

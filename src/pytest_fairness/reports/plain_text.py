@@ -31,7 +31,7 @@ def finding_text(finding: Finding) -> str:
         groups = group_table(finding, most_labels=5)
         parts.append(_table(groups, groups.rows[:MOST_GROUPS], len(finding.group_results), "group"))
     if finding.pairs:
-        pairs = pair_table(finding, formatting.most_telling(finding.pairs, MOST_PAIRS))
+        pairs = pair_table(finding, formatting.widest_pairs(finding.pairs, MOST_PAIRS))
         parts.append(_table(pairs, pairs.rows, len(finding.pairs), "pair"))
     closing = [formatting.family_line(finding), *(f"note: {note}" for note in finding.notes)]
     if literal := formatting.literal(finding):

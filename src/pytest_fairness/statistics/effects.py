@@ -183,7 +183,7 @@ def _anew(cells: PairCells, leaving: Removals, aligned: Floats, broken: Ints) ->
     """The differences without units that take whole strata with them: aligned anew from the cells that are left."""
     start = np.searchsorted(cells.comparison, np.arange(cells.comparisons + 1))
     strata, found = cells.stratum_comparison.size, []
-    gone = (leaving.removal * strata + leaving.stratum)[leaving.broken]
+    absent = (leaving.removal * strata + leaving.stratum)[leaving.broken]
     for units in np.array_split(broken, 1 + np.diff(start)[cells.unit_comparison[broken]].sum() // MOST_CELLS):
         q = cells.unit_comparison[units]
         lengths = np.diff(start)[q]
@@ -191,7 +191,7 @@ def _anew(cells: PairCells, leaving: Removals, aligned: Floats, broken: Ints) ->
         at = np.arange(owner.size) + np.repeat(start[q] - np.cumsum(lengths) + lengths, lengths)
         mate = np.where(cells.paired[q], cells.mate[units], -1)
         kept = (cells.unit[at] != units[owner]) & (cells.unit[at] != mate[owner])
-        kept &= ~np.isin(units[owner] * strata + cells.stratum[at], gone)
+        kept &= ~np.isin(units[owner] * strata + cells.stratum[at], absent)
         owner, at = owner[kept], at[kept]
         held, stratum = np.unique(owner * strata + cells.stratum[at], return_inverse=True)
         left = replace(

@@ -91,7 +91,7 @@ def _axes(configuration: Configuration, template: Template, task: str) -> dict[s
         axis: Axis = getattr(configuration, field)
         stated = name == "qualifications"
         places = {name, f"{name}_1", "candidate_1", "candidates"} if stated else {name}
-        asked_for = task == SELECTION and axis != getattr(plain, field)
-        if asked_for or (places & used and not (stated and configuration.whole_resumes)):
+        configured = task == SELECTION and axis != getattr(plain, field)
+        if configured or (places & used and not (stated and configuration.whole_resumes)):
             found[name] = dict(axis) if isinstance(axis, Mapping) else list(axis)
     return found

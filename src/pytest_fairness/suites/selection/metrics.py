@@ -123,11 +123,11 @@ def _facts(frame: pd.DataFrame, choosing: pd.DataFrame, classes: Classes) -> Rec
         names_design=names_design,
         names=names,
         repetitions=int(choosing.groupby(configuration, dropna=False).size().max()),
-        **_asked(frame),
+        **_totals(frame),
     )
 
 
-def _asked(frame: pd.DataFrame) -> dict[str, Any]:
+def _totals(frame: pd.DataFrame) -> dict[str, Any]:
     """The trials, the requests of all their steps, and the cost: None where that of any trial is not known, as a part
     of the sum would pass for the whole."""
     requests = frame["requests"].fillna(1).sum() if "requests" in frame.columns else len(frame)
@@ -172,7 +172,7 @@ def _arm(frame: pd.DataFrame, arm: str, classes: Classes) -> Record:
     axes = [axis for axis in AXES if axis in frame.columns and frame[axis].nunique() > 1]
     return Record(
         arm=arm,
-        **_asked(frame),
+        **_totals(frame),
         decided=int(choices.decided.sum()),
         **_preferred(choices, units, GROUP),
         margins=[Record(by=by, **_preferred(read, units_of(read), by)) for by, read in reads.items() if by != GROUP],
@@ -363,8 +363,8 @@ def _inflation(difference: Difference) -> float:
 
 
 def _decision(choices: Choices, units: Units, ratio: ImpactRatio, group: int, q: float) -> Decision:
-    asked = choices.outcome[choices.stood(group)]
-    unread = float(((asked < 0) & (asked != outcome_codes.NEITHER)).mean())
+    outcomes = choices.outcome[choices.stood(group)]
+    unread = float(((outcomes < 0) & (outcomes != outcome_codes.NEITHER)).mean())
     if unread > MAX_UNSCORED:
         needs = f"read more replies: {unread:.0%} of a group's trials have no choice, at most 5 % may"
         return Decision(verdict=Verdict.INCONCLUSIVE, reason=Reason.UNSCORED, needs=needs)

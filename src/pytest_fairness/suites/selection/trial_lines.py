@@ -48,7 +48,7 @@ def trial_lines(trials: pd.DataFrame, run: Path) -> Iterator[dict[str, JSON]]:
         line = {
             "schema": SCHEMA,
             **{column: row[column] for column in _FACTS if column in row},
-            "prompt": row["prompt"] if record is None else _asked(record),
+            "prompt": row["prompt"] if record is None else _prompt_of(record),
             "response": row["reply"],
             "scrubbed_text": row.get("candidates_text"),
             **{column: row[column] for column in _READ if column in row},
@@ -58,7 +58,7 @@ def trial_lines(trials: pd.DataFrame, run: Path) -> Iterator[dict[str, JSON]]:
         yield {name: to_json(value) for name, value in line.items()}
 
 
-def _asked(record: Mapping[str, Any]) -> str:
+def _prompt_of(record: Mapping[str, Any]) -> str:
     """The last message that was sent: what the choice was made from."""
     sent = [message["content"] for message in record["messages"] if message["role"] == "user"]
     return sent[-1] if sent else ""
@@ -68,17 +68,17 @@ def _requests(record: Mapping[str, Any]) -> Iterator[dict[str, JSON]]:
     """Each request of a trial: its system prompt, its prompt and the response, verbatim."""
     systems = (record.get("script") or {}).get("pipeline")
     replies, turns = record["replies"], record["cell"]["turns"]
-    asked = _asked(record)
+    prompt_sent = _prompt_of(record)
     for at, turn in enumerate(turns):
         prompt = turn.replace(_HOLD, replies[at - 1], 1) if at else turn
         # Functions of an arm's own may stand between two steps: what was sent last is known word for word.
-        prompt = asked if at == len(turns) - 1 else prompt
+        prompt = prompt_sent if at == len(turns) - 1 else prompt
         yield {
             "system": systems[at] if systems else record["cell"]["system"],
             "prompt": prompt,
             "response": replies[at] if at < len(replies) else None,
         }
-        if at >= len(replies) or (at == len(replies) - 1 and prompt == asked):
+        if at >= len(replies) or (at == len(replies) - 1 and prompt == prompt_sent):
             return
 
 
