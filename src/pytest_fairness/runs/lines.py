@@ -8,11 +8,15 @@ a tail cut off, or a chain made anew by whoever owns the disk: for that the head
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import is_dataclass
 from typing import Any
+
+import msgspec
 
 FIRST = "0" * 64
 _SEPARATOR = b',"hash":"'
@@ -34,10 +38,22 @@ def plain(value: object) -> dict[Any, Any]:
     raise TypeError(f"{type(value).__name__} is not JSON: {value!r:.200}")
 
 
-#: A record, nouns in it included, as ASCII JSON. Raises ValueError for NaN, TypeError for what is not JSON.
-encode_record = json.JSONEncoder(
+_escaping = json.JSONEncoder(
     ensure_ascii=True, allow_nan=False, separators=(",", ":"), check_circular=False, default=plain
 ).encode
+_fast = msgspec.json.Encoder(enc_hook=plain).encode
+
+
+def encode_record(record: Mapping[str, Any]) -> str:
+    """A record, nouns in it included, as ASCII JSON. Raises ValueError for NaN, TypeError for what is not JSON."""
+    # msgspec takes a fifth of the time, but escapes nothing beyond ASCII, and knows neither half a surrogate nor NaN.
+    # What is nested is part of a content key, which refuses NaN, or text.
+    if all(not isinstance(value, float) or math.isfinite(value) for value in record.values()):
+        with contextlib.suppress(UnicodeEncodeError):
+            encoded = _fast(record)
+            if encoded.isascii():
+                return encoded.decode("ascii")
+    return _escaping(record)
 
 
 class BadLineError(ValueError):
