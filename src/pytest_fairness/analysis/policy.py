@@ -172,7 +172,7 @@ def judge(table: PairTable, rule: Rule) -> list[Decision]:
     )
     first = np.argmax(np.stack([fits for fits, _ in rows]), axis=0).tolist()
     found = [rows[at][1] for at in first]
-    return [one if isinstance(one, Decision) else one(at) for at, one in enumerate(found)]
+    return [one(at) if callable(one) else one for at, one in enumerate(found)]
 
 
 _APART = "each group always has the same outcome, and the two differ"
