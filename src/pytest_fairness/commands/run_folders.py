@@ -39,10 +39,11 @@ def add(subparsers: Any) -> None:
 def merge(arguments: argparse.Namespace) -> tuple[str, int]:
     """Put shards together; say where the run is and how it is judged."""
     from pytest_fairness.runs.merge import merge
-    from pytest_fairness.runs.reader import RunReader
+    from pytest_fairness.runs.reader import reading
 
     merged = merge(arguments.runs, arguments.into)
-    trials, count = len(RunReader.open(merged)), len(arguments.runs)
+    with reading(merged) as reader:
+        trials, count = len(reader), len(arguments.runs)
     return (
         f"merged {count} shard{'s' * (count != 1)}, {trials:,} trials: {merged}\n"
         f"judge them with the same tests: pytest --fairness-replay={merged}\n"

@@ -252,16 +252,17 @@ def _retried(session: Mapping[str, Any]) -> bool:
 def _repeated_requests(run: Path) -> list[str]:
     """How many trials were asked again, in each group: to replace failures alone shifts the sample that is left."""
     from pytest_fairness.engine.conversation import AGAIN
-    from pytest_fairness.runs.reader import RunReader
+    from pytest_fairness.runs.reader import reading
 
     trials, again = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     total = 0
-    for record in RunReader.open(run).all_records():
-        repeated = any(flag.startswith(AGAIN) for flag in record["flags"])
-        total += repeated
-        for place in record["cell"]["groups"].items():
-            trials[place] += 1
-            again[place] += repeated
+    with reading(run) as reader:
+        for record in reader.all_records():
+            repeated = any(flag.startswith(AGAIN) for flag in record["flags"])
+            total += repeated
+            for place in record["cell"]["groups"].items():
+                trials[place] += 1
+                again[place] += repeated
     if not total:
         return []
     shares: dict[str, list[str]] = {}

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.model import JSON, to_json
-from pytest_fairness.runs.files import write_atomically
-from pytest_fairness.runs.reader import RunReader
+from pytest_fairness.runs.files import replacing
+from pytest_fairness.runs.reader import reading
 from pytest_fairness.scorers.salary import Salary, SalaryStatus, read_salary
 
 if TYPE_CHECKING:
@@ -37,25 +37,27 @@ def write_lines(path: Path, trials: pd.DataFrame, run: Path) -> None:
 
     The file appears whole or not at all. Raises StoreError where it cannot be written, or the log is damaged.
     """
-    lines = (json.dumps(line, ensure_ascii=True, allow_nan=False) + "\n" for line in trial_lines(trials, run))
-    write_atomically(path, "".join(lines).encode("ascii"))
+    with replacing(path) as stream:
+        for line in trial_lines(trials, run):
+            stream.write(f"{json.dumps(line, ensure_ascii=True, allow_nan=False)}\n".encode("ascii"))
 
 
 def trial_lines(trials: pd.DataFrame, run: Path) -> Iterator[dict[str, JSON]]:
     """A mapping for each row of *trials*, in their order."""
     rows = trials.astype(object).where(trials.notna(), None).to_dict("records")
-    for row, record in zip(rows, RunReader.open(run).records(trials["key"]), strict=True):
-        line = {
-            "schema": SCHEMA,
-            **{column: row[column] for column in _FACTS if column in row},
-            "prompt": row["prompt"] if record is None else _prompt_of(record),
-            "response": row["reply"],
-            "scrubbed_text": row.get("candidates_text"),
-            **{column: row[column] for column in _READ if column in row},
-            "requests": [] if record is None else list(_requests(record)),
-            **({} if record is None else {name: record.get(name) for name in _LOGGED}),
-        }
-        yield {name: to_json(value) for name, value in line.items()}
+    with reading(run) as reader:
+        for row, record in zip(rows, reader.records(trials["key"]), strict=True):
+            line = {
+                "schema": SCHEMA,
+                **{column: row[column] for column in _FACTS if column in row},
+                "prompt": row["prompt"] if record is None else _prompt_of(record),
+                "response": row["reply"],
+                "scrubbed_text": row.get("candidates_text"),
+                **{column: row[column] for column in _READ if column in row},
+                "requests": [] if record is None else list(_requests(record)),
+                **({} if record is None else {name: record.get(name) for name in _LOGGED}),
+            }
+            yield {name: to_json(value) for name, value in line.items()}
 
 
 def _prompt_of(record: Mapping[str, Any]) -> str:
