@@ -8,6 +8,7 @@ import pytest
 
 from tests.pytest_layer.conftest import Run
 from tests.support.servers import ModelServer
+from tests.support.sessions import run_pytest
 
 TEST = """
 import pytest
@@ -226,4 +227,4 @@ class TestWhatToKnowOfTheDesigns:
                 assert "pytest_fairness.analysis.planning" not in sys.modules
             """
         )
-        pytester.runpytest_subprocess().assert_outcomes(passed=1)
+        run_pytest(pytester.path, fresh=True).assert_outcomes(passed=1)

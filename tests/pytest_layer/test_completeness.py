@@ -102,11 +102,3 @@ def test_a_test_that_vanished_fails_the_session(
     assert "never finished: test_a_test_that_vanished_fails_the_session.py::test_tone" in result.stdout.str()
     told = json.loads(last_run().joinpath("findings.json").read_text())
     assert told["missing"] == ["test_a_test_that_vanished_fails_the_session.py::test_tone"]
-
-
-def test_sessions_without_fairness_tests_are_left_alone(pytester: pytest.Pytester) -> None:
-    """The guard counts no test that is not ours, and leaves nothing on the disk."""
-    pytester.makepyfile("def test_other(): pass")
-    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-n1")
-    result.assert_outcomes(passed=1)
-    assert not pytester.path.joinpath(".fairness").exists()

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from . import test_guest
 from .conftest import Run
 
 CELLS = """
@@ -146,44 +147,11 @@ def test_what_needs_a_design_says_so_where_there_is_none(pytester: pytest.Pytest
     )
 
 
-OWN = """
-import pytest
-
-@pytest.fixture
-def trials():
-    return [1, 2, 3]
-
-@pytest.fixture(params=["a", "b"])
-def cell(request):
-    return request.param
-
-@pytest.fixture
-def endpoint():
-    return "https://example.org"
-
-@pytest.fixture
-def tier(endpoint):
-    return "gold"
-
-def test_it(trials, cell, endpoint, tier):
-    assert (len(trials), tier, endpoint) == (3, "gold", "https://example.org")
-"""
-
-
-def test_a_project_with_fixtures_of_our_names_never_notices_ours(pytester: pytest.Pytester, run_apart: Run) -> None:
-    """Without a marker nothing is printed, made or imported for it."""
-    pytester.makepyfile(OWN + "\n    import sys\n    assert not {'pandas', 'numpy'} & set(sys.modules)\n")
-    result = run_apart()
-    result.assert_outcomes(passed=2)
-    assert not [line for line in result.outlines if "fairness" in line and not line.startswith("plugins:")]
-    assert not pytester.path.joinpath(".fairness").exists()
-
-
 def test_the_definitions_of_a_fixture_are_found_before_it_is_made(pytester: pytest.Pytester) -> None:
     """The one private part of pytest that the announcement leans on, held against the pytest that is installed."""
     from pytest_fairness.pytest_layer.marks import FIXTURES, fixtures_of
 
-    items, _ = pytester.inline_genitems(pytester.makepyfile(OWN))
+    items, _ = pytester.inline_genitems(pytester.makepyfile(test_guest.OWN))
     ours, own = fixtures_of(items[0], "endpoint")
     assert (ours.func.__module__, own.func.__name__) == (FIXTURES, "endpoint")
     assert callable(items[0]._request.getfixturevalue)

@@ -2,7 +2,7 @@
 
 A server, started once by each process that tests, has imported pytest's plugins, this one among them, and what they
 lean on. It forks a process for each session, which has its own folder, environment, streams and exit status, and ends
-as any. Workers of pytest-xdist are started by pytest-xdist, as ever. A test of what a session imports starts its own.
+as any. Workers of pytest-xdist are started by pytest-xdist, as ever. A test of what a session imports has a fresh one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import time
 from pathlib import Path
 from typing import Any, NoReturn
 
-#: What sessions import of others. Of ours they import all but the assertions, by which any test is known as one of ours.
+#: What sessions import; of ours all but the assertions, which make any test one of ours.
 PRELOADED = (
     "aiohttp", "jinja2", "msgspec", "numpy", "pandas", "scipy.optimize", "scipy.sparse.csgraph", "scipy.special",
     "scipy.stats", "statsmodels.stats.multitest", "vaderSentiment.vaderSentiment", "yaml",
@@ -32,15 +32,23 @@ NOT_PRELOADED = tuple(f"pytest_fairness.{name}" for name in ("suites", "asserts"
 _servers: dict[int, subprocess.Popen[str]] = {}
 
 
-def run_pytest(folder: Path, *arguments: str, environment: dict[str, str] | None = None, timeout: float = 600) -> Any:
-    """One session in *folder*: a :class:`pytest.RunResult`. *environment* is that of this process, if not given."""
+def run_pytest(
+    folder: Path,
+    *arguments: str,
+    environment: dict[str, str] | None = None,
+    timeout: float = 600,
+    fresh: bool = not hasattr(os, "fork"),
+) -> Any:
+    """One session in *folder*: a :class:`pytest.RunResult`. *environment* is that of this process, if not given. A *fresh*
+    one imports what it needs by itself.
+    """
     import pytest
 
     given = dict(os.environ) if environment is None else environment
     started = time.perf_counter()
     with tempfile.TemporaryDirectory() as streams:
         out, err = (Path(streams, name) for name in ("out", "err"))
-        if hasattr(os, "fork"):
+        if not fresh:
             server = _servers.get(os.getpid()) or _servers.setdefault(os.getpid(), _start())
             assert server.stdin is not None
             assert server.stdout is not None
@@ -59,7 +67,11 @@ def run_pytest(folder: Path, *arguments: str, environment: dict[str, str] | None
 
 
 def _start() -> subprocess.Popen[str]:
-    return subprocess.Popen([sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
+    command = [sys.executable, __file__]
+    server = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    atexit.register(server.communicate)  # the end of its input is its end
+    return server
 
 
 class Preloading:
@@ -93,7 +105,8 @@ def _serve() -> None:
             if time.monotonic() > until:
                 os.kill(child, 9)
             time.sleep(0.005)
-        print(os.waitstatus_to_exitcode(ended[1]), flush=True)
+        sys.stdout.write(f"{os.waitstatus_to_exitcode(ended[1])}\n")
+        sys.stdout.flush()
 
 
 def _session(arguments: list[str]) -> NoReturn:
@@ -119,7 +132,6 @@ def _become(folder: str, environment: dict[str, str], out: str, err: str) -> Non
         opened = os.open(path, flags)
         os.dup2(opened, number)
         os.close(opened)
-    sys.stdin = open(0, encoding="utf-8", closefd=False)
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
