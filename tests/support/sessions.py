@@ -39,8 +39,9 @@ def run_pytest(
     timeout: float = 600,
     fresh: bool = not hasattr(os, "fork"),
 ) -> Any:
-    """One session in *folder*: a :class:`pytest.RunResult`. *environment* is that of this process, if not given. A *fresh*
-    one imports what it needs by itself.
+    """One session in *folder*: a :class:`pytest.RunResult`. *environment* is that of this process, if not given.
+
+    A *fresh* one imports what it needs by itself.
     """
     import pytest
 
