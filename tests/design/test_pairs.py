@@ -280,7 +280,7 @@ def test_the_placebo_has_nothing_to_prefer() -> None:
         ({"repetitions": 0}, "whole number"),
         ({"names": 5, "repetitions": 5}, "2 candidates each"),
         ({"signal": "label"}, "say what the group is"),
-        ({"arms": ["raw"]}, "none that ships or is yours"),
+        ({"arms": ["raw"]}, "there is no arm 'raw'"),
         ({"arms": []}, "arms: give a list of names"),
         ({"arms": ["raw_naive", "raw_naive"]}, "stands twice"),
         ({"arms": ["raw_naive"], "system": "x"}, "give the system prompt to the arms"),

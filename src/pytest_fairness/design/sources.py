@@ -73,8 +73,8 @@ def chosen(where: str, given: object, known: dict[str, T], kind: type[T]) -> tup
     found: list[Any] = [known.get(item) if isinstance(item, str) else item for item in items]
     for item, entry in zip(items, found, strict=True):
         if not isinstance(entry, kind):
-            hint = did_you_mean(str(item), known)
-            raise UsageError(f"{where}: {item!r} is none that ships or is yours (there are: {listed(known)}){hint}")
+            what, hint = kind.__name__.lower(), did_you_mean(str(item), known)
+            raise UsageError(f"{where}: there is no {what} {item!r} (there are: {listed(known)}){hint}")
     refuse_twice(f"{where}:", (entry.name for entry in found))
     return tuple(found)
 
