@@ -96,7 +96,7 @@ def test_duplicates_are_refused(tmp_path: Path) -> None:
         (folder / "letter.txt").write_text(text)
     with pytest.raises(UsageError, match="template: the id 'letter' stands twice"):
         templates([tmp_path / "letter.txt", tmp_path / "a" / "letter.txt"])
-    with pytest.raises(UsageError, match=r"template: the text 'x \{name\}' stands twice"):
+    with pytest.raises(UsageError, match=r"template: the same text 'x \{name\}' stands twice"):
         templates(["x {name}", "x {name}"])
 
 

@@ -155,7 +155,7 @@ def templates(source: TemplateLike | Iterable[TemplateLike] | Mapping[str, str |
     if not made:
         raise UsageError("template: the list is empty; give at least one prompt text")
     refuse_twice("template: the id", (template.id for template in made))
-    refuse_twice("template: the text", (template.text for template in made))
+    refuse_twice("template: the same text", (template.text for template in made))
     return tuple(made)
 
 
