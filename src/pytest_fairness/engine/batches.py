@@ -174,7 +174,7 @@ class BatchQueue(Queue):
 
     def _conclude(self, conversation: Conversation, ending: Attempt, *, blame: bool = True) -> None:
         """Log how a request ended, and go on with its trial. *blame*: a failure counts against the trial."""
-        self._lane.conclude(conversation, ending, 0 if conversation.waiting is None else conversation.waiting.reserved)
+        self._lane.conclude(conversation, ending, conversation.reserved)
         if not blame or self._take_in(conversation, self._lane, ending):
             self._go_on(conversation)
 
@@ -189,16 +189,14 @@ class BatchQueue(Queue):
         self._flying.remove(submission)
         self._note(submission, "lost" if error.lost else "void", why=str(error))
         for conversation in submission.members.values():
-            if not error.lost:
-                ending = failed(Evidence.NOT_SENT, f"the batch was not made: {error}", flags=(BATCHED,))
-                self._conclude(conversation, ending, blame=False)
-            elif self._context.retry.unknown and conversation.waiting is not None:
-                self._budget.leave(conversation.waiting.reserved)
+            if error.lost and self._context.retry.unknown:
+                self._budget.leave(conversation.reserved)
                 conversation.lose(again=True)
                 self._go_on(conversation)
-            else:
-                text = f"{LOST} (batch {submission.tag}: {error})"
-                self._conclude(conversation, failed(Evidence.NO_RESPONSE, text, flags=(BATCHED,)))
+                continue
+            lost = Evidence.NO_RESPONSE, f"{LOST} (batch {submission.tag}: {error})"
+            what, why = lost if error.lost else (Evidence.NOT_SENT, f"the batch was not made: {error}")
+            self._conclude(conversation, failed(what, why, flags=(BATCHED,)), blame=error.lost)
         self._store.flush()
 
     def _leave(self, submission: Submission, because: str) -> None:
@@ -206,11 +204,9 @@ class BatchQueue(Queue):
         self._flying.remove(submission)
         for conversation in submission.members.values():
             if conversation.waiting is not None:
-                self._budget.leave(conversation.waiting.reserved)
-                self.why[conversation.key] = (
-                    f"batch {submission.batch or submission.tag} is in progress at the provider, and {because}: "
-                    "continue with --fairness-resume last"
-                )
+                self._budget.leave(conversation.reserved)
+                which = f"batch {submission.batch or submission.tag} is in progress at the provider"
+                self.why[conversation.key] = f"{which}, and {because}: continue with --fairness-resume last"
 
     # ------------------------------------------------------------ resuming
 
@@ -218,7 +214,7 @@ class BatchQueue(Queue):
         """Find the batches that previous processes sent, or may have sent."""
         resumed = list(self._ready)
         self._ready.clear()
-        left = self._budget.adopt(sum(one.waiting.reserved for one in resumed if one.waiting is not None))
+        left = self._budget.adopt(sum(one.reserved for one in resumed))
         known = submissions(self._store.of_type("batch")) if any(one.waiting for one in resumed) else {}
         for conversation in resumed:
             waiting = conversation.waiting
@@ -397,7 +393,16 @@ class BatchQueue(Queue):
             patience = timeout + submission.requests / 10
             results = await self._within(patience, self._api.results(state)) if state.ended and state.results else []
         except AttemptError as error:
-            self._missed(submission, error)
+            submission.failures += 1
+            absent = error.wire is not None and error.wire.status_code in (404, 410)
+            if absent and self._context.retry.unknown:
+                self._unmade(submission, UnmadeError(str(error), lost=True))
+            elif error.evidence in (Evidence.AUTH, Evidence.REJECTED) or submission.failures >= PATIENCE:
+                hint = " (--fairness-retry-unknown gives it up and asks again)" if absent else ""
+                raise EndpointError(
+                    f"{error}; batch {submission.batch} is not lost: mend the key or the address, and continue with "
+                    f"--fairness-resume last{hint}"
+                ) from error
             return
         submission.failures = 0
         if not state.ended:
@@ -441,28 +446,14 @@ class BatchQueue(Queue):
         self._flying.remove(submission)
         self._note(submission, "collected")
 
-    def _missed(self, submission: Submission, error: AttemptError) -> None:
-        submission.failures += 1
-        absent = error.wire is not None and error.wire.status_code in (404, 410)
-        if absent and self._context.retry.unknown:
-            self._unmade(submission, UnmadeError(str(error), lost=True))
-        elif error.evidence in (Evidence.AUTH, Evidence.REJECTED) or submission.failures >= PATIENCE:
-            hint = " (--fairness-retry-unknown gives it up and asks again)" if absent else ""
-            raise EndpointError(
-                f"{error}; batch {submission.batch} is not lost: mend the key or the address, and continue with "
-                f"--fairness-resume last{hint}"
-            )
-
     def _report(self) -> None:
-        if self._progress is None:
+        if self._progress is None or not self._flying:
             return
+        *others, one = self._flying
         done = sum(one.state.done for one in self._flying if one.state is not None)
         total = sum(len(one.members) for one in self._flying)
-        what = f"{len(self._flying)} batches in progress"
-        if len(self._flying) == 1:
-            (one,) = self._flying
-            what = f"batch {one.batch} {one.status.replace('_', ' ')}"
-        self._progress.note(f"{what} {done}/{total}")
+        single = f"batch {one.batch} {one.status.replace('_', ' ')}"
+        self._progress.note(f"{f'{len(self._flying)} batches in progress' if others else single} {done}/{total}")
 
 
 def ending_of(results: Sequence[BatchResult], waiting: Waiting | None, state: BatchState) -> Attempt:

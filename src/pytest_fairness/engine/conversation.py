@@ -76,6 +76,11 @@ class Conversation:
         return len(self.replies)
 
     @property
+    def reserved(self) -> int:
+        """What is set aside for it in a batch, in nano-dollars."""
+        return 0 if self.waiting is None else self.waiting.reserved
+
+    @property
     def endpoint(self) -> Endpoint | None:
         """Whom the turn that is next asks, if not the system under test."""
         endpoints = () if self.planned.script is None else self.planned.script.endpoints

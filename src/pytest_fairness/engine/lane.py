@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import KW_ONLY, asdict, dataclass, replace
 
 from pytest_fairness.endpoints.protocol import AttemptError, Endpoint, Evidence, Request, limits_of
@@ -60,7 +60,7 @@ class EngineContext:
         self.lanes: dict[str, Lane] = {}
         # With the endpoint itself: what is alive keeps its id.
         self._by_id: dict[int, tuple[Endpoint | None, Lane]] = {}
-        self.own_lane = self.lane(None)
+        self.own_lane: Lane = self.lane(None)
 
     def lane(self, endpoint: Endpoint | None) -> Lane:
         """The lane of *endpoint*, which a step names; of None, the engine's own."""
@@ -128,11 +128,10 @@ class Lane:
         self.limits = limits_of(self.endpoint)
         self.paused_until = 0.0
         self.unreached = 0
+        self.pace = Pace(self.limits.concurrency or context.concurrency)
+        self.limiter = context.store.limiter(self.digest, self.limits) if self.limits.by_the_minute else None
         if step is not None and context.own_lane.digest == self.digest:
             self.pace, self.limiter = context.own_lane.pace, context.own_lane.limiter
-        else:
-            self.pace = Pace(self.limits.concurrency or context.concurrency)
-            self.limiter = context.store.limiter(self.digest, self.limits) if self.limits.by_the_minute else None
         self.turns = asyncio.Lock()
         self._is_step = step is not None
         # One simulated step makes the trial simulated, whoever the other steps are.
@@ -140,6 +139,7 @@ class Lane:
         self._context = context
         self._store = context.store
         self._prepared = False
+        self._announces = getattr(self.endpoint, "announces_leaving", False)
 
     async def prepare(self) -> None:
         """Have the endpoint ready to send, once. Raises AttemptError."""
@@ -159,14 +159,15 @@ class Lane:
             return 0
         return worst_case(price, conversation.messages, self.parameters(conversation))
 
-    def request(self, conversation: Conversation) -> Request:
-        """What is asked next."""
+    def request(self, conversation: Conversation, leaving: Callable[[], Awaitable[None]] | None = None) -> Request:
+        """What is asked next; *leaving* is for endpoints that announce when it leaves."""
         return Request(
             messages=conversation.messages,
             parameters=self.parameters(conversation),
             repetition=conversation.planned.repetition,
             key=conversation.key,
             signals=conversation.planned.cell.signals,
+            leaving=leaving,
         )
 
     async def attempt(self, conversation: Conversation, reserved: int) -> Attempt:
@@ -176,7 +177,6 @@ class Lane:
         standing where something may have been spent.
         """
         conversation.attempts += 1
-        request = self.request(conversation)
         started = time.monotonic()
         unlogged: StoreError | None = None
 
@@ -189,9 +189,9 @@ class Lane:
                 unlogged = error  # the endpoint may make something else of it
                 raise
 
-        if getattr(self.endpoint, "announces_leaving", False):
-            request = replace(request, leaving=leaving)
-        elif not self.endpoint.simulated:  # nothing is paid for there, and asking again gives the same
+        request = self.request(conversation, leaving if self._announces else None)
+        # Where it is simulated, nothing is paid for, and asking again gives the same.
+        if not self._announces and not self.endpoint.simulated:
             await leaving()
         left = self._context.left()
         limit = self._context.attempt_timeout if left is None else min(self._context.attempt_timeout, left)
