@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pytest_fairness.analysis.family import Family, Member, missing_answers, pair_results
+from pytest_fairness.analysis.family import Family, Member, missing_answers
 from pytest_fairness.analysis.policy import (
     MAX_RAGGED,
     MINIMUM_N,
@@ -26,24 +25,14 @@ from pytest_fairness.analysis.reading import (
     ScoredRows,
     as_columns,
     check_level,
-    every_grouping,
+    groupings,
     nouns,
     reasons_by_group,
 )
 from pytest_fairness.analysis.sentences import left_without, lost_words, p_words
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import JSON, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
-from pytest_fairness.statistics.arrays import (
-    Bools,
-    Coded,
-    Floats,
-    Ints,
-    Membership,
-    Values,
-    read_design,
-    require_frame,
-    row_name,
-)
+from pytest_fairness.statistics.arrays import Bools, Coded, Floats, Ints, Membership, Values, require_frame, row_name
 from pytest_fairness.statistics.compare import Metric, describe_groups
 from pytest_fairness.statistics.layout import Pairs
 from pytest_fairness.statistics.pair_table import PairTable, combine
@@ -105,44 +94,32 @@ def analyze_four_fifths(
     if declared is not None and len(columns) > 1:
         raise UsageError("reference=… names one group, but by=… names several classes: analyse them one by one")
     tables = [
-        _Decisions.of(
-            read_design(frame, chosen, cluster=cluster, block=block), name, yes, present, " × ".join(chosen), declared
-        )
-        for chosen in every_grouping(columns)
+        _Decisions.of(called, design, name, yes, present, declared)
+        for called, design in groupings(frame, columns, cluster, block)
     ]
     design = tables[0].design
     rule = Rule(alpha=alpha, correction=correction, **nouns(frame, design))
     beside = [member for table in tables for member in missing_answers(table.by, table.design, table.rows.missing)]
     family = Family([*(table.member(bare=bare_ratio) for table in tables), *beside], rule)
-    judged = family.judge()
-    pairs = [
-        pair
-        for table, member, (compared, decisions) in zip(tables, family.members, judged, strict=False)
-        for pair in table.results(member, compared, decisions, family.rule_of(member))
-    ]
-    pairs += [pair for table in tables for pair in family.results_beside(judged, table.by)]
-    decider = deciding_pair(pairs)
+    pairs = family.results(family.judge())
+    decider, called = deciding_pair(pairs), ", ".join(columns)
     verdict, reason = verdict_by(decider)
     missing = reasons_by_group(frame, design, tables[0].rows.missing)
+    numbers = {} if decider is None else _numbers(decider)
+    effect = "impact ratio = {impact_ratio:.3f} (95 % interval {impact_ratio_low:.3f} to {impact_ratio_high:.3f})"
     return finding_of(
         frame,
         assertion="four_fifths",
         verdict=verdict,
         reason=reason,
         sentence=four_fifths_sentence(
-            verdict,
-            reason,
-            decider,
-            by=", ".join(columns),
-            clusters=rule.cluster_noun,
-            cases=rule.case_noun,
-            missing=missing,
+            verdict, reason, decider, by=called, clusters=rule.cluster_noun, cases=rule.case_noun, missing=missing
         ),
-        by=", ".join(columns),
+        by=called,
         groups=[group for table in tables for group in table.groups()],
         decider=decider,
-        test_statistic="" if decider is None else f"z = {_numbers(decider).get('z', 0.0):.4f} SD",
-        effect_size=_effect_size(decider),
+        test_statistic="" if decider is None else f"z = {numbers.get('z', 0.0):.4f} SD",
+        effect_size=effect.format(**numbers) if "impact_ratio" in numbers else "",
         notes=tuple(dict.fromkeys(_notes(tables, bare_ratio, missing, rule.case_noun))),
         pairs=pairs,
         outcome=name,
@@ -219,7 +196,7 @@ class _Decisions:
 
     @classmethod
     def of(
-        cls, design: Membership, name: str, yes: Floats, present: Bools, by: str, reference: str | None
+        cls, by: str, design: Membership, name: str, yes: Floats, present: Bools, reference: str | None
     ) -> _Decisions:
         """Count and test. Raises FrameError for a *reference* that is no group."""
         labels = design.group.labels
@@ -235,7 +212,7 @@ class _Decisions:
         last = replace(design, group=Coded(places[design.group.codes], ordered))
         values = Values(values=yes, kind=OutcomeKind.BINARY)
         reading = Reading(name=name, values=values, unit="", lower_is_worse=True, favourable=1.0, low=0.0, high=1.0)
-        rows = ScoredRows(reading=reading, design=last, used=used, missing=~used)
+        rows = ScoredRows(by=by, reading=reading, design=last, used=used, missing=~used)
         metric = rows.measure()
         return cls(
             by=by,
@@ -249,46 +226,29 @@ class _Decisions:
         )
 
     def groups(self) -> list[GroupResult]:
+        rows, kind = self.rows, OutcomeKind.BINARY
         found = describe_groups(
-            self.rows.design,
-            self.metric,
-            OutcomeKind.BINARY,
-            refused=self.refused,
-            missing=self.rows.missing,
-            refused_count=True,
+            rows.design, self.metric, kind, refused=self.refused, missing=rows.missing, refused_count=True
         )
         return sorted(found, key=lambda group: group.group)
 
-    def compared(self, metric: Metric, values: Floats, used: Bools) -> PairTable:
-        """The pairs with the reference, in whose decisions 1 is favourable."""
-        x, n = _counts(self.rows.design, values, used)
-        every, at = metric.pairs, self.reported
-        table = every.spread(Pairs(first=every.first[at], second=every.second[at]), at)
-        (x1, n1), (x2, n2) = ((np.array(x, float)[side], np.array(n, float)[side]) for side in
-                              (table.first, table.second))  # fmt: skip
-        return replace(
-            table,
-            p_value=_selection_p(metric)[self.reported],
-            difference=x1 / np.maximum(n1, 1) - x2 / np.maximum(n2, 1),
-            trials=np.stack([n1, n2], axis=1),
-            beside={**table.beside, "favourable_1": x1, "n_1": n1, "favourable_2": x2, "n_2": n2},
-        )
-
     def member(self, *, bare: bool) -> Member:
         """The pairs with the reference; where the data choose it, all pairs count in the family."""
-        table = self.compared(self.metric, self.rows.reading.values.values, self.rows.used)
-        lost, total = self.rows.unanswered(table, self.rows.design.count(self.rows.used))
+        table = _compared(self.rows, self.metric, self.reported)
+        lost, total = self.rows.unanswered(table)
 
         def imputed(at: int, high: bool) -> PairTable:
-            values, used = self.rows.filled(table, at, high)
-            return self.compared(self.rows.measure(values, used), values, used)
+            rows = self.rows.imputed(table, at, high)
+            return _compared(rows, rows.measure(), np.zeros(1, dtype=np.intp))
 
         return Member(
             name=self.rows.reading.name,
             by=self.by,
             table=table,
             kind=OutcomeKind.BINARY,
-            decide=partial(_decided, bare=bare),
+            decide=lambda table, rule: [self.decide(table, at, rule, bare=bare) for at in range(table.first.size)],
+            report=lambda table: [{"by": self.by, **_figures(table, at)} for at in range(table.first.size)],
+            spec_tests=self.metric.pairs.first.size,
             unreported=np.zeros(0) if self.declared else np.delete(_selection_p(self.metric), self.reported),
             lost=lost[:0] if bare else lost,
             total=total,
@@ -299,29 +259,44 @@ class _Decisions:
             alarm_only=False,
         )
 
-    def results(self, member: Member, table: PairTable, decisions: list[Decision], rule: Rule) -> list[PairResult]:
+    def decide(self, table: PairTable, at: int, rule: Rule, *, bare: bool) -> Decision:
+        """The rule on one pair, where the data allow it to be judged."""
+        ratio = _ratio(table, at)
+        if ratio is None:
+            group = int((table.first, table.second)[int(np.argmin(table.trials[at]))][at])
+            return undecided(Reason.N, f"decisions about {table.labels[group]}, which has none")
+        if table.ragged[at] > MAX_RAGGED:
+            return undecided(Reason.RAGGED, "both groups in every block, or block=None if blocks mean nothing here")
+        decision = decide(ratio, float(table.corrected[at]), alpha=rule.alpha, bare=bare, cases=rule.case_noun)
         x, n = _counts(self.design, self.rows.reading.values.values, self.rows.used)
-        figures: list[dict[str, JSON]] = [{"by": self.by} for _ in decisions]
-        for at, decision in enumerate(decisions):
-            ratio = _ratio(table, at)
-            if ratio is None:
-                continue
-            figures[at] |= _figures(table, at, ratio)
-            if decision.reason is Reason.SMALL_NUMBERS:
-                inflation = float(table.beside["design_effect"][at])
-                chance = chance_of(ratio.ratio, x, n, design_effect=inflation)
-                share = f"{100 * chance:.0f} %" if chance >= 0.005 else "under 1 %"
-                note = f"equal treatment brings a ratio this low in {share} of audits with as many {rule.case_noun}"
-                decisions[at] = replace(decision, notes=(*decision.notes, note))
-            if table.trials[at, 1] < SMALLEST_SHARE * sum(n) and decision.verdict is Verdict.PASS:
-                decisions[at] = undecided(Reason.N, "a reference group of at least 2 % of the data", *decision.notes)
-        every = self.metric.pairs.first.size
-        return pair_results(member, table, decisions, rule, statistics=figures, spec_tests=every)
+        if decision.reason is Reason.SMALL_NUMBERS:
+            chance = chance_of(ratio.ratio, x, n, design_effect=float(table.beside["design_effect"][at]))
+            share = f"{100 * chance:.0f} %" if chance >= 0.005 else "under 1 %"
+            note = f"equal treatment brings a ratio this low in {share} of audits with as many {rule.case_noun}"
+            return replace(decision, notes=(*decision.notes, note))
+        if table.trials[at, 1] < SMALLEST_SHARE * sum(n) and decision.verdict is Verdict.PASS:
+            return undecided(Reason.N, "a reference group of at least 2 % of the data", *decision.notes)
+        return capped(table, at, rule) if decision.verdict is Verdict.FAIL and table.alone[at] else decision
 
 
 def _counts(design: Membership, values: Floats, used: Bools) -> tuple[list[int], list[int]]:
     """The favourable decisions about each group, and all."""
     return design.count(used & (values == 1)).tolist(), design.count(used).tolist()
+
+
+def _compared(rows: ScoredRows, metric: Metric, reported: Ints) -> PairTable:
+    """The *reported* pairs, in whose decisions 1 is favourable."""
+    x, n = (np.array(some, float) for some in _counts(rows.design, rows.reading.values.values, rows.used))
+    every = metric.pairs
+    table = every.spread(Pairs(first=every.first[reported], second=every.second[reported]), reported)
+    (x1, n1), (x2, n2) = ((x[side], n[side]) for side in (table.first, table.second))
+    return replace(
+        table,
+        p_value=_selection_p(metric)[reported],
+        difference=x1 / np.maximum(n1, 1) - x2 / np.maximum(n2, 1),
+        trials=np.stack([n1, n2], axis=1),
+        beside={**table.beside, "favourable_1": x1, "n_1": n1, "favourable_2": x2, "n_2": n2},
+    )
 
 
 def _selection_p(metric: Metric) -> Floats:
@@ -343,7 +318,11 @@ def _ratio(table: PairTable, at: int) -> ImpactRatio | None:
     return impact_ratio(x1, n1, x2, n2, design_effect=float(table.beside["design_effect"][at]), df=float(table.df[at]))
 
 
-def _figures(table: PairTable, at: int, ratio: ImpactRatio) -> dict[str, JSON]:
+def _figures(table: PairTable, at: int) -> dict[str, JSON]:
+    """What is reported of a pair beside its verdict."""
+    ratio = _ratio(table, at)
+    if ratio is None:
+        return {}
     x1, n1, x2, n2 = (int(table.beside[key][at]) for key in ("favourable_1", "n_1", "favourable_2", "n_2"))
     return {
         "impact_ratio": ratio.ratio,
@@ -371,39 +350,24 @@ def _figures(table: PairTable, at: int, ratio: ImpactRatio) -> dict[str, JSON]:
 # ---------------------------------------------------------------- the rule
 
 
-def _decided(table: PairTable, rule: Rule, *, bare: bool) -> list[Decision]:
-    return [_decide(table, at, rule, bare=bare) for at in range(table.first.size)]
-
-
-def _decide(table: PairTable, at: int, rule: Rule, *, bare: bool) -> Decision:
-    ratio = _ratio(table, at)
-    if ratio is None:
-        group = int((table.first, table.second)[int(np.argmin(table.trials[at]))][at])
-        return undecided(Reason.N, f"decisions about {table.labels[group]}, which has none")
-    if table.ragged[at] > MAX_RAGGED:
-        return undecided(Reason.RAGGED, "both groups in every block, or block=None if blocks mean nothing here")
-    decision = decide(ratio, float(table.corrected[at]), alpha=rule.alpha, bare=bare, cases=rule.case_noun)
-    return capped(table, at, rule) if decision.verdict is Verdict.FAIL and table.alone[at] else decision
-
-
 def decide(ratio: ImpactRatio, q: float, *, alpha: float, bare: bool = False, cases: str = "cases") -> Decision:
     """The rule: the ratio, significance after correction, and whether one decision more would turn it."""
     if bare:
-        return Decision(verdict=Verdict.FAIL if ratio.below else Verdict.PASS)
+        return Decision(Verdict.FAIL if ratio.below else Verdict.PASS)
     if ratio.x_high == 0:
         return undecided(Reason.PRECISION, "favourable decisions in some group: without any there is no ratio")
     if ratio.below:
         if q < alpha and not ratio.flip_flop:
-            return Decision(verdict=Verdict.FAIL)
+            return Decision(Verdict.FAIL)
         why = "one decision more would turn it round" if ratio.flip_flop else "the difference is within chance"
         return undecided(Reason.SMALL_NUMBERS, f"more {cases} in the smaller group", f"below four fifths, but {why}")
     if q < alpha:
-        return Decision(verdict=Verdict.FLAG, notes=("at least four fifths, but the rates differ by more than chance",))
+        return Decision(Verdict.FLAG, notes=("at least four fifths, but the rates differ by more than chance",))
     fewest, least = min(ratio.n_low, ratio.n_high), MINIMUM_N[OutcomeKind.BINARY]
     if fewest < least:
         return undecided(Reason.PRECISION, f"at least {least} {cases} a group (now {fewest})")
     if ratio.low_90 >= LEAST_RATIO:
-        return Decision(verdict=Verdict.PASS)
+        return Decision(Verdict.PASS)
     needs = f"more {cases}, until the interval of the ratio stays above two thirds"
     return undecided(Reason.PRECISION, needs, "the interval reaches below two thirds")
 
@@ -457,14 +421,6 @@ def four_fifths_sentence(
     lack = f"; at equal rates {worse} would have {s['shortfall']:.1f} more" if s["shortfall"] >= 0.05 else ""
     basis = "" if clusters == "rows" else f"; judged with {clusters} as the unit"
     return f"{text}{lack}{basis}."
-
-
-def _effect_size(decider: PairResult | None) -> str:
-    if decider is None or "impact_ratio" not in decider.statistics:
-        return ""
-    s = _numbers(decider)
-    ends = f"{s['impact_ratio_low']:.3f} to {s['impact_ratio_high']:.3f}"
-    return f"impact ratio = {s['impact_ratio']:.3f} (95 % interval {ends})"
 
 
 def _numbers(pair: PairResult) -> dict[str, float]:
