@@ -107,7 +107,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 def adjusted(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """*findings*, each with ``details["session"]``: its p-value, the adjusted one, and over how many findings."""
-    p_values, beside = [finding_p_value(finding) for finding in findings], {"findings": len(findings), "method": "holm"}
+    p_values = [finding_p_value(finding) for finding in findings]
+    beside: dict[str, JSON] = {"findings": len(findings), "method": "holm"}
     return tuple(
         replace(finding, details={**finding.details, _KEY: {"p_value": p, "corrected_p_value": q, **beside}})
         for finding, p, q in zip(findings, p_values, holm(p_values), strict=True)
