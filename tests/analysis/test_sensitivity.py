@@ -120,9 +120,9 @@ def test_every_assertion_loses_what_is_its_own():
         sensitivity_of("preference", chosen(75), "group", **plain),
     ]
     blind = [
-        sensitivity_of("four_fifths", decided(6, 6, 12), "hired", "group", cluster=None, **small),
+        sensitivity_of("four_fifths", decided(6, 6, 12), "hired", "group", cluster=None),
         sensitivity_of("equivalence", table(0, 0), "score", "group", margin=3.0, **small),
-        sensitivity_of("preference", chosen(3, 6), "group", **plain),
+        sensitivity_of("preference", chosen(3, 6), "group", **{**plain, "copies": 5}),
     ]
     assert [found.caught[0.8] for found in sure] == [1.0] * 4
     assert max(found.caught[0.8] for found in blind) < 0.5

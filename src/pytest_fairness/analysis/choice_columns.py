@@ -56,7 +56,7 @@ def choice_columns(frame: pd.DataFrame, size: int, *, ranking: bool = False) -> 
     ]
     seats = {"group_1": "first", "group_2": "second", "name_1": "first_name", "name_2": "second_name"}
     table = frame.rename(columns=seats)
-    return table.assign(choice=[one.value for one in status], chosen=np.array(chosen, dtype=object))
+    return table.assign(choice=[one.value for one in status], chosen=_objects(chosen, table.index))
 
 
 def _slates(frame: pd.DataFrame, shown: list[tuple[str | None, ...]], status: list[ChoiceStatus]) -> pd.DataFrame:
@@ -69,6 +69,12 @@ def _slates(frame: pd.DataFrame, shown: list[tuple[str | None, ...]], status: li
         trial=[f"{cell}#{rep}" for cell, rep in zip(table["cell"], table["repetition"], strict=True)],
         position=np.tile(np.arange(1, size + 1), len(frame)),
         group=groups.ravel().tolist(),
-        candidate=np.array([name for names in shown for name in names], dtype=object),
+        candidate=_objects([name for names in shown for name in names], table.index),
         choice=[one.value for one in status for _ in range(size)],
     )
+
+
+def _objects(values: list[str | None], index: pd.Index) -> pd.Series:
+    import pandas as pd
+
+    return pd.Series(values, index=index, dtype=object)

@@ -25,13 +25,8 @@ def _words() -> Mapping[str, Mapping[str, str]]:
 def explain(finding: Finding) -> str:
     """*finding* in three paragraphs: its sentence; the method with its sources; what would change the verdict."""
     details, words = finding.details, _words()
-    values: dict[str, object] = {
-        **details,
-        "unit": finding.cluster or "row",
-        "cluster": finding.cluster,
-        "block": finding.block,
-    }
-    values |= _values(finding)
+    values: dict[str, object] = {"treated": "treated", "control": "control", **details}
+    values |= {"unit": finding.cluster or "row", "cluster": finding.cluster, "block": finding.block, **_values(finding)}
     used = list(_sections(finding))
     confirmation = details.get("confirmation")
     if used and isinstance(confirmation, Mapping) and confirmation.get("confirmed") is not None:
