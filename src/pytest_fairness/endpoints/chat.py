@@ -1,7 +1,7 @@
 """What the chat providers have in common: one POST with a key, and how the text of the answer is judged.
 
-A provider is a subclass that says what is posted where and how the answer is read. Reading is total on any bytes, and
-invents nothing: a body that is no such answer is MALFORMED, one without text EMPTY, one by which the model or the
+The format is OpenAI's chat completions; a provider is a subclass that says what differs. Reading is total on any bytes,
+and invents nothing: a body that is no such answer is MALFORMED, one without text EMPTY, one by which the model or the
 provider declines REFUSED, one that reports an error ERROR. All of them are complete answers that were paid for.
 """
 
@@ -22,7 +22,7 @@ from pytest_fairness.endpoints.http import (
     plain_headers,
     token_count,
 )
-from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Reply, Request
+from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Reply, Request, plain_messages
 from pytest_fairness.endpoints.redaction import read_key, safe_url
 from pytest_fairness.model import JSON, Message, Status, Usage
 
@@ -52,8 +52,6 @@ class ChatEndpoint(RemoteEndpoint):
 
     #: The header that carries the key, and what stands before it.
     key_header: ClassVar[tuple[str, str]] = ("Authorization", "Bearer ")
-    #: What to look at where the server knows no such address.
-    hint = ""
     #: The provider's batch API where the entry says so: then it is asked in batches alone.
     batches: Any = None
 
@@ -66,21 +64,34 @@ class ChatEndpoint(RemoteEndpoint):
     @property
     def url(self) -> str:
         """What requests are posted to."""
-        raise NotImplementedError
+        return f"{self.base_url}/chat/completions"
+
+    @property
+    def hint(self) -> str:
+        """What to look at where the server knows no such address."""
+        return "is base_url right, and the name of the model?"
 
     def payload(self, messages: Sequence[Message], parameters: Mapping[str, JSON]) -> dict[str, JSON]:
         """The body of the request."""
-        raise NotImplementedError
+        return {"model": self.model, "messages": plain_messages(messages), **parameters}
 
     @staticmethod
     def usage(data: Mapping[str, Any]) -> Usage | None:
         """The tokens that the JSON object of a success counts."""
-        raise NotImplementedError
+        return read_usage(data.get("usage"), "prompt_tokens", "completion_tokens")
 
     @staticmethod
     def content(data: Mapping[str, Any]) -> tuple[Any, Any, Any]:
         """What it says: the text, the finish reason, the text of a refusal. Raises Unreadable."""
-        raise NotImplementedError
+        choices = data.get("choices")
+        if not isinstance(choices, list):
+            raise Unreadable(f"choices is {kind_of(choices)}, not a list")
+        if not choices:
+            raise Unreadable("choices is empty", Status.EMPTY)
+        message = choices[0].get("message") if isinstance(choices[0], dict) else None
+        if not isinstance(message, dict):
+            raise Unreadable("the choice holds no message")
+        return message.get("content"), choices[0].get("finish_reason"), message.get("refusal")
 
     @classmethod
     def interpret(cls, data: Any) -> Reply:
@@ -125,21 +136,15 @@ class ChatEndpoint(RemoteEndpoint):
         if self.batches is not None:  # the price is that of calls in batches: alone, a call costs more
             why = f"endpoint {self.name!r} is asked in batches alone, and so cannot be a step, or be asked one by one: "
             raise AttemptError(f"{why}give it a second entry without `batch:`", evidence=Evidence.AUTH)
-        exchange = HttpExchange(
-            self.url, self.headers(), await self.body(request), hint=self.hint, leaving=request.leaving
-        )
+        headers, body = self.headers(), await self.body(request)
+        exchange = HttpExchange(self.url, headers, body, hint=self.hint, leaving=request.leaving)
         await self._sender.send(exchange)
-        return exchange.failure(self.name) or replace(self.read(exchange.received.data), wire=exchange.wire())
+        return exchange.failure(self.name) or replace(self.read(exchange.received), wire=exchange.wire())
 
     async def aclose(self) -> None:
         await super().aclose()
         if self.batches is not None:
             await self.batches.aclose()
-
-
-def plain_messages(messages: Sequence[Message]) -> list[JSON]:
-    """Role and content of each, as most formats want them."""
-    return [{"role": message.role, "content": message.content} for message in messages]
 
 
 # ---------------------------------------------------------------- reading

@@ -52,10 +52,8 @@ class EndpointConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             if isinstance(value, str) and (not value.strip() or not value.isprintable() or len(value) > _LONGEST):
                 raise Misplaced(f"{key} must be a text on one line, not {value[:_LONGEST]!r}", key)
         if not _NAME.fullmatch(self.name):
-            why = (
-                "must begin with a letter or digit and hold no more than 100 of letters, digits, spaces and . : @ / + -"
-            )
-            raise Misplaced(f"the name {self.name!r} {why}", "name")
+            why = "begin with a letter or digit and hold no more than 100 of letters, digits, spaces and . : @ / + -"
+            raise Misplaced(f"the name {self.name!r} must {why}", "name")
 
     @property
     def limits(self) -> Limits:
@@ -105,32 +103,25 @@ class RemoteConfig(SystemConfig, frozen=True, kw_only=True, forbid_unknown_field
         super().__post_init__()
         if self.api_key_env is not None:
             check_variable(self.api_key_env, "api_key_env")
+        check_url(getattr(self, "base_url", None), "base_url")
 
 
-class _AddressConfig(RemoteConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An entry with an address."""
-
-    base_url: str | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_url(self.base_url, "base_url")
-
-
-class ThirdPartyConfig(_AddressConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ThirdPartyConfig(RemoteConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An entry of a type that a project or another plugin provides: ``options`` are its own affair."""
 
+    base_url: str | None = None
     model: str | None = None
     options: dict[str, Any] = {}
 
 
-class ModelConfig(_AddressConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ModelConfig(RemoteConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An entry of one model of a provider; *official_key* and the price list are the provider's own address's."""
 
     default_url: ClassVar[str] = ""
     official_host: ClassVar[str] = ""
     official_key: ClassVar[str | None] = None
 
+    base_url: str | None = None
     model: str
 
     @property

@@ -23,7 +23,7 @@ from typing import Any, Self, TypeVar
 import msgspec
 
 from pytest_fairness.endpoints.batch_api import batches_of
-from pytest_fairness.endpoints.prices import provenance
+from pytest_fairness.endpoints.prices import price_table
 from pytest_fairness.endpoints.protocol import Endpoint, limits_of
 from pytest_fairness.engine.lane import Lane, Lanes
 from pytest_fairness.engine.progress import ProgressSink, Watch
@@ -292,7 +292,7 @@ class Engine:
                     "default_parameters": to_json(endpoint.default_parameters),
                     "price": to_json(endpoint.price),
                 },
-                "price_table": None if endpoint.simulated or endpoint.price is None else provenance(),
+                "price_table": None if endpoint.simulated or endpoint.price is None else price_table().provenance(),
                 "seed": context.seed,
                 "concurrency": context.concurrency,
                 "max_attempts": context.max_attempts,
