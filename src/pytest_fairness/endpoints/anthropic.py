@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 
 from msgspec.structs import force_setattr
 
-from pytest_fairness.endpoints.chat import ChatEndpoint, Unreadable, read_usage
 from pytest_fairness.endpoints.config import ProviderConfig
 from pytest_fairness.endpoints.http import token_count
+from pytest_fairness.endpoints.openai import ChatEndpoint, Unreadable, read_usage
 from pytest_fairness.endpoints.protocol import AttemptError, Evidence, plain_messages
 from pytest_fairness.model import JSON, Message, Usage
 
@@ -46,6 +46,7 @@ class AnthropicConfig(ProviderConfig, frozen=True, kw_only=True, forbid_unknown_
 class AnthropicEndpoint(ChatEndpoint):
     """A Claude model."""
 
+    hint = "is base_url right, and the name of the model?"
     key_header = ("x-api-key", "")
 
     def __init__(self, config: ProviderConfig) -> None:

@@ -17,14 +17,6 @@ from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 from msgspec.structs import asdict, force_setattr
 
 from pytest_fairness.documents import Misplaced
-from pytest_fairness.endpoints.chat import (
-    RemoteEndpoint,
-    Unreadable,
-    judge,
-    read_json,
-    read_usage,
-    text_or_none,
-)
 from pytest_fairness.endpoints.config import (
     ALLOWED,
     LOOKS_LIKE_KEY,
@@ -34,6 +26,14 @@ from pytest_fairness.endpoints.config import (
     merged_parameters,
 )
 from pytest_fairness.endpoints.http import HttpExchange, encode_json, failure_line, plain_headers
+from pytest_fairness.endpoints.openai import (
+    RemoteEndpoint,
+    Unreadable,
+    judge,
+    read_json,
+    read_usage,
+    text_or_none,
+)
 from pytest_fairness.endpoints.protocol import AttemptError, CutOff, Evidence, Reply, Request, plain_messages
 from pytest_fairness.endpoints.redaction import read_key, safe_url
 from pytest_fairness.errors import unknown

@@ -9,8 +9,8 @@ import re
 from urllib.parse import quote
 
 from pytest_fairness.documents import Misplaced
-from pytest_fairness.endpoints.chat import ChatEndpoint
 from pytest_fairness.endpoints.config import ProviderConfig
+from pytest_fairness.endpoints.openai import ChatEndpoint
 from pytest_fairness.model import JSON
 
 

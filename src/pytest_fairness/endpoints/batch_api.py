@@ -18,7 +18,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 from urllib.parse import quote, urlencode
 
-from pytest_fairness.endpoints.chat import ChatEndpoint
 from pytest_fairness.endpoints.config import BatchOptions
 from pytest_fairness.endpoints.http import (
     HttpExchange,
@@ -29,6 +28,7 @@ from pytest_fairness.endpoints.http import (
     policy_refusal,
     token_count,
 )
+from pytest_fairness.endpoints.openai import ChatEndpoint
 from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Reply, Wire
 from pytest_fairness.endpoints.redaction import redact_values, safe_url
 from pytest_fairness.errors import UsageError

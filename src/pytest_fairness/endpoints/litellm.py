@@ -21,7 +21,6 @@ from dataclasses import replace
 from typing import Any
 
 from pytest_fairness.documents import Misplaced
-from pytest_fairness.endpoints.chat import ChatEndpoint
 from pytest_fairness.endpoints.config import ModelConfig, merged_parameters
 from pytest_fairness.endpoints.http import (
     encode_json,
@@ -31,6 +30,7 @@ from pytest_fairness.endpoints.http import (
     policy_refusal,
     retry_after,
 )
+from pytest_fairness.endpoints.openai import ChatEndpoint
 from pytest_fairness.endpoints.prices import price_table
 from pytest_fairness.endpoints.protocol import (
     AttemptError,

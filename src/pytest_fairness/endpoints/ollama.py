@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
-from pytest_fairness.endpoints.chat import ChatEndpoint, Unreadable, read_usage
 from pytest_fairness.endpoints.config import ModelConfig
+from pytest_fairness.endpoints.openai import ChatEndpoint, Unreadable, read_usage
 from pytest_fairness.endpoints.protocol import FREE, Price, plain_messages
 from pytest_fairness.model import JSON, Message, Usage
 

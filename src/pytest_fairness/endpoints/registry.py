@@ -19,12 +19,11 @@ from pytest_fairness.endpoints.anthropic import AnthropicConfig, AnthropicEndpoi
 from pytest_fairness.endpoints.application import ApplicationConfig, ApplicationEndpoint
 from pytest_fairness.endpoints.azure import AzureConfig, AzureEndpoint
 from pytest_fairness.endpoints.batch_api import AnthropicBatches, AzureBatches, BatchApi
-from pytest_fairness.endpoints.chat import ChatEndpoint
 from pytest_fairness.endpoints.config import BatchOptions, EndpointConfig, ModelConfig, ProviderConfig, ThirdPartyConfig
 from pytest_fairness.endpoints.function import callable_endpoint
 from pytest_fairness.endpoints.litellm import LiteLLMConfig, LiteLLMEndpoint
 from pytest_fairness.endpoints.ollama import OllamaConfig, OllamaEndpoint
-from pytest_fairness.endpoints.openai import OpenAIConfig, OpenAIEndpoint
+from pytest_fairness.endpoints.openai import ChatEndpoint, OpenAIConfig
 from pytest_fairness.endpoints.pipeline import PipelineConfig, PipelineEndpoint
 from pytest_fairness.endpoints.protocol import AttemptError, Endpoint, Evidence, Limits, Price, Reply, Request
 from pytest_fairness.endpoints.simulated import Planted, SimulatedEndpoint
@@ -61,7 +60,7 @@ def _chat(kind: Callable[[Any], ChatEndpoint]) -> Factory:
 #: Type → what its entry may say, and what makes an endpoint of it.
 _TYPES: Mapping[str, tuple[type[EndpointConfig], Factory]] = {
     SIMULATED: (Planted, SimulatedEndpoint),
-    "openai": (OpenAIConfig, _chat(OpenAIEndpoint)),
+    "openai": (OpenAIConfig, _chat(ChatEndpoint)),
     "anthropic": (AnthropicConfig, _chat(AnthropicEndpoint)),
     "ollama": (OllamaConfig, _chat(OllamaEndpoint)),
     "azure": (AzureConfig, _chat(AzureEndpoint)),

@@ -20,15 +20,8 @@ from pytest_fairness.scorers.refusal import is_refusal
 from pytest_fairness.scorers.text import LONGEST, Patterns, agreed, json_fields, plain, squeezed
 
 _READ = Patterns("choice")
-_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
-_KEYS = (
-    "selection", "selected", "selected_candidate", "choice", "chosen", "chosen_candidate", "candidate", "answer",
-    "pick", "winner", "decision", "recommendation", "recommended", "hire", "name", "label", "number", "candidate_name",
-)  # fmt: skip
+_ORDINALS, _KEYS, _BEFORE_NAMES = map(_READ.words, ("ordinals", "keys", "before_names"))
 _MOST = 500  # mentions of candidates in one reply: what names them more often chooses nobody
-_BEFORE_NAMES = frozenset(
-    ("mr", "ms", "mrs", "mx", "dr", "choose", "select", "pick", "hire", "candidate", "applicant", "answer", "selection")
-)
 _QUESTION = re.compile(r"([^.!?\n]*+)(\?)?")  # of every sentence, whether it asks: searched for alone, it is quadratic
 
 
