@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtrc, fdtrc
 
-from pytest_fairness.statistics.arrays import Bools, Floats, Ints
-from pytest_fairness.statistics.layout import Layout, Pairs, sums
+from pytest_fairness.statistics.arrays import Bools, Floats, Ints, sums
+from pytest_fairness.statistics.layout import Layout, Pairs
 from pytest_fairness.statistics.pair_table import (
     LEAST_ROWS,
     PairTable,

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtr, stdtrit
 
-from pytest_fairness.statistics.arrays import Bools, Floats, Ints
-from pytest_fairness.statistics.layout import PairCells, Pairs, sums
+from pytest_fairness.statistics.arrays import Bools, Floats, Ints, sums
+from pytest_fairness.statistics.layout import PairCells, Pairs
 
 TINY = 1e-12
 """Relative size under which a spread or a difference is rounding, not data: averages of equal scores differ by less."""
@@ -48,10 +48,8 @@ def two_sided_t(difference: Floats | float, error: Floats | float, df: Floats | 
 
 
 def t_quantile(df: Floats | float, q: float) -> Floats:
-    """Quantile *q* of Student's t; infinite below one degree of freedom.
-
-    Few degrees of freedom differ in a balanced design, and each quantile is a search: each is made once.
-    """
+    """Quantile *q* of Student's t; infinite below one degree of freedom."""
+    # Few degrees of freedom differ in a balanced design, and each quantile is a search: each is made once.
     distinct, at = np.unique(df, return_inverse=True)
     quantile = np.where(distinct >= 1, stdtrit(np.maximum(distinct, 1.0), q), np.inf)
     return np.asarray(quantile[at].reshape(np.shape(df)))
@@ -95,8 +93,7 @@ def recurrence(cells: PairCells, parts: NameParts | None) -> tuple[Floats, Bools
     for squares, labels, only in () if parts is None else parts.by_label(cells, np.ones(cells.unit_side.size)):
         same = (labels[:, 0] == 1) & (labels[:, 1] == 1) & (only[:, 0] == only[:, 1])
         constant |= ((labels == 1) & (units > 1)).any(axis=1) & ~same
-        several = labels > 1
-        effective = np.where(several, units**2 / np.maximum(squares, 1.0), np.inf)
+        effective = np.where(labels > 1, units**2 / np.maximum(squares, 1.0), np.inf)
         least = np.minimum(least, effective.min(axis=1))
     return least, constant
 
@@ -109,9 +106,8 @@ def variance(cells: PairCells, influence: Floats, parts: NameParts | None = None
     where no cluster stands on both; where the same clusters do, their influences are added first; where some do, twice
     their covariance is added (Derrick, Russ, Toher & White 2017, J. Mod. Appl. Stat. Methods 16(1)).
 
-    Where a first or a last name recurs within a side, names that share it are not independent: the variance is
-    first + last − name, and at least the largest of the three (Cameron, Gelbach & Miller 2011, J. Bus. Econ. Stat.
-    29:238). NaN where a side has one unit.
+    Where a first or a last name recurs within a side, the variance is first + last − name, and at least the largest of
+    the three (Cameron, Gelbach & Miller 2011, J. Bus. Econ. Stat. 29:238). NaN where a side has one unit.
     """
     units = cells.units
     merged = influence
@@ -135,36 +131,32 @@ def variance(cells: PairCells, influence: Floats, parts: NameParts | None = None
     return np.where(units.min(axis=1) >= 2, np.maximum(whole, 0.0), np.nan)
 
 
-def _covariance(cells: PairCells, influence: Floats, units: Floats) -> Floats:
+def _covariance(cells: PairCells, influence: Floats, units: Floats) -> Floats | float:
     """2·n·r·s₁s₂/(K₁K₂) over the n clusters that stand on both sides, where not all do; 0 under two of them.
 
     r is the correlation of the shared clusters, s₁ and s₂ are the SDs of all: the covariance of the shared ones alone
-    can exceed what the sides vary by, and a variance of 0 would make any difference certain (4 names a group, 3 of them
-    shared: 13 % of fair pairs).
+    can exceed what the sides vary by, and a variance of 0 would make any difference certain.
     """
-    shared = cells.shared
-    partly = (shared >= 2) & ~cells.paired
+    partly = (cells.shared >= 2) & ~cells.paired
     if not bool(partly.any()):
-        return np.zeros(cells.comparisons)
+        return 0.0
     one = np.flatnonzero((cells.mate >= 0) & (cells.unit_side == 0) & partly[cells.unit_comparison])
     q, x, y = cells.unit_comparison[one], influence[one], influence[cells.mate[one]]
-    n = np.maximum(shared, 2.0)
+    n = np.maximum(cells.shared, 2.0)
     of_x, of_y, xx, yy, xy = (sums(q, values, cells.comparisons) for values in (x, y, x * x, y * y, x * y))
     spread = (xx - of_x**2 / n) * (yy - of_y**2 / n)
     known = spread > TINY**2 * xx * yy
     correlation = np.where(known, (xy - of_x * of_y / n) / np.sqrt(np.where(known, spread, 1.0)), 0.0)
     sds = np.sqrt(np.prod(cells.units_by_side(influence**2) / np.maximum(units - 1, 1.0), axis=1))
     both = np.clip(correlation, -1.0, 1.0) * sds / np.maximum(units[:, 0] * units[:, 1], 1.0)
-    return np.where(partly, 2 * shared * both, 0.0)
+    return np.where(partly, 2 * cells.shared * both, 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contrast:
-    """Difference of the two sides' means of unit means, for each comparison (length Q).
+    """Difference of the two sides' means of unit means (``unit_mean``, M) for each comparison (Q); ``mean`` is Q × 2.
 
-    ``mean`` (Q × 2) describes the sides, ``error`` is the standard error, NaN where a side has one unit, ``df`` the
-    degrees of freedom, and ``unit_mean`` (M) what the means are taken of. ``nested``: clusters stand in different
-    blocks.
+    ``error`` is the standard error, NaN where a side has one unit; ``nested``: clusters stand in different blocks.
     """
 
     mean: Floats
@@ -179,12 +171,10 @@ class Contrast:
 
     @property
     def p_value(self) -> Floats:
-        """Two-sided p; 1 or 0 where the standard error is 0; NaN where a side has one unit.
-
-        Where clusters stand in different blocks, each with few neighbours, that all say the same is no certainty: two
-        names in each of five blocks do so in one fair pair of sixteen. There p is at least 2^−df.
-        """
+        """Two-sided p; 1 or 0 where the standard error is 0; NaN where a side has one unit."""
         p = two_sided_t(self.difference, self.error, self.df)
+        # Where clusters stand in different blocks, each with few neighbours, that all say the same is no certainty: two
+        # names in each of five blocks do so in one fair pair of sixteen.
         return np.where(self.nested & (self.error == 0) & (p < 1), np.exp2(-self.df), p)
 
 
@@ -200,7 +190,7 @@ def contrast(cells: PairCells, values: Floats, scale: float, parts: NameParts | 
     unit_mean = cells.by_unit(values) / np.maximum(cells.by_unit(cells.size), 1.0)
     units = cells.units
     whole = np.maximum(units.sum(axis=1) - 2, 1.0)
-    lost = lost_to_blocks(cells)
+    lost = _lost_to_blocks(cells)
     kept = np.maximum(whole - lost, 1.0) / whole
     mean = cells.units_by_side(unit_mean) / np.maximum(units, 1.0)
     mean[:, 1] = np.where(np.abs(mean[:, 0] - mean[:, 1]) < TINY * scale, mean[:, 0], mean[:, 1])
@@ -209,7 +199,7 @@ def contrast(cells: PairCells, values: Floats, scale: float, parts: NameParts | 
     square = np.where(square < (TINY * scale) ** 2, 0.0, square)  # NaN stays
     spread = cells.units_by_side(deviation**2) / np.maximum(units - 1, 1.0)
     spread = np.where(spread < (TINY * scale) ** 2, 0.0, spread)
-    df = degrees_of_freedom(cells, spread / np.maximum(units, 1.0))
+    df = _degrees_of_freedom(cells, spread / np.maximum(units, 1.0))
     df = np.maximum(df * kept, np.minimum(df, 1.0))
     if parts is not None:
         least, _ = recurrence(cells, parts)
@@ -217,13 +207,12 @@ def contrast(cells: PairCells, values: Floats, scale: float, parts: NameParts | 
     return Contrast(mean=mean, error=np.sqrt(square), df=df, unit_mean=unit_mean, nested=lost > 0)
 
 
-def lost_to_blocks(cells: PairCells) -> Floats:
-    """Degrees of freedom that the means of the blocks take from the clusters, one entry a comparison.
+def _lost_to_blocks(cells: PairCells) -> Floats:
+    """Degrees of freedom that the means of the blocks take from the clusters of each comparison.
 
-    A cluster is compared with the mean of the blocks that it stands in. Where all stand in the same blocks that is one
-    constant, and 0 is lost; where each stands in one of H blocks, it is compared with its few neighbours, and H − 1 are
-    lost; in between it is the inertia Σ_h Σ_c (s_ch − s̄_h)²/Σ_c s_ch of the clusters' shares of rows in the blocks
-    (Greenacre 1984). The same clusters on both sides lose nothing: their differences are free of the block.
+    0 where all clusters stand in the same blocks, H − 1 where each stands in one of H; in between the inertia
+    Σ_h Σ_c (s_ch − s̄_h)²/Σ_c s_ch of the clusters' shares of rows in the blocks (Greenacre 1984). The same clusters on
+    both sides lose nothing: their differences are free of the block.
     """
     share = cells.size / cells.by_unit(cells.size)[cells.unit]
     total, square = (cells.by_stratum_side(part).sum(axis=1) for part in (share, share**2))
@@ -231,10 +220,10 @@ def lost_to_blocks(cells: PairCells) -> Floats:
     return np.where((inertia < 1e-9) | cells.paired, 0.0, inertia)
 
 
-def degrees_of_freedom(cells: PairCells, error: Floats) -> Floats:
+def _degrees_of_freedom(cells: PairCells, error: Floats) -> Floats:
     """Of the difference of two sides whose means have the squared errors *error* (Q × 2); see :func:`contrast`."""
     units = cells.units
-    k1, k2 = units[:, 0], units[:, 1]
+    k1, k2 = units.T
     df = k1 + k2 - 2
     unequal = k1 != k2
     overlap = (cells.shared >= 2) & ~cells.paired
@@ -351,7 +340,9 @@ def jackknife_error(cells: PairCells, without: Floats, parts: NameParts | None =
     return np.where(broken & ~np.isnan(error), np.inf, error)
 
 
-Alternative = Literal["two-sided", "less", "greater"]
+# ---------------------------------------------------------------- one mean
+
+Alternative = Literal["two-sided", "less"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,14 +365,13 @@ class MeanTest:
 
     @property
     def p(self) -> float:
-        """1 without a degree of freedom. Where the error is 0: two-sided 1 for a mean of 0, else 0; one-sided 0 on the
-        side of the alternative, else 1."""
+        """1 without a degree of freedom. Where the error is 0: two-sided 1 for a mean of 0, else 0; one-sided 0 for a
+        mean below 0, else 1."""
         if self.df < 1:
             return 1.0
         if self.alternative == "two-sided":
             return float(two_sided_t(self.mean, self.error, self.df))
-        down = self.t if self.alternative == "less" else -self.t
-        return float(stdtr(self.df, down)) if self.error or self.mean else 1.0
+        return float(stdtr(self.df, self.t)) if self.error or self.mean else 1.0
 
     def interval(self, confidence: float = 0.95, side: float = 1.0) -> tuple[float, float]:
         """The two-sided interval, turned so that *side* points up; infinite without a degree of freedom."""

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pytest_fairness.statistics.arrays import Bools, Floats, Ints
+from pytest_fairness.statistics.arrays import Bools, Floats, Ints, sums
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,12 +72,6 @@ class Layout:
         """Whether some cluster stands in more than one group (one persona, swapped label)."""
         return not self.own_rows and int(np.bincount(self.cluster_label).max()) > 1
 
-    @cached_property
-    def range(self) -> tuple[Floats, Floats]:
-        """Lowest and highest value of each group, less the reference (G each)."""
-        low = np.minimum.reduceat(self.values, self.group_start)
-        return low, np.maximum.reduceat(self.values, self.group_start)
-
     def by_cell(self, rows: Floats) -> Floats:
         """Sums over the rows of each cell (last axis)."""
         return rows if self.cell_start.size == self.values.size else np.add.reduceat(rows, self.cell_start, axis=-1)
@@ -132,11 +126,6 @@ def _starts(*sorted_codes: Ints) -> Ints:
     return np.flatnonzero(new)
 
 
-def sums(at: Ints, values: Floats | None, size: int) -> Floats:
-    """Sums of *values* by their codes *at*, one a code 0 … size−1; without values how often each occurs."""
-    return np.bincount(at, values, size).astype(np.float64, copy=False)
-
-
 # ---------------------------------------------------------------- pair cells
 
 
@@ -176,7 +165,7 @@ class PairCells:
         """Rows of each cell (E), 1 where a cell stands for rows alike."""
         return np.ones(self.cell.size) if self.layout.own_rows else self.layout.cell_size[self.cell]
 
-    def _all_rows(self, values: Floats, cells: Ints | slice) -> Floats:
+    def _all_rows(self, values: Floats, cells: Ints | slice = slice(None)) -> Floats:
         """*values* of one row of each of the *cells*, times the rows alike that it stands for."""
         return values * self.layout.cell_size[self.cell[cells]] if self.layout.own_rows else values
 
@@ -186,20 +175,19 @@ class PairCells:
         return np.where(self.side == 0, self.second[self.comparison], self.first[self.comparison])
 
     def one_row(self, values: Floats) -> Floats:
-        """Sums over the cells of the layout (U, last axis) for each cell here (E); of one of its rows where they are
-        alike."""
+        """Sums over the cells of the layout (U, last axis) for each cell here (E), or for one of its rows alike."""
         here = values[..., self.cell]
         return here / self.layout.cell_size[self.cell] if self.layout.own_rows else here
 
     def by_stratum_side(self, values: Floats) -> Floats:
         """Sums over the rows of each stratum and side (S × 2)."""
-        strata = self.stratum_comparison.size
-        return sums(2 * self.stratum + self.side, self._all_rows(values, slice(None)), 2 * strata).reshape(strata, 2)
+        place = 2 * self.stratum + self.side
+        return sums(place, self._all_rows(values), 2 * self.stratum_block.size).reshape(-1, 2)
 
     def by_side(self, values: Floats) -> Floats:
         """Sums over the rows of each comparison and side (Q × 2)."""
         place = 2 * self.comparison + self.side
-        return sums(place, self._all_rows(values, slice(None)), 2 * self.comparisons).reshape(-1, 2)
+        return sums(place, self._all_rows(values), 2 * self.comparisons).reshape(-1, 2)
 
     def strata_by_comparison(self, values: Floats) -> Floats:
         """Sums over the strata of each comparison (Q)."""
@@ -285,16 +273,13 @@ class PairCells:
         return np.asarray((self.shared > 0) & np.all(self.shared[:, None] == self.units, axis=1))
 
     def each_stratum(self, least_rows: int) -> tuple[PairCells, Ints]:
-        """Every stratum as a comparison of its own, and which strata these are: those with enough rows on both
-        sides."""
+        """Every stratum with enough rows on both sides as a comparison of its own, and which strata these are."""
         kept = np.flatnonzero(self.rows.min(axis=1) >= least_rows)
         place = np.full(self.stratum_comparison.size, -1, dtype=np.intp)
         place[kept] = np.arange(kept.size)
         order = np.flatnonzero(place[self.stratum] >= 0)
-        stratum = place[self.stratum[order]]
-        sorting = np.argsort(2 * stratum + self.side[order], kind="stable")
-        order, stratum = order[sorting], stratum[sorting]
-        parent = self.stratum_comparison[kept]
+        order = order[np.argsort(2 * place[self.stratum[order]] + self.side[order], kind="stable")]
+        stratum, parent = place[self.stratum[order]], self.stratum_comparison[kept]
         return replace(
             self,
             first=self.first[parent],
