@@ -167,13 +167,18 @@ def means_of(values: NDArray[Any], codes: Ints, size: int = 0) -> tuple[Floats, 
 
 
 def first_repeat(columns: Sequence[Ints]) -> tuple[int, int] | None:
-    """Two rows alike in all *columns* (codes), the one above first; None where all differ."""
-    table = pd.DataFrame(dict(enumerate(columns)))
-    again = table.duplicated().to_numpy()
-    if not again.any():
+    """Two rows alike in all *columns* (codes, −1 where missing), the one above first; None where all differ."""
+    key, width = np.zeros(columns[0].size, dtype=np.intp), 1
+    for codes in columns:
+        size = int(codes.max(initial=0)) + 2
+        if width * size >= 2**62:
+            key, width = np.unique(key, return_inverse=True)[1], key.size
+        key, width = key * size + codes + 1, width * size
+    ordered = np.sort(key)
+    if not np.any(ordered[1:] == ordered[:-1]):
         return None
-    second = int(again.argmax())
-    return int((table == table.iloc[second]).all(axis=1).to_numpy().argmax()), second
+    second = int(pd.Series(key).duplicated().to_numpy().argmax())
+    return int(np.argmax(key == key[second])), second
 
 
 def read_design(

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import Literal
+from functools import lru_cache
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -152,30 +152,16 @@ def _covariance(cells: PairCells, influence: Floats, units: Floats) -> Floats | 
     return np.where(partly, 2 * cells.shared * both, 0.0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Contrast:
-    """Difference of the two sides' means of unit means (``unit_mean``, M) for each comparison (Q); ``mean`` is Q × 2.
-
-    ``error`` is the standard error, NaN where a side has one unit; ``nested``: clusters stand in different blocks.
-    """
+class Contrast(NamedTuple):
+    """Difference of the two sides' means (Q × 2) of unit means (``unit_mean``, M) for each comparison (Q), its standard
+    error, df and two-sided p; error and p are NaN where a side has one unit."""
 
     mean: Floats
+    unit_mean: Floats
+    difference: Floats
     error: Floats
     df: Floats
-    unit_mean: Floats
-    nested: Bools
-
-    @property
-    def difference(self) -> Floats:
-        return np.asarray(self.mean[:, 0] - self.mean[:, 1])
-
-    @property
-    def p_value(self) -> Floats:
-        """Two-sided p; 1 or 0 where the standard error is 0; NaN where a side has one unit."""
-        p = two_sided_t(self.difference, self.error, self.df)
-        # Where clusters stand in different blocks, each with few neighbours, that all say the same is no certainty: two
-        # names in each of five blocks do so in one fair pair of sixteen.
-        return np.where(self.nested & (self.error == 0) & (p < 1), np.exp2(-self.df), p)
+    p_value: Floats
 
 
 def contrast(cells: PairCells, values: Floats, scale: float, parts: NameParts | None = None) -> Contrast:
@@ -204,7 +190,12 @@ def contrast(cells: PairCells, values: Floats, scale: float, parts: NameParts | 
     if parts is not None:
         least, _ = recurrence(cells, parts)
         df = np.minimum(df, np.where(cells.paired, least - 1, 2 * least - 2))
-    return Contrast(mean=mean, error=np.sqrt(square), df=df, unit_mean=unit_mean, nested=lost > 0)
+    difference, error = mean[:, 0] - mean[:, 1], np.sqrt(square)
+    p = two_sided_t(difference, error, df)
+    # Where clusters stand in different blocks, each with few neighbours, that all say the same is no certainty: two
+    # names in each of five blocks do so in one fair pair of sixteen.
+    p = np.where((lost > 0) & (error == 0) & (p < 1), np.exp2(-df), p)
+    return Contrast(mean, unit_mean, difference, error, df, p)
 
 
 def _lost_to_blocks(cells: PairCells) -> Floats:
@@ -235,7 +226,7 @@ def _degrees_of_freedom(cells: PairCells, error: Floats) -> Floats:
         alone = k1 + k2 - 2 * cells.shared
         partly = (cells.shared - 1) + (welch - cells.shared + 1) / np.maximum(k1 + k2, 1.0) * alone
         df = np.where(overlap, partly, df)
-    return np.where(cells.paired, k1 - 1, df)
+    return np.asarray(np.where(cells.paired, k1 - 1, df))
 
 
 def intraclass(cells: PairCells, values: Floats, squares: Floats) -> tuple[Floats, Floats]:
@@ -260,28 +251,28 @@ def intraclass(cells: PairCells, values: Floats, squares: Floats) -> tuple[Float
 # ---------------------------------------------------------------- jackknife
 
 
-@dataclass(frozen=True)
 class Removals:
     """What leaves with each unit: R rows, one a unit and stratum that it stands in.
 
     A removal has the number of its unit; in a paired comparison that of the unit on side 0, and the mate leaves with
-    it. ``removal`` and ``stratum`` have length R, ``row`` says to which of them each cell belongs (E).
+    it. ``removal`` and ``stratum`` have length R, ``row`` says to which of them each cell belongs (E). ``left`` are the
+    rows of each side that stay in the stratum (2 × R), ``broken`` whether one lacks them: then it counts no more.
+    ``rows_left`` are those that stay in the comparison, without broken strata (2 × M).
     """
 
-    cells: PairCells
-    removal: Ints
-    stratum: Ints
-    row: Ints | None
-
-    @classmethod
-    def of(cls, cells: PairCells) -> Removals:
-        if not bool(cells.paired.any()):
-            return cls(cells, cells.unit, cells.stratum, None)
-        second = cells.paired[cells.unit_comparison] & (cells.unit_side == 1)
-        unit = np.where(second, cells.mate, np.arange(second.size))
-        strata = cells.stratum_comparison.size
-        key, row = np.unique(unit[cells.unit] * strata + cells.stratum, return_inverse=True)
-        return cls(cells, key // strata, key % strata, row.astype(np.intp))
+    def __init__(self, cells: PairCells) -> None:
+        self.cells, self.removal, self.stratum = cells, cells.unit, cells.stratum
+        self.row: Ints | None = None
+        if bool(cells.paired.any()):
+            second = cells.paired[cells.unit_comparison] & (cells.unit_side == 1)
+            unit = np.where(second, cells.mate, np.arange(second.size))
+            strata = cells.stratum_comparison.size
+            key, self.row = np.unique(unit[cells.unit] * strata + cells.stratum, return_inverse=True)
+            self.removal, self.stratum = key // strata, key % strata
+        rows = cells.rows[self.stratum]
+        self.left = rows[:, 0] - self.on(0, cells.size), rows[:, 1] - self.on(1, cells.size)
+        self.broken: Bools = (self.left[0] == 0) | (self.left[1] == 0)
+        self.rows_left = self.kept(cells.size)
 
     def on(self, side: int, values: Floats) -> Floats:
         """Sums of *values* over the cells (E) of one side that leave (R)."""
@@ -299,28 +290,12 @@ class Removals:
         whole = self.cells.strata_by_comparison(strata)
         return whole[self.cells.unit_comparison] + self.total(left - strata[self.stratum])
 
-    @cached_property
-    def left(self) -> tuple[Floats, Floats]:
-        """Rows of each side that stay in the stratum (R each)."""
-        size, rows = self.cells.size, self.cells.rows[self.stratum]
-        return rows[:, 0] - self.on(0, size), rows[:, 1] - self.on(1, size)
-
-    @cached_property
-    def broken(self) -> Bools:
-        """Whether the stratum lacks a side without what leaves (R): then it counts no more."""
-        return np.asarray((self.left[0] == 0) | (self.left[1] == 0))
-
     def kept(self, values: Floats) -> Floats:
         """Sums of *values* over the cells (E) that stay on each side, without broken strata (2 × M)."""
         return np.stack([
             self.without(whole, np.where(self.broken, 0.0, whole[self.stratum] - self.on(side, values)))
             for side, whole in enumerate(self.cells.by_stratum_side(values).T)
         ])  # fmt: skip
-
-    @cached_property
-    def rows_left(self) -> Floats:
-        """Rows of each side that stay in the comparison, without broken strata (2 × M)."""
-        return self.kept(self.cells.size)
 
 
 def jackknife_error(cells: PairCells, without: Floats, parts: NameParts | None = None) -> Floats:

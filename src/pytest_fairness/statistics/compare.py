@@ -13,7 +13,7 @@ from pytest_fairness.model import GroupResult, OutcomeKind
 from pytest_fairness.statistics.arrays import Bools, Floats, Ints, Membership
 from pytest_fairness.statistics.categories import compare_categories
 from pytest_fairness.statistics.clusters import NameParts, all_pairs, reach, t_quantile, two_sided_t
-from pytest_fairness.statistics.layout import Layout, lay_out
+from pytest_fairness.statistics.layout import Layout
 from pytest_fairness.statistics.pair_table import PairTable
 from pytest_fairness.statistics.proportions import wilson
 from pytest_fairness.statistics.scores import compare_rates, compare_scores
@@ -52,7 +52,7 @@ class _Rows(NamedTuple):
         return self if bool(which.all()) else _Rows(*(None if column is None else column[which] for column in self))  # type: ignore[arg-type]
 
     def lay_out(self, groups: int, blocks: int, *, own_rows: bool) -> Layout:
-        return lay_out(*self[:4], groups=groups, blocks=blocks, own_rows=own_rows)
+        return Layout(*self[:4], groups=groups, blocks=blocks, own_rows=own_rows)
 
 
 def measure(

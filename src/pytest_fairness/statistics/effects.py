@@ -7,7 +7,6 @@ many ties moves few ranks. Both are on the d scale, and the verdict reads the la
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +14,7 @@ from scipy.special import ndtri
 
 from pytest_fairness.statistics.arrays import Floats, Ints, sums
 from pytest_fairness.statistics.clusters import TINY, Contrast, NameParts, Removals, contrast, jackknife_error, ratio
-from pytest_fairness.statistics.layout import Layout, PairCells
+from pytest_fairness.statistics.layout import Layout, PairCells, Pairs
 from pytest_fairness.statistics.proportions import FEW, woolf_variance
 
 LOGIT_TO_D = float(np.sqrt(3) / np.pi)
@@ -189,16 +188,15 @@ def _anew(cells: PairCells, leaving: Removals, aligned: Floats, broken: Ints) ->
         kept &= ~np.isin(units[owner] * strata + cells.stratum[at], absent)
         owner, at = owner[kept], at[kept]
         held, stratum = np.unique(owner * strata + cells.stratum[at], return_inverse=True)
-        left = replace(
-            cells,
-            first=cells.first[q],
-            second=cells.second[q],
-            comparison=owner,
-            side=cells.side[at],
-            stratum=stratum.astype(np.intp),
-            cell=cells.cell[at],
-            stratum_comparison=held // strata,
-            stratum_block=cells.stratum_block[held % strata],
+        left = PairCells(
+            cells.layout,
+            Pairs(cells.first[q], cells.second[q]),
+            owner,
+            cells.side[at],
+            stratum.astype(np.intp),
+            cells.cell[at],
+            held // strata,
+            cells.stratum_block[held % strata],
         )
         middle = (left.by_stratum_side(aligned[at]) / left.rows).mean(axis=1)
         value = aligned[at] - left.size * middle[left.stratum]

@@ -55,10 +55,8 @@ class ArmContrast:
 
     @property
     def grows(self) -> bool:
-        """Whether the disparity grew or turned round as far: not smaller by estimate, and where the change led.
-
-        What names do in both arms is no part of the change's error, but moves both estimates: hence the interval.
-        """
+        """Whether the disparity grew or turned round as far: not smaller by estimate, and where the change led."""
+        # What names do in both arms is no part of the change's error, but moves both estimates: hence the interval.
         side = math.copysign(1.0, self.change.mean)
         return abs(self.treated.mean) >= abs(self.control.mean) and self.treated.interval(0.9, side)[0] > 0
 

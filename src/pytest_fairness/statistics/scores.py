@@ -24,7 +24,7 @@ from pytest_fairness.statistics.effects import (
     rank_effect,
     standardise,
 )
-from pytest_fairness.statistics.layout import Layout, PairCells, Pairs, lay_out, pair_cells
+from pytest_fairness.statistics.layout import Layout, PairCells, Pairs, pair_cells
 from pytest_fairness.statistics.pair_table import (
     Comparison,
     PairTable,
@@ -73,7 +73,7 @@ def compare_scores(layout: Layout, pairs: Pairs, kind: OutcomeKind, parts: NameP
         )
         aligned = (own + other) / (cells.rows.sum(axis=1)[cells.stratum] + 1)
         z, p_row = _stratified_z(cells, aligned, stratum_variance[kept])
-        leaving = Removals.of(cells)
+        leaving = Removals(cells)
         raw = standardise(cells, leaving, moments, plain, scale, parts)
         delta, d = rank_effect(cells, leaving, other, _against_itself(cells), parts)
         effects: tuple[Effect, ...] = raw.g, d
@@ -137,7 +137,7 @@ def _against_itself(cells: PairCells) -> Floats | None:
     label = np.repeat(layout.cluster_label[layout.cell_cluster], layout.cell_size.astype(np.intp))
     both, block = np.unique(label * layout.blocks + layout.row_block, return_inverse=True)
     shape = {"groups": layout.groups, "blocks": both.size}
-    inner = lay_out(layout.values, layout.row_group, label, block.astype(np.intp), **shape, own_rows=False)
+    inner = Layout(layout.values, layout.row_group, label, block.astype(np.intp), **shape, own_rows=False)
     # The cells of both layouts are the same, in the same order: group, cluster, block.
     return rank_sums(inner, np.argsort(inner.values), blocked=True).below[cells.partner, cells.cell]
 
@@ -206,7 +206,7 @@ def compare_rates(layout: Layout, pairs: Pairs, parts: NameParts | None = None) 
         # Without continuity correction; z² is Mantel & Haenszel's chi-square (1959).
         variance = n1 * n2 * x * (n - x) / (n**2 * np.maximum(n - 1, 1.0))
         z, p_row = _stratified_z(cells, aligned, variance)
-        log_odds, effect = cumulative_odds(cells, Removals.of(cells), levels, 2, parts)
+        log_odds, effect = cumulative_odds(cells, Removals(cells), levels, 2, parts)
         means, found = by_side / np.maximum(cells.rows, 1.0), contrast(cells, aligned, 1.0, parts)
         return Comparison(z, p_row, found, (effect,), means, aligned, square), log_odds
 

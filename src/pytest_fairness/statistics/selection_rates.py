@@ -62,16 +62,13 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """What is independent of each other, as codes of the rows: sets of names, or the names of the two candidates.
-
-    ``count`` is their number; under two there is nothing to estimate an error from.
-    """
+    """What is independent of each other, as codes of the rows: sets of names, or the names of the two candidates; under
+    a ``count`` of two there is nothing to estimate an error from."""
 
     codes: tuple[Ints, ...]
     count: int
 
     def take(self, rows: Bools) -> Units:
-        """Those of *rows* only."""
         return Units(tuple(codes[rows] for codes in self.codes), self.count)
 
 
