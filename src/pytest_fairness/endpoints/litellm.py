@@ -21,7 +21,6 @@ from dataclasses import replace
 from typing import Any
 
 from pytest_fairness.documents import Misplaced
-from pytest_fairness.endpoints.chat import plain_messages
 from pytest_fairness.endpoints.config import ModelConfig, merged_parameters
 from pytest_fairness.endpoints.http import (
     encode_json,
@@ -31,9 +30,17 @@ from pytest_fairness.endpoints.http import (
     policy_refusal,
     retry_after,
 )
-from pytest_fairness.endpoints.openai import OpenAIEndpoint
+from pytest_fairness.endpoints.openai import ChatEndpoint
 from pytest_fairness.endpoints.prices import price_table
-from pytest_fairness.endpoints.protocol import AttemptError, CutOff, Evidence, Price, Reply, Request, Wire
+from pytest_fairness.endpoints.protocol import (
+    AttemptError,
+    CutOff,
+    Evidence,
+    Price,
+    Reply,
+    Request,
+    Wire,
+)
 from pytest_fairness.endpoints.redaction import read_key, remember_environment, safe_url
 from pytest_fairness.errors import MissingExtra, UsageError
 from pytest_fairness.model import JSON, Status
@@ -135,7 +142,7 @@ class LiteLLMEndpoint:
         key = read_key(self._key_variable, self.name)
         given: dict[str, JSON] = {
             "model": self._model,
-            "messages": plain_messages(request.messages),
+            "messages": [{"role": m.role, "content": m.content} for m in request.messages],
             **merged_parameters(self, request.parameters),
         }
         await self.prepare()
@@ -144,7 +151,9 @@ class LiteLLMEndpoint:
             "api_key": key or (_NO_KEY if self._base_url else None),
             "api_version": self._version,
         }
-        _quieten()
+        # Where a suite makes warnings errors, those from within litellm must not end a call. Filters, not
+        # catch_warnings: that changes those of the whole process, and puts back the wrong ones when two calls overlap.
+        warnings.filterwarnings("ignore", module=r"(?:litellm|openai|pydantic|httpx2?)(?:\.|$)")
         try:
             response = await self._litellm.acompletion(
                 **given,
@@ -163,7 +172,7 @@ class LiteLLMEndpoint:
             # The text of a refusal goes where providers have it, from where litellm puts it.
             message = choice.get("message") or {}
             message.setdefault("refusal", (message.get("provider_specific_fields") or {}).get("refusal"))
-        reply = OpenAIEndpoint.interpret(data)
+        reply = ChatEndpoint.interpret(data)
         # Where the provider counted nothing, litellm writes zeros: such an answer is charged at its worst case.
         counted = reply.usage is not None and (reply.usage.input_tokens or reply.usage.output_tokens)
         wire = self._wire(given, response.model_dump_json().encode(), response)
@@ -269,13 +278,3 @@ def load_litellm() -> Any:
             if logger.level == logging.NOTSET or name == "LiteLLM":
                 logger.setLevel(logging.ERROR)
         return litellm
-
-
-def _quieten() -> None:
-    """Keep warnings from within litellm from ending a call where the suite makes warnings errors.
-
-    Filters rather than ``catch_warnings``, which would change the filters of the whole process for as long as
-    a call is under way and put back the wrong ones when two calls overlap. Whoever set up filters for a test
-    undoes these.
-    """
-    warnings.filterwarnings("ignore", module=r"(?:litellm|openai|pydantic|httpx2?)(?:\.|$)")
