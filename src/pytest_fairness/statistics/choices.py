@@ -31,16 +31,12 @@ from pytest_fairness.statistics.clusters import all_pairs
 FIRST, SECOND, NEITHER, UNSCORED, REFUSED = 1, 0, -1, -2, -3
 
 
-def recode(coded: Coded, labels: Sequence[str], among: Sequence[str]) -> Coded:
-    """*coded*, whose labels are now called *labels*, as codes into the sorted *among*."""
-    places = tuple(sorted(set(among)))
-    return Coded(np.array([places.index(label) for label in labels], dtype=np.intp)[coded.codes], places)
-
-
 def _coded_alike(frame: pd.DataFrame, columns: Sequence[str], what: str) -> list[Coded]:
     """The columns as codes of one numbering."""
     own = [code(frame, column, what) for column in columns]
-    return [recode(one, one.labels, [label for other in own for label in other.labels]) for one in own]
+    labels = tuple(sorted({label for one in own for label in one.labels}))
+    places = {label: place for place, label in enumerate(labels)}
+    return [Coded(np.array([places[label] for label in one.labels], dtype=np.intp)[one.codes], labels) for one in own]
 
 
 def block_columns(frame: pd.DataFrame, block: str | Sequence[str] | None) -> tuple[str, ...]:
