@@ -220,7 +220,7 @@ def _price(given: Any) -> Price | None:
 
 # ---------------------------------------------------------------- parameters
 
-_PARAMETERS: Any = documents.load(files(__package__).joinpath("parameters.yaml").read_bytes(), "parameters.yaml")
+_PARAMETERS: Any = documents.parse(files(__package__).joinpath("parameters.yaml").read_bytes(), "parameters.yaml").data
 #: Endpoint type → the parameters it takes.
 ALLOWED: Mapping[str, frozenset[str]] = {
     kind: frozenset(name for name, row in _PARAMETERS.items() if kind in row["types"].split())

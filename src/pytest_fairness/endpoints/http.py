@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import email.utils
-import importlib
 import json
 import math
 import re
@@ -19,7 +18,7 @@ import zlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -66,13 +65,13 @@ def encode_json(payload: JSON | Mapping[str, JSON]) -> bytes:
 
 
 def make_wire(
-    *,
     url: str,
     request_body: bytes,
     request_headers: Mapping[str, str],
-    response_headers: Mapping[str, str] | None = None,
-    response_body: bytes = b"",
     status_code: int | None = None,
+    response_headers: Mapping[str, str] = MappingProxyType({}),
+    response_body: bytes = b"",
+    *,
     truncated: bool = False,
 ) -> Wire:
     """The record of one exchange, as far as it got, without secrets."""
@@ -82,7 +81,7 @@ def make_wire(
         request_body=sent,
         request_headers=safe_headers(request_headers, REQUEST_HEADERS),
         status_code=status_code,
-        response_headers=safe_headers(response_headers or {}, RESPONSE_HEADERS),
+        response_headers=safe_headers(response_headers, RESPONSE_HEADERS),
         response_body=received,
         truncated=truncated,
     )
@@ -207,15 +206,12 @@ class HttpExchange:
 
     def wire(self) -> Wire:
         """The record of it, without secrets."""
-        return make_wire(
-            url=self.url,
-            request_body=self.body or self.query.encode(),
-            request_headers=self.headers,
-            status_code=self.status,
-            response_headers=self.response_headers,
-            response_body=self.received,
-            truncated=self.full or (self.error is not None and self.status is not None),
+        body, truncated = (
+            self.body or self.query.encode(),
+            self.full or (self.error is not None and self.status is not None),
         )
+        response = (self.status, self.response_headers, self.received)
+        return make_wire(self.url, body, self.headers, *response, truncated=truncated)
 
     @property
     def whole(self) -> bool:
@@ -310,10 +306,6 @@ class Sender:
             exchange.sent = exchange.sent and not isinstance(error, unsent)
             exchange.error = redact(f"{type(error).__name__}: {error}")
             exchange.unreachable = "" if exchange.sent else _why_unreachable(exchange.url, error)
-
-    async def prepare(self) -> None:
-        """Import what sending takes, which may be seconds where much is going on."""
-        await asyncio.to_thread(importlib.import_module, "aiohttp")
 
     async def aclose(self) -> None:
         """Close the connections."""

@@ -8,6 +8,8 @@ that were paid for.
 
 from __future__ import annotations
 
+import asyncio
+import importlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -50,7 +52,8 @@ class RemoteEndpoint:
         self._sender = Sender(concurrency=config.concurrency or CONCURRENCY)
 
     async def prepare(self) -> None:
-        await self._sender.prepare()
+        """Import what sending takes, which may be seconds where much is going on."""
+        await asyncio.to_thread(importlib.import_module, "aiohttp")
 
     async def aclose(self) -> None:
         await self._sender.aclose()

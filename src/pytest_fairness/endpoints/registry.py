@@ -151,9 +151,8 @@ def create_endpoint(
         config = replace(config, steps=tuple(steps))
     endpoint = {**BUILT_IN_TYPES, **(types or {})}[config.type](config)
     if not isinstance(endpoint, Endpoint):
-        raise UsageError(
-            f"endpoint type {config.type!r}: its factory returned {type(endpoint).__name__}, which is no Endpoint"
-        )
+        why = f"its factory returned {type(endpoint).__name__}, which is no Endpoint"
+        raise UsageError(f"endpoint type {config.type!r}: {why}")
     if limits != Limits():
         try:
             endpoint.limits = limits  # type: ignore[attr-defined]  # one that an endpoint may have
@@ -186,10 +185,8 @@ def as_endpoint(system: Any) -> Endpoint:
         return system
     if callable(system):
         return callable_endpoint(system)
-    raise UsageError(
-        f"the endpoint is {type(system).__name__}: give an endpoint, or a function that takes a text and returns "
-        "the reply"
-    )
+    why = "give an endpoint, or a function that takes a text and returns the reply"
+    raise UsageError(f"the endpoint is {type(system).__name__}: {why}")
 
 
 class RecordedEndpoint:
@@ -211,9 +208,8 @@ class RecordedEndpoint:
             price = recorded.get("price")
             self.price = None if price is None else Price(**price)
         except (KeyError, TypeError, ValueError) as error:
-            raise UsageError(
-                f"the recorded endpoint cannot be read ({error!r}): replay with the version that wrote it"
-            ) from error
+            why = f"the recorded endpoint cannot be read ({error!r}): replay with the version that wrote it"
+            raise UsageError(why) from error
 
     def identity(self) -> dict[str, JSON]:
         return dict(self._identity)

@@ -16,7 +16,7 @@ from pytest_fairness import documents
 
 Signals = Mapping[str, Mapping[str, str]]
 
-_DATA: dict[str, Any] = documents.load(files(__package__).joinpath("words.yaml").read_bytes(), "words.yaml")  # type: ignore[assignment]
+_DATA = documents.parse(files(__package__).joinpath("words.yaml").read_bytes(), "words.yaml").convert(dict[str, Any])
 #: (favourable, unfavourable) words of a decision.
 _DECISIONS = [tuple(pair.split(" / ")) for pair in _DATA["decisions"]]
 _PARTS = _DATA["parts"] | {

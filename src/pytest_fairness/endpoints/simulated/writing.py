@@ -31,7 +31,7 @@ _SLOT = re.compile(r"\{(\w+)\}")
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 
 
-TEXTS: Any = documents.load(files(__package__).joinpath("texts.yaml").read_bytes(), "texts.yaml")
+TEXTS: Any = documents.parse(files(__package__).joinpath("texts.yaml").read_bytes(), "texts.yaml").data
 #: Adjectives that fit any quality ("… judgement"), from worst to best.
 LADDER = tuple(TEXTS["ladder"].items())
 _VALUES = [value for _, value in LADDER]
