@@ -109,8 +109,8 @@ def analyze_disparity(
     values = reading.values
     if values.kind is OutcomeKind.CATEGORICAL and (min_raw_diff, min_raw_ratio) != (None, None):
         raise UsageError(f"{reading.name!r} holds labels: min_raw_diff and min_raw_ratio need numbers")
-    every = [_Grouping.of(ScoredRows.of(design, reading, called, seed))
-             for called, design in groupings(frame, columns, cluster, block)]  # fmt: skip
+    designs = groupings(frame, columns, cluster, block)
+    every = [_Grouping.of(ScoredRows.of(design, reading, called, seed)) for called, design in designs]
     design = every[0].rows.design
     rule = Rule(
         alpha=alpha,
