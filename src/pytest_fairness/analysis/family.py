@@ -299,7 +299,7 @@ def _statistics(member: Member, table: PairTable) -> list[dict[str, JSON]]:
         "rows_lost_to_ragged_blocks": table.ragged,
         "effective_name_parts": np.where(recurring, table.part_clusters, np.nan),
     }
-    if member.kind in RATES and table.beside:
+    if member.kind in RATES and "rate_1" in table.beside:
         b, rows = table.beside, table.rows
         ends = clustered_difference(b["rate_1"], rows[:, 0], b["rate_2"], rows[:, 1], b["design_effect"], table.df)
         columns |= dict(zip(("risk_difference_90_low", "risk_difference_90_high"), ends, strict=True))
