@@ -200,26 +200,30 @@ def unequal_refusals(table: PairTable, decisions: Sequence[Decision] = ()) -> Bo
 
 def _declared(table: PairTable, rule: Rule, member: Member) -> tuple[Bools, Bools]:
     """Whether the difference, and its whole 90 % interval, is below what the caller declared."""
-    trivial, inside = np.zeros((2, table.first.size), dtype=np.bool_)
-    if member.alarm_only or not table.beside:
-        return trivial, inside
+    if member.alarm_only or not table.beside or (rule.min_raw_diff, rule.min_raw_ratio) == (None, None):
+        return table.trivial, table.inside
+    means = "mean" if "mean_1" in table.beside else "rate"
+    one, two = table.beside[f"{means}_1"], table.beside[f"{means}_2"]
     reach = np.maximum(np.abs(table.difference_low), np.abs(table.difference_high))
+    inside = np.zeros(table.first.size, dtype=np.bool_)
     if rule.min_raw_diff is not None:
-        trivial |= np.abs(table.difference) < rule.min_raw_diff
         inside |= reach < rule.min_raw_diff
     if rule.min_raw_ratio is not None:
-        means = "mean" if "mean_1" in table.beside else "rate"
-        positive, ratio, larger = ratio_of_means(table.beside[f"{means}_1"], table.beside[f"{means}_2"])
-        trivial |= positive & (ratio >= rule.min_raw_ratio)
-        inside |= positive & (reach < (1 - rule.min_raw_ratio) * larger)
-    return trivial, inside
+        larger = np.maximum(one, two)
+        inside |= (larger > 0) & (np.minimum(one, two) >= 0) & (reach < (1 - rule.min_raw_ratio) * larger)
+    return too_small(table.difference, one, two, rule), inside
 
 
-def ratio_of_means(one: Floats, two: Floats) -> tuple[Bools, Floats, Floats]:
-    """Where two means have a ratio, the smaller over the larger, and the larger."""
-    larger, smaller = np.maximum(one, two), np.minimum(one, two)
-    positive = (larger > 0) & (smaller >= 0)
-    return positive, np.where(positive, smaller / np.where(positive, larger, 1.0), 0.0), larger
+def too_small(difference: Floats, one: Floats, two: Floats, rule: Rule) -> Bools:
+    """Whether a *difference*, that of the means *one* and *two*, is below what the caller declared."""
+    small = np.zeros(difference.size, dtype=np.bool_)
+    if rule.min_raw_diff is not None:
+        small |= np.abs(difference) < rule.min_raw_diff
+    if rule.min_raw_ratio is not None:
+        larger, smaller = np.maximum(one, two), np.minimum(one, two)
+        ratio = np.divide(smaller, larger, out=np.zeros(larger.size), where=larger > 0)
+        small |= (larger > 0) & (smaller >= 0) & (ratio >= rule.min_raw_ratio)
+    return small
 
 
 def _near(table: PairTable, member: Member) -> tuple[Bools, Bools]:
