@@ -191,6 +191,7 @@ def _tested(table: PairTable, n: Ints, alpha: float) -> PairTable:
     """The pairs by the tests of equivalence, in place of those of a difference."""
     tost, on = table.beside["tost"], np.where(table.single, "rows", "cluster means").astype(object)
     known, p_value = ~np.isnan(tost), np.nan_to_num(tost, nan=1.0)
+    n_1, n_2 = n.T.astype(np.float64)
     columns = {
         "interval_low": table.difference_low,
         "interval_high": table.difference_high,
@@ -206,7 +207,7 @@ def _tested(table: PairTable, n: Ints, alpha: float) -> PairTable:
         p_row=np.where(known, table.p_row, 1.0),
         p_value=p_value,
         corrected=p_value,
-        beside={"n_1": n[:, 0], "n_2": n[:, 1], **{key: np.where(known, one, np.nan) for key, one in columns.items()}},
+        beside={"n_1": n_1, "n_2": n_2, **{name: np.where(known, one, np.nan) for name, one in columns.items()}},
     )
 
 
