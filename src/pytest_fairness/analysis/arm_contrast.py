@@ -339,13 +339,19 @@ def _scores(
 
 
 class JudgedPair(NamedTuple):
-    """A pair with its contrast (None where the arms share too little); whether by itself, without the correction over
-    pairs, it grew beyond chance; and what became of the disparity, a key of :data:`_BECAME`."""
+    """A pair with its contrast (None where the arms share too little), and whether by itself, without the correction
+    over pairs, it grew beyond chance."""
 
     pair: PairResult
     contrast: ArmContrast | None
     grown: bool
-    became: str
+
+    @property
+    def became(self) -> str:
+        """What became of the disparity; a key of :data:`_BECAME`."""
+        if self.pair.verdict is Verdict.PASS:
+            return "idle" if IDLE in self.pair.notes else "smaller"
+        return "open" if self.pair.verdict is Verdict.INCONCLUSIVE else "larger"
 
 
 def _judge(
@@ -381,7 +387,7 @@ def _judge(
     judged = family.judge()
     grown = (table.beside["grows"] == 1) & (table.p_value < rule.alpha) & (table.size >= TRIVIAL)
     return [
-        JudgedPair(pair, one, bool(more) and not (pair.reason is not None and pair.reason.unusable), _became(pair))
+        JudgedPair(pair, one, bool(more) and not (pair.reason is not None and pair.reason.unusable))
         for pair, one, more in zip(family.results(judged), found, grown, strict=True)
     ]
 
@@ -474,12 +480,6 @@ def _statistics(contrast: ArmContrast | None, n: int, share: float) -> dict[str,
         found[f"{name}_low"], found[f"{name}_high"] = gap.interval(0.95)
         found |= {} if name == "change" else {name: gap.mean, f"{name}_p_value": gap.p}
     return found
-
-
-def _became(pair: PairResult) -> str:
-    if pair.verdict is Verdict.PASS:
-        return "idle" if IDLE in pair.notes else "smaller"
-    return "open" if pair.verdict is Verdict.INCONCLUSIVE else "larger"
 
 
 # ---------------------------------------------------------------- the finding

@@ -118,9 +118,13 @@ class Family:
         return replace(self.rule, minimum=MINIMUM_N[member.kind], family_size=self.size)
 
     def completed(self, member: Member, table: PairTable, corrected: Floats) -> PairTable:
-        """What the policy reads about the pairs of *member* as compared in *table*."""
+        """What the policy reads about the pairs of *member* as compared in *table*: beside the p-values, what is below
+        what the caller declared, and which rates are nearly equal."""
         trivial, inside = _declared(table, self.rule, member)
-        near, close = _near(table, member)
+        near, close, b, rows = table.near, table.close, table.beside, table.rows
+        if member.kind in RATES and member.favourable is not None and "rate_1" in b:
+            one, two = (b["rate_1"], b["rate_2"]) if member.favourable == 1 else (1 - b["rate_1"], 1 - b["rate_2"])
+            near, close = nearly_equal(one, rows[:, 0], two, rows[:, 1], b["design_effect"], table.df)
         return replace(table, corrected=corrected, trivial=trivial, inside=inside, near=near, close=close)
 
     def judge(self) -> list[Judged]:
@@ -224,15 +228,6 @@ def too_small(difference: Floats, one: Floats, two: Floats, rule: Rule) -> Bools
         ratio = np.divide(smaller, larger, out=np.zeros(larger.size), where=larger > 0)
         small |= (larger > 0) & (smaller >= 0) & (ratio >= rule.min_raw_ratio)
     return small
-
-
-def _near(table: PairTable, member: Member) -> tuple[Bools, Bools]:
-    """Whether two rates are nearly equal, by their intervals and by their estimates."""
-    b, rows = table.beside, table.rows
-    if member.kind not in RATES or member.favourable is None or "rate_1" not in b:
-        return table.near, table.close
-    one, two = (b["rate_1"], b["rate_2"]) if member.favourable == 1 else (1 - b["rate_1"], 1 - b["rate_2"])
-    return nearly_equal(one, rows[:, 0], two, rows[:, 1], b["design_effect"], table.df)
 
 
 # ---------------------------------------------------------------- results
