@@ -427,19 +427,6 @@ def test_waiting_for_money_ends_with_the_session(server: BatchServer, store: Run
     assert not server.calls
 
 
-def test_what_a_dead_process_set_aside_is_taken_over(store: RunStore) -> None:
-    """Left, adopted, settled: the account ends with the cost alone; never more is adopted than stands there."""
-    first, second = (store.budget(1.0) for _ in range(2))
-    assert asyncio.run(first.reserve(500))
-    first.leave(500)
-    assert (first.reserved, first.account().reserved) == (0, 500)
-    assert second.adopt(300) == 300
-    second.settle(300, 120)
-    assert second.adopt(300) == 200
-    second.settle(200, 0)
-    assert (*second.account(), second.reserved, second.adopt(10)) == (120, 0, 0, 0)
-
-
 # ------------------------------------------------------------ time
 
 

@@ -9,11 +9,10 @@ import signal
 import threading
 import time
 from importlib.resources import files
-from pathlib import Path
 
 import pytest
 
-from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Price, Reply, Request, Wire
+from pytest_fairness.endpoints.protocol import Price, Reply, Request
 from pytest_fairness.engine.engine import Engine, ParentWatch, ended_as_by_ctrl_c
 from pytest_fairness.errors import EndpointError, UsageError
 from pytest_fairness.model import Message, Status, Usage
@@ -21,8 +20,8 @@ from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.keys import content_key
 from pytest_fairness.runs.reader import RunReader, read_trials
 from pytest_fairness.runs.records import cell_of
-from pytest_fairness.runs.store import RunStore, open_run
-from tests.support.doubles import Scripted, cell, failing, plan, polite
+from pytest_fairness.runs.store import RunStore
+from tests.support.doubles import Scripted, cell, plan, polite
 from tests.support.runs import EngineMaker, records, unanswered
 
 # ------------------------------------------------------------ what comes back
@@ -153,20 +152,6 @@ def test_a_run_has_a_deadline(engine_for: EngineMaker) -> None:
     assert "deadline" in next(trial.error or "" for trial in trials if trial.status is Status.NOT_RUN)
 
 
-def test_a_refused_key_stops_the_endpoint(root: Path) -> None:
-    """After the first 401 nothing more is sent, now or later in the session, and nothing is recorded as an outcome;
-    another session on the same run asks what was left."""
-    endpoint = Scripted(failing(Evidence.AUTH), delay=0.001)
-    with open_run(root, "t") as store, Engine(endpoint, store, concurrency=1) as engine:
-        for _ in range(2):
-            with pytest.raises(EndpointError, match=r"failed with auth.*mend its address, key, quota or model name"):
-                engine.run(plan(20))
-    assert len(endpoint.requests) == 1
-    assert not records(store.directory, "trial")
-    with RunStore.open(store.directory) as again, Engine(Scripted(), again) as engine:
-        assert engine.run(plan(1))[0].status is Status.ANSWERED
-
-
 # ------------------------------------------------------------ the engine's thread
 
 
@@ -238,43 +223,6 @@ def test_cells_that_share_a_trial_are_each_on_record(engine_for: EngineMaker) ->
     assert len(endpoint.requests) == 1
     found = RunReader.open(engine.store.directory).all_records()
     assert [cell_of(record["cell"]) for record in found] == [cell(), twin]
-
-
-def test_the_request_is_on_record_before_it_leaves(engine_for: EngineMaker) -> None:
-    """At the moment of asking, the log has the intent; that is what keeps a crash from paying twice."""
-    seen: list[bool] = []
-
-    def look(request: Request) -> Reply:
-        sent = records(engine.store.directory, "sent")
-        seen.append(request.key in [record["key"] for record in sent])
-        return polite(request)
-
-    engine = engine_for(Scripted(look))
-    engine.run(plan(4))
-    assert seen == [True] * 4
-
-
-def test_the_bytes_of_the_wire_are_on_record(engine_for: EngineMaker) -> None:
-    """Of failures too; bytes that are no UTF-8 come back exactly."""
-    body = b'{"caf\xe9": "\xff"}'.decode("utf-8", "surrogateescape")
-    wire = Wire(
-        url="http://localhost/v1",
-        request_body="{}",
-        request_headers={"content-type": "application/json"},
-        status_code=500,
-        response_headers={"x-request-id": "7"},
-        response_body=body,
-        truncated=False,
-    )
-
-    def fail(request: Request) -> Reply:
-        raise AttemptError("500", evidence=Evidence.SERVER, wire=wire)
-
-    engine = engine_for(Scripted(fail))
-    engine.run(plan(1))
-    logged = records(engine.store.directory, "attempt")[0]["wire"]
-    assert logged["response_body"].encode("utf-8", "surrogateescape") == b'{"caf\xe9": "\xff"}'
-    assert Wire(**logged) == wire
 
 
 def test_the_log_names_the_price_table(engine_for: EngineMaker) -> None:

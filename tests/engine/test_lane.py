@@ -12,7 +12,6 @@ from pytest_fairness.endpoints.protocol import CutOff, Evidence, Limits, Price, 
 from pytest_fairness.engine.attempt import Tariff, same_model
 from pytest_fairness.engine.conversation import Conversation
 from pytest_fairness.engine.lane import EngineContext
-from pytest_fairness.errors import BudgetError
 from pytest_fairness.model import Status, Usage
 from pytest_fairness.runs.store import RunStore
 from tests.support.doubles import Scripted, failing, plan, polite
@@ -138,14 +137,6 @@ def test_the_dearer_of_what_was_agreed_and_what_was_stated(engine_for: EngineMak
         assert trial.cost == (None if charged is None else pytest.approx(charged))
         flags = records(engine.store.directory, "attempt")[number]["flags"]
         assert flags == (["unpriced"] if charged is None else [])
-
-
-def test_a_cap_holds_at_a_price_per_call(engine_for: EngineMaker) -> None:
-    """Ten calls of a cent fit under ten cents, and no more."""
-    endpoint = Scripted(price=PER_CALL)
-    with pytest.raises(BudgetError):
-        engine_for(endpoint, max_cost=0.1).run(plan(20))
-    assert len(endpoint.requests) == 10
 
 
 # ---------------------------------------------------------------- given up half-way

@@ -93,23 +93,6 @@ def test_what_cost_nothing_is_tried_again(engine_for: EngineMaker) -> None:
     assert len(endpoint.requests) == 2
 
 
-def test_what_may_have_cost_something_is_not_tried_again(engine_for: EngineMaker) -> None:
-    """One request, one outcome: trying again could pay twice, and would shift the sample."""
-    outcomes = {
-        Evidence.SERVER: Status.ERROR,
-        Evidence.NO_RESPONSE: Status.UNKNOWN,
-        Evidence.PARTIAL: Status.MALFORMED,
-        Evidence.REJECTED: Status.ERROR,
-    }
-    for evidence, status in outcomes.items():
-        endpoint = Scripted(failing(evidence), name=evidence)
-        engine = engine_for(endpoint)
-        trials = engine.run(plan(1))
-        assert (trials[0].status, trials[0].reply) == (status, None)
-        assert engine.run(plan(1)) == trials
-        assert len(endpoint.requests) == 1
-
-
 def test_one_throttled_trial_slows_all(engine_for: EngineMaker) -> None:
     """While the server has asked for a pause, nobody sends: one trial is refused, not the 19 behind it."""
     times: list[float] = []
@@ -196,19 +179,6 @@ def test_a_limit_beyond_the_deadline_leaves_trials_unasked(engine_for: EngineMak
     endpoint.limits = Limits(requests_per_minute=60)  # type: ignore[attr-defined]
     trials = engine_for(endpoint, deadline=0.4).run(plan(10))
     assert [trial.status for trial in trials].count(Status.NOT_RUN) == 8
-
-
-def test_limits_are_read_from_the_file(tmp_path: Path) -> None:
-    """Two keys of endpoints.yaml; what is no number of requests is refused with its line."""
-    path = tmp_path / "endpoints.yaml"
-    entry = 'endpoints:\n  - name: "m"\n    type: "openai"\n    model: "m"\n    requests_per_minute: {}\n'
-    path.write_text(entry.format("500") + "    tokens_per_minute: 200000\n")
-    config = load_endpoints(path)["m"]
-    assert config.limits == Limits(requests_per_minute=500, tokens_per_minute=200_000)
-    assert create_endpoint(config).limits == config.limits  # type: ignore[attr-defined]
-    path.write_text(entry.format("0.5"))
-    with pytest.raises(UsageError, match=r"endpoints.yaml:5: requests_per_minute: expected a whole number"):
-        load_endpoints(path)
 
 
 def test_an_endpoint_that_cannot_hold_limits_is_refused(tmp_path: Path) -> None:

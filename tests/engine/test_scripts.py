@@ -383,12 +383,3 @@ def test_steps_that_make_no_sense() -> None:
     for steps, error in SENSELESS:
         with pytest.raises(UsageError, match=error):
             pipeline_endpoint(steps)
-
-
-def test_names_are_known_to_the_tests_alone() -> None:
-    """A pipeline of names has no identity until a session says who they are."""
-    pipeline = pipeline_endpoint(["scrubber", "judge"])
-    with pytest.raises(UsageError, match="'scrubber' of a pipeline is asked by a fairness test"):
-        pipeline.identity()
-    known = {"scrubber": Scripted(name="scrubber"), "judge": Scripted(name="judge")}
-    assert pipeline.resolved(known.__getitem__).identity()["type"] == "pipeline"
