@@ -17,6 +17,7 @@ import pytest
 
 from pytest_fairness.endpoints import Endpoint, create_endpoint
 from pytest_fairness.endpoints.application import JSONPath
+from pytest_fairness.endpoints.litellm import load_litellm
 from pytest_fairness.endpoints.protocol import AttemptError, Evidence
 from pytest_fairness.errors import EndpointError, StoreError
 from pytest_fairness.runs.store import RunStore
@@ -24,12 +25,8 @@ from pytest_fairness.trials_frame import refuse_if_nothing_answered
 from tests.support.doubles import Scripted
 from tests.support.servers import Fault, ModelServer
 
-from .conftest import ROUTES, SUITE, TRIALS, Ask, Project, cells, endpoint_of, message, words
+from .conftest import LITELLM, ROUTES, SUITE, TRIALS, Ask, Project, cells, endpoint_of, message, words
 from .oracles import check
-
-#: SUITE with twelve trials.
-FEW = SUITE.replace("repetitions=1", "repetitions=1, names=3")
-
 
 # ---------------------------------------------------------------- F51: not one usable answer
 
@@ -196,27 +193,20 @@ def test_f54_scorers_read_numbers_of_any_length(project: Project) -> None:
 
 # ---------------------------------------------------------------- F59: a package that is slow to import
 
-SLOW = """
-import importlib.abc, sys, time
 
-class Slow(importlib.abc.MetaPathFinder):
-    def find_spec(self, name, path=None, target=None):
-        if name == "litellm":
-            sys.meta_path.remove(self)
-            time.sleep(7)
-
-sys.meta_path.insert(0, Slow())
-"""
-
-
-def test_f59_a_first_import_that_takes_longer_than_an_attempt(project: Project) -> None:
+def test_f59_a_first_import_that_takes_longer_than_an_attempt(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     """No trial is lost to it, and each request is logged as sent once, as it arrived."""
-    project.write(FEW, route="litellm")
-    project.path.joinpath("conftest.py").write_text(SLOW, encoding="utf-8")
-    case = project.run("--override-ini=fairness_attempt_timeout=6", apart=True, deadline=120)
-    assert [record["status"] for record in case.of("trial")] == ["answered"] * 12, case.output
-    assert len(case.of("sent")) == len(case.of("attempt")) == len(case.ledger) == 12
-    check(case, oracles="234567")
+    assert ask(LITELLM).statuses == ["answered"]  # what it does once, and is no import, is done
+
+    def load() -> Any:
+        time.sleep(1.5)
+        return load_litellm()
+
+    monkeypatch.setattr("pytest_fairness.endpoints.litellm.load_litellm", load)
+    asked = ask(LITELLM, count=4, attempt_timeout=1.2)
+    assert asked.statuses == ["answered"] * 4
+    assert len(asked.case.of("sent")) == len(asked.case.of("attempt")) == len(asked.case.ledger) == 4
+    check(asked.case, oracles="234567")
 
 
 class Unready(Scripted):
