@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 
 from pytest_fairness.runs.designs import PlannedTrial, RecordedDesign, changes, closest_changes, design_of
@@ -71,7 +71,7 @@ def test_the_closest_design_is_compared() -> None:
     first, second = design(), design(endpoint="claude", identity={"model": "claude"})
     assert closest_changes([first, second], second) == []
     assert closest_changes([first, second], design(seed=1)) == ["the seed was 0, is 1"]
-    assert closest_changes([replace(first, test="another")], design(seed=1)) == []
+    assert closest_changes([msgspec.structs.replace(first, test="another")], design(seed=1)) == []
 
 
 def test_designs_are_read_back_from_every_log(store: RunStore) -> None:

@@ -102,7 +102,7 @@ def test_a_merged_run_holds_every_log_as_it_was(tmp_path: Path) -> None:
         ({"shard": "2/3"}, "are of different runs"),
         ({"shard": None}, "is no shard of a run"),
         ({"finished": None}, "did not come to its end: finish it with --fairness-resume=last"),
-        ({"versions": {"pytest-fairness": "2"}}, "pytest-fairness 1 and 2"),
+        ({"versions": {"pytest-fairness": "2"}}, "pytest-fairness '1' and '2'"),
         ({"settings": {"endpoint": "scripted", "tier": "auto", "seed": 9}}, "cannot be merged: seed 0 and 9"),
         (
             {"design": {"templates": {"t": "other"}}},

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import os
 import signal
 import sys
@@ -26,7 +25,7 @@ from pytest_fairness.endpoints.batch_api import batches_of
 from pytest_fairness.endpoints.prices import provenance
 from pytest_fairness.endpoints.protocol import Endpoint, limits_of
 from pytest_fairness.engine.lane import Lane, Lanes
-from pytest_fairness.engine.progress import ProgressSink, Watch
+from pytest_fairness.engine.progress import Progress, Watch
 from pytest_fairness.engine.queue import EngineContext, Queue
 from pytest_fairness.engine.scripts import staged
 from pytest_fairness.errors import EndpointError, UsageError
@@ -105,7 +104,7 @@ class Engine:
         deadline: float | None = None,
         max_attempts: int = 3,
         retry: Retry = NEVER,
-        progress: ProgressSink | None = None,
+        progress: Progress | None = None,
         is_refusal: Callable[[str], bool] | None = None,
         grace: float = 5.0,
         loop: EventLoop | None = None,
@@ -175,13 +174,12 @@ class Engine:
                     else:
                         found[key] = _recorded(record)
             if missing:
-                of = hashlib.sha256("".join(sorted(set(keys))).encode()).hexdigest()[:16]
-                found |= self._ask(missing, of)
+                found |= self._ask(missing)
             self._log_uses(keys, planned, found)
             self.store.flush()
             return [found[key][0] for key in keys]
 
-    def _ask(self, missing: dict[str, PlannedTrial], of: str) -> dict[str, tuple[Trial, str]]:
+    def _ask(self, missing: dict[str, PlannedTrial]) -> dict[str, tuple[Trial, str]]:
         """The trials of *missing*, each with the identifier of the cell that its record has."""
         if self._stopped is not None:
             raise EndpointError(str(self._stopped))
@@ -193,7 +191,7 @@ class Engine:
             self._context = replace(self._context, until=time.monotonic() + self._deadline)
         for lane in dict.fromkeys((self._context.lanes.own, *lanes)):
             self._introduce(lane)
-        queue = self._queue = self._make_queue(missing, of)
+        queue = self._queue = self._make_queue(missing)
         self._finish(queue)
         found = {key: (trial, missing[key].cell.id) for key, trial in queue.finished.items()}
         others = [key for key in missing if key not in found]
@@ -221,10 +219,10 @@ class Engine:
             )
         return lanes
 
-    def _make_queue(self, missing: Mapping[str, PlannedTrial], of: str) -> Queue:
+    def _make_queue(self, missing: Mapping[str, PlannedTrial]) -> Queue:
         api = batches_of(self.endpoint)
         if api is None:
-            return Queue(missing, self._context, of)
+            return Queue(missing, self._context)
         if not isinstance(self.store.database, Database):
             raise UsageError(
                 f"endpoint {self.endpoint.name!r} is asked in batches, which a worker on another machine cannot do: "
@@ -232,7 +230,7 @@ class Engine:
             )
         from pytest_fairness.engine.batches import BatchQueue
 
-        return BatchQueue(missing, self._context, of, api=api)
+        return BatchQueue(missing, self._context, api=api)
 
     def _finish(self, queue: Queue) -> None:
         """Have the event loop work *queue* off."""

@@ -14,7 +14,7 @@ from pytest_fairness.endpoints.protocol import Evidence
 from pytest_fairness.engine.attempt import CANCELLED, USAGE_ABSURD
 from pytest_fairness.engine.conversation import Conversation
 from pytest_fairness.engine.lane import Lane, Lanes
-from pytest_fairness.engine.progress import ProgressSink
+from pytest_fairness.engine.progress import Progress
 from pytest_fairness.errors import EndpointError, FairnessError, StoreError, UsageError
 from pytest_fairness.model import Status, Trial
 from pytest_fairness.runs.designs import PlannedTrial
@@ -90,7 +90,7 @@ class EngineContext:
     lanes: Lanes
     store: RunStore
     budget: Budget
-    progress: ProgressSink | None
+    progress: Progress | None
     is_refusal: Callable[[str], bool] | None
     source: str
     seed: int
@@ -108,14 +108,13 @@ class Queue:
     this process asked; ``why``, if more is known than that the time was over, why one was left.
     """
 
-    def __init__(self, missing: Mapping[str, PlannedTrial], context: EngineContext, of: str = "") -> None:
+    def __init__(self, missing: Mapping[str, PlannedTrial], context: EngineContext) -> None:
         self.finished: dict[str, Trial] = {}
         self.why: dict[str, str] = {}
         self._missing = missing
         self._context = context
         self._lanes, self._store, self._budget = context.lanes, context.store, context.budget
         self._progress = context.progress
-        self._of = of
         self._endpoint = context.lanes.own.endpoint
         # A few more than may be in flight: their money is reserved, on the disk, before a place is free.
         self._workers_wanted = min(context.concurrency + 1 + context.concurrency // 8, len(missing))
@@ -141,7 +140,7 @@ class Queue:
         that was in flight is logged, and gives up the claims of what was not asked.
         """
         if self._progress is not None:
-            self._progress.begin(len(self._missing), self._endpoint.name, self._of)
+            self._progress.begin(len(self._missing), self._endpoint.name)
         try:
             with self._first_error():
                 await self._prepare()

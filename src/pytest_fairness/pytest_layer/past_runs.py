@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pytest_fairness.context import Settings
     from pytest_fairness.endpoints.registry import RecordedEndpoint
     from pytest_fairness.runs.designs import RecordedDesign
-    from pytest_fairness.runs.replay import Recording
+    from pytest_fairness.runs.reader import RunReader
     from pytest_fairness.runs.store import RunStore
 
 #: Settings that decide which trials there are, or how chance falls: a replay takes them from the recording.
@@ -94,20 +94,20 @@ def _asks_code(manifest: Mapping[str, Any]) -> bool:
     return any(identity.get("type") == "callable" for identity in (*identities, *steps))
 
 
-def recorded_endpoint(recording: Recording, name: str) -> RecordedEndpoint:
+def recorded_endpoint(recording: RunReader, name: str) -> RecordedEndpoint:
     """The system called *name* as *recording* knows it. Raises UsageError where there is none, or two of that name."""
     from pytest_fairness.endpoints.registry import RecordedEndpoint
 
-    systems, run = recording.systems(), recording.directory.name
-    if not systems.get(name):
-        known = ", ".join(sorted(systems)) or "none"
+    systems, run = [record["endpoint"] for record in recording.engines.values()], recording.directory.name
+    found = [system for system in systems if system["name"] == name]
+    if not found:
+        known = ", ".join(sorted({system["name"] for system in systems})) or "none"
         raise UsageError(f"run {run} did not ask endpoint {name!r}; it asked: {known}")
-    if len(systems[name]) > 1:
+    if len(found) > 1:
         raise UsageError(
-            f"run {run} asked {len(systems[name])} systems that are called {name!r}: "
-            "replay them from the fixture that made them"
+            f"run {run} asked {len(found)} systems called {name!r}: replay them from the fixture that made them"
         )
-    return RecordedEndpoint(systems[name][0])
+    return RecordedEndpoint(found[0])
 
 
 def note_design(store: RunStore, design: RecordedDesign, *, resumed: bool) -> None:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from pytest_fairness.endpoints.protocol import Endpoint
     from pytest_fairness.engine.progress import Progress
     from pytest_fairness.pytest_layer.ledger import Ledger
-    from pytest_fairness.runs.shared_progress import WorkerProgress
     from pytest_fairness.runs.store import RunStore
 
 
@@ -45,14 +44,10 @@ class Aside:
         """Every write is flushed."""
 
 
-def progress(config: pytest.Config, mode: str, store: RunStore | None = None) -> Progress | WorkerProgress | None:
-    """Where the engine shows how far it is; nowhere under ``-q``, or when it is off. A worker, which has no terminal,
-    leaves it in the folder of *store*, where its controller finds it.
-    """
-    if mode == "off" or config.option.verbose < 0:
+def progress(config: pytest.Config, mode: str) -> Progress | None:
+    """Where the engine shows how far it is; nowhere under ``-q``, in a worker, or when it is off."""
+    if mode == "off" or config.option.verbose < 0 or hasattr(config, "workerinput"):
         return None
-    if hasattr(config, "workerinput"):
-        return None if store is None else store.progress()
     from pytest_fairness.engine.progress import Progress
 
     return Progress(cast("TextIO", Aside(config)))

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from pytest_fairness.model import Finding
     from pytest_fairness.pytest_layer.plans import Planned
     from pytest_fairness.pytest_layer.xdist import Reception
-    from pytest_fairness.runs.replay import Recording
     from pytest_fairness.runs.store import RunStore
 
 _FINDINGS: pytest.StashKey[list[Finding]] = pytest.StashKey()
@@ -132,7 +131,6 @@ class FairnessSession:
             started=found.started,
             scorers=self.scorers,
             open_store=lambda: self._open_store(self.worker),
-            open_recording=self._open_recording,
             command=recorded_command(self.config),
             worker=self.worker,
             line=found.line,
@@ -151,11 +149,6 @@ class FairnessSession:
         reporting.start_manifest(store, context)
         return store
 
-    def _open_recording(self) -> Recording | None:
-        from pytest_fairness.runs.replay import Recording
-
-        return None if self.settings.replay is None else Recording(self.settings.replay)
-
     @cached_property
     def systems(self) -> Systems:
         return Systems(self.context, self.config)
@@ -169,7 +162,7 @@ class FairnessSession:
             self.grids,
             collection.selected_cells(self._items),
             deal=deal_of(shard, self._items, self.grids) if shard else None,
-            progress=lambda: reporting.progress(self.config, self.settings.progress, self.context.store),
+            progress=lambda: reporting.progress(self.config, self.settings.progress),
             controller=self._given.get("fairness_controller"),
         )
 
@@ -194,10 +187,10 @@ class FairnessSession:
     def show_workers(self) -> None:
         """In xdist's controller, once workers have begun a run: show how far they all are, in one line."""
         if self._watching is None and self._workers_have_one:
-            from pytest_fairness.engine.progress import Progress, Watching
+            from pytest_fairness.engine.progress import Watching
 
             progress = reporting.progress(self.config, self.settings.progress)
-            if isinstance(progress, Progress) and self._begun is not None:
+            if progress is not None and self._begun is not None:
                 with contextlib.suppress(StoreError):  # of a damaged run each worker's tests say why
                     self._watching = Watching(self.context.store, progress)
                     reporting.announce(self.config, self.context.store.manifest().get("announced", ()))

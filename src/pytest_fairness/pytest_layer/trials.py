@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from pytest_fairness.pytest_layer.plans import Planned, PlannedCell, Resolve
     from pytest_fairness.runs.designs import PlannedTrial
     from pytest_fairness.runs.replay import Replayer
-    from pytest_fairness.runs.shared_progress import WorkerProgress
     from pytest_fairness.trials_frame import AnsweredCell
 
 _ENDED = "the session that this worker belongs to has ended; nothing more is sent"
@@ -48,7 +47,7 @@ class TrialSource:
         selected: Mapping[collection.Selection, tuple[int, ...]],
         *,
         deal: Deal | None = None,
-        progress: Callable[[], Progress | WorkerProgress | None] = lambda: None,
+        progress: Callable[[], Progress | None] = lambda: None,
         controller: int | None = None,
     ) -> None:
         self._context, self._resolve, self._grids, self._selected = context, resolve, grids, selected
@@ -166,6 +165,7 @@ class TrialSource:
         from pytest_fairness.trials_frame import refuse_if_nothing_answered
 
         context, design = self._context, None
+        mine = plan if self._deal is None else [one for one in plan if self._deal.mine(one)]
         # A second sample belongs to no collected test, and is asked as it comes.
         test = next((key for key, known in self._grids.items() if known is planned), None)
         if test is not None and plan:
@@ -180,9 +180,9 @@ class TrialSource:
                 seed=context.settings.seed,
                 session=context.session,
                 whole=len(plan) == planned.grid.calls,
+                trials=len(mine),
             )
             past_runs.note_design(context.store, design, resumed=context.settings.resume is not None)
-        mine = plan if self._deal is None else [one for one in plan if self._deal.mine(one)]
         trials = engine.run(mine, design) if isinstance(engine, Replayer) else engine.run(mine)
         refuse_if_nothing_answered(trials, endpoint.name)
         found = dict(zip(map(id, mine), trials, strict=True))

@@ -129,7 +129,7 @@ def bearings(channel: Any, settings: Settings, started: float, here: Path) -> Be
 
     line = Line(channel)
     try:
-        hello = line.ask(Hello(version=importlib.metadata.version("pytest-fairness")))
+        hello = line.submit(Hello(version=importlib.metadata.version("pytest-fairness"))).result()
     except FairnessError as error:
         return Bearings(settings, started, barred=str(error))
     # Its clock may not be ours: what is left of the session's time must be the same for all.
