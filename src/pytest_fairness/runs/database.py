@@ -75,8 +75,8 @@ QUERIES = {
 _COLUMNS = 6
 _INSERT = "INSERT INTO records (writer, number, type, key, status, record) VALUES "
 _ROW = "(?, ?, ?, ?, ?, ?)"
-#: Rows of one statement: SQLite lets go of the interpreter once a statement, however many rows it has.
-_ROWS = (64, 8, 1)
+#: Rows of one statement, at the most: SQLite lets go of the interpreter once a statement, however many rows it has.
+_ROWS = 64
 #: Seconds that records wait for others to be committed with, where nobody waits for them.
 _LINGER = 0.005
 #: Operations of one transaction; records that wait before :meth:`Database.append` waits for them; characters of one
@@ -501,12 +501,9 @@ class Database:
             self.connection.execute("UPDATE account SET settled = ?, reserved = ?", self.account)
             self._account_changed = False
         rows, self._rows = self._rows, []
-        at, left = 0, len(rows) // _COLUMNS
-        for size in _ROWS:
-            while left >= size:
-                values = rows[at : at + size * _COLUMNS]
-                self.connection.execute(_INSERT + ", ".join([_ROW] * size), values)
-                at, left = at + size * _COLUMNS, left - size
+        for at in range(0, len(rows), _ROWS * _COLUMNS):
+            values = rows[at : at + _ROWS * _COLUMNS]
+            self.connection.execute(_INSERT + ", ".join([_ROW] * (len(values) // _COLUMNS)), values)
 
     def _absent(self) -> StoreError:
         if not self.directory.exists():

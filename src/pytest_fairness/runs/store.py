@@ -94,8 +94,9 @@ class Claim(Operation):
         for key, number, record in execute(_ATTEMPTS, (json.dumps(list(mine)),)):
             if key not in again or number > again[key][0]:  # all that was logged before a trial is in it
                 mine[key].append(record)
-        owned = ((key, database.writer) for key in mine)
-        database.connection.executemany("INSERT OR REPLACE INTO claims VALUES (?, ?)", owned)
+        # One statement for all: between two of them SQLite waits for the interpreter.
+        owned = "INSERT OR REPLACE INTO claims SELECT value, ? FROM json_each(?)"
+        execute(owned, (database.writer, json.dumps(list(mine))))
         return {"mine": mine, "busy": [key for key in left if key not in mine]}
 
 
@@ -105,8 +106,9 @@ class Release(Operation):
     keys: list[Key]
 
     def run(self, database: Database) -> None:
-        owned = ((key, database.writer) for key in self.keys)
-        database.connection.executemany("DELETE FROM claims WHERE key = ? AND writer = ?", owned)
+        database.connection.execute(
+            f"DELETE FROM claims {_OF_KEYS} AND writer = ?", (json.dumps(self.keys), database.writer)
+        )
 
 
 class ExchangeManifest(Operation):
