@@ -11,7 +11,7 @@ from pytest_fairness.endpoints import Reply, Request
 from pytest_fairness.endpoints.protocol import CutOff, Evidence, Limits, Price, Wire
 from pytest_fairness.engine.attempt import Tariff, same_model
 from pytest_fairness.engine.conversation import Conversation
-from pytest_fairness.engine.lane import Lane
+from pytest_fairness.engine.lane import EngineContext
 from pytest_fairness.errors import BudgetError
 from pytest_fairness.model import Status, Usage
 from pytest_fairness.runs.store import RunStore
@@ -232,10 +232,9 @@ def test_an_interrupt_keeps_what_had_come(store: RunStore, evidence: Evidence, s
     conversation = Conversation("k" * 64, plan(1)[0], {"max_tokens": 50})
 
     async def interrupted() -> None:
-        budget = store.budget(None)
-        await budget.reserve(7000)
-        lane = Lane(Half(evidence), "d" * 64, store, budget, timeout=30.0, concurrency=1)
-        task = asyncio.create_task(lane.attempt(conversation, 7000, None))
+        asking = EngineContext(Half(evidence), store)
+        await asking.budget.reserve(7000)
+        task = asyncio.create_task(asking.own_lane.attempt(conversation, 7000))
         await asyncio.sleep(0.05)
         task.cancel()
         ending = await task
@@ -244,4 +243,4 @@ def test_an_interrupt_keeps_what_had_come(store: RunStore, evidence: Evidence, s
 
     asyncio.run(interrupted())
     assert conversation.status is status
-    assert conversation.cost == (0 if status is None else 7e-6)
+    assert conversation.to_trial("live").cost == (0 if status is None else 7e-6)

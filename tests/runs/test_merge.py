@@ -30,7 +30,6 @@ def test_trials_are_dealt_evenly(count: int, whole: int, repetitions: int) -> No
     deals = [Deal(planned, part, whole) for part in range(1, whole + 1)]
     mine = [[one for one in planned if deal.mine(one)] for deal in deals]
     assert sum(map(len, mine)) == len(planned)
-    assert [len(deal) for deal in deals] == [len(some) for some in mine]
     assert max(map(len, mine)) - min(map(len, mine)) <= 1
     for group in ("white", "black", "hispanic", "asian"):
         shares = [sum(one.cell.groups["race_ethnicity"] == group for one in some) for some in mine]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 
 from pytest_fairness.endpoints.prices import price_table
 from pytest_fairness.endpoints.protocol import CutOff, Endpoint, Evidence, Price, Reply
-from pytest_fairness.engine.conversation import FREE
+from pytest_fairness.engine.conversation import REPEATABLE
 from pytest_fairness.model import Status, Usage
 from pytest_fairness.runs.money import absurd, used, worst_case
 from pytest_fairness.runs.records import SIMULATED, Attempt
@@ -19,7 +20,6 @@ _LONGEST_COUNT = 1 << 62
 _LONGEST_ERROR = 2000
 
 _SNAPSHOT = re.compile(r"[-@:](?:latest|v?\d{3,8}(?:-\d{2}){0,2})")
-_FREE = Price(input_per_million=0.0, output_per_million=0.0)
 
 
 def same_model(requested: str, answered: str) -> bool:
@@ -44,7 +44,7 @@ class Tariff:
         self._model = model if isinstance(model, str) and endpoint.type != "azure" else None
         self._provider = self._model.partition("/")[0] if endpoint.type == "litellm" and self._model else endpoint.type
         self._differs: dict[str, bool] = {}
-        self.free = endpoint.simulated or endpoint.price == _FREE
+        self.free = endpoint.simulated or endpoint.price == Price(input_per_million=0.0, output_per_million=0.0)
         self.price = self._agreed = endpoint.price
 
     def answered_by(self, model: str | None) -> bool:
@@ -75,7 +75,7 @@ class Tariff:
     def cost(self, ending: Attempt, reserved: int) -> tuple[int | None, bool]:
         """What an attempt costs, in nano-dollars (None: unknown), and whether its usage can be believed."""
         price = self.price
-        if ending.free or ending.evidence in FREE or self.free:
+        if self.free or ending.free or ending.evidence in (*REPEATABLE, Evidence.AUTH, Evidence.REJECTED):
             return 0, not absurd(ending.usage)
         stated = None if ending.cost is None else _per_call(ending.cost)
         if price is None:
@@ -97,7 +97,7 @@ def _per_call(amount: float) -> int:
 
 def failed(evidence: Evidence, error: str, *, retry_after: float | None = None, **more: Any) -> Attempt:
     """The end of an attempt without an answer."""
-    sensible = isinstance(retry_after, (int, float)) and 0 <= retry_after < float("inf")
+    sensible = isinstance(retry_after, (int, float)) and 0 <= retry_after < math.inf
     pause = retry_after if sensible else None
     return Attempt(evidence=evidence, error=error[:_LONGEST_ERROR], retry_after=pause, **more)
 

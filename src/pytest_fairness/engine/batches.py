@@ -21,9 +21,9 @@ from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Wire
 from pytest_fairness.endpoints.redaction import redact_values
 from pytest_fairness.engine.attempt import failed, replied
 from pytest_fairness.engine.conversation import LOST, REPEATABLE, Conversation, Waiting
-from pytest_fairness.engine.lane import ran_out
+from pytest_fairness.engine.lane import EngineContext, ran_out
 from pytest_fairness.engine.progress import printable
-from pytest_fairness.engine.queue import EngineContext, Queue
+from pytest_fairness.engine.queue import Queue
 from pytest_fairness.errors import BudgetError, EndpointError
 from pytest_fairness.model import Status
 from pytest_fairness.runs.designs import PlannedTrial
@@ -33,7 +33,6 @@ T = TypeVar("T")
 #: Conversations with the bodies of their next requests, and what is reserved for each (nano-dollars).
 Lot = list[tuple[Conversation, bytes, int]]
 
-_LAST = ("collected", "void", "lost")
 BATCHED = "batched"
 #: Looks at a batch in vain, one after the other, before the session stops waiting.
 PATIENCE = 20
@@ -41,7 +40,7 @@ PATIENCE = 20
 _SLOWEST = 100_000
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True)
 class Submission:
     """One batch, as the log and the provider know it.
 
@@ -52,12 +51,12 @@ class Submission:
     """
 
     tag: str
-    endpoint: str
-    requests: int
-    since: float
+    endpoint: str = ""
+    requests: int = 0
+    since: float = 0.0
     file: str | None = None
     batch: str | None = None
-    submitted: float | None = None
+    submitted: float = 0.0
     status: str = ""
     cancel: str = ""
     over: bool = False
@@ -66,12 +65,13 @@ class Submission:
     failures: int = 0
 
     def apply(self, record: Mapping[str, Any]) -> None:
-        """Take in a further record of the same tag."""
-        for fact in {"file", "batch", "status", "cancel"} & record.keys():
+        """Take in a record of its tag."""
+        for fact in {"endpoint", "requests", "file", "batch", "status", "cancel"} & record.keys():
             setattr(self, fact, record[fact])
-        if record["event"] == "submitted":
-            self.submitted = record["unix"]
-        self.over = self.over or record["event"] in _LAST
+        moment = {"intent": "since", "submitted": "submitted"}.get(record["event"])
+        if moment is not None:
+            setattr(self, moment, record["unix"])
+        self.over = self.over or record["event"] in ("collected", "void", "lost")
 
 
 def batch_record(tag: str, event: str, *, wire: Wire | None = None, **facts: Any) -> dict[str, Any]:
@@ -88,12 +88,10 @@ def submissions(records: Iterable[Mapping[str, Any]]) -> dict[str, Submission]:
     found: dict[str, Submission] = {}
     # The records of one batch may stand in the logs of two writers: of one that made it and one that took it over.
     for record in sorted(records, key=lambda one: bool(one["event"] != "intent")):
-        tag = record["tag"]
         if record["event"] == "intent":
-            endpoint, requests = record["endpoint"], record["requests"]
-            found[tag] = Submission(tag=tag, endpoint=endpoint, requests=requests, since=record["unix"])
-        elif tag in found:
-            found[tag].apply(record)
+            found[record["tag"]] = Submission(record["tag"])
+        if record["tag"] in found:
+            found[record["tag"]].apply(record)
     return found
 
 
@@ -122,7 +120,7 @@ class BatchQueue(Queue):
         super().__init__(missing, context)
         self._workers_wanted = 1
         self._api = api
-        self._lane = context.lanes.own
+        self._lane, self._budget = context.own_lane, context.budget
         self._flying: list[Submission] = []
         self._most = api.options.max_requests
         self._full = 0
@@ -130,7 +128,7 @@ class BatchQueue(Queue):
     async def _work(self) -> None:
         try:
             with self._first_error():
-                self._claim(len(self._unclaimed))
+                self._claim(list(self._unclaimed))
                 await self._take_over()
                 while not self._over():
                     await self._submit()
@@ -148,17 +146,33 @@ class BatchQueue(Queue):
             if self._progress is not None:
                 self._progress.note("")
 
-    async def _sleep(self, seconds: float) -> None:
-        """Sleep, but neither through a stop nor beyond the end of the run."""
-        until = self._context.until
-        await super()._sleep(seconds if until is None else min(seconds, max(0.0, until - time.monotonic())))
+    def _patience(self) -> float:
+        waiting = any(not one.over for one in submissions(self._store.of_type("batch")).values())
+        return self._api.options.max_wait_hours * 3600 if waiting else super()._patience()
+
+    def _note(self, submission: Submission, event: str, **facts: Any) -> None:
+        """Log a step of the batch. Raises StoreError."""
+        record = batch_record(submission.tag, event, **facts)
+        self._store.append(record)
+        submission.apply(record)
+
+    async def _within(self, seconds: float, answer: Awaitable[T]) -> T:
+        """The *answer*, if it comes in time; else AttemptError."""
+        deadline = asyncio.timeout(seconds)
+        try:
+            async with deadline:
+                return await answer
+        except (TimeoutError, asyncio.CancelledError) as error:
+            if not ran_out(deadline):
+                raise
+            why = f"endpoint {self._lane.endpoint.name!r}: no answer of the batch API within {seconds:.3g} s"
+            raise AttemptError(why, evidence=Evidence.NO_RESPONSE) from error
 
     # ------------------------------------------------------------ what becomes of a trial
 
     def _conclude(self, conversation: Conversation, ending: Attempt, *, blame: bool = True) -> None:
         """Log how a request ended, and go on with its trial. *blame*: a failure counts against the trial."""
-        reserved = 0 if conversation.waiting is None else conversation.waiting.reserved
-        self._lane.conclude(conversation, conversation.attempts, ending, reserved, None)
+        self._lane.conclude(conversation, ending, conversation.reserved)
         if not blame or self._take_in(conversation, self._lane, ending):
             self._go_on(conversation)
 
@@ -173,16 +187,14 @@ class BatchQueue(Queue):
         self._flying.remove(submission)
         self._note(submission, "lost" if error.lost else "void", why=str(error))
         for conversation in submission.members.values():
-            if not error.lost:
-                ending = failed(Evidence.NOT_SENT, f"the batch was not made: {error}", flags=(BATCHED,))
-                self._conclude(conversation, ending, blame=False)
-            elif self._context.retry.unknown and conversation.waiting is not None:
-                self._budget.leave(conversation.waiting.reserved)
+            if error.lost and self._context.retry.unknown:
+                self._budget.leave(conversation.reserved)
                 conversation.lose(again=True)
                 self._go_on(conversation)
-            else:
-                text = f"{LOST} (batch {submission.tag}: {error})"
-                self._conclude(conversation, failed(Evidence.NO_RESPONSE, text, flags=(BATCHED,)))
+                continue
+            lost = Evidence.NO_RESPONSE, f"{LOST} (batch {submission.tag}: {error})"
+            what, why = lost if error.lost else (Evidence.NOT_SENT, f"the batch was not made: {error}")
+            self._conclude(conversation, failed(what, why, flags=(BATCHED,)), blame=error.lost)
         self._store.flush()
 
     def _leave(self, submission: Submission, because: str) -> None:
@@ -190,19 +202,17 @@ class BatchQueue(Queue):
         self._flying.remove(submission)
         for conversation in submission.members.values():
             if conversation.waiting is not None:
-                self._budget.leave(conversation.waiting.reserved)
-                self.why[conversation.key] = (
-                    f"batch {submission.batch or submission.tag} is in progress at the provider, and {because}: "
-                    "continue with --fairness-resume last"
-                )
+                self._budget.leave(conversation.reserved)
+                which = f"batch {submission.batch or submission.tag} is in progress at the provider"
+                self.why[conversation.key] = f"{which}, and {because}: continue with --fairness-resume last"
 
     # ------------------------------------------------------------ resuming
 
     async def _take_over(self) -> None:
-        """Find the batches that earlier processes sent, or may have sent."""
+        """Find the batches that previous processes sent, or may have sent."""
         resumed = list(self._ready)
         self._ready.clear()
-        left = self._budget.adopt(sum(one.waiting.reserved for one in resumed if one.waiting is not None))
+        left = self._budget.adopt(sum(one.reserved for one in resumed))
         known = submissions(self._store.of_type("batch")) if any(one.waiting for one in resumed) else {}
         for conversation in resumed:
             waiting = conversation.waiting
@@ -258,13 +268,26 @@ class BatchQueue(Queue):
     # ------------------------------------------------------------ submitting
 
     async def _submit(self) -> None:
-        """Send what is ready, as far as the money goes and the provider takes it."""
+        """Send what is ready, as far as the money goes and the provider takes it: first to the disk, then out."""
         while self._ready and not self._over() and not (self._full and self._flying):
             lot = await self._lot()
+            total = sum(reserved for _, _, reserved in lot)
             if not lot or self._over():  # making the bodies of a large batch takes its time
-                self._lane.settle(sum(reserved for _, _, reserved in lot), 0)
+                self._lane.settle(total, 0)
                 return
-            submission, lines = self._intend(lot)
+            submission = Submission(uuid.uuid4().hex[:20])
+            self._note(submission, "intent", endpoint=self._lane.endpoint.name, requests=len(lot), reserved=total)
+            self._flying.append(submission)
+            lines = []
+            for number, (conversation, body, amount) in enumerate(lot):
+                custom_id = f"{submission.tag}-{number:05d}"
+                lines.append(self._api.line(custom_id, body))
+                line = redact_values(lines[-1].decode("utf-8", "surrogateescape"))
+                conversation.waiting = Waiting(tag=submission.tag, custom_id=custom_id, line=line, reserved=amount)
+                conversation.attempts += 1
+                submission.members[custom_id] = conversation
+                self._lane.announce(conversation, amount)
+            self._store.flush()
             try:
                 await self._send(submission, lines)
             except UnmadeError as error:
@@ -294,51 +317,24 @@ class BatchQueue(Queue):
                     raise self._error from error
                 continue
             amount = self._lane.reservation(conversation)
-            if (lot and len(body) > room) or not await self._affords(amount, alone=not lot and not self._flying):
+            if lot and len(body) > room:
+                break
+            # What does not fit beside batches of ours waits for them: they will cost less than was set aside. Alone, it
+            # waits for the reservations of other processes.
+            alone = not lot and not self._flying
+            try:
+                fits = not amount or await (self._await_room(amount) if alone else self._budget.reserve(amount))
+            except BudgetError:
+                if alone:
+                    raise
+                fits = False
+            if not fits:
                 break
             room -= len(body)
             lot.append((self._ready.popleft(), body, amount))
             if not len(lot) % 32:
                 await asyncio.sleep(0)  # a stop must be heard meanwhile
         return lot
-
-    async def _affords(self, amount: int, *, alone: bool) -> bool:
-        """Reserve *amount*. What does not fit beside batches of ours waits for them, as they will cost less than was
-        set aside; *alone*, it waits for the reservations of other processes. Raises BudgetError where there cannot be
-        room, or none has come for as long as calls, or batches in progress, take.
-        """
-        if amount == 0:
-            return True
-        if alone:
-            return await self._await_room(amount)
-        try:
-            return await self._budget.reserve(amount)
-        except BudgetError:
-            return False
-
-    def _patience(self) -> float:
-        waiting = any(not one.over for one in submissions(self._store.of_type("batch")).values())
-        return self._api.options.max_wait_hours * 3600 if waiting else self._context.attempt_timeout
-
-    def _intend(self, lot: Lot) -> tuple[Submission, list[bytes]]:
-        """Write down what is about to be sent. On return it is on the disk."""
-        tag = uuid.uuid4().hex[:20]
-        reserved = sum(amount for _, _, amount in lot)
-        intent = batch_record(tag, "intent", endpoint=self._endpoint.name, requests=len(lot), reserved=reserved)
-        self._store.append(intent)
-        (submission,) = submissions([intent]).values()
-        self._flying.append(submission)
-        lines = []
-        for number, (conversation, body, amount) in enumerate(lot):
-            custom_id = f"{tag}-{number:05d}"
-            lines.append(self._api.line(custom_id, body))
-            line = redact_values(lines[-1].decode("utf-8", "surrogateescape"))
-            conversation.waiting = Waiting(tag=tag, custom_id=custom_id, line=line, reserved=amount)
-            conversation.attempts += 1
-            submission.members[custom_id] = conversation
-            self._lane.announce(conversation, conversation.attempts, amount)
-        self._store.flush()
-        return submission, lines
 
     async def _send(self, submission: Submission, lines: Sequence[bytes]) -> None:
         """Have the provider begin; on return its name for the batch is on the disk.
@@ -358,54 +354,25 @@ class BatchQueue(Queue):
                     if file is not None:
                         self._note(submission, "uploaded", file=file)
                 sent = True
-                state: BatchState | None = await self._within(
-                    limit, self._api.submit(lines, submission.tag, submission.file)
-                )
+                submitted = self._api.submit(lines, submission.tag, submission.file)
+                state: BatchState | None = await self._within(limit, submitted)
             except AttemptError as error:
                 if error.evidence in (Evidence.AUTH, Evidence.REJECTED):
                     raise UnmadeError(f"{error}; the batch was not made, and nothing was spent") from error
                 state = await self._search(submission) if sent and error.evidence not in REPEATABLE else None
-                if state is None and self._over():
-                    return
-                if state is None and failures == most:
-                    raise UnmadeError(f"{error}; the batch was not made (after {failures} attempts)") from error
-                pause = min(60.0, error.retry_after or 0.5 * 2 ** (failures - 1))
+                if state is None and not self._over():
+                    if failures == most:
+                        raise UnmadeError(f"{error}; the batch was not made (after {failures} attempts)") from error
+                    await self._sleep(min(60.0, error.retry_after or 0.5 * 2 ** (failures - 1)))
             if state is not None:
                 self._made(submission, state)
                 return
-            await self._sleep(pause)
 
     def _made(self, submission: Submission, state: BatchState) -> None:
         submission.state = state
-        self._note(
-            submission,
-            "submitted",
-            batch=state.id,
-            status=state.status,
-            cancel=self._api.how_to_cancel(state.id),
-            wire=state.wire,
-        )
+        cancel = self._api.how_to_cancel(state.id)
+        self._note(submission, "submitted", batch=state.id, status=state.status, cancel=cancel, wire=state.wire)
         self._store.flush()
-
-    def _note(self, submission: Submission, event: str, **facts: Any) -> None:
-        """Log a step of the batch. Raises StoreError."""
-        record = batch_record(submission.tag, event, **facts)
-        self._store.append(record)
-        submission.apply(record)
-
-    async def _within(self, seconds: float, answer: Awaitable[T]) -> T:
-        """The *answer*, if it comes in time; else AttemptError."""
-        deadline = asyncio.timeout(seconds)
-        try:
-            async with deadline:
-                return await answer
-        except (TimeoutError, asyncio.CancelledError) as error:
-            if not ran_out(deadline):
-                raise
-            raise AttemptError(
-                f"endpoint {self._endpoint.name!r}: no answer of the batch API within {seconds:.3g} s",
-                evidence=Evidence.NO_RESPONSE,
-            ) from error
 
     # ------------------------------------------------------------ collecting
 
@@ -424,109 +391,88 @@ class BatchQueue(Queue):
             patience = timeout + submission.requests / 10
             results = await self._within(patience, self._api.results(state)) if state.ended and state.results else []
         except AttemptError as error:
-            self._missed(submission, error)
+            submission.failures += 1
+            absent = error.wire is not None and error.wire.status_code in (404, 410)
+            if absent and self._context.retry.unknown:
+                self._unmade(submission, UnmadeError(str(error), lost=True))
+            elif error.evidence in (Evidence.AUTH, Evidence.REJECTED) or submission.failures >= PATIENCE:
+                hint = " (--fairness-retry-unknown gives it up and asks again)" if absent else ""
+                raise EndpointError(
+                    f"{error}; batch {submission.batch} is not lost: mend the key or the address, and continue with "
+                    f"--fairness-resume last{hint}"
+                ) from error
             return
         submission.failures = 0
         if not state.ended:
             hours = self._api.options.max_wait_hours
-            if time.time() - (submission.submitted or time.time()) > hours * 3600:
+            if time.time() - submission.submitted > hours * 3600:
                 self._leave(submission, f"it was awaited for {hours:g} hours")
             return
         self._note(submission, "ended", status=state.status, wire=state.wire)
-        if state.failed is not None:
-            self._not_begun(submission, state)
-            return
-        self._report()
+        if state.failed is None:
+            self._report()
         await self._collect(submission, state, results)
         if self._error is not None:
             raise self._error
+        self._full = self._full + 1 if state.full else 0
+        if state.full and not self._flying:  # it is not ours that is in the way: less at a time
+            self._most = max(1, min(self._most, submission.requests) // 2)
+        if state.failed is not None and not state.faults and not 1 <= self._full <= 4 * self._context.max_attempts:
+            raise EndpointError(f"the provider did not begin the batch: {state.failed}; nothing was spent")
 
     async def _collect(self, submission: Submission, state: BatchState, results: Sequence[BatchResult]) -> None:
+        """Note what became of the requests of a batch that has ended. Of one that was not begun, which is free, the
+        lines at fault end, and the others go out once more.
+        """
         found: dict[str, dict[str, BatchResult]] = {custom_id: {} for custom_id in submission.members}
         for result in results:
             if result.custom_id in found:
                 found[result.custom_id].setdefault(result.line, result)  # the same line twice is one
             elif not (result.custom_id or "").startswith(submission.tag):  # else another process collects it
                 self._note(submission, "stray", line=result.line)
-        url = "" if state.wire is None else state.wire.url
         for custom_id, conversation in submission.members.items():
-            request = "" if conversation.waiting is None else conversation.waiting.line
-            ending = ending_of(list(found[custom_id].values()), request=request, url=url, status=state.status)
-            self._conclude(conversation, ending)
+            fault = state.faults.get(int(custom_id.rpartition("-")[2]))
+            if state.failed is None:
+                ending = ending_of(list(found[custom_id].values()), conversation.waiting, state)
+            elif fault is not None:
+                ending = failed(Evidence.REJECTED, f"the provider refused it: {fault}")
+            else:
+                why = f"the provider did not begin the batch: {state.failed}"
+                ending = failed(Evidence.THROTTLED if state.full else Evidence.NOT_SENT, why, flags=(BATCHED,))
+            self._conclude(conversation, ending, blame=state.failed is None or fault is not None)
             await asyncio.sleep(0)
         self._flying.remove(submission)
         self._note(submission, "collected")
-        self._full = 0
-
-    def _missed(self, submission: Submission, error: AttemptError) -> None:
-        submission.failures += 1
-        absent = error.wire is not None and error.wire.status_code in (404, 410)
-        if absent and self._context.retry.unknown:
-            self._unmade(submission, UnmadeError(str(error), lost=True))
-        elif error.evidence in (Evidence.AUTH, Evidence.REJECTED) or submission.failures >= PATIENCE:
-            hint = " (--fairness-retry-unknown gives it up and asks again)" if absent else ""
-            raise EndpointError(
-                f"{error}; batch {submission.batch} is not lost: mend the key or the address, and continue with "
-                f"--fairness-resume last{hint}"
-            )
-
-    def _not_begun(self, submission: Submission, state: BatchState) -> None:
-        """The provider did not begin a batch: free. Lines at fault end, the others go out once more."""
-        why = f"the provider did not begin the batch: {state.failed}"
-        for custom_id, conversation in submission.members.items():
-            fault = state.faults.get(int(custom_id.rpartition("-")[2]))
-            if fault is not None:
-                self._conclude(conversation, failed(Evidence.REJECTED, f"the provider refused it: {fault}"))
-            else:
-                evidence = Evidence.THROTTLED if state.full else Evidence.NOT_SENT
-                self._conclude(conversation, failed(evidence, why, flags=(BATCHED,)), blame=False)
-        self._flying.remove(submission)
-        self._note(submission, "collected")
-        if state.full:
-            self._full += 1
-            if not self._flying:  # it is not ours that is in the way: less at a time
-                self._most = max(1, min(self._most, submission.requests) // 2)
-        if not state.faults and (not state.full or self._full > 4 * self._context.max_attempts):
-            raise EndpointError(f"{why}; nothing was spent")
 
     def _report(self) -> None:
-        if self._progress is None:
+        if self._progress is None or not self._flying:
             return
+        *others, one = self._flying
         done = sum(one.state.done for one in self._flying if one.state is not None)
         total = sum(len(one.members) for one in self._flying)
-        if len(self._flying) == 1:
-            (one,) = self._flying
-            self._progress.note(f"batch {one.batch} {one.status.replace('_', ' ')} {done}/{total}")
-        else:
-            self._progress.note(f"{len(self._flying)} batches in progress {done}/{total}")
+        single = f"batch {one.batch} {one.status.replace('_', ' ')}"
+        self._progress.note(f"{f'{len(self._flying)} batches in progress' if others else single} {done}/{total}")
 
 
-def ending_of(results: Sequence[BatchResult], *, request: str, url: str, status: str) -> Attempt:
-    """How the attempt with the line *request* ended, by its *results*; *status* is that of the whole batch."""
+def ending_of(results: Sequence[BatchResult], waiting: Waiting | None, state: BatchState) -> Attempt:
+    """How the attempt that is *waiting* ended, by its *results* in the batch that ended with *state*."""
+    one = results[0] if len(results) == 1 else BatchResult(custom_id=None, line="")
+    if one.error is not None:
+        ending = failed(one.error.evidence, str(one.error))
+    elif one.reply is not None:
+        ending = replied(one.reply)
+    elif results:
+        why = f"the provider gave {len(results)} different results for this request, and none is the right one"
+        ending = Attempt(status=Status.MALFORMED, error=why, flags=(BATCHED, "result_repeated"))
+    else:
+        why = f"the batch ended ({state.status}) and its results say nothing of this request: perhaps paid for"
+        ending = failed(Evidence.NO_RESPONSE, why, flags=(BATCHED, "result_missing"))
     wire = make_wire(
-        url=url,
-        request_body=request.encode("utf-8", "surrogateescape"),
+        url="" if state.wire is None else state.wire.url,
+        request_body=b"" if waiting is None else waiting.line.encode("utf-8", "surrogateescape"),
         request_headers={},
-        status_code=results[0].status_code if len(results) == 1 else None,
+        status_code=one.status_code,
         response_body="\n".join(result.line for result in results).encode("utf-8", "surrogateescape"),
     )
-    if not results:
-        text = f"the batch ended ({status}) and its results say nothing of this request: perhaps paid for"
-        return failed(Evidence.NO_RESPONSE, text, wire=wire, flags=(BATCHED, "result_missing"))
-    if len(results) > 1:
-        return Attempt(
-            status=Status.MALFORMED,
-            error=f"the provider gave {len(results)} different results for this request, and none is the right one",
-            flags=(BATCHED, "result_repeated"),
-            wire=wire,
-        )
-    (result,) = results
-    if result.error is not None:
-        error = result.error
-        ending = failed(error.evidence, str(error), retry_after=error.retry_after)
-    elif result.reply is not None:
-        ending = replied(result.reply)
-    else:
-        ending = failed(Evidence.NO_RESPONSE, "the result holds nothing")
-    flags = (BATCHED,) if result.flag is None else (BATCHED, result.flag)
-    return replace(ending, wire=wire, flags=(*ending.flags, *flags), free=result.free)
+    flags = dict.fromkeys((*ending.flags, BATCHED, one.flag))
+    return replace(ending, wire=wire, free=one.free, flags=tuple(filter(None, flags)))

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from concurrent.futures import TimeoutError as FutureTimeout
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass
 from types import FrameType
 from typing import Any, Self, TypeVar
 
@@ -23,18 +23,15 @@ import msgspec
 
 from pytest_fairness.endpoints.batch_api import batches_of
 from pytest_fairness.endpoints.prices import provenance
-from pytest_fairness.endpoints.protocol import Endpoint, limits_of
-from pytest_fairness.engine.lane import Lane, Lanes
-from pytest_fairness.engine.progress import Progress, Watch
-from pytest_fairness.engine.queue import EngineContext, Queue
+from pytest_fairness.engine.lane import EngineContext, Lane
+from pytest_fairness.engine.progress import Watch
+from pytest_fairness.engine.queue import Queue
 from pytest_fairness.engine.scripts import staged
 from pytest_fairness.errors import EndpointError, UsageError
 from pytest_fairness.model import Status, Trial, to_json
 from pytest_fairness.runs.database import Database
 from pytest_fairness.runs.designs import PlannedTrial
-from pytest_fairness.runs.keys import identity_hash
-from pytest_fairness.runs.records import SIMULATED, trial_of
-from pytest_fairness.runs.store import NEVER, Retry, RunStore
+from pytest_fairness.runs.records import trial_of
 
 T = TypeVar("T")
 
@@ -46,102 +43,56 @@ class EventLoop:
     """An event loop in a daemon thread, which cannot keep a process alive, until :meth:`close`."""
 
     def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
+        self.loop = asyncio.new_event_loop()
+        #: Have the loop call a function soon.
+        self.call = self.loop.call_soon_threadsafe
         self._thread = threading.Thread(target=self._main, name="pytest-fairness-asking", daemon=True)
         self._thread.start()
 
     def _main(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        try:
-            self._loop.run_forever()
-        finally:
-            leftover = asyncio.all_tasks(self._loop)
-            for task in leftover:
-                task.cancel()
-            if leftover:
-                # A task that will not be cancelled must not hold up the end of the session.
-                self._loop.run_until_complete(asyncio.wait(leftover, timeout=1.0))
-            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
-            self._loop.close()
+        self.loop.run_forever()
+        leftover = asyncio.all_tasks(self.loop)
+        for task in leftover:
+            task.cancel()
+        if leftover:
+            # A task that will not be cancelled must not hold up the end of the session.
+            self.loop.run_until_complete(asyncio.wait(leftover, timeout=1.0))
+        self.loop.run_until_complete(self.loop.shutdown_asyncgens())
+        self.loop.close()
 
     def submit(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
-
-    def call(self, function: Any, *arguments: Any) -> None:
-        """Have the loop call *function* soon."""
-        self._loop.call_soon_threadsafe(function, *arguments)
+        return asyncio.run_coroutine_threadsafe(coroutine, self.loop)
 
     def close(self) -> None:
         """Cancel what is still running, and end the thread. May be called twice."""
-        if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._loop.stop)
+        if not self.loop.is_closed():
+            self.call(self.loop.stop)
             self._thread.join(timeout=5.0)
 
 
-class Engine:
+@dataclass(eq=False, repr=False)
+class Engine(EngineContext):
     """Asks one endpoint for trials, and shares them through *store*.
 
     *concurrency*: calls in flight at a time, unless the endpoint's ``limits`` have a number of their own.
     *seed* orders the trials. *max_cost*: US dollars for the whole run, of all engines and processes.
     *attempt_timeout*: seconds for one attempt, in total. *deadline*: seconds from the first call of
     :meth:`run`; what is not asked by then is NOT_RUN. *max_attempts*: at one turn, where an attempt cost
-    nothing. *retry*: what of earlier sessions is asked again. *is_refusal* marks replies in words as REFUSED.
+    nothing. *retry*: what of previous sessions is asked again. *is_refusal* marks replies in words as REFUSED.
     *grace*: seconds that calls in flight have left after an interrupt. *loop*: to share with other engines; the
     engine starts one of its own otherwise.
 
     Raises UsageError for numbers out of range, BudgetError for a cap that is no amount.
     """
 
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        store: RunStore,
-        *,
-        concurrency: int = 8,
-        seed: int = 0,
-        max_cost: float | None = None,
-        attempt_timeout: float = 120.0,
-        deadline: float | None = None,
-        max_attempts: int = 3,
-        retry: Retry = NEVER,
-        progress: Progress | None = None,
-        is_refusal: Callable[[str], bool] | None = None,
-        grace: float = 5.0,
-        loop: EventLoop | None = None,
-    ) -> None:
-        for what, value in (("concurrency", concurrency), ("max_attempts", max_attempts)):
-            if value < 1:
-                raise UsageError(f"{what} must be 1 or more, not {value}")
-        for what, seconds in (("attempt_timeout", attempt_timeout), ("deadline", deadline)):
-            if seconds is not None and not seconds > 0:
-                raise UsageError(f"{what} must be more than 0 seconds, not {seconds}")
-        self.endpoint = endpoint
-        self.store = store
-        self._identity = endpoint.identity()
-        concurrency = limits_of(endpoint).concurrency or concurrency
-        budget = store.budget(max_cost)
+    _: KW_ONLY
+    grace: float = 5.0
+    loop: EventLoop | None = None
 
-        def lane(endpoint: Endpoint, digest: str, own: Lane | None = None) -> Lane:
-            return Lane(endpoint, digest, store, budget, timeout=attempt_timeout, concurrency=concurrency, own=own)
-
-        own = lane(endpoint, identity_hash(self._identity))
-        self._context = EngineContext(
-            lanes=Lanes(own, lambda other, digest: lane(other, digest, own)),
-            store=store,
-            budget=budget,
-            progress=progress,
-            is_refusal=is_refusal,
-            source=SIMULATED if endpoint.simulated else "replay" if endpoint.type == "replay" else "live",
-            seed=seed,
-            concurrency=concurrency,
-            max_attempts=max_attempts,
-            retry=retry,
-            attempt_timeout=attempt_timeout,
-        )
-        self._deadline = deadline
-        self._grace = grace
-        self._own_loop = loop is None
-        self._loop = loop
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._identity = self.endpoint.identity()
+        self._own_loop = self.loop is None
         self._mutex = threading.Lock()
         self._stopped: EndpointError | None = None
         self._introduced: set[str] = set()
@@ -169,72 +120,76 @@ class Engine:
             missing: dict[str, PlannedTrial] = {}
             for key, one, record in zip(keys, planned, self.store.records(keys), strict=True):
                 if key not in found and key not in missing:
-                    if record is None or self._context.retry.wants(record):
-                        missing[key] = staged(one, self.endpoint, self._context.is_refusal)
+                    if record is None or self.retry.wants(record):
+                        missing[key] = staged(one, self.endpoint, self.is_refusal)
                     else:
                         found[key] = _recorded(record)
             if missing:
                 found |= self._ask(missing)
-            self._log_uses(keys, planned, found)
+            # Which further cells share a trial, so that the table of every cell can be rebuilt from the log.
+            for key, one in zip(keys, planned, strict=True):
+                use = (key, one.cell.id)
+                if one.cell.id != found[key][1] and use not in self._used:
+                    self.store.append({"type": "use", "key": key, "cell": one.cell})
+                    self._used.add(use)
             self.store.flush()
             return [found[key][0] for key in keys]
 
-    def _ask(self, missing: dict[str, PlannedTrial]) -> dict[str, tuple[Trial, str]]:
+    def _ask(self, missing: Mapping[str, PlannedTrial]) -> dict[str, tuple[Trial, str]]:
         """The trials of *missing*, each with the identifier of the cell that its record has."""
         if self._stopped is not None:
             raise EndpointError(str(self._stopped))
-        lanes = self._lanes_of(missing)
+        scripts = (one.script for one in missing.values())
+        endpoints = (endpoint for script in scripts for endpoint in (script and script.endpoints) or (None,))
+        lanes = list(dict.fromkeys(map(self.lane, endpoints)))
         for lane in lanes:
             if not lane.endpoint.simulated:
-                self._context.budget.check_price(lane.endpoint.name, lane.endpoint.price)
-        if self._deadline is not None and self._context.until is None:
-            self._context = replace(self._context, until=time.monotonic() + self._deadline)
-        for lane in dict.fromkeys((self._context.lanes.own, *lanes)):
+                self.budget.check_price(lane.endpoint.name, lane.endpoint.price)
+        others = [lane.endpoint.name for lane in lanes if lane is not self.own_lane]
+        queue = self._queue = self._make_queue(missing, others)
+        if self.deadline is not None and self.until is None:
+            self.until = time.monotonic() + self.deadline
+        for lane in (self.own_lane, *lanes):
             self._introduce(lane)
-        queue = self._queue = self._make_queue(missing)
         self._finish(queue)
         found = {key: (trial, missing[key].cell.id) for key, trial in queue.finished.items()}
-        others = [key for key in missing if key not in found]
-        for key, record in zip(others, self.store.records(others), strict=True):
+        left = [key for key in missing if key not in found]
+        for key, record in zip(left, self.store.records(left), strict=True):
             if record is not None:
                 found[key] = _recorded(record)
                 continue
             # What the deadline left is not logged, so that another session may ask it.
             why = queue.why.get(key, "the run's deadline passed before it was asked")
-            repetition, source = missing[key].repetition, self._context.source
-            left = Trial(key=key, repetition=repetition, status=Status.NOT_RUN, error=why, source=source)
-            found[key] = left, missing[key].cell.id
+            one, source = missing[key], self.source
+            trial = Trial(key=key, repetition=one.repetition, status=Status.NOT_RUN, error=why, source=source)
+            found[key] = trial, one.cell.id
         return found
 
-    def _lanes_of(self, missing: Mapping[str, PlannedTrial]) -> list[Lane]:
-        """The lanes of all systems that *missing* ask. Raises UsageError where one of them cannot be asked."""
-        scripts = (one.script for one in missing.values())
-        endpoints = (endpoint for script in scripts for endpoint in (script and script.endpoints) or (None,))
-        lanes = list(dict.fromkeys(map(self._context.lanes.of, endpoints)))
-        others = [lane.endpoint.name for lane in lanes if lane is not self._context.lanes.own]
-        if others and batches_of(self.endpoint) is not None:
-            raise UsageError(
-                f"endpoint {self.endpoint.name!r} is asked in batches, and a step asks endpoint {others[0]!r}: one "
-                "trial cannot do both; take `batch:` out of endpoints.yaml for it"
-            )
-        return lanes
-
-    def _make_queue(self, missing: Mapping[str, PlannedTrial]) -> Queue:
+    def _make_queue(self, missing: Mapping[str, PlannedTrial], others: Sequence[str]) -> Queue:
+        """The queue of *missing*, whose steps ask the systems *others*, too."""
         api = batches_of(self.endpoint)
         if api is None:
-            return Queue(missing, self._context)
+            return Queue(missing, self)
+        whose = f"endpoint {self.endpoint.name!r} is asked in batches"
+        if others:
+            raise UsageError(
+                f"{whose}, and a step asks endpoint {others[0]!r}: one trial cannot do both; take `batch:` out of "
+                "endpoints.yaml for it"
+            )
         if not isinstance(self.store.database, Database):
             raise UsageError(
-                f"endpoint {self.endpoint.name!r} is asked in batches, which a worker on another machine cannot do: "
-                "run without -n or --tx, or take `batch:` out of endpoints.yaml"
+                f"{whose}, which a worker on another machine cannot do: run without -n or --tx, or take `batch:` out "
+                "of endpoints.yaml"
             )
         from pytest_fairness.engine.batches import BatchQueue
 
-        return BatchQueue(missing, self._context, api=api)
+        return BatchQueue(missing, self, api=api)
 
     def _finish(self, queue: Queue) -> None:
-        """Have the event loop work *queue* off."""
-        loop = self._loop = self._loop or EventLoop()
+        """Have the event loop work *queue* off. After an interrupt nothing more is sent; what is in flight ends if it
+        is quick, else it is logged as unknown.
+        """
+        loop = self.loop = self.loop or EventLoop()
         future: Future[None] | None = None
         try:
             with ended_as_by_ctrl_c():
@@ -244,21 +199,16 @@ class Engine:
             if isinstance(error, EndpointError):
                 self._stopped = error
             elif future is not None and not future.done():  # this thread was interrupted while it waited
-                self._drain(loop, queue, future)
+                for ending, seconds in ((queue.stop, self.grace), (queue.cancel, 2.0)):
+                    loop.call(ending)
+                    # A second interrupt: no more patience.
+                    with contextlib.suppress(FutureTimeout, KeyboardInterrupt):
+                        future.exception(seconds)
+                        break
+                else:
+                    future.cancel()
             self.store.flush()
             raise
-
-    def _drain(self, loop: EventLoop, queue: Queue, future: Future[None]) -> None:
-        """After an interrupt: send nothing more, let what is in flight end if it is quick, else log it as unknown."""
-        loop.call(queue.stop)
-        try:
-            future.exception(self._grace)
-        except (FutureTimeout, KeyboardInterrupt):  # a second interrupt: no more patience
-            loop.call(queue.cancel)
-            try:
-                future.exception(2.0)
-            except FutureTimeout:
-                future.cancel()
 
     def halt(self, why: str) -> None:
         """Send nothing more, now or later: calls in flight may end, and :meth:`run` raises EndpointError saying *why*.
@@ -266,53 +216,34 @@ class Engine:
         May be called from another thread while :meth:`run` blocks.
         """
         self._stopped = self._stopped or EndpointError(why)
-        if self._loop is not None and self._queue is not None:
-            self._loop.call(self._queue.fail, self._stopped)
-
-    # ------------------------------------------------------------ records
+        if self.loop is not None and self._queue is not None:
+            self.loop.call(self._queue.stop, self._stopped)
 
     def _introduce(self, lane: Lane) -> None:
         """Say in the log who is asked and how, before the first trial; it also shows that the log can be written."""
-        endpoint, context = lane.endpoint, self._context
+        endpoint = lane.endpoint
         if lane.digest in self._introduced:
             return
         api = batches_of(endpoint)
+        about = ("name", "type", "simulated", "supports_system_prompt", "default_parameters", "price")
+        settings = ("seed", "concurrency", "max_attempts", "attempt_timeout", "deadline")
         self.store.append(
             {
                 "type": "engine",
                 "identity": lane.digest,
                 "endpoint": {
-                    "name": endpoint.name,
-                    "type": endpoint.type,
-                    "simulated": endpoint.simulated,
-                    "supports_system_prompt": endpoint.supports_system_prompt,
                     "identity": to_json(endpoint.identity()),
-                    "default_parameters": to_json(endpoint.default_parameters),
-                    "price": to_json(endpoint.price),
+                    **{key: to_json(getattr(endpoint, key)) for key in about},
                 },
                 "price_table": None if endpoint.simulated or endpoint.price is None else provenance(),
-                "seed": context.seed,
-                "concurrency": context.concurrency,
-                "max_attempts": context.max_attempts,
-                "attempt_timeout": context.attempt_timeout,
-                "deadline": self._deadline,
                 "limits": to_json(lane.limits),
                 "batch": None if api is None else msgspec.to_builtins(api.options),
-                "retry": to_json(context.retry),
+                "retry": to_json(self.retry),
+                **{key: getattr(self, key) for key in settings},
             }
         )
         self.store.flush()
         self._introduced.add(lane.digest)
-
-    def _log_uses(
-        self, keys: Sequence[str], planned: Sequence[PlannedTrial], found: dict[str, tuple[Trial, str]]
-    ) -> None:
-        """Log which further cells share a trial, so that the table of every cell can be rebuilt from the log."""
-        for key, one in zip(keys, planned, strict=True):
-            use = (key, one.cell.id)
-            if one.cell.id != found[key][1] and use not in self._used:
-                self.store.append({"type": "use", "key": key, "cell": one.cell})
-                self._used.add(use)
 
     # ------------------------------------------------------------ the end
 
@@ -323,10 +254,11 @@ class Engine:
         same.
         """
         with self._mutex:
-            loop, self._loop = self._loop, None
+            loop, self.loop = self.loop, None
             if loop is None:
                 return
-            closing = {loop.submit(lane.endpoint.aclose()): lane.endpoint.name for lane in self._context.lanes}
+            endpoints = [lane.endpoint for lane in self.lanes.values()]
+            closing = {loop.submit(endpoint.aclose()): endpoint.name for endpoint in endpoints}
             done, late = wait(closing, timeout=_CLOSING)
             if self._own_loop:
                 loop.close()
@@ -359,22 +291,21 @@ def ended_as_by_ctrl_c() -> Iterator[None]:
 
     Handlers that somebody else has set are left alone, and so is every thread but the main one.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    signals = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    ours = [number for number in signals if signal.getsignal(number) is signal.SIG_DFL]
+
+    def interrupt(number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt(signal.Signals(number).name)
+
+    ours = []
+    if threading.current_thread() is threading.main_thread():
+        signals = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+        ours = [number for number in signals if signal.getsignal(number) is signal.SIG_DFL]
     for number in ours:
-        signal.signal(number, _interrupt)
+        signal.signal(number, interrupt)
     try:
         yield
     finally:
         for number in ours:
             signal.signal(number, signal.SIG_DFL)
-
-
-def _interrupt(number: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt(signal.Signals(number).name)
 
 
 class ParentWatch(Watch):

@@ -1,4 +1,4 @@
-"""The lanes of an engine, one an endpoint: its attempts, how many are in flight, its limits, and its pauses.
+"""How an engine asks: its context, and a lane for each endpoint, with its attempts, pace, limits and pauses.
 
 An attempt is logged before it leaves, has a deadline, is priced and logged with what came, and settles what was
 reserved for it.
@@ -8,24 +8,72 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, replace
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import KW_ONLY, asdict, dataclass, replace
 
-from pytest_fairness.endpoints.protocol import (
-    AttemptError,
-    Endpoint,
-    Evidence,
-    Request,
-    limits_of,
-)
+from pytest_fairness.endpoints.protocol import AttemptError, Endpoint, Evidence, Request, limits_of
 from pytest_fairness.engine.attempt import CANCELLED, Tariff, cut_off, failed, replied
 from pytest_fairness.engine.conversation import Conversation
-from pytest_fairness.errors import StoreError
+from pytest_fairness.engine.progress import Progress
+from pytest_fairness.errors import StoreError, UsageError
 from pytest_fairness.model import JSON, MODEL_DIFFERS, UNPRICED, USAGE_INVALID
 from pytest_fairness.runs.keys import identity_hash
-from pytest_fairness.runs.money import Budget, dollars, worst_case
+from pytest_fairness.runs.money import dollars, worst_case
 from pytest_fairness.runs.records import SIMULATED, Attempt, attempt_record, sent_record
-from pytest_fairness.runs.store import RunStore
+from pytest_fairness.runs.store import NEVER, Retry, RunStore
+
+
+@dataclass(eq=False, repr=False)
+class EngineContext:
+    """Whom an engine asks, how, and where it is logged: what its queues and lanes see of it.
+
+    Times in seconds; ``until``, the end of the run, is on the monotonic clock. ``source`` is that of the trials, where
+    no step is simulated. ``lanes`` holds that of the engine's own *endpoint*, and one for each other identity.
+    """
+
+    endpoint: Endpoint
+    store: RunStore
+    _: KW_ONLY
+    concurrency: int = 8
+    seed: int = 0
+    max_cost: float | None = None
+    attempt_timeout: float = 120.0
+    deadline: float | None = None
+    max_attempts: int = 3
+    retry: Retry = NEVER
+    progress: Progress | None = None
+    is_refusal: Callable[[str], bool] | None = None
+
+    def __post_init__(self) -> None:
+        for what in ("concurrency", "max_attempts"):
+            if getattr(self, what) < 1:
+                raise UsageError(f"{what} must be 1 or more, not {getattr(self, what)}")
+        for what in ("attempt_timeout", "deadline"):
+            seconds = getattr(self, what)
+            if seconds is not None and not seconds > 0:
+                raise UsageError(f"{what} must be more than 0 seconds, not {seconds}")
+        endpoint = self.endpoint
+        self.concurrency = limits_of(endpoint).concurrency or self.concurrency
+        self.source = SIMULATED if endpoint.simulated else "replay" if endpoint.type == "replay" else "live"
+        self.budget = self.store.budget(self.max_cost)
+        self.until: float | None = None
+        self.lanes: dict[str, Lane] = {}
+        # With the endpoint itself: what is alive keeps its id.
+        self._by_id: dict[int, tuple[Endpoint | None, Lane]] = {}
+        self.own_lane: Lane = self.lane(None)
+
+    def lane(self, endpoint: Endpoint | None) -> Lane:
+        """The lane of *endpoint*, which a step names; of None, the engine's own."""
+        if id(endpoint) not in self._by_id:
+            digest = "" if endpoint is None else identity_hash(endpoint.identity())
+            if digest not in self.lanes:
+                self.lanes[digest] = Lane(endpoint, self)
+            self._by_id[id(endpoint)] = endpoint, self.lanes[digest]
+        return self._by_id[id(endpoint)][1]
+
+    def left(self) -> float | None:
+        """Seconds until the end of the run, None where it has none."""
+        return None if self.until is None else max(0.0, self.until - time.monotonic())
 
 
 class Pace:
@@ -67,41 +115,31 @@ class Pace:
 
 
 class Lane:
-    """One endpoint.
+    """How one endpoint is asked: that of *context*, or *step*, which a step of its trials names.
 
-    *digest* is the hash of its identity. *own* is the lane of the engine's endpoint, where this one is asked because
-    a step names it: its parameters are those of its own then, and the log says with each attempt who was asked.
+    A step's parameters are those of its own endpoint, and the log says with each attempt who was asked.
     ``paused_until`` is on the monotonic clock, ``unreached`` how many attempts in a row got no connection.
     """
 
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        digest: str,
-        store: RunStore,
-        budget: Budget,
-        *,
-        timeout: float,
-        concurrency: int,
-        own: Lane | None = None,
-    ) -> None:
-        self.endpoint = endpoint
-        self.digest = digest
-        self.tariff = Tariff(endpoint)
-        self.limits = limits_of(endpoint)
+    def __init__(self, step: Endpoint | None, context: EngineContext) -> None:
+        self.endpoint = step or context.endpoint
+        self.digest = identity_hash(self.endpoint.identity())
+        self.tariff = Tariff(self.endpoint)
+        self.limits = limits_of(self.endpoint)
         self.paused_until = 0.0
         self.unreached = 0
-        self.pace = Pace(self.limits.concurrency or concurrency)
-        self.limiter = store.limiter(digest, self.limits) if self.limits.by_the_minute else None
-        if own is not None and own.digest == digest:
-            self.pace, self.limiter = own.pace, own.limiter
-        self._is_step = own is not None
+        self.pace = Pace(self.limits.concurrency or context.concurrency)
+        self.limiter = context.store.limiter(self.digest, self.limits) if self.limits.by_the_minute else None
+        if step is not None and context.own_lane.digest == self.digest:
+            self.pace, self.limiter = context.own_lane.pace, context.own_lane.limiter
+        self.turns = asyncio.Lock()
+        self._is_step = step is not None
         # One simulated step makes the trial simulated, whoever the other steps are.
-        self._flags = (SIMULATED,) if self._is_step and endpoint.simulated else ()
-        self._store = store
-        self._budget = budget
-        self._timeout = timeout
+        self._flags = (SIMULATED,) if self._is_step and self.endpoint.simulated else ()
+        self._context = context
+        self._store = context.store
         self._prepared = False
+        self._announces = getattr(self.endpoint, "announces_leaving", False)
 
     async def prepare(self) -> None:
         """Have the endpoint ready to send, once. Raises AttemptError."""
@@ -121,52 +159,53 @@ class Lane:
             return 0
         return worst_case(price, conversation.messages, self.parameters(conversation))
 
-    def request(self, conversation: Conversation) -> Request:
-        """What is asked next."""
+    def request(self, conversation: Conversation, leaving: Callable[[], Awaitable[None]] | None = None) -> Request:
+        """What is asked next; *leaving* is for endpoints that announce when it leaves."""
         return Request(
             messages=conversation.messages,
             parameters=self.parameters(conversation),
             repetition=conversation.planned.repetition,
             key=conversation.key,
             signals=conversation.planned.cell.signals,
+            leaving=leaving,
         )
 
-    async def attempt(self, conversation: Conversation, reserved: int, until: float | None) -> Attempt:
-        """Ask for the next turn, once; *reserved* is set aside for it, *until* is the end of the run (monotonic).
+    async def attempt(self, conversation: Conversation, reserved: int) -> Attempt:
+        """Ask for the next turn, once; *reserved* is set aside for it.
 
         Returns when the attempt is logged, also when it is cancelled. Raises StoreError, with the reservation
         standing where something may have been spent.
         """
-        number = conversation.attempts + 1
-        request = self.request(conversation)
+        conversation.attempts += 1
         started = time.monotonic()
         unlogged: StoreError | None = None
 
         async def leaving() -> None:
             nonlocal unlogged
             try:
-                self.announce(conversation, number, reserved)
+                self.announce(conversation, reserved)
                 await self._store.written()
             except StoreError as error:
                 unlogged = error  # the endpoint may make something else of it
                 raise
 
-        if getattr(self.endpoint, "announces_leaving", False):
-            request = replace(request, leaving=leaving)
-        elif not self.endpoint.simulated:  # nothing is paid for there, and asking again gives the same
+        request = self.request(conversation, leaving if self._announces else None)
+        # Where it is simulated, nothing is paid for, and asking again gives the same.
+        if not self._announces and not self.endpoint.simulated:
             await leaving()
-        limit = self._timeout if until is None else min(self._timeout, max(0.0, until - started))
+        left = self._context.left()
+        limit = self._context.attempt_timeout if left is None else min(self._context.attempt_timeout, left)
         ending = await self._ask(request, limit)
         if unlogged is not None:
             raise unlogged
-        self.conclude(conversation, number, ending, reserved, time.monotonic() - started)
+        self.conclude(conversation, ending, reserved, time.monotonic() - started)
         if not self.endpoint.simulated:  # what was paid for is on the disk before anything comes of it
             await self._store.written()
         return ending
 
-    def announce(self, conversation: Conversation, number: int, reserved: int) -> None:
+    def announce(self, conversation: Conversation, reserved: int) -> None:
         """Log that a request is about to leave: found without an answer, it is not sent again."""
-        record = sent_record(conversation.key, conversation.turn, number, conversation.order)
+        record = sent_record(conversation.key, conversation.turn, conversation.attempts, conversation.order)
         if conversation.waiting is not None:
             record["batch"] = asdict(conversation.waiting)
         try:
@@ -176,16 +215,16 @@ class Lane:
             raise
 
     def conclude(
-        self, conversation: Conversation, number: int, ending: Attempt, reserved: int, seconds: float | None
+        self, conversation: Conversation, ending: Attempt, reserved: int, seconds: float | None = None
     ) -> None:
-        """Log how attempt *number* ended, settle what was reserved for it, and let the conversation know."""
+        """Log how its attempt ended, settle what was reserved for it, and let the conversation know."""
         differs = self.tariff.answered_by(ending.model)
         cost, credible = self.tariff.cost(ending, reserved)
         flags = {MODEL_DIFFERS: differs, USAGE_INVALID: not credible, UNPRICED: cost is None}
         attempt = replace(
             ending,
             turn=conversation.turn,
-            number=number,
+            number=conversation.attempts,
             cost=None if cost is None else dollars(cost),
             seconds=seconds,
             flags=(*self._flags, *ending.flags, *(flag for flag, holds in flags.items() if holds)),
@@ -199,7 +238,7 @@ class Lane:
 
     def settle(self, reserved: int, cost: int) -> None:
         if reserved or cost:
-            self._budget.settle(reserved, cost)
+            self._context.budget.settle(reserved, cost)
 
     async def _ask(self, request: Request, limit: float) -> Attempt:
         deadline = asyncio.timeout(limit)
@@ -222,31 +261,3 @@ def ran_out(deadline: asyncio.Timeout) -> bool:
     """Whether *deadline* ended its block, and nobody else wants the running task to end."""
     task = asyncio.current_task()
     return deadline.expired() and not (task is not None and task.cancelling())
-
-
-class Lanes:
-    """The lane *own* of the engine's endpoint, and one for each other system, made by *make* when it is first needed.
-
-    A lane stands for an identity, whatever objects have it.
-    """
-
-    def __init__(self, own: Lane, make: Callable[[Endpoint, str], Lane]) -> None:
-        self.own = own
-        self._make = make
-        self._by_identity: dict[str, Lane] = {}
-        # With the endpoint itself: what is alive keeps its id.
-        self._by_id: dict[int, tuple[Endpoint, Lane]] = {}
-
-    def of(self, endpoint: Endpoint | None) -> Lane:
-        """The lane of *endpoint*, which a step names; of None, the engine's own."""
-        if endpoint is None:
-            return self.own
-        if id(endpoint) not in self._by_id:
-            digest = identity_hash(endpoint.identity())
-            lane = self._by_identity.get(digest) or self._make(endpoint, digest)
-            self._by_id[id(endpoint)] = endpoint, self._by_identity.setdefault(digest, lane)
-        return self._by_id[id(endpoint)][1]
-
-    def __iter__(self) -> Iterator[Lane]:
-        yield self.own
-        yield from self._by_identity.values()

@@ -7,21 +7,18 @@ import contextlib
 import random
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
 from pytest_fairness.endpoints.protocol import Evidence
 from pytest_fairness.engine.attempt import CANCELLED, USAGE_ABSURD
 from pytest_fairness.engine.conversation import Conversation
-from pytest_fairness.engine.lane import Lane, Lanes
-from pytest_fairness.engine.progress import Progress
+from pytest_fairness.engine.lane import EngineContext, Lane
 from pytest_fairness.errors import EndpointError, FairnessError, StoreError, UsageError
 from pytest_fairness.model import Status, Trial
 from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.keys import content_key
-from pytest_fairness.runs.money import Budget
 from pytest_fairness.runs.records import Attempt, trial_record
-from pytest_fairness.runs.store import Claimed, Retry, RunStore
 
 #: Seconds: the pause after a first failure for which the server asks for none, doubled at each further one; and the
 #: longest that a server may ask for with Retry-After.
@@ -63,7 +60,7 @@ class Deal:
         for one in planned:
             strata.setdefault(self._key(one), repr((one.cell.arm or "", sorted(one.cell.groups.items()))))
         ordered = sorted(strata, key=lambda key: (strata[key], key))
-        self.part, self.whole = part, whole
+        self._part, self._whole = part, whole
         self._shard = {key: place % whole + 1 for place, key in enumerate(ordered)}
 
     @staticmethod
@@ -73,32 +70,7 @@ class Deal:
     def mine(self, planned: PlannedTrial) -> bool:
         """Whether this shard asks *planned*. A trial that was not dealt falls to a shard by its key alone."""
         key = self._key(planned)
-        return self._shard.get(key, int(key[:8], 16) % self.whole + 1) == self.part
-
-    def __len__(self) -> int:
-        """How many trials this shard asks."""
-        return sum(shard == self.part for shard in self._shard.values())
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EngineContext:
-    """What an engine hands to its queues: whom to ask, how, and where it is logged.
-
-    Times in seconds; ``until`` is on the monotonic clock. ``source`` is that of the trials, where no step is simulated.
-    """
-
-    lanes: Lanes
-    store: RunStore
-    budget: Budget
-    progress: Progress | None
-    is_refusal: Callable[[str], bool] | None
-    source: str
-    seed: int
-    concurrency: int
-    max_attempts: int
-    retry: Retry
-    attempt_timeout: float
-    until: float | None = None
+        return self._shard.get(key, int(key[:8], 16) % self._whole + 1) == self._part
 
 
 class Queue:
@@ -111,16 +83,13 @@ class Queue:
     def __init__(self, missing: Mapping[str, PlannedTrial], context: EngineContext) -> None:
         self.finished: dict[str, Trial] = {}
         self.why: dict[str, str] = {}
-        self._missing = missing
-        self._context = context
-        self._lanes, self._store, self._budget = context.lanes, context.store, context.budget
-        self._progress = context.progress
-        self._endpoint = context.lanes.own.endpoint
+        self._missing, self._context = missing, context
+        self._store, self._progress = context.store, context.progress
         # A few more than may be in flight: their money is reserved, on the disk, before a place is free.
         self._workers_wanted = min(context.concurrency + 1 + context.concurrency // 8, len(missing))
         keys = list(missing)
         strata = [(one.cell.arm, *sorted(one.cell.groups.items())) for one in missing.values()]
-        self._unclaimed = deque(keys[index] for index in interleaved(strata, context.seed))
+        self._unclaimed = iter([keys[index] for index in interleaved(strata, context.seed)])
         self._ready: deque[Conversation] = deque()
         self._busy: list[str] = []
         self._claimed: set[str] = set()
@@ -131,7 +100,6 @@ class Queue:
         self._error: BaseException | None = None
         self._stopped = asyncio.Event()
         self._reserving = asyncio.Lock()
-        self._turns: defaultdict[Lane, asyncio.Lock] = defaultdict(asyncio.Lock)
 
     # ------------------------------------------------------------ from outside
 
@@ -140,31 +108,33 @@ class Queue:
         that was in flight is logged, and gives up the claims of what was not asked.
         """
         if self._progress is not None:
-            self._progress.begin(len(self._missing), self._endpoint.name)
+            self._progress.begin(len(self._missing), self._context.endpoint.name)
         try:
             with self._first_error():
                 await self._prepare()
+            pause, looked = 0.01, 0.0
             while not self._over():
                 self._workers = [asyncio.create_task(self._work()) for _ in range(self._workers_wanted)]
                 await asyncio.gather(*self._workers, return_exceptions=True)
                 if not self._busy:
                     break
-                await self._await_others()
+                # Other processes claimed these: they will be finished, or free where those die.
+                await self._sleep(pause)
+                pause = min(pause * 1.5, 0.25)
+                if self._store.changed() or time.monotonic() - looked >= 1.0:
+                    looked = time.monotonic()
+                    self._unclaimed, self._busy = iter(self._busy), []
         finally:
             with self._first_error():
-                self._store.release(list(self._claimed - self.finished.keys()))
+                self._store.release(self._claimed - self.finished.keys())
             if self._progress is not None:
                 self._progress.end()
         if self._error is not None:
             raise self._error
 
-    def fail(self, error: FairnessError) -> None:
-        """Send nothing more; what is in flight may end, and then *error* is raised by :meth:`run`."""
+    def stop(self, error: BaseException | None = None) -> None:
+        """Send nothing more; what is in flight may end, and then :meth:`run` raises *error*."""
         self._error = self._error or error
-        self.stop()
-
-    def stop(self) -> None:
-        """Send nothing more; what is in flight may end."""
         self._stopped.set()
 
     def cancel(self) -> None:
@@ -177,11 +147,9 @@ class Queue:
 
     async def _prepare(self) -> None:
         """Have every endpoint ready to send, if neither a stop nor the end of the run comes first."""
-        preparing = asyncio.gather(*(lane.prepare() for lane in self._lanes))
+        preparing = asyncio.gather(*(lane.prepare() for lane in self._context.lanes.values()))
         stopped = asyncio.ensure_future(self._stopped.wait())
-        until = self._context.until
-        left = None if until is None else max(0.0, until - time.monotonic())
-        await asyncio.wait((preparing, stopped), timeout=left, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((preparing, stopped), timeout=self._context.left(), return_when=asyncio.FIRST_COMPLETED)
         stopped.cancel()
         if preparing.done():
             preparing.result()
@@ -192,10 +160,15 @@ class Queue:
     async def _work(self) -> None:
         while not self._stopped.is_set():
             with self._first_error():
-                conversation = self._next()
-                if conversation is None:
+                while not self._ready and (keys := list(islice(self._unclaimed, self._chunk))):
+                    now = time.monotonic()
+                    if now - self._last_claim < 0.25:
+                        self._chunk = min(2 * self._chunk, 1024)  # so fast that claiming would be most of the work
+                    self._last_claim = now
+                    self._claim(keys)
+                if not self._ready or self._over():
                     return
-                await self._converse(conversation)
+                await self._converse(self._ready.popleft())
             # An endpoint that never waits must not keep the loop from hearing of an interrupt.
             await asyncio.sleep(0)
 
@@ -204,60 +177,32 @@ class Queue:
         try:
             yield
         except Exception as error:  # noqa: BLE001 - raised again by run(), when the other workers have ended
-            self._error = self._error or error
-            if isinstance(error, FairnessError) and not isinstance(error, StoreError):
-                self.stop()
-            else:
+            self.stop(error)
+            if not isinstance(error, FairnessError) or isinstance(error, StoreError):
                 self.cancel()  # nothing that still comes could be logged, or it cannot be known
 
-    def _next(self) -> Conversation | None:
-        """The next trial to ask; None if there is none that is free now, or the run's time is over."""
-        while not self._ready and self._unclaimed:
-            now = time.monotonic()
-            if now - self._last_claim < 0.25:
-                self._chunk = min(2 * self._chunk, 1024)  # so fast that claiming would be most of the work
-            self._last_claim = now
-            self._claim(self._chunk)
-        return None if not self._ready or self._over() else self._ready.popleft()
-
-    def _claim(self, most: int) -> None:
-        keys = [self._unclaimed.popleft() for _ in range(min(most, len(self._unclaimed)))]
-        self._take(self._store.claim(keys, retry=self._context.retry))
-
-    def _take(self, claimed: Claimed) -> None:
+    def _claim(self, keys: Sequence[str]) -> None:
+        """Claim *keys*. What is ours is ready, with what previous processes logged of it."""
+        claimed = self._store.claim(keys, retry=self._context.retry)
         self._busy += claimed.busy
         for key, records in claimed.mine.items():
             planned = self._missing[key]
-            parameters = planned.sent_parameters(self._endpoint)
+            parameters = planned.sent_parameters(self._context.endpoint)
             conversation = Conversation(key, planned, parameters, order=len(self._claimed))
-            self._claimed.add(key)
             conversation.resume(records)
+            self._claimed.add(key)
             self._ready.append(conversation)
-
-    async def _await_others(self) -> None:
-        """Wait until the trials that other processes claimed are finished, or free because those are dead."""
-        pause, looked = 0.01, time.monotonic()
-        while self._busy and not self._ready and not self._over():
-            await self._sleep(pause)
-            pause = min(pause * 1.5, 0.25)
-            if self._store.changed() or time.monotonic() - looked >= 1.0:
-                looked = time.monotonic()
-                waiting, self._busy = self._busy, []
-                self._take(self._store.claim(waiting, retry=self._context.retry))
 
     def _over(self) -> bool:
         """Whether nothing more is to be sent: all is stopped, or the run's time is over."""
-        self._late = self._late or not self._left(0.0)
+        self._late = self._late or self._context.left() == 0
         return self._late or self._stopped.is_set()
 
-    def _left(self, seconds: float) -> bool:
-        """Whether the run has more than so many *seconds* left."""
-        return self._context.until is None or time.monotonic() + seconds < self._context.until
-
     async def _sleep(self, seconds: float) -> None:
-        """Sleep, but not through a stop."""
+        """Sleep, but neither through a stop nor beyond the end of the run."""
+        left = self._context.left()
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(seconds if left is None else min(seconds, left)):
                 await self._stopped.wait()
 
     def _end(self, conversation: Conversation) -> None:
@@ -269,8 +214,8 @@ class Queue:
         record = trial_record(
             trial,
             planned.cell,
-            endpoint=self._endpoint.name,
-            identity=self._lanes.own.digest,
+            endpoint=context.endpoint.name,
+            identity=context.own_lane.digest,
             messages=conversation.messages,
             parameters={"requested": planned.parameters, "sent": conversation.parameters},
             order=conversation.order,
@@ -290,14 +235,14 @@ class Queue:
         again = self._context.retry.unknown
         if conversation.waiting is not None and not again:
             raise EndpointError(
-                f"endpoint {self._endpoint.name!r}: trials of this run were sent in a batch (tag "
+                f"endpoint {self._context.endpoint.name!r}: trials of this run were sent in a batch (tag "
                 f"{conversation.waiting.tag}), whose results are still to be had: put `batch: true` back into "
                 "endpoints.yaml and resume"
             )
         if conversation.was_lost:
             conversation.lose(again=again)
         while not conversation.over():
-            lane = self._lanes.of(conversation.endpoint)
+            lane = self._context.lane(conversation.endpoint)
             ending = await self._attempt(conversation, lane)
             if ending is None or not self._take_in(conversation, lane, ending):
                 return
@@ -311,11 +256,10 @@ class Queue:
 
     async def _attempt(self, conversation: Conversation, lane: Lane) -> Attempt | None:
         """One attempt, when there is money, room and time for it; None where nothing is to be sent any more."""
-        reserved = lane.reservation(conversation)
+        reserved = unused = lane.reservation(conversation)
         if reserved and not await self._await_room(reserved):
             return None
-        number = None
-        begun = throttled = False
+        number = ending = None
         try:
             number = await lane.pace.enter()
             tokens = await self._await_turn(conversation, lane)
@@ -323,27 +267,27 @@ class Queue:
                 await self._sleep(pause)
             if tokens is None or self._over():
                 return None
-            begun = True
-            ending = await lane.attempt(conversation, reserved, self._context.until)
-            throttled = ending.evidence is Evidence.THROTTLED
-            lane.unreached = lane.unreached + 1 if ending.evidence is Evidence.NOT_SENT else 0
-            if lane.limiter is not None:
-                lane.limiter.settle(tokens, ending.usage)
-            return ending
+            unused = 0
+            ending = await lane.attempt(conversation, reserved)
         finally:
-            if not begun:
-                lane.settle(reserved, 0)
+            lane.settle(unused, 0)
             if number is not None:
+                throttled = ending is not None and ending.evidence is Evidence.THROTTLED
                 lane.pace.leave(number, throttled=throttled)
+        lane.unreached = lane.unreached + 1 if ending.evidence is Evidence.NOT_SENT else 0
+        if lane.limiter is not None:
+            lane.limiter.settle(tokens, ending.usage)
+        return ending
 
     async def _await_turn(self, conversation: Conversation, lane: Lane) -> int | None:
         """Wait for a turn under the limits per minute: the tokens that were taken for it, None where none comes."""
         if lane.limiter is None:
             return 0
         tokens = lane.limiter.estimate(conversation.messages, lane.parameters(conversation))
-        async with self._turns[lane]:  # one worker watches the schedule; the others wait behind it
+        async with lane.turns:  # one worker watches the schedule; the others wait behind it
             while not self._stopped.is_set() and (wait := await lane.limiter.take(tokens)) > 0:
-                if not self._left(wait):
+                left = self._context.left()
+                if left is not None and left <= wait:
                     self._late = True
                     return None
                 await self._sleep(min(wait, 1.0))
@@ -353,16 +297,17 @@ class Queue:
         """Reserve *amount*, waiting for calls in flight where it does not fit beside them; False if all is stopped
         first. Raises BudgetError where it cannot fit, or nothing was given back for as long as a call may take.
         """
-        if await self._budget.reserve(amount):
+        budget = self._context.budget
+        if await budget.reserve(amount):
             return True
         async with self._reserving:  # one worker asks the account again; the others wait behind it
             since: float | None = None
             while not self._over():
-                if await self._budget.reserve(amount):
+                if await budget.reserve(amount):
                     return True
-                since = since if since and not self._budget.reserved else time.monotonic()
+                since = since if since and not budget.reserved else time.monotonic()
                 if time.monotonic() - since > self._patience():
-                    raise self._budget.blocked(amount)  # held by processes that never settle
+                    raise budget.blocked(amount)  # held by processes that never settle
                 await self._sleep(0.02)
         return False
 
@@ -373,23 +318,26 @@ class Queue:
     def _take_in(self, conversation: Conversation, lane: Lane, ending: Attempt) -> bool:
         """Count how an attempt ended; False where that is not the trial's fault, which may be asked another day."""
         if ending.evidence is Evidence.AUTH:
-            self.fail(
-                EndpointError(
-                    f"{ending.error}; nothing more is sent to this endpoint: mend its address, key, quota or model name"
-                )
-            )
+            why = "nothing more is sent to this endpoint: mend its address, key, quota or model name"
+            self.stop(EndpointError(f"{ending.error}; {why}"))
             return False
         if USAGE_ABSURD in ending.flags and not lane.tariff.free:
-            self.fail(
-                EndpointError(
-                    f"endpoint {lane.endpoint.name!r} counts more tokens for one call than any model can take or write "
-                    f"({ending.usage}): nothing more is sent to it; look at its bill, and mend or replace the server. "
-                    "What was paid for is kept in the run's folder"
-                )
+            why = (
+                f"endpoint {lane.endpoint.name!r} counts more tokens for one call than any model can take or write "
+                f"({ending.usage}): nothing more is sent to it; look at its bill, and mend or replace the server. "
+                "What was paid for is kept in the run's folder"
             )
-        conversation.count(ending.evidence, lane.limits.server_error_attempts)
+            self.stop(EndpointError(why))
+        if ending.evidence is None:
+            conversation.failures = conversation.server_failures = 0
+            return True
+        conversation.failures += 1
+        if ending.evidence is Evidence.SERVER:
+            conversation.server_failures += 1
+            if conversation.server_failures < lane.limits.server_error_attempts:
+                conversation.status = conversation.error = None
         failures = conversation.failures
-        if failures and not conversation.over() and failures >= self._context.max_attempts:
+        if failures >= self._context.max_attempts and not conversation.over():
             if lane.unreached >= UNREACHED:
                 # This trial has waited as long as any would; the others would wait for the same.
                 raise EndpointError(
@@ -397,19 +345,21 @@ class Queue:
                     "this endpoint. What was asked before is kept: when it can be reached, continue with "
                     "--fairness-resume last --fairness-retry-errors"
                 )
-            conversation.give_up(f"{ending.error} (after {failures} attempts)" if failures > 1 else ending.error or "")
+            often = f" (after {failures} attempts)" if failures > 1 else ""
+            conversation.give_up(Status.ERROR, f"{ending.error}{often}")
         return True
 
     async def _after_failure(self, conversation: Conversation, lane: Lane, ending: Attempt) -> None:
         """After an attempt that may be repeated: pause before the next, or give up where it would be too long."""
-        wished = ending.retry_after
-        pause = FIRST_PAUSE * 2 ** (conversation.failures - 1) if wished is None else wished
+        pause, left = ending.retry_after, self._context.left()
+        if pause is None:
+            pause = FIRST_PAUSE * 2 ** (conversation.failures - 1)
         if pause > LONGEST_PAUSE:
-            conversation.give_up(
-                f"{ending.error} (asks for a pause of {pause:.0f} s; the longest allowed is {LONGEST_PAUSE:.0f} s)"
-            )
-        elif not self._left(pause):
-            conversation.give_up(f"{ending.error} (the next attempt would come after the run's deadline)")
+            why = f"asks for a pause of {pause:.0f} s; the longest allowed is {LONGEST_PAUSE:.0f} s"
+            conversation.give_up(Status.ERROR, f"{ending.error} ({why})")
+        elif left is not None and left <= pause:
+            why = "the next attempt would come after the run's deadline"
+            conversation.give_up(Status.ERROR, f"{ending.error} ({why})")
         else:
             if ending.evidence is Evidence.THROTTLED:
                 # Whoever has to slow down speaks for all: the limit is the endpoint's, not the trial's.

@@ -18,6 +18,7 @@ from pytest_fairness.endpoints.protocol import Endpoint
 from pytest_fairness.errors import EndpointError, UsageError
 from pytest_fairness.model import JSON, Cell, Message, Status, Trial
 from pytest_fairness.runs.designs import PlannedTrial
+from pytest_fairness.runs.records import conversation
 
 #: Where a later step of a pipeline takes the text of the one before it.
 PREVIOUS = "{text}"
@@ -30,9 +31,9 @@ class Pipeline:
     """The turns of the cell as steps, each a fresh conversation: step n + 1 is given the reply to step n.
 
     ``systems`` has the system prompt of each step. ``between[n]`` are the functions that a text passes through
-    before step n. ``endpoints`` has the system of each step that does not ask the one under test. ``refused`` tells a
-    reply that declines, with which the pipeline ends. ``first`` is the text that step 0 was given; it stands in its
-    turn already.
+    before step n. ``endpoints`` has the system of each step that does not ask the one under test. A reply that
+    declines, as ``refused`` says, or holds nothing that can be handed on, ends the pipeline. ``first`` is the text
+    that step 0 was given; it stands in its turn already.
     """
 
     systems: tuple[str | None, ...]
@@ -55,10 +56,13 @@ class Pipeline:
 
     def next(self, cell: Cell, replies: Sequence[str], status: Status) -> tuple[Message, ...] | None:
         step = len(replies)
-        if step == len(cell.turns) or _breaks_off(replies, status, self.refused):
+        if step == len(self.systems) or (replies and (status is not Status.ANSWERED or self.refused(replies[-1]))):
             return None
-        prompt = cell.turns[step]
-        return _fresh(self.systems[step], prompt.replace(PREVIOUS, self._text(replies), 1) if step else prompt)
+        return conversation(self.systems[step], [self._prompt(cell, replies)], ())
+
+    def _prompt(self, cell: Cell, replies: Sequence[str]) -> str:
+        prompt = cell.turns[len(replies)]
+        return prompt.replace(PREVIOUS, self._text(replies), 1) if replies else prompt
 
     def _text(self, replies: Sequence[str]) -> str:
         text = replies[-1] if replies else self.first
@@ -70,11 +74,26 @@ class Pipeline:
 
     def columns(self, cell: Cell, trial: Trial) -> Mapping[str, JSON]:
         steps, replies = len(cell.turns), trial.replies
-        seen = self._text(replies[: steps - 1]) if steps > 1 and len(replies) == steps else None
         if steps == 1:
             return {"requests": len(replies), "candidates_text": self.first}
-        prompt = cell.prompt.replace(PREVIOUS, seen, 1) if seen is not None else cell.prompt
+        seen = self._text(replies[: steps - 1]) if len(replies) == steps else None
+        prompt = cell.prompt if seen is None else cell.prompt.replace(PREVIOUS, seen, 1)
         return {"requests": len(replies), "candidates_text": seen, "prompt": prompt}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relay(Pipeline):
+    """A pipeline that is the system under test: *steps* are given its prompt, and say whom they ask what."""
+
+    steps: tuple[PipelineStep, ...]
+
+    def identity(self) -> JSON:
+        """The pipeline's own identity says all of it."""
+        return {"relay": len(self.steps)}
+
+    def _prompt(self, cell: Cell, replies: Sequence[str]) -> str:
+        text = replies[-1] if replies else cell.prompt
+        return self.steps[len(replies)].filled(text=text, prompt=cell.prompt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +129,7 @@ class Escalation:
         for rung in self.rungs:
             turn = len(replies) - start
             if turn < len(rung.turns):
-                messages = [] if cell.system is None else [Message("system", cell.system)]
-                for request, reply in zip(rung.turns, replies[start:], strict=False):
-                    messages += [Message("user", request), Message("assistant", reply or _SILENCE)]
-                return (*messages, Message("user", rung.turns[turn]))
+                return conversation(cell.system, rung.turns, [reply or _SILENCE for reply in replies[start:]])
             # Only the reply that was last has a status; the ones before it were not what was asked for.
             if turn == len(rung.turns) and status is Status.ANSWERED and self.usable(replies[-1]):
                 return None
@@ -127,36 +143,6 @@ class Escalation:
             level = sum(end < len(replies) for end in ends)
         name = self.rungs[level].name if level < len(self.rungs) else "none"
         return {"requests": len(replies), "strategy": name, "strategy_level": level}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Relay:
-    """A pipeline that is the system under test: each step is a fresh conversation with the endpoint that it names, and
-    is given the reply to the one before.
-
-    A step that declines (*refused*), or is answered with nothing that can be handed on, ends the trial.
-    """
-
-    steps: tuple[PipelineStep, ...]
-    refused: Callable[[str], bool] = lambda _text: False
-
-    @property
-    def endpoints(self) -> tuple[Endpoint | None, ...]:
-        return tuple(step.ready for step in self.steps)
-
-    def identity(self) -> JSON:
-        """The pipeline's own identity says all of it."""
-        return {"relay": len(self.steps)}
-
-    def next(self, cell: Cell, replies: Sequence[str], status: Status) -> tuple[Message, ...] | None:
-        if len(replies) == len(self.steps) or _breaks_off(replies, status, self.refused):
-            return None
-        step = self.steps[len(replies)]
-        text = replies[-1] if replies else cell.prompt
-        return _fresh(step.system, step.filled(text=text, prompt=cell.prompt))
-
-    def columns(self, cell: Cell, trial: Trial) -> Mapping[str, JSON]:  # noqa: ARG002 - as the protocol has it
-        return {"requests": len(trial.replies)}
 
 
 def staged(planned: PlannedTrial, endpoint: Endpoint, is_refusal: Callable[[str], bool] | None = None) -> PlannedTrial:
@@ -179,16 +165,13 @@ def staged(planned: PlannedTrial, endpoint: Endpoint, is_refusal: Callable[[str]
                 f"endpoint {endpoint.name!r} is a pipeline, which is given one text: the test has {what}; say it in "
                 "the steps of the pipeline, or in their entries"
             )
-    return replace(planned, script=Relay(steps=endpoint.steps, refused=is_refusal or (lambda _text: False)))
-
-
-def _breaks_off(replies: Sequence[str], status: Status, refused: Callable[[str], bool]) -> bool:
-    """Whether the last step gave nothing that can be handed on."""
-    return bool(replies) and (status is not Status.ANSWERED or refused(replies[-1]))
-
-
-def _fresh(system: str | None, prompt: str) -> tuple[Message, ...]:
-    return (*([] if system is None else [Message("system", system)]), Message("user", prompt))
+    script = Relay(
+        steps=endpoint.steps,
+        systems=tuple(step.system for step in endpoint.steps),
+        endpoints=tuple(step.ready for step in endpoint.steps),
+        refused=is_refusal or (lambda _text: False),
+    )
+    return replace(planned, script=script)
 
 
 def fingerprint(function: Callable[..., object]) -> str:
