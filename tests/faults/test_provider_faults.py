@@ -286,7 +286,7 @@ def test_f01_a_session_ends_on_time_and_red(project: Project) -> None:
     undisturbed run gives."""
     project.write()
     project.server.always = Fault(hang=True)
-    case = project.run("-o", "fairness_attempt_timeout=0.5", "--fairness-deadline", "1", deadline=2)
+    case = project.run("-o", "fairness_attempt_timeout=0.5", "--fairness-deadline", "2", deadline=3)
     assert case.code == 1
     assert "no answer within" in case.output
     check(case)

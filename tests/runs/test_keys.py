@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_fairness.errors import UsageError
@@ -54,6 +54,7 @@ def test_what_is_asked_is_in_the_key_and_nothing_else() -> None:
     assert content_key(IDENTITY, {}, other, 0) == keys[0]
 
 
+@settings(max_examples=40)
 @given(ANY_TEXT, ANY_TEXT)
 def test_different_texts_have_different_keys(one: str, other: str) -> None:
     """No two texts meet in one key, whatever characters they are made of."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import socket
 import sqlite3
 import threading
@@ -29,39 +30,10 @@ from pytest_fairness.runs.manifest import read_manifest, write_manifest
 
 NAME = "run.sqlite3"
 SCHEMA_VERSION = 1
-#: Which record of a trial counts: one that has an answer rather than one that may be asked again, then the last.
-COUNTS = """type = 'trial' AND NOT EXISTS (
-    SELECT 1 FROM records AS other WHERE other.key = records.key AND other.type = 'trial' AND other.id <> records.id
-    AND CASE WHEN (other.status IN ('unknown', 'error')) = (records.status IN ('unknown', 'error'))
-        THEN other.id > records.id ELSE records.status IN ('unknown', 'error') END)"""
-#: What ordinary tools see of records, by columns: each with its place in the record, where that has another name.
-_VIEWS = {
-    "trials": (COUNTS, """status endpoint=endpoint.name model cell=cell.id template=cell.template groups=cell.groups
-        name=cell.name arm=cell.arm repetition prompt=messages[#-1].content reply=replies[#-1] attempts cost seconds
-        error source time"""),
-    "attempts": ("type = 'attempt'", """turn attempt status evidence cost seconds error status_code=wire.status_code
-        request=wire.request_body response=wire.response_body time"""),
-}  # fmt: skip
-
-
-def _view(name: str, which: str, columns: str) -> str:
-    places = (column.partition("=") for column in columns.split())
-    shown = ", ".join(f"json_extract(record, '$.{place or column}') AS {column}" for column, _, place in places)
-    return f"CREATE VIEW {name} AS SELECT id, key, {shown}, record FROM records WHERE {which}"
-
-
+#: The statements of ``schema.sql``, as SQLite keeps them.
 SCHEMA = [
-    """CREATE TABLE records (
-    id INTEGER PRIMARY KEY, writer TEXT NOT NULL, number INTEGER NOT NULL,
-    type TEXT NOT NULL, key TEXT, status TEXT, record TEXT NOT NULL)""",
-    "CREATE UNIQUE INDEX records_by_writer ON records (writer, number)",
-    "CREATE INDEX records_by_key ON records (key, type, status) WHERE key IS NOT NULL",
-    "CREATE INDEX records_of_tests ON records (type, id) WHERE key IS NULL",
-    "CREATE TABLE claims (key TEXT PRIMARY KEY, writer TEXT NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE writers (name TEXT PRIMARY KEY, pid INTEGER, host TEXT) WITHOUT ROWID",
-    "CREATE TABLE account (settled INTEGER NOT NULL, reserved INTEGER NOT NULL)",
-    "CREATE TABLE rate_limits (identity TEXT PRIMARY KEY, written REAL, request_due REAL, token_due REAL)",
-    *(_view(name, *what) for name, what in _VIEWS.items()),
+    re.sub("^--.*\n", "", statement, flags=re.MULTILINE).strip()
+    for statement in Path(__file__).with_name("schema.sql").read_text("ascii").split(";\n")[:-1]
 ]
 #: What is read without more ado: the account, the number of finished trials, also by status, what changes whenever
 #: another connection has written with the last record, the records of a type that belongs to no trial.

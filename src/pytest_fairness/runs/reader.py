@@ -21,7 +21,6 @@ from pytest_fairness.errors import StoreError
 from pytest_fairness.model import Trial
 from pytest_fairness.runs import files
 from pytest_fairness.runs.database import (
-    COUNTS,
     NAME,
     SCHEMA,
     Key,
@@ -43,7 +42,7 @@ from pytest_fairness.runs.records import trial_of
 AT_ONCE = 512
 #: Characters after which an answer ends that holds records.
 LONGEST_ANSWER = 8 * 2**20
-_TRIALS = f"SELECT record FROM records WHERE {COUNTS}"
+_TRIALS = "SELECT record FROM trials"
 
 
 class Find(Operation):
@@ -55,7 +54,7 @@ class Find(Operation):
     keys: list[Key]
 
     def run(self, database: Any) -> list[str | None]:
-        query = f"SELECT key, record FROM records WHERE key IN (SELECT value FROM json_each(?)) AND {COUNTS}"
+        query = "SELECT key, record FROM trials WHERE key IN (SELECT value FROM json_each(?))"
         found = dict(database.connection.execute(query, (json.dumps(self.keys),)))
         sizes = itertools.accumulate(len(found.get(key, "")) for key in self.keys)
         fitting = sum(1 for _ in itertools.takewhile(lambda size: size <= LONGEST_ANSWER, sizes))
@@ -147,7 +146,7 @@ class RunReader(RunRecords):
         for (line,) in self.connection.execute(f"{_TRIALS} ORDER BY id"):
             yield decode_line(line)
         for key, use in self.connection.execute("SELECT key, record FROM records WHERE type = 'use' ORDER BY id"):
-            for (line,) in self.connection.execute(f"{_TRIALS} AND key = ?", (key,)):
+            for (line,) in self.connection.execute(f"{_TRIALS} WHERE key = ?", (key,)):
                 yield {**decode_line(line), "cell": decode_line(use)["cell"]}
 
     def finished(self) -> Iterator[Trial]:

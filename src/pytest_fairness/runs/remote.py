@@ -25,8 +25,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from pytest_fairness import errors
-from pytest_fairness.errors import FairnessError, StoreError
+from pytest_fairness.errors import BudgetError, EndpointError, FairnessError, StoreError, UsageError
 from pytest_fairness.runs.database import Append, Flush, Operation, Read
 from pytest_fairness.runs.lines import decode_line
 from pytest_fairness.runs.money import Reserve, Settle
@@ -37,7 +36,9 @@ from pytest_fairness.runs.store import Claim, ExchangeManifest, Release, RunStor
 #: Characters of one message. A record holds the bytes of one reply, which endpoints cut at 10 MB.
 LONGEST = 64 * 2**20
 #: Errors that keep their class on the way; any other arrives as a StoreError.
-_CLASSES = ("StoreError", "BudgetError", "UsageError", "EndpointError")
+_CLASSES: dict[str, type[FairnessError]] = {
+    kind.__name__: kind for kind in (StoreError, BudgetError, UsageError, EndpointError)
+}
 #: How records begin that a worker writes; those of a trial with its key, by which they are found again.
 _WRITTEN = re.compile(r'\{"type":"(?:(sent|attempt|trial|use)","key":"([0-9a-f]{64})"|(?:design|engine|batch)")')
 #: Seconds without a word after which a halted worker is taken to have logged what it had to.
@@ -96,18 +97,15 @@ def encode(message: StoreMessage | StoreResponse) -> str:
     """*message* as it is sent. Raises StoreError for one that is too long."""
     text = msgspec.json.encode(message).decode()
     if len(text) > LONGEST:
-        raise StoreError(
-            f"a message of {len(text)} characters is longer than {LONGEST}, and is not sent: log less of it"
-        )
+        raise StoreError(f"a message of {len(text)} characters is longer than {LONGEST}, and is not sent: log less")
     return text
 
 
 def decode(item: object, kind: Any) -> Any:
     """The message that *item* holds, a *kind*. Raises BadMessageError."""
-    if not isinstance(item, str):
-        raise BadMessageError(f"not a message: {type(item).__name__}")
-    if len(item) > LONGEST:
-        raise BadMessageError(f"not a message: {len(item)} characters; the longest allowed is {LONGEST}")
+    if not isinstance(item, str) or len(item) > LONGEST:
+        size = f" of {len(item)} characters; the longest allowed is {LONGEST}" if isinstance(item, str) else ""
+        raise BadMessageError(f"not a message: {type(item).__name__}{size}")
     try:
         return msgspec.json.decode(item, type=kind)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
@@ -121,19 +119,14 @@ def _described(error: BaseException) -> tuple[str, str]:
 
 def _raised(described: tuple[str, str]) -> FairnessError:
     name, text = described
-    kind: type[FairnessError] = getattr(errors, name) if name in _CLASSES else StoreError
-    return kind(text)
+    return _CLASSES.get(name, StoreError)(text)
 
 
 # ---------------------------------------------------------------- the worker's side
 
 
 def open_remote(line: Line) -> RunStore:
-    """The run of the controller at the other end of *line*, written in this worker's name.
-
-    What must be known before a request leaves is answered by the controller when it is on its disk: claims, money, and
-    that the request is about to leave.
-    """
+    """The run of the controller at the other end of *line*, written in this worker's name."""
     opened = line.submit(OpenStore(host=socket.gethostname(), pid=os.getpid())).result()
     return RunStore(line, Path(opened["directory"]), opened["writer"], opened["notes"], introduced=True)
 
@@ -153,7 +146,7 @@ class Line:
         self._mutex = threading.Lock()
         self._waiting: dict[int | None, Future[Any]] = {}
         self._broken: FairnessError | None = None
-        self._over: str | None = None
+        self._closed, self._over = False, ""
         self._listeners: list[Callable[[str], None]] = []
         channel.setcallback(self._received, endmarker=None)
 
@@ -176,21 +169,20 @@ class Line:
         with self._mutex:
             self._listeners.append(listener)
             over = self._over
-        if over is not None:
+        if over:
             listener(over)
 
     def close(self) -> None:
-        if self._channel is None:
+        if self._closed:
             return
-        channel = self._channel
+        self._closed = True
         try:
             self.submit(CloseStore()).result()
         finally:
-            self._channel = None
             self._listeners.clear()
             self._broken = self._broken or StoreError("the store is closed")
             with contextlib.suppress(OSError):
-                channel.close()
+                self._channel.close()
 
     def _send(self, message: StoreMessage) -> None:
         if self._broken is not None:  # one of its own for each asker, as each raises it with its own traceback
@@ -230,7 +222,7 @@ class Line:
 
     def _end(self, why: str) -> None:
         with self._mutex:
-            listeners = [] if self._over is not None else list(self._listeners)
+            listeners = [] if self._over else list(self._listeners)
             self._over = self._over or why
         for listener in listeners:
             with contextlib.suppress(RuntimeError):  # the loop of an engine that is closing
