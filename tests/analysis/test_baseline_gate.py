@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from statsmodels.stats.power import TTestPower
 
 from pytest_fairness.analysis.baseline import compare_baseline
 from pytest_fairness.errors import FrameError, UsageError
@@ -160,26 +161,16 @@ def test_passes_fail_beyond_two_percentage_points(lost, verdict):
 
 
 def test_repetitions_needed():
-    """With the R it reports a drop of the margin shows in 80 % of runs, with a third of it in far fewer."""
-    rng = np.random.default_rng(5)
-    k, sd, margin, alpha = 30, 6.0, 2.0, 0.005
-
-    def run(r, drop):
-        means = rng.normal(90 - drop, sd / math.sqrt(r), k)
-        personas = {f"p{i}": PersonaScore(mean=m, n=r, sd=sd, df=r - 1) for i, m in enumerate(means)}
-        return ScoreSummary(personas=personas, overall=float(means.mean()), repetitions=r, run_sd=sd)
-
-    needed = repetitions_needed(run(300, 0), run(300, 0), [f"p{i}" for i in range(k)], margin=margin, alpha=alpha / 2)
-
-    def found(r):
-        tests = [
-            baseline_gate(run(r, 0), run(r, margin), alpha=alpha, margin_overall=0, margin_category=3)
-            for _ in range(300)
-        ]
-        return np.mean([test.scopes[0].regression for test in tests])
-
-    assert 0.72 <= found(needed) <= 0.88
-    assert found(needed // 3) < 0.35
+    """The R that it reports is the smallest with which a paired t finds a drop of the margin in 80 % of runs."""
+    k, sd, margin, alpha = 30, 6.0, 2.0, 0.0025
+    personas = {f"p{i}": PersonaScore(mean=90.0, n=300, sd=sd, df=299) for i in range(k)}
+    run = ScoreSummary(personas=personas, overall=90.0, repetitions=300, run_sd=sd)
+    needed = repetitions_needed(run, run, list(personas), margin=margin, alpha=alpha)
+    power = [
+        TTestPower().power(margin / (sd * math.sqrt(2 / r)), k, alpha, alternative="larger")
+        for r in (needed - 1, needed)
+    ]
+    assert power[0] < 0.8 <= power[1]
 
 
 def test_no_repetitions_would_do():

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import replace
 from itertools import combinations, product
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from scipy import stats
 
+from pytest_fairness.design.data_checks import check_personas
 from pytest_fairness.design.personas import QUOTAS, SCORES, Persona, PersonaMatrix, age_band, gap_band
 from pytest_fairness.errors import UsageError
 
@@ -29,7 +30,6 @@ QUOTA_COUNTS = {
 def test_the_quotas_are_kept_exactly(matrix: PersonaMatrix) -> None:
     """Counted persona by persona, against numbers written here and not taken from the code; nobody outside a band."""
     assert {category: matrix.counts(category) for category in QUOTA_COUNTS} == QUOTA_COUNTS == QUOTAS
-    assert matrix.quota_problems() == []
     bands = ((22, 28), (29, 40), (41, 55), (56, 65))
     assert [sum(low <= persona.age <= high for persona in matrix) for low, high in bands] == [20, 40, 30, 10]
 
@@ -141,7 +141,7 @@ def test_the_matrix_is_a_sequence(matrix: PersonaMatrix) -> None:
     assert [p.id for p in matrix[:2]] == ["persona-1", "persona-2"]
     assert matrix[-1].id == "persona-100"
     assert repr(matrix) == "<PersonaMatrix of 100>"
-    with pytest.raises(UsageError, match="two personas are called 'persona-1'"):
+    with pytest.raises(UsageError, match="persona: 'persona-1' stands twice"):
         PersonaMatrix([matrix[0], matrix[0]])
 
 
@@ -155,8 +155,6 @@ def test_bands() -> None:
     }
     assert all(age_band(age) == band for band, found in ages.items() for age in found)
     assert [gap_band(m) for m in (0, 6, 11, 12, 35, 36)] == ["none"] * 3 + ["1_2_years"] * 2 + ["3_plus"]
-    with pytest.raises(UsageError):
-        gap_band(-1)
 
 
 @pytest.mark.parametrize(
@@ -182,7 +180,7 @@ def test_impossible_personas(matrix: PersonaMatrix, change: dict[str, object], m
 
 def yaml_of(persona: Persona) -> str:
     """One persona as it stands in a file."""
-    lines = [f"  {name}: {json.dumps(value)}\n" for name, value in persona.attributes.items() if name != "id"]
+    lines = [f"  {name}: {json.dumps(getattr(persona, name))}\n" for name in persona.slots]
     return "".join([f"{persona.id}:\n", *lines])
 
 
@@ -195,7 +193,7 @@ def test_a_users_matrix_extends(own: Path, matrix: PersonaMatrix) -> None:
     assert len(extended) == 101
     assert extended[100].name == "No Null"
     assert extended[1].age == 54
-    assert extended.quota_problems()[0] == "there are 101 personas, not 100"
+    assert str(check_personas(extended)[0]) == "quotas: there are 101 personas, not 100"
 
 
 def test_a_users_matrix_replaces(own: Path, matrix: PersonaMatrix) -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_fairness.design.render import SLOTS, article, pronouns, with_articles
-from pytest_fairness.design.templates import Template
+from pytest_fairness.design.templates import SLOTS, Template, article, pronouns
 from pytest_fairness.errors import UsageError
 
 SENTENCE = Template(
@@ -72,4 +71,4 @@ def test_the_article_follows_the_sound() -> None:
     assert [text for text in AN if article(text) != "an"] == []
     assert [text for text in A if article(text) != "a"] == []
     template = Template("t", "{A_role} and {a_role}; {a_thing}.")
-    assert template.render(with_articles(template, {"role": "editor", "thing": ""})) == "An editor and an editor; ."
+    assert template.render({"role": "editor", "thing": ""}) == "An editor and an editor; ."

@@ -94,15 +94,15 @@ def test_duplicates_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     for folder, text in ((tmp_path, "x {name}"), (tmp_path / "a", "y {name}")):
         (folder / "letter.txt").write_text(text)
-    with pytest.raises(UsageError, match="two templates are called 'letter'"):
+    with pytest.raises(UsageError, match="template: the id 'letter' stands twice"):
         templates([tmp_path / "letter.txt", tmp_path / "a" / "letter.txt"])
-    with pytest.raises(UsageError, match="'t1' and 't2' are the same text"):
+    with pytest.raises(UsageError, match=r"template: the same text 'x \{name\}' stands twice"):
         templates(["x {name}", "x {name}"])
 
 
 @pytest.mark.parametrize(
     ("source", "message"),
-    [([], "the list is empty"), ([3], "template number 1 is int"), ({"a": 3}, "template 'a' is int"), ({}, "empty")],
+    [([], "the list is empty"), ([3], "template 't1' is int"), ({"a": 3}, "template 'a' is int"), ({}, "empty")],
 )
 def test_what_is_no_template(source: object, message: str) -> None:
     """The message says which entry, and what it should be."""

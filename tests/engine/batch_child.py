@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_fairness.endpoints import Price, create_endpoint
-from pytest_fairness.endpoints.batch_api import AnthropicBatches, OpenAIBatches
+from pytest_fairness.endpoints.batch_api import BatchApi
 from pytest_fairness.endpoints.config import BatchOptions
 from pytest_fairness.endpoints.protocol import Endpoint
 from pytest_fairness.engine.engine import Engine
@@ -29,10 +29,10 @@ from tests.support.killing import Suicide, ask_and_print
 def install(suicide: Suicide) -> None:
     """Put the points of batches where they are passed, beside those of the store."""
     suicide.install()
-    upload = OpenAIBatches.upload
+    upload = BatchApi.upload
     waiting = False
 
-    async def dying_upload(self: OpenAIBatches, *arguments: Any) -> str:
+    async def dying_upload(self: BatchApi, *arguments: Any) -> str:
         suicide.here("before-upload")
         name = await upload(self, *arguments)
         suicide.here("after-upload")
@@ -51,9 +51,8 @@ def install(suicide: Suicide) -> None:
 
         return dying_state
 
-    OpenAIBatches.upload = dying_upload  # type: ignore[method-assign]
-    for api in (OpenAIBatches, AnthropicBatches):
-        api.state = looking(api)  # type: ignore[attr-defined]
+    BatchApi.upload = dying_upload  # type: ignore[method-assign]
+    BatchApi.state = looking(BatchApi)  # type: ignore[method-assign]
 
 
 def endpoint_at(url: str, kind: str) -> Endpoint:

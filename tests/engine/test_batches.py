@@ -16,7 +16,7 @@ import pytest
 
 from pytest_fairness.endpoints import Price, create_endpoint
 from pytest_fairness.endpoints.config import BatchOptions
-from pytest_fairness.endpoints.openai import OpenAIEndpoint
+from pytest_fairness.endpoints.openai import ChatEndpoint
 from pytest_fairness.endpoints.protocol import AttemptError, Endpoint, Evidence, Limits, Request
 from pytest_fairness.engine.batches import batch_record, still_open
 from pytest_fairness.engine.engine import Engine
@@ -442,14 +442,14 @@ def test_a_request_that_cannot_be_sent_is_an_outcome_of_its_own(
     server: BatchServer, ask: Asking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is an error that costs nothing; the others go out together."""
-    body = OpenAIEndpoint.body
+    body = ChatEndpoint.body
 
-    async def picky(self: OpenAIEndpoint, request: Request) -> bytes:
+    async def picky(self: ChatEndpoint, request: Request) -> bytes:
         if "candidate 1" in request.messages[-1].content:
             raise AttemptError("no such parameter", evidence=Evidence.REJECTED)
         return await body(self, request)
 
-    monkeypatch.setattr(OpenAIEndpoint, "body", picky)
+    monkeypatch.setattr(ChatEndpoint, "body", picky)
     trials = ask(plan(4))
     assert [trial.status for trial in trials].count(Status.ERROR) == 1
     assert (trials[1].error, trials[1].cost, trials[1].attempts) == ("no such parameter", 0.0, 1)

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from pytest_fairness.endpoints import Endpoint, create_endpoint
-from pytest_fairness.endpoints.application import JSONPath
+from pytest_fairness.endpoints import application as application_type
 from pytest_fairness.endpoints.protocol import AttemptError, Evidence
 from pytest_fairness.errors import StoreError
 from pytest_fairness.runs.store import RunStore
@@ -153,13 +153,13 @@ def test_f54_what_is_read_when_the_deadline_comes_is_logged(
     ask: Ask, server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The body has come, and was paid for: its bytes are kept, though nobody waits for what is read off it."""
-    looked = JSONPath.all
+    looked = application_type.values_at
 
-    def slowly(path: JSONPath, data: Any) -> list[Any]:
+    def slowly(path: str, data: Any) -> list[Any]:
         time.sleep(2)
         return looked(path, data)
 
-    monkeypatch.setattr(JSONPath, "all", slowly)
+    monkeypatch.setattr(application_type, "values_at", slowly)
     asked = ask("direct", endpoint=application(server), attempt_timeout=0.5, case={"price": None})
     assert asked.statuses == ["malformed"]
     (attempt,) = asked.case.of("attempt")

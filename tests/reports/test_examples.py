@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pytest_fairness.reports.examples import Tally, collect_examples, each_trial, groups_of
+from pytest_fairness.reports.examples import collect_examples, each_trial, groups_of
 from pytest_fairness.reports.html import write_html
 
 from .factories import disparity, group, pair, results, run_folder, trial
@@ -31,8 +31,7 @@ def test_a_choice_is_an_example_of_each_group_that_it_lists(tmp_path):
     found = collect_examples(tmp_path, [by_group, by_gender])
     groups = found["group", "gpt-4o"]
     assert {name: len(trials) for name, trials in groups.kept.items()} == {"white_m": 2, "black_f": 1}
-    assert groups.tally("white_m") == Tally(trials=2, answered=2)
-    assert groups.tally("black_f") == Tally(trials=1, answered=1)
+    assert groups.counted == {"white_m": {"trials": 2, "answered": 2}, "black_f": {"trials": 1, "answered": 1}}
     assert set(found["gender", "gpt-4o"].kept) == {"m", "f"}
 
 
@@ -50,10 +49,11 @@ def test_what_became_of_the_trials_is_counted_by_group(tmp_path):
     ]
     run_folder(tmp_path, results(), log)
     found = collect_examples(tmp_path, [disparity()])["race_ethnicity", "gpt-4o"]
-    assert {group: found.tally(group) for group in found.counted} == {
-        "white": Tally(trials=2, answered=2, retried=1),
-        "black": Tally(trials=4, answered=1, refused=1, unanswered=2, retried=1, endings={"error": 2, "refused": 1}),
+    assert found.counted == {
+        "white": {"trials": 2, "answered": 2, "retried": 1},
+        "black": {"trials": 4, "answered": 1, "refused": 1, "unanswered": 2, "retried": 1},
     }
+    assert found.endings == {"black": {"error": 2, "refused": 1}}
 
 
 def test_each_way_to_end_is_counted_in_the_providers_words(tmp_path):
@@ -69,7 +69,7 @@ def test_each_way_to_end_is_counted_in_the_providers_words(tmp_path):
     ]
     folder = run_folder(tmp_path, results(disparity()), log)
     found = collect_examples(tmp_path, [disparity()])["race_ethnicity", "gpt-4o"]
-    assert found.tally("black").endings == {
+    assert found.endings["black"] == {
         "answered (length)": 2, "refused (content_filter)": 1, "refused": 1, "error (provider_error)": 1,
     }  # fmt: skip
     page = write_html(folder).read_text(encoding="utf-8")

@@ -247,7 +247,7 @@ def test_pictures_are_well_formed_for_any_figures():
     ):
         for chart in (group_chart(finding), effect_chart(finding)):
             drawing = None if chart is None else draw(chart, "x")
-            for element in ET.fromstring(str(drawing.svg)).iter() if drawing else ():
+            for element in ET.fromstring(str(drawing)).iter() if drawing else ():
                 for name in ("x", "x1", "x2", "cx"):
                     assert 0 <= float(element.get(name, 0)) <= WIDTH
     many = effect_chart(disparity(pairs=pairs * 9))

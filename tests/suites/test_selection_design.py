@@ -226,7 +226,7 @@ def test_the_estimate_at_the_declared_price() -> None:
         ("repetitions: 0", "repetitions: "),
         ("repetitions: true", "repetitions: "),
         ("temperatures: [hot]", "unknown value"),
-        ("temperatures: [0, 0]", "none twice"),
+        ("temperatures: [0, 0]", "0 stands twice"),
         ("parameters: {temperature: 1}", "temperature is a key of its own"),
         ("template: nowhere.txt", "there is no file"),
         ("max_cost: free", "unknown value"),

@@ -64,9 +64,9 @@ def test_every_picture_has_a_title_a_description_and_its_table(page):
     """Who cannot see a picture loses nothing: its figures stand in a table with headers after it."""
     names = [tag for tag, _ in page.elements]
     places = [at for at, name in enumerate(names) if name == "svg"]
-    # Matrix and rates of three arms, two classes, three contrasts, order, six interactions, strengths, outcomes;
-    # signals and content, and three guesses of the scrubber.
-    assert len(places) == 3 + 3 + 2 + 3 + 1 + 6 + 1 + 1 + 2 + 3
+    # Rates of three arms, two classes, three contrasts, order, six interactions, strengths, outcomes; signals and
+    # content, and three guesses of the scrubber.
+    assert len(places) == 3 + 2 + 3 + 1 + 6 + 1 + 1 + 2 + 3
     for at, following in itertools.pairwise([*places, len(names)]):
         assert names[at + 1 : at + 3] == ["title", "desc"]
         assert "table" in names[at:following]

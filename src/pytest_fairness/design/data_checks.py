@@ -20,7 +20,7 @@ from pytest_fairness.design.names import GENDER, SEXES, Name, NameBanks, NameEnt
 from pytest_fairness.design.personas import QUOTAS, SCORES, PersonaMatrix
 from pytest_fairness.design.signals import CONTROL, LABEL, SignalKind, Signals
 from pytest_fairness.design.sources import shipped_folder
-from pytest_fairness.documents import read
+from pytest_fairness.documents import open_document
 
 WEAK = 0.5
 RARE = 30
@@ -171,7 +171,14 @@ def excess(scores: Sequence[float], groups: Sequence[str]) -> float:
 
 def check_personas(matrix: PersonaMatrix) -> list[Problem]:
     """Quotas that are not kept, and job scores that differ between groups by more than chance makes them."""
-    problems = [Problem("quotas", problem) for problem in matrix.quota_problems()]
+    problems = [] if len(matrix) == 100 else [Problem("quotas", f"there are {len(matrix)} personas, not 100")]
+    for category, quota in QUOTAS.items():
+        found = matrix.counts(category)
+        problems += [
+            Problem("quotas", f"{category}: {found.get(group, 0)} {group}, not {number}")
+            for group, number in quota.items()
+            if found.get(group, 0) != number
+        ]
     for category, score in product(QUOTAS, SCORES):
         beyond = excess([getattr(p, score) for p in matrix], [p.groups[category] for p in matrix])
         if beyond > _BEYOND_CHANCE:
@@ -185,7 +192,7 @@ def check_personas(matrix: PersonaMatrix) -> list[Problem]:
 
 def check_signals(signals: Signals) -> list[Problem]:
     """Kinds without a control or a comparison, phrases in two groups, and wording that should not be used."""
-    by_source = read(shipped_folder() / "dispreferred.yaml", dict[str, list[str]])
+    by_source = open_document(shipped_folder() / "dispreferred.yaml").convert(dict[str, list[str]])
     terms = [term for terms in by_source.values() for term in terms]
     return [
         Problem("/".join(key), reason)

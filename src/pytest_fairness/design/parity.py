@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from pytest_fairness.design.render import article
+from pytest_fairness.design.templates import article
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Cell
 

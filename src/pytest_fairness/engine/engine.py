@@ -22,7 +22,7 @@ from typing import Any, Self, TypeVar
 import msgspec
 
 from pytest_fairness.endpoints.batch_api import batches_of
-from pytest_fairness.endpoints.prices import provenance
+from pytest_fairness.endpoints.prices import price_table
 from pytest_fairness.engine.lane import EngineContext, Lane
 from pytest_fairness.engine.progress import Watch
 from pytest_fairness.engine.queue import Queue
@@ -235,7 +235,7 @@ class Engine(EngineContext):
                     "identity": to_json(endpoint.identity()),
                     **{key: to_json(getattr(endpoint, key)) for key in about},
                 },
-                "price_table": None if endpoint.simulated or endpoint.price is None else provenance(),
+                "price_table": None if endpoint.simulated or endpoint.price is None else price_table().provenance(),
                 "limits": to_json(lane.limits),
                 "batch": None if api is None else msgspec.to_builtins(api.options),
                 "retry": to_json(self.retry),

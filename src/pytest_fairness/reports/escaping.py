@@ -103,18 +103,15 @@ def columns_of(text: str) -> int:
 
 def clipped(text: str, width: int) -> str:
     """*text* cut to a width in columns, ``…`` included."""
-    if columns_of(text) <= width:
-        return text
-    kept = text
-    while kept and columns_of(kept) > width - 1:
-        kept = kept[: min(len(kept) - 1, width - 1)]
-    return kept + "…"
+    return text if columns_of(text) <= width else _head(text, width - 1) + "…"
 
 
-def padded(text: str, width: int, *, left: bool) -> str:
-    """*text* filled up with spaces to a width in columns, standing to the *left* or to the right."""
-    space = " " * (width - columns_of(text))
-    return text + space if left else space + text
+def _head(text: str, width: int) -> str:
+    """As many characters of *text* as fit."""
+    kept = text[: max(width, 0)]
+    while columns_of(kept) > width:
+        kept = kept[:-1]
+    return kept
 
 
 def wrapped(text: str, width: int, first: str = "", rest: str = "") -> list[str]:
@@ -122,25 +119,15 @@ def wrapped(text: str, width: int, first: str = "", rest: str = "") -> list[str]
 
     A word that is wider than a line is broken.
     """
-    lines: list[str] = []
-    line, indent, empty = first, rest, True
+    lines, line, empty = [], first, True
     for word in text.split():
-        gap = "" if empty else " "
         if not empty and columns_of(line) + 1 + columns_of(word) > width:
             lines.append(line)
-            line, gap = indent, ""
-        left = word
-        while columns_of(line) + len(gap) + columns_of(left) > width:
-            head = _head(left, width - columns_of(line))
+            line, empty = rest, True
+        line, left, empty = line + " " * (not empty), word, False
+        while columns_of(line) + columns_of(left) > width:
+            head = _head(left, width - columns_of(line)) or left[0]
             lines.append(line + head)
-            left, line = left[len(head) :], indent
-        line, empty = line + gap + left, False
+            left, line = left[len(head) :], rest
+        line += left
     return [*lines, line] if line.strip() or not lines else lines
-
-
-def _head(word: str, width: int) -> str:
-    """As many characters of *word* as fit, but at least one."""
-    kept = word[: max(width, 1)]
-    while len(kept) > 1 and columns_of(kept) > width:
-        kept = kept[:-1]
-    return kept

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -56,53 +56,45 @@ def each_trial(run_dir: Path) -> Iterator[LoggedTrial]:
         yield found
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tally:
-    """What became of a group's trials, and at how many of them something was asked more than once.
-
-    ``unanswered`` are those that were asked for and brought no reply to score: errors, empty and malformed replies,
-    and what was never sent. ``endings`` counts each way to end that is no whole answer, in the provider's own words.
-    """
-
-    trials: int = 0
-    answered: int = 0
-    refused: int = 0
-    unanswered: int = 0
-    retried: int = 0
-    endings: Mapping[str, int] = field(default_factory=dict)
-
-
 @dataclass(slots=True)
 class Examples:
-    """For each group a few of its trials, the answered ones first, then one refused, if any; and the count of all."""
+    """What became of each group's trials, and the first of each status and template, in the order shown.
 
-    kept: dict[str, list[LoggedTrial]] = field(default_factory=dict)
-    counted: dict[str, Counter[str]] = field(default_factory=dict)
-    endings: dict[str, Counter[str]] = field(default_factory=dict)
+    ``counted``: how many there are, were answered, refused, left without a reply to score (``unanswered``), and asked
+    more than once (``retried``). ``endings``: each way to end that is no whole answer, in the provider's own words.
+    """
 
-    def add(self, group: str, trial: LoggedTrial) -> None:
-        """Count *trial*, and keep it if it is among the first of its kind in the order shown, one a template."""
-        status = trial.trial.status
-        self.counted.setdefault(group, Counter()).update(
-            ["trials", status.value if status in _MOST else "unanswered", *(["retried"] if _retried(trial) else [])]
-        )
-        if ending := _ending(trial):
-            self.endings.setdefault(group, Counter())[ending] += 1
-        kept = self.kept.setdefault(group, [])
-        same = [other for other in kept if other.trial.status is status]
-        if any(other.cell.template == trial.cell.template for other in same):
-            return
-        if len(same) < _MOST.get(status, 0):
-            kept.append(trial)
-        elif same and _order(trial) < _order(worst := max(same, key=_order)):
-            kept[kept.index(worst)] = trial
+    kept: dict[str, dict[tuple[Status, str], LoggedTrial]] = field(default_factory=lambda: defaultdict(dict))
+    counted: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    endings: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+
+    def add(self, group: str, record: LoggedTrial) -> None:
+        trial, kept = record.trial, self.kept[group]
+        shown = trial.status in _MOST
+        # More attempts than requests; the one that was not answered is a request, too.
+        requests = min(max(len(record.cell.turns), 1), len(trial.replies) + (not shown))
+        retried = trial.attempts > max(requests, 1)
+        self.counted[group].update(["trials", trial.status.value if shown else "unanswered", *["retried"] * retried])
+        reason = "provider_error" if "provider_error" in record.flags else trial.finish_reason or ""
+        if trial.status is not Status.ANSWERED or reason.lower() not in _WHOLE:
+            self.endings[group][f"{trial.status}" + f" ({reason})" * (reason.lower() not in _WHOLE)] += 1
+        place = (trial.status, record.cell.template)
+        if shown and (place not in kept or _order(record) < _order(kept[place])):
+            kept[place] = record
 
     def trials(self, group: str) -> list[LoggedTrial]:
-        return sorted(self.kept.get(group, ()), key=_order)
+        """Those to show: two answered ones and a refused one, each of another template."""
+        ordered = sorted(self.kept[group].values(), key=_order)
+        return [
+            record
+            for status, most in _MOST.items()
+            for record in [one for one in ordered if one.trial.status is status][:most]
+        ]
 
-    def tally(self, group: str) -> Tally:
-        endings = self.endings.get(group, Counter())
-        return Tally(**self.counted[group], endings=dict(endings.most_common()))
+
+def _order(record: LoggedTrial) -> tuple[str, str, int]:
+    cell = record.cell
+    return cell.template, cell.name or cell.persona or "", record.trial.repetition
 
 
 def collect_examples(run_dir: Path, findings: Sequence[Finding]) -> dict[tuple[str, str], Examples]:
@@ -152,21 +144,3 @@ def dialogue(record: LoggedTrial) -> Dialogue:
     turns += [(message.role, shortened(message.content, 900)) for message in record.messages]
     turns.append(("reply", shortened(trial.replies[-1], 1500) if trial.replies else "no reply"))
     return Dialogue(about=" · ".join(words for words in about if words), turns=tuple(turns))
-
-
-def _ending(record: LoggedTrial) -> str:
-    """How it ended, if not with a whole answer: its status, and the provider's own word where that says more."""
-    reason = "provider_error" if "provider_error" in record.flags else record.trial.finish_reason or ""
-    detail = "" if reason.lower() in _WHOLE else f" ({reason})"
-    return "" if record.trial.status is Status.ANSWERED and not detail else f"{record.trial.status}{detail}"
-
-
-def _retried(record: LoggedTrial) -> bool:
-    """Whether there were more attempts than requests; the one that was not answered is a request, too."""
-    trial, turns = record.trial, max(len(record.cell.turns), 1)
-    return trial.attempts > max(min(turns, len(trial.replies) + (trial.status not in _MOST)), 1)
-
-
-def _order(record: LoggedTrial) -> tuple[bool, str, str, int]:
-    trial, cell = record.trial, record.cell
-    return (trial.status is not Status.ANSWERED, cell.template, cell.name or cell.persona or "", trial.repetition)

@@ -3,66 +3,67 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pytest_fairness.model import Finding, GroupResult, OutcomeKind, PairResult, Verdict
+from pytest_fairness.model import Finding, GroupResult, OutcomeKind, PairResult, Verdict, number
 from pytest_fairness.reports import formatting
-from pytest_fairness.reports.charts import Bar, Bars, Chart, Forest, ForestRow, Reference
+from pytest_fairness.reports.charts import Bars, Chart, Forest, ForestRow, Reference
 from pytest_fairness.reports.escaping import shortened
 from pytest_fairness.reports.examples import Examples, dialogue
-from pytest_fairness.reports.formatting import between, effect, p_value, part_of, percent
-from pytest_fairness.reports.sections import Columns, Details, Entry, Facts, Link, Notes, Part, Section, Table, table
+from pytest_fairness.reports.formatting import FOUR_FIFTHS, between, effect, p_value, part_of, percent, ratio_words
+from pytest_fairness.reports.sections import Columns, Details, Entry, Link, Notes, Part, Section, Table, facts, table
 
 MOST_ROWS = 40
+_LINES = (Reference(value=0, solid=True), Reference(value=-0.5, words="−0.5"), Reference(value=0.5, words="+0.5"))
+_DIRECTION = "effect d: right of 0 the first group of the pair is higher"
 
 
 def finding_section(
-    finding: Finding, number: int, *, nodeid: str, outcome: str, examples: Examples | None, examples_at: int
+    finding: Finding, place: int, *, nodeid: str, outcome: str, examples: Examples | None, examples_at: int
 ) -> Section:
     """The card of a finding. *examples* are those of its groups; they stand in the card of number *examples_at*."""
-    parts: list[Part] = [shortened(finding.description, 600)] if finding.description else []
-    beside = {
-        "Justified": formatting.justification_line(finding.justification) if finding.justification else "",
-        "Session": formatting.session_line(finding),
-        "Sensitivity": formatting.sensitivity_line(finding),
-    }
-    if any(beside.values()):
-        parts.append(Facts(rows=tuple((name, text) for name, text in beside.items() if text)))
+    beside = facts(
+        {
+            "Justified": formatting.justification_line(finding),
+            "Session": formatting.session_line(finding),
+            "Sensitivity": formatting.sensitivity_line(finding),
+        }
+    )
+    parts: list[Part | None] = [shortened(finding.description, 600) or None, beside if beside.rows else None]
     if finding.group_results:
         picture = group_chart(finding) or baseline_chart(finding) or share_chart(finding)
-        parts += [*([picture] if picture else []), group_table(finding, most_labels=8)]
+        parts += [picture, group_table(finding, most_labels=8)]
     if finding.pairs:
-        effects = effect_chart(finding)
-        parts += [*([effects] if effects else []), pair_table(finding, finding.pairs, notes=True)]
-    parts += _blocks(finding)
+        parts += [effect_chart(finding), pair_table(finding, finding.pairs, notes=True)]
     family = formatting.family_line(finding) + (f"; {finding.test_statistic}" if finding.test_statistic else "")
-    parts += [*finding.explain().split("\n\n")[1:], f"{family}."]
+    parts += [_blocks(finding), *finding.explain().split("\n\n")[1:], f"{family}."]
     if finding.notes:
         parts.append(Section(heading="Notes", parts=(Notes(items=finding.notes),)))
-    if examples is not None and number == examples_at:
+    if examples is not None and place == examples_at:
         parts += _examples(finding, examples)
     elif examples is not None:
         pointer = f"Examples of these groups stand under finding {examples_at}."
         parts.append(Link(words=pointer, to=f"finding-{examples_at}"))
-    about = finding.outcome or finding.assertion.replace("_", " ")
     literal = formatting.literal(finding)
     chips = [
         finding.assertion.replace("_", " "),
         finding.model_endpoint or "",
         f"tier {finding.tier}" if finding.tier else "",
-        formatting.reason_words(finding.reason) if finding.reason else "",
+        finding.reason.value.lower().replace("_", " ") if finding.reason else "",
         f"literal specification: {literal}" if literal else "",
     ]
+    by = f" by {finding.protected_class}" if finding.protected_class else ""
     return Section(
-        id=f"finding-{number}",
-        heading=about + (f" by {finding.protected_class}" if finding.protected_class else ""),
-        about=f"Finding {number}" + (f" · {nodeid}" if nodeid else ""),
+        id=f"finding-{place}",
+        heading=(finding.outcome or chips[0]) + by,
+        about=f"Finding {place}" + (f" · {nodeid}" if nodeid else ""),
         verdict=finding.verdict,
         sentence=formatting.without_verdict(finding.sentence, finding.verdict),
-        chips=tuple(chip for chip in chips if chip),
+        chips=tuple(filter(None, chips)),
         marks=tuple(formatting.marks(finding, outcome)),
-        parts=tuple(parts),
+        parts=tuple(part for part in parts if part is not None),
     )
 
 
@@ -71,20 +72,29 @@ def finding_section(
 
 def group_table(finding: Finding, *, most_labels: int) -> Table:
     """What was found in each group."""
-    groups = finding.group_results
+    groups, labels = finding.group_results, _categories(finding)[:most_labels]
+
+    def shown(figure: float | None) -> str:
+        return formatting.value(figure, finding)
+
+    def share(label: str) -> Callable[[GroupResult], str]:
+        return lambda group: percent(group.shares.get(label))
+
+    def no_answer(group: GroupResult) -> str:
+        return part_of(group.unscored, group.n + group.refused + group.undetermined + group.unscored)
+
+    def refused(group: GroupResult) -> str:
+        return f"{group.refused}" + (f" ({percent(group.refusal_rate)})" * bool(group.refused and group.refusal_rate))
+
     columns: list[tuple[str, Callable[[GroupResult], str]]] = [("n", lambda group: str(group.n))]
     if finding.cluster is not None:
         columns.append((formatting.plural(finding.cluster), lambda group: str(group.clusters)))
-    labels = formatting.categories(finding)[:most_labels]
     if not labels or any(group.value is not None for group in groups):
-        columns.append((formatting.value_title(finding), lambda group: formatting.value(group.value, finding)))
-        columns.append(
-            ("95 % interval", lambda group: between(group.low, group.high, lambda e: formatting.value(e, finding)))
-        )
-    columns += [(label, _share(label)) for label in labels]
-    columns.append(("refused", formatting.refused))
-    if any(group.unscored for group in groups):
-        columns.append(("no answer", formatting.no_answer))
+        mean = f"mean, {finding.unit}" if finding.unit else "mean"
+        columns.append(("rate" if formatting.is_rate(finding) else mean, lambda group: shown(group.value)))
+        columns.append(("95 % interval", lambda group: between(group.low, group.high, shown)))
+    columns += [*((label, share(label)) for label in labels), ("refused", refused)]
+    columns += [("no answer", no_answer)] if any(group.unscored for group in groups) else []
     return Table(
         caption="The scores now and as approved" if finding.assertion == "baseline" else "The groups",
         head=(finding.protected_class or "group", *(title for title, _ in columns)),
@@ -92,33 +102,60 @@ def group_table(finding: Finding, *, most_labels: int) -> Table:
     )
 
 
-def _share(label: str) -> Callable[[GroupResult], str]:
-    return lambda group: percent(group.shares.get(label))
+def _categories(finding: Finding) -> list[str]:
+    """The labels of a categorical outcome, most frequent first."""
+    totals: Counter[str] = Counter()
+    for group in finding.group_results:
+        totals.update(dict(group.shares))
+    return sorted(totals, key=lambda label: (-totals[label], label))
+
+
+def _statistic(pair: PairResult, name: str) -> float | None:
+    found = pair.statistics.get(name)
+    return float(found) if isinstance(found, (int, float)) and not isinstance(found, bool) else None
 
 
 def pair_table(finding: Finding, pairs: Sequence[PairResult], *, notes: bool = False) -> Table:
     """Each of *pairs* with its figures; what it was compared on, where there are several; its *notes* on request."""
+
+    def score(name: str) -> Callable[[PairResult], str]:
+        return lambda pair: formatting.value(_statistic(pair, name), finding)
+
+    def verdict(pair: PairResult) -> Entry:
+        return Entry(verdict=pair.verdict, reason=pair.reason, small=pair.notes if notes else ())
+
     baseline = finding.assertion == "baseline"
-    several = not baseline and len({pair.metric for pair in finding.pairs}) > 1
-    columns = formatting.pair_columns(finding)
-    rows = []
-    for pair in pairs:
-        name = (pair.metric,) if baseline else (f"{pair.group_1} – {pair.group_2}",)
-        verdict = Entry(verdict=pair.verdict, reason=pair.reason, small=pair.notes if notes else ())
-        rows.append((*name, *((pair.metric,) if several else ()), *(cell(pair) for _, cell in columns), verdict))
-    first = ("scope",) if baseline else ("pair", "on") if several else ("pair",)
-    return Table(
-        caption="Approved against now" if baseline else "Each pair of groups",
-        head=(*first, *(title for title, _ in columns), "verdict"),
-        rows=tuple(rows),
-        words=("on",),
-    )
+    columns: Columns = {"scope": lambda pair: pair.metric}
+    if not baseline:
+        columns = {"pair": lambda pair: f"{pair.group_1} – {pair.group_2}"}
+        several = len({pair.metric for pair in finding.pairs}) > 1
+        columns |= {"on": lambda pair: pair.metric} if several else {}
+    if baseline:
+        columns |= {"approved": score("approved"), "now": score("now")}
+        columns |= {"change": lambda pair: effect(pair.difference), "margin": score("margin")}
+    elif finding.assertion == FOUR_FIFTHS:
+        low, high = "impact_ratio_low", "impact_ratio_high"
+        columns |= {
+            "ratio": lambda pair: ratio_words(_statistic(pair, "impact_ratio")),
+            "95 % interval": lambda pair: between(_statistic(pair, low), _statistic(pair, high), ratio_words),
+        }
+    else:
+        columns |= {
+            "effect d": lambda pair: effect(pair.effect),
+            "90 % interval": lambda pair: between(pair.effect_low, pair.effect_high, effect),
+        }
+    columns |= {"p": lambda pair: p_value(pair.p_value), "corrected": lambda pair: p_value(pair.corrected_p_value)}
+    caption = "Approved against now" if baseline else "Each pair of groups"
+    return table(caption, pairs, columns | {"verdict": verdict}, words=("on",))
 
 
-def _blocks(finding: Finding) -> list[Part]:
-    rows = formatting.by_block(finding)
+def _blocks(finding: Finding) -> Details | None:
+    """Each pair of groups within each block; None where there are no blocks."""
+    found: Any = finding.details.get("by_block")
+    numbers = ("p_value", "effect", "effect_low", "effect_high")
+    rows = [{**row, **{key: number(row.get(key)) for key in numbers}} for row in found or []]
     if not rows:
-        return []
+        return None
     left_out = finding.details.get("by_block_left_out")
     summary = f"The effect in each {finding.block}"
     if isinstance(left_out, int) and left_out:
@@ -132,28 +169,47 @@ def _blocks(finding: Finding) -> list[Part]:
         "p": lambda row: p_value(row["p_value"]),
         "alarm": lambda row: "yes" if row.get("alarm") else "no",
     }
+    pictured = (
+        ForestRow(
+            label=str(row["block"]),
+            value=row["effect"] if row["effect"] is not None and math.isfinite(row["effect"]) else None,
+            low=row["effect_low"],
+            high=row["effect_high"],
+            verdict=Verdict.FLAG if row.get("alarm") else None,
+            words=effect(row["effect"]),
+            part=f"{row['group_1']} – {row['group_2']}",
+        )
+        for row in rows[:MOST_ROWS]
+    )
+    about = "Lines are 90 % intervals; outside ±0.5 an effect by itself may raise the alarm."
+    picture = _effects(f"Effect in each {finding.block}", _DIRECTION, tuple(pictured), about)
     caption = f"Each pair of groups in each {finding.block} by itself"
-    figures = table(caption, rows, columns, words=("pair", "alarm"))
-    return [Details(summary=summary, parts=(block_chart(finding, rows), figures))]
+    return Details(summary=summary, parts=(picture, table(caption, rows, columns, words=("pair", "alarm"))))
 
 
 def _examples(finding: Finding, examples: Examples) -> list[Part]:
     groups = [group.group for group in finding.group_results if group.group in examples.counted]
+
+    def part(kind: str) -> Callable[[str], str]:
+        return lambda group: part_of(examples.counted[group][kind], examples.counted[group]["trials"])
+
+    def endings(group: str) -> str:
+        return ", ".join(f"{shortened(how, 60)}: {n}" for how, n in examples.endings[group].most_common())
+
     columns: Columns = {
-        finding.protected_class or "group": lambda one: one[0],
-        "trials": lambda one: f"{one[1].trials:,}",
-        "answered": lambda one: part_of(one[1].answered, one[1].trials),
-        "refused": lambda one: part_of(one[1].refused, one[1].trials),
-        "without an answer": lambda one: part_of(one[1].unanswered, one[1].trials),
-        "asked again": lambda one: part_of(one[1].retried, one[1].trials),
-        "not a whole answer": lambda one: ", ".join(f"{shortened(how, 60)}: {n}" for how, n in one[1].endings.items()),
+        finding.protected_class or "group": str,
+        "trials": lambda group: f"{examples.counted[group]['trials']:,}",
+        "answered": part("answered"),
+        "refused": part("refused"),
+        "without an answer": part("unanswered"),
+        "asked again": part("retried"),
+        "not a whole answer": endings,
     }
     caption = "What became of the trials in the log, by group; a choice counts for each group that it lists"
-    tallies = [(group, examples.tally(group)) for group in groups]
     sections = [Section(heading=group, parts=tuple(map(dialogue, examples.trials(group)))) for group in groups]
     shown = tuple(section for section in sections if section.parts)
     return [
-        table(caption, tallies, columns, words=("not a whole answer",)),
+        table(caption, groups, columns, words=("not a whole answer",)),
         *([Details(summary="Examples: what was asked and answered, by group", parts=shown)] if shown else []),
     ]
 
@@ -161,20 +217,27 @@ def _examples(finding: Finding, examples: Examples) -> list[Part]:
 # ---------------------------------------------------------------- pictures
 
 
-def group_chart(finding: Finding) -> Chart | None:
+def group_chart(finding: Finding) -> Forest | None:
     """Each group's mean or rate with its 95 % interval; with the four-fifths line where that is the rule."""
     groups = [group for group in finding.group_results if group.value is not None][:MOST_ROWS]
     if not groups or finding.assertion == "baseline":
         return None
-    rate = formatting.is_rate(finding)
     caption = "Dots are group values, lines their 95 % intervals"
     caption += f" with {formatting.plural(finding.cluster)} as the unit of evidence." if finding.cluster else "."
     lines: tuple[Reference, ...] = ()
-    if finding.assertion in formatting.RATIO_ASSERTIONS:
-        limit = 0.8 * _reference(finding, groups)
+    if finding.assertion == FOUR_FIFTHS:
+        # Of the reference group, or else of the highest rate.
+        named: Any = finding.details.get("reference")
+        references = list(named.values()) if isinstance(named, dict) else [named]
+        declared = [group.value or 0.0 for group in groups if group.group in references]
+        limit = 0.8 * (declared[0] if len(declared) == 1 else max(group.value or 0.0 for group in groups))
         lines = (Reference(value=limit, words="four fifths"),)
         caption += f" Left of the dashed line, a rate is below four fifths of the reference ({limit:.1%})."
-    worse = _worse_off(finding)
+    # The deciding pair is the one at the finding's own verdict and lowest p.
+    at_verdict = [pair for pair in finding.pairs if pair.verdict is finding.verdict and pair.worse_off]
+    worse = None
+    if finding.verdict not in (Verdict.PASS, Verdict.INCONCLUSIVE) and at_verdict:
+        worse = min(at_verdict, key=lambda pair: (pair.corrected_p_value, -abs(pair.effect))).worse_off
     rows = tuple(
         ForestRow(
             label=group.group,
@@ -182,20 +245,21 @@ def group_chart(finding: Finding) -> Chart | None:
             low=group.low,
             high=group.high,
             verdict=finding.verdict if group.group == worse else None,
-            words=formatting.value(group.value, finding) + (" worse off" if group.group == worse else ""),
+            words=formatting.value(group.value, finding) + " worse off" * (group.group == worse),
         )
         for group in groups
     )
+    rate = formatting.is_rate(finding)
     unit = f" ({finding.unit})" if finding.unit and not rate else ""
     axis = f"{'share of' if rate else 'mean'} {finding.outcome}{unit}"
     title = f"{axis} by {finding.protected_class or 'group'}"
     return Forest(title=title, axis=axis, rows=rows, lines=lines, rate=rate, caption=caption)
 
 
-def effect_chart(finding: Finding) -> Chart | None:
+def effect_chart(finding: Finding) -> Forest | None:
     """Each pair's effect with its 90 % interval, against no effect and the ±.2 and ±.5 of the verdict."""
     pairs = formatting.widest_pairs(finding.pairs, MOST_ROWS)
-    if not pairs or finding.assertion in ("baseline", *formatting.RATIO_ASSERTIONS):
+    if not pairs or finding.assertion in ("baseline", FOUR_FIFTHS):
         return None
     several = len({pair.metric for pair in finding.pairs}) > 1
     caption = "Lines are 90 % intervals. Within ±0.2 an effect is trivial; PASS needs its interval within ±0.5."
@@ -203,7 +267,7 @@ def effect_chart(finding: Finding) -> Chart | None:
         caption += f" The {len(pairs)} most telling of {len(finding.pairs)} pairs; the table has them all."
     rows = tuple(
         ForestRow(
-            label=f"{pair.group_1} – {pair.group_2}" + (f" ({pair.metric})" if several else ""),
+            label=f"{pair.group_1} – {pair.group_2}" + f" ({pair.metric})" * several,
             value=pair.effect,
             low=pair.effect_low,
             high=pair.effect_high,
@@ -212,43 +276,14 @@ def effect_chart(finding: Finding) -> Chart | None:
         )
         for pair in pairs
     )
-    if finding.kind is OutcomeKind.CATEGORICAL:
-        axis = "effect d: how far the two distributions lie apart"
-    else:
-        axis = "effect d: right of 0 the first group of the pair is higher"
+    categorical = finding.kind is OutcomeKind.CATEGORICAL
+    axis = "effect d: how far the two distributions lie apart" if categorical else _DIRECTION
     return _effects("Effect of each pair of groups", axis, rows, caption)
 
 
-def block_chart(finding: Finding, blocks: Sequence[dict[str, Any]]) -> Chart:
-    """Each pair's effect within each block, under the name of the pair."""
-    rows = []
-    for row in blocks[:MOST_ROWS]:
-        found = row["effect"]
-        rows.append(
-            ForestRow(
-                label=str(row["block"]),
-                value=found if found is not None and math.isfinite(found) else None,
-                low=row["effect_low"],
-                high=row["effect_high"],
-                verdict=Verdict.FLAG if row.get("alarm") else None,
-                words=effect(found),
-                part=f"{row['group_1']} – {row['group_2']}",
-            )
-        )
-    return _effects(
-        f"Effect in each {finding.block}",
-        "effect d: right of 0 the first group of the pair is higher",
-        tuple(rows),
-        "Lines are 90 % intervals; outside ±0.5 an effect by itself may raise the alarm.",
-    )
-
-
 def _effects(title: str, axis: str, rows: tuple[ForestRow, ...], caption: str) -> Forest:
-    lines = (
-        Reference(value=0, solid=True), Reference(value=-0.5, words="−0.5"), Reference(value=0.5, words="+0.5"),
-    )  # fmt: skip
     return Forest(
-        title=title, axis=axis, rows=rows, lines=lines, band=(-0.2, 0.2), around=0.0, least=0.7, most=2.5,
+        title=title, axis=axis, rows=rows, lines=_LINES, band=(-0.2, 0.2), around=0.0, least=0.7, most=2.5,
         caption=caption,
     )  # fmt: skip
 
@@ -257,40 +292,23 @@ def baseline_chart(finding: Finding) -> Chart | None:
     """Each scope's approved score as a ring, the score now as a mark."""
     rows = []
     for pair in finding.pairs[:MOST_ROWS] if finding.assertion == "baseline" else ():
-        approved, now = formatting.statistic(pair, "approved"), formatting.statistic(pair, "now")
+        approved, now = _statistic(pair, "approved"), _statistic(pair, "now")
         if approved is not None and now is not None:
             change = f"{formatting.value(approved, finding)} → {formatting.value(now, finding)}"
             rows.append(ForestRow(label=pair.metric, value=now, before=approved, verdict=pair.verdict, words=change))
     unit = f" ({finding.unit})" if finding.unit else ""
     axis = f"{finding.outcome}{unit}: ring approved, filled now"
-    title = f"{finding.outcome}: approved and now"
-    return Forest(title=title, axis=axis, rows=tuple(rows)) if rows else None
+    return Forest(title=f"{finding.outcome}: approved and now", axis=axis, rows=tuple(rows)) if rows else None
 
 
 def share_chart(finding: Finding) -> Chart | None:
     """The distribution of a label in each group."""
-    groups = [group for group in finding.group_results if group.shares][:MOST_ROWS]
-    labels = formatting.categories(finding)[:7]
-    bars = []
-    for group in groups if labels else ():
-        parts = [(label, group.shares.get(label, 0.0)) for label in labels]
-        rest = 1.0 - sum(share for _, share in parts)
-        bars.append(Bar(label=group.group, parts=(*parts, *([("other", rest)] if rest > 1e-9 else []))))
+    bars, labels = {}, _categories(finding)[:7]
+    for group in [group for group in finding.group_results if group.shares][:MOST_ROWS]:
+        parts = {label: group.shares.get(label, 0.0) for label in labels}
+        rest = 1.0 - sum(parts.values())
+        if rest > 1e-9:
+            parts["other"] = parts.get("other", 0.0) + rest
+        bars[group.group] = parts
     title = f"{finding.outcome} by {finding.protected_class or 'group'}"
-    return Bars(title=title, axis=f"share of each {finding.outcome}", bars=tuple(bars)) if bars else None
-
-
-def _worse_off(finding: Finding) -> str | None:
-    """The group that the deciding pair finds worse off: the one at the finding's own verdict and lowest p."""
-    at_verdict = [pair for pair in finding.pairs if pair.verdict is finding.verdict and pair.worse_off]
-    if finding.verdict in (Verdict.PASS, Verdict.INCONCLUSIVE) or not at_verdict:
-        return None
-    return min(at_verdict, key=lambda pair: (pair.corrected_p_value, -abs(pair.effect))).worse_off
-
-
-def _reference(finding: Finding, groups: Sequence[GroupResult]) -> float:
-    """The rate that the others are measured against: of the reference group, or else the highest."""
-    named = finding.details.get("reference")
-    references = list(named.values()) if isinstance(named, dict) else [named]
-    declared = [group.value or 0.0 for group in groups if group.group in references]
-    return declared[0] if len(declared) == 1 else max(group.value or 0.0 for group in groups)
+    return Bars(title=title, axis=f"share of each {finding.outcome}", bars=bars) if bars else None

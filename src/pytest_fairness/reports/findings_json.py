@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -15,7 +15,7 @@ import msgspec
 from pytest_fairness.analysis import false_alarms
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.model import JSON, MODEL_DIFFERS, UNPRICED, USAGE_INVALID, Finding, Status, Verdict, to_json
-from pytest_fairness.reports.examples import LoggedTrial, each_trial
+from pytest_fairness.reports.examples import each_trial
 from pytest_fairness.runs.files import write_atomically
 
 NAME = "findings.json"
@@ -120,15 +120,13 @@ def read_results(run_dir: Path) -> RunResults:
     """The results of the run in *run_dir*. Raises FairnessError if there are none or they cannot be read."""
     path = run_dir / NAME
     try:
-        data = json.loads(path.read_bytes())
+        return RunResults.from_dict(json.loads(path.read_bytes()))
     except FileNotFoundError:
         raise FairnessError(f"{run_dir} holds no {NAME}: it is no run's folder, or the run did not finish") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise FairnessError(f"{path} cannot be read: {error}") from error
-    try:
-        return RunResults.from_dict(data)
     except FairnessError as error:
         raise FairnessError(f"{path}: {error}") from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise FairnessError(f"{path} cannot be read: {error}") from error
 
 
 def write_results(run_dir: Path, manifest: Mapping[str, Any], book: Mapping[str, Any]) -> RunResults:
@@ -161,87 +159,66 @@ def save_results(results: RunResults, run_dir: Path) -> None:
 
 
 def _run(run_dir: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """The facts of the run: from its manifest, and what the trials in its logs add up to."""
-    endpoints = [entry for entry in manifest.get("endpoints", []) if isinstance(entry, Mapping)]
-    wanted = {str(entry.get("name", "")): (entry.get("identity") or {}).get("model") for entry in endpoints}
-    count = _Count()
-    for record in each_trial(run_dir):
-        count.add(record)
-    return {
-        **{key: manifest.get(key) for key in _RUN},
-        **({"notes": notes} if (notes := [*(manifest.get("notes") or ()), *count.notes(wanted)]) else {}),
-        "id": manifest.get("id") or run_dir.name,
-        "endpoints": list(wanted),
-        "models": count.by_model(wanted),
-        "simulated": "simulated" in count.sources or any(entry.get("simulated") for entry in endpoints),
-        "replayed": "replay" in count.sources,
-        "parameters": manifest.get("settings") or manifest.get("parameters") or {},
-        "trials": {"total": count.trials.total(), **{status.value: count.trials[status] for status in Status}},
-        "cost": count.cost,
-        "unpriced": count.unpriced,
-        "charged_at_worst_case": count.worst_case,
-    }
-
-
-@dataclass(slots=True)
-class _Count:
-    """What the logs of a run add up to: trials by status, US dollars, how many trials have no known price and how many
-    were charged at their worst case for want of credible token counts, the sources of replies, and trials by endpoint
-    and the model that answered: of all, and where another one was asked.
+    """The facts of the run: from its manifest, and what the trials in its logs add up to.
 
     A trial that came to nothing and was asked again has a record of each: the last one counts, whose cost is of both.
     """
-
-    trials: Counter[Status] = field(default_factory=Counter)
-    cost: float = 0.0
-    unpriced: int = 0
-    worst_case: int = 0
-    sources: set[str] = field(default_factory=set)
-    models: Counter[tuple[str, str]] = field(default_factory=Counter)
-    others: Counter[tuple[str, str]] = field(default_factory=Counter)
-    _unsettled: dict[str, LoggedTrial] = field(default_factory=dict)
-
-    def add(self, record: LoggedTrial) -> None:
+    endpoints = [entry for entry in manifest.get("endpoints", []) if isinstance(entry, Mapping)]
+    wanted = {str(entry.get("name", "")): (entry.get("identity") or {}).get("model") for entry in endpoints}
+    sums: Counter[str] = Counter()
+    unsettled: dict[str, dict[str, Any]] = {}
+    sources: set[str] = set()
+    models: Counter[tuple[str, str]] = Counter()
+    others: Counter[tuple[str, str]] = Counter()
+    for record in each_trial(run_dir):
         trial = record.trial
-        if (previous := self._unsettled.pop(trial.key, None)) is not None:
-            self._sum(previous, -1)
+        figures: dict[str, Any] = {
+            "total": 1,
+            trial.status.value: 1,
+            "cost": trial.cost or 0.0,
+            "unpriced": trial.cost is None or UNPRICED in record.flags,
+            "charged_at_worst_case": USAGE_INVALID in record.flags and (trial.cost or 0.0) > 0,
+        }
+        sums.subtract(unsettled.pop(trial.key, {}))
+        sums.update(figures)
         if trial.status in _AGAIN:
-            self._unsettled[trial.key] = record
-        self._sum(record, 1)
-        self.sources.add(trial.source)
+            unsettled[trial.key] = figures
+        sources.add(trial.source)
         answered = (record.endpoint, trial.model or "")
-        self.models[answered] += bool(trial.model)
-        self.others[answered] += MODEL_DIFFERS in record.flags
-
-    def _sum(self, record: LoggedTrial, times: int) -> None:
-        trial = record.trial
-        self.trials[trial.status] += times
-        self.cost += times * (trial.cost or 0.0)
-        self.unpriced += times * (trial.cost is None or UNPRICED in record.flags)
-        self.worst_case += times * (USAGE_INVALID in record.flags and (trial.cost or 0.0) > 0)
-
-    def by_model(self, wanted: Mapping[str, str | None]) -> list[dict[str, Any]]:
-        """For each endpoint the model that was *wanted*, and in how many trials which model said that it answered."""
-        found = []
-        for name in dict.fromkeys([*wanted, *sorted(name for name, _ in self.models)]):
-            by = {
-                model: count for (endpoint, model), count in sorted(self.models.items()) if endpoint == name and count
-            }
-            if by or wanted.get(name):
-                found.append({"endpoint": name, "asked": wanted.get(name), "answered": by})
-        return found
-
-    def notes(self, wanted: Mapping[str, str | None]) -> Iterator[str]:
-        """What a reader has to know of the trials before anything else."""
-        if unknown := self.trials[Status.UNKNOWN]:
-            them = "them" if unknown > 1 else "it"
-            yield (
-                f"{unknown} of {self.trials.total()} trials unknown: sent, and nobody knows what came of {them}; "
-                "charged at the worst case, and asked again with --fairness-resume last --fairness-retry-unknown alone"
-            )
-        for (name, model), count in sorted(self.others.items()):
-            if count:
-                yield (
-                    f"endpoint {name!r} was asked for the model {wanted.get(name)!r}, and {model!r} answered {count} "
-                    "of its trials: what is judged is the model that answered, and the dearer of both prices is charged"
-                )
+        models[answered] += bool(trial.model)
+        others[answered] += MODEL_DIFFERS in record.flags
+    notes = [*(manifest.get("notes") or ())]
+    if unknown := sums[Status.UNKNOWN]:
+        notes.append(
+            f"{unknown} of {sums['total']} trials unknown: sent, and nobody knows what came of "
+            f"{'them' if unknown > 1 else 'it'}; charged at the worst case, and asked again with "
+            "--fairness-resume last --fairness-retry-unknown alone"
+        )
+    notes += [
+        f"endpoint {name!r} was asked for the model {wanted.get(name)!r}, and {model!r} answered {count} "
+        "of its trials: what is judged is the model that answered, and the dearer of both prices is charged"
+        for (name, model), count in sorted(others.items())
+        if count
+    ]
+    by_model = [
+        {
+            "endpoint": name,
+            "asked": wanted.get(name),
+            "answered": {model: n for (endpoint, model), n in sorted(models.items()) if endpoint == name and n},
+        }
+        for name in dict.fromkeys([*wanted, *sorted(name for name, _ in models)])
+    ]
+    return {
+        **{key: manifest.get(key) for key in _RUN},
+        **({"notes": notes} if notes else {}),
+        "id": manifest.get("id") or run_dir.name,
+        "endpoints": list(wanted),
+        "models": [one for one in by_model if one["asked"] or one["answered"]],
+        "simulated": "simulated" in sources or any(entry.get("simulated") for entry in endpoints),
+        "replayed": "replay" in sources,
+        "parameters": manifest.get("settings") or manifest.get("parameters") or {},
+        "trials": {name: sums[name] for name in ("total", *(status.value for status in Status))},
+        "cost": float(sums["cost"]),
+        "unpriced": int(sums["unpriced"]),
+        "charged_at_worst_case": int(sums["charged_at_worst_case"]),
+    }

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pytest_fairness.analysis.false_alarms import only_by_itself, session_p_value
-from pytest_fairness.analysis.sentences import RATES, amount
-from pytest_fairness.model import JSON, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict, number
+from pytest_fairness.analysis.sentences import RATES, amount, signed
+from pytest_fairness.model import Finding, OutcomeKind, PairResult, Verdict
 
 NOTHING = "–"
-RATIO_ASSERTIONS = ("four_fifths",)
+FOUR_FIFTHS = "four_fifths"
 #: What the literal specification has a rule for.
-_SPECIFIED = ("no_disparity", "four_fifths", "no_preference", "baseline")
+_SPECIFIED = ("no_disparity", FOUR_FIFTHS, "no_preference", "baseline")
 
 # ---------------------------------------------------------------- numbers
 
@@ -25,7 +25,7 @@ def percent(share: float | None) -> str:
 
 def points(share: float | None) -> str:
     """A difference of shares in percentage points: ``+12.5``."""
-    return NOTHING if share is None else f"{100 * share:+.1f}".replace("-", "−")
+    return NOTHING if share is None else signed(f"{100 * share:+.1f}")
 
 
 def effect(number: float | None) -> str:
@@ -34,8 +34,7 @@ def effect(number: float | None) -> str:
         return NOTHING
     if math.isinf(number):
         return "+∞" if number > 0 else "−∞"
-    text = f"{number:+.2f}" if abs(number) < 100 else f"{number:+.0f}"
-    return text.replace("-", "−")
+    return signed(f"{number:+.2f}" if abs(number) < 100 else f"{number:+.0f}")
 
 
 def p_value(number: float | None) -> str:
@@ -50,10 +49,6 @@ def p_value(number: float | None) -> str:
 def ratio_words(ratio: float | None) -> str:
     """``0.668``."""
     return NOTHING if ratio is None else f"{ratio:.3f}"
-
-
-def dollars(amount: float | None) -> str:
-    return "not known" if amount is None else f"$ {amount:,.4f}"
 
 
 def between(low: float | None, high: float | None, show: Callable[[float], str]) -> str:
@@ -75,23 +70,17 @@ def cost_line(run: Mapping[str, Any]) -> str:
     """What *run* cost, and what that sum leaves out or guesses; empty where nothing was to be paid."""
     cost, unpriced = run.get("cost") or 0.0, run.get("unpriced") or 0
     at_worst = run.get("charged_at_worst_case") or 0
-    if not (cost or unpriced):
-        return ""
     priced = ((run.get("trials") or {}).get("total") or 0) - unpriced
-    parts = [f"${cost:,.4f} for {count(priced, 'trial')}"] if cost or priced else []
+    parts = [f"${cost:,.4f} for {count(priced, 'trial')}"] if cost or (priced and unpriced) else []
     if unpriced:
         parts.append(f"{unpriced:,} of unknown price" if parts else f"{count(unpriced, 'trial')} of unknown price")
-    if at_worst:
+    if at_worst and parts:
         which = "its token counts are" if at_worst == 1 else "their token counts are"
         parts.append(f"{at_worst:,} charged at worst case because {which} missing or cannot be true")
     return "; ".join(parts)
 
 
-# ---------------------------------------------------------------- verdicts and groups
-
-
-def reason_words(reason: Reason) -> str:
-    return reason.value.lower().replace("_", " ")
+# ---------------------------------------------------------------- a finding
 
 
 def without_verdict(sentence: str, verdict: Verdict) -> str:
@@ -104,38 +93,12 @@ def without_verdict(sentence: str, verdict: Verdict) -> str:
 
 def is_rate(finding: Finding) -> bool:
     """Whether the groups' values are shares of yes."""
-    return finding.kind in RATES or finding.assertion in RATIO_ASSERTIONS
+    return finding.kind in RATES or finding.assertion == FOUR_FIFTHS
 
 
 def value(number: float | None, finding: Finding) -> str:
     """A group's mean or rate, without its unit."""
-    if number is None:
-        return NOTHING
-    return amount(number, OutcomeKind.BINARY if is_rate(finding) else finding.kind, "").replace("-", "−")
-
-
-def value_title(finding: Finding) -> str:
-    """What a group's value is: ``mean, points``, ``rate``."""
-    if is_rate(finding):
-        return "rate"
-    return f"mean, {finding.unit}" if finding.unit else "mean"
-
-
-def refused(group: GroupResult) -> str:
-    return str(group.refused) + (f" ({percent(group.refusal_rate)})" if group.refused and group.refusal_rate else "")
-
-
-def no_answer(group: GroupResult) -> str:
-    return part_of(group.unscored, group.n + group.refused + group.undetermined + group.unscored)
-
-
-def categories(finding: Finding) -> list[str]:
-    """The labels of a categorical outcome, most frequent first."""
-    totals: dict[str, float] = {}
-    for group in finding.group_results:
-        for label, share in group.shares.items():
-            totals[label] = totals.get(label, 0.0) + share
-    return sorted(totals, key=lambda label: (-totals[label], label))
+    return NOTHING if number is None else amount(number, OutcomeKind.BINARY if is_rate(finding) else finding.kind)
 
 
 def plural(noun: str) -> str:
@@ -143,52 +106,11 @@ def plural(noun: str) -> str:
     return f"{noun}s" if noun in ("name", "persona") else noun
 
 
-# ---------------------------------------------------------------- pairs
-
-
-def statistic(pair: PairResult, name: str) -> float | None:
-    """What the pair reports under *name*, if that is a number."""
-    found = pair.statistics.get(name)
-    return float(found) if isinstance(found, (int, float)) and not isinstance(found, bool) else None
-
-
-def pair_columns(finding: Finding) -> list[tuple[str, Callable[[PairResult], str]]]:
-    """Title and cell of each figure of a pair, in the order that a reader needs them."""
-
-    def score(name: str) -> Callable[[PairResult], str]:
-        return lambda pair: value(statistic(pair, name), finding)
-
-    def ratio(pair: PairResult, end: str = "") -> float | None:
-        return statistic(pair, f"impact_ratio{end}")
-
-    if finding.assertion == "baseline":
-        columns = [("approved", score("approved")), ("now", score("now"))]
-        columns += [("change", lambda pair: effect(pair.difference)), ("margin", score("margin"))]
-    elif finding.assertion in RATIO_ASSERTIONS:
-        columns = [("ratio", lambda pair: ratio_words(ratio(pair)))]
-        columns += [("95 % interval", lambda pair: between(ratio(pair, "_low"), ratio(pair, "_high"), ratio_words))]
-    else:
-        columns = [("effect d", lambda pair: effect(pair.effect))]
-        columns += [("90 % interval", lambda pair: between(pair.effect_low, pair.effect_high, effect))]
-    columns += [("p", lambda pair: p_value(pair.p_value)), ("corrected", lambda pair: p_value(pair.corrected_p_value))]
-    return columns
-
-
 def widest_pairs(pairs: Sequence[PairResult], most: int) -> Sequence[PairResult]:
     """All *pairs* in their order, or the *most* severe and strongest of them."""
     if len(pairs) <= most:
         return pairs
     return sorted(pairs, key=lambda pair: (-pair.verdict.severity, -abs(pair.effect)))[:most]
-
-
-def by_block(finding: Finding) -> list[dict[str, Any]]:
-    """Each pair of groups within each block, as the finding's details have them; empty where it has no blocks."""
-    rows: Any = finding.details.get("by_block") or []
-    numbers = ("p_value", "effect", "effect_low", "effect_high")
-    return [{**row, **{key: number(row.get(key)) for key in numbers}} for row in rows]
-
-
-# ---------------------------------------------------------------- what stands beside a verdict
 
 
 def family_line(finding: Finding) -> str:
@@ -206,12 +128,12 @@ def family_line(finding: Finding) -> str:
     return "; ".join(parts)
 
 
-def justification_line(justification: Mapping[str, JSON]) -> str:
-    """``reason (approver, date, until expiry)``."""
-    who = [str(justification[key]) for key in ("approver", "date") if justification.get(key)]
-    if justification.get("expiry"):
-        who.append(f"until {justification['expiry']}")
-    return f"{justification.get('reason', '')}" + (f" ({', '.join(who)})" if who else "")
+def justification_line(finding: Finding) -> str:
+    """``reason (approver, date, until expiry)``; empty where there is none."""
+    given = finding.justification or {}
+    who = [str(given[key]) for key in ("approver", "date") if given.get(key)]
+    who += [f"until {given['expiry']}"] if given.get("expiry") else []
+    return f"{given.get('reason', '')}" + (f" ({', '.join(who)})" if who else "")
 
 
 def literal(finding: Finding) -> str:
@@ -237,45 +159,29 @@ def session_line(finding: Finding) -> str:
     return f"beyond chance by itself, but not across the findings of this session (Holm p {session_p(finding)})"
 
 
-def confirmed(finding: Finding) -> bool | None:
-    """Whether a second sample confirmed an alarm; None where none was raised or repeated, or it cannot tell."""
-    found = _detail(finding, "confirmation").get("confirmed")
-    return found if isinstance(found, bool) else None
-
-
-def could_fail(finding: Finding) -> bool | None:
-    """Whether a passing test caught what was planted; None where nothing was."""
-    tried = _detail(finding, "sensitivity")
-    return bool(tried.get("could_fail")) if tried else None
-
-
 def sensitivity_line(finding: Finding) -> str:
     """``planted d 0.5 in 92 %, d 0.8 in 100 % of copies caught``; empty where nothing was planted."""
-    tried = _detail(finding, "sensitivity")
+    tried: Any = finding.details.get("sensitivity") or {}
     if not tried.get("caught"):
         return ""
     shares = ", ".join(f"d {d} in {100 * share:.0f} %" for d, share in tried["caught"].items())
     false = tried.get("false_alarms")
-    placebo = "" if false is None else f"; placebo alarms in {100 * false:.0f} %"
-    return f"planted {shares} of copies caught{placebo}"
-
-
-def _detail(finding: Finding, name: str) -> Mapping[str, Any]:
-    found: Any = finding.details.get(name)
-    return found or {}
+    return f"planted {shares} of copies caught" + ("" if false is None else f"; placebo alarms in {100 * false:.0f} %")
 
 
 def marks(finding: Finding, outcome: str = "") -> list[str]:
     """What stands beside a verdict: where the replies come from, and what was done about it."""
-    again = confirmed(finding)
+    again: Any = finding.details.get("confirmation")
+    tried: Any = finding.details.get("sensitivity")
+    confirmed = (again or {}).get("confirmed")
     applies = {
         "simulated": finding.simulated,
         "replayed": finding.replayed,
         "justified": finding.justification is not None,
         "expected": outcome == "xfailed",
-        "confirmed": again is True,
-        "not confirmed": again is False,
-        "unconfirmed": "confirmation" in finding.details and again is None,
-        "could not have failed": could_fail(finding) is False,
+        "confirmed": confirmed is True,
+        "not confirmed": confirmed is False,
+        "unconfirmed": again is not None and not isinstance(confirmed, bool),
+        "could not have failed": bool(tried) and not tried.get("could_fail"),
     }
     return [mark for mark, applied in applies.items() if applied]

@@ -23,7 +23,19 @@ from pytest_fairness.reports.escaping import shortened, visible
 from pytest_fairness.reports.examples import collect_examples
 from pytest_fairness.reports.finding_sections import finding_section
 from pytest_fairness.reports.findings_json import RunResults, read_results
-from pytest_fairness.reports.sections import Counts, Entry, Facts, Page, Part, Section, Table, read_pages
+from pytest_fairness.reports.sections import (
+    Columns,
+    Counts,
+    Entry,
+    Facts,
+    Page,
+    Part,
+    Section,
+    Table,
+    facts,
+    read_pages,
+    table,
+)
 from pytest_fairness.runs.files import write_atomically
 
 NAME = "report.html"
@@ -77,32 +89,40 @@ def _environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_spelt_out,
+        finalize=lambda value: visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value,
     )
-    made.globals.update(kind_of=_kind_of, reason_words=formatting.reason_words)
+    made.globals.update(kind_of=lambda part: "paragraph" if isinstance(part, str) else part.__struct_config__.tag)
     # A figure and its per-cent sign stay on one line.
     made.filters.update(tight=lambda text: text.replace(" %", "\u00a0%"))
     return made
-
-
-def _spelt_out(value: Any) -> Any:
-    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
-def _kind_of(part: Part) -> str:
-    return "paragraph" if isinstance(part, str) else str(part.__struct_config__.tag)
 
 
 # ---------------------------------------------------------------- the report
 
 
 def report_page(results: RunResults, run: Section, run_dir: Path) -> Page:
-    """Every finding of the run: an overview, a card each, and how to repeat it."""
-    cards = _cards(results, run_dir)
+    """Every finding of the run: an overview, a card each, and how to repeat it.
+
+    Examples stand under the first finding that is about their groups, and the others lead there.
+    """
+    examples = collect_examples(run_dir, results.findings)
+    first: dict[tuple[str, str], int] = {}
+    cards = []
+    for number, finding in enumerate(results.findings, start=1):
+        key, maker = (finding.protected_class, finding.model_endpoint or ""), results.maker_of(number - 1)
+        card = finding_section(
+            finding,
+            number,
+            nodeid=maker.nodeid or finding.test_id,
+            outcome=maker.outcome,
+            examples=examples.get(key),
+            examples_at=first.setdefault(key, number),
+        )
+        cards.append(card)
     lead = "This run made no finding."
-    if results.findings:
-        attention = len(results.findings) - results.counts[Verdict.PASS]
-        lead = f"{formatting.count(len(results.findings), 'finding')}, {attention or 'none'} to look at."
+    if cards:
+        attention = len(cards) - results.counts[Verdict.PASS]
+        lead = f"{formatting.count(len(cards), 'finding')}, {attention or 'none'} to look at."
         endpoints = ", ".join(map(str, results.run.get("endpoints") or ()))
         lead += f" System under test: {endpoints}." if endpoints else ""
     return Page(
@@ -116,7 +136,7 @@ def report_page(results: RunResults, run: Section, run_dir: Path) -> Page:
 
 
 def banners(results: RunResults) -> list[tuple[str, str, str]]:
-    """What has to be read before anything else: kind, what it is about, and the formatting."""
+    """What has to be read before anything else: kind, what it is about, and the words."""
     found = []
     if notes := results.run.get("notes"):
         found.append(("note", "About this run.", " ".join(f"{note}." for note in notes)))
@@ -134,14 +154,25 @@ def banners(results: RunResults) -> list[tuple[str, str, str]]:
 
 def _overview(results: RunResults, cards: Sequence[Section]) -> Section:
     parts: list[Part] = [Counts(rows=tuple(results.counts.items()))]
-    across = any(formatting.session_p(finding) for finding in results.findings)
+    across = any(map(formatting.session_p, results.findings))
     if cards:
+        columns: Columns = {
+            "Verdict": lambda at: Entry(verdict=results.findings[at].verdict, reason=results.findings[at].reason),
+            "What was found": lambda at: Entry(
+                words=cards[at].sentence if len(cards[at].sentence) <= 320 else f"{cards[at].sentence[:280]}…",
+                link=cards[at].id,
+                small=(results.maker_of(at).nodeid or results.findings[at].test_id,),
+            ),
+            "On": lambda at: shortened(results.findings[at].outcome, 60),
+            "By": lambda at: shortened(results.findings[at].protected_class or formatting.NOTHING, 60),
+            "Endpoint": lambda at: Entry(
+                words=shortened(results.findings[at].model_endpoint or formatting.NOTHING, 80), marks=cards[at].marks
+            ),
+            "Corrected p": lambda at: formatting.p_value(results.findings[at].corrected_p_value),
+        }
+        columns |= {"Session p": lambda at: formatting.session_p(results.findings[at])} if across else {}
         order = sorted(range(len(cards)), key=lambda at: -results.findings[at].verdict.severity)
-        head = ["Verdict", "What was found", "On", "By", "Endpoint", "Corrected p", *["Session p"] * across]
-        rows = (_overview_row(results.findings[at], cards[at], results.maker_of(at).nodeid, across) for at in order)
-        parts.append(
-            Table(caption="Every finding, the worst first", head=tuple(head), rows=tuple(rows), kind="findings")
-        )
+        parts.append(table("Every finding, the worst first", order, columns, kind="findings"))
         share = results.session.get("false_alarm")
         if isinstance(share, (int, float)):
             chance = false_alarms.words(share)
@@ -151,21 +182,17 @@ def _overview(results: RunResults, cards: Sequence[Section]) -> Section:
                 f"Session p: the smallest corrected p of a finding, adjusted over the {len(cards)} findings of this "
                 "session (Holm 1979). It changes no verdict."
             )
-    parts += [table for table in (heat_map(results.findings), _failures(results)) if table is not None]
+    heat = heat_map(results.findings)
+    parts += [heat] if heat else []
+    failed = [item for item in results.items if not item.findings and item.outcome in ("failed", "error")]
+    if failed:
+        columns = {
+            "Test": lambda item: item.nodeid,
+            "Outcome": lambda item: item.outcome,
+            "Message": lambda item: shortened(item.message, 500),
+        }
+        parts.append(table("Tests that failed without a finding", failed, columns, words=("Outcome", "Message")))
     return Section(heading="Overview", id="overview", parts=tuple(parts))
-
-
-def _overview_row(finding: Finding, card: Section, nodeid: str, across: bool) -> tuple[str | Entry, ...]:
-    sentence = card.sentence if len(card.sentence) <= 320 else f"{card.sentence[:280]}…"
-    return (
-        Entry(verdict=finding.verdict, reason=finding.reason),
-        Entry(words=sentence, link=card.id, small=(nodeid or finding.test_id,)),
-        shortened(finding.outcome, 60),
-        shortened(finding.protected_class or formatting.NOTHING, 60),
-        Entry(words=shortened(finding.model_endpoint or formatting.NOTHING, 80), marks=card.marks),
-        formatting.p_value(finding.corrected_p_value),
-        *((formatting.session_p(finding),) if across else ()),
-    )
 
 
 def heat_map(findings: Sequence[Finding]) -> Table | None:
@@ -192,61 +219,35 @@ def heat_map(findings: Sequence[Finding]) -> Table | None:
     )
 
 
-def _failures(results: RunResults) -> Table | None:
-    failed = [item for item in results.items if not item.findings and item.outcome in ("failed", "error")]
-    if not failed:
-        return None
-    return Table(
-        caption="Tests that failed without a finding",
-        head=("Test", "Outcome", "Message"),
-        rows=tuple((item.nodeid, item.outcome, shortened(item.message, 500)) for item in failed),
-        words=("Outcome", "Message"),
-    )
-
-
-def _cards(results: RunResults, run_dir: Path) -> tuple[Section, ...]:
-    """A section a finding; examples stand under the first that is about their groups, and the others lead there."""
-    examples = collect_examples(run_dir, results.findings)
-    first: dict[tuple[str, str], int] = {}
-    cards = []
-    for number, finding in enumerate(results.findings, start=1):
-        key, maker = (finding.protected_class, finding.model_endpoint or ""), results.maker_of(number - 1)
-        shown = first.setdefault(key, number)
-        cards.append(
-            finding_section(
-                finding,
-                number,
-                nodeid=maker.nodeid or finding.test_id,
-                outcome=maker.outcome,
-                examples=examples.get(key),
-                examples_at=shown,
-            )
-        )
-    return tuple(cards)
-
-
 # ---------------------------------------------------------------- the run
 
 
 def run_section(run: Mapping[str, Any]) -> Section:
     """What a reader needs to repeat the run, and to read what it says."""
     command, trials = run.get("command"), run.get("trials") or {}
-    counted = (f"{n:,} {status.replace('_', ' ')}" for status, n in trials.items() if n and status != "total")
-    facts = [
-        ("Run", run.get("id")),
-        ("Started", run.get("started")),
-        ("Finished", run.get("finished")),
-        ("Endpoints", ", ".join(map(str, run.get("endpoints") or []))),
-        ("Models", _models(run.get("models") or [])),
-        ("Trials", ", ".join(counted)),
-        ("Cost", formatting.cost_line(run)),
-        ("Seed", run.get("seed")),
-        ("Git commit", run.get("git_commit")),
-        ("Command", " ".join(map(str, command)) if isinstance(command, list) else command),
-        ("Versions", _listed(run.get("versions") or {})),
-        ("Settings", _listed(run.get("parameters") or {})),
-    ]
-    known = Facts(rows=tuple((name, str(value)) for name, value in facts if value not in (None, "")))
+    models = []
+    for entry in run.get("models") or []:
+        who = ", ".join(f"{model} ({count:,} trials)" for model, count in entry["answered"].items())
+        asked = f"asked for {entry['asked']}, " if entry["asked"] else ""
+        models.append(f"{entry['endpoint']}: {asked}{f'answered by {who}' if who else 'no answer names its model'}")
+    known = facts(
+        {
+            "Run": run.get("id"),
+            "Started": run.get("started"),
+            "Finished": run.get("finished"),
+            "Endpoints": ", ".join(map(str, run.get("endpoints") or [])),
+            "Models": "; ".join(models),
+            "Trials": ", ".join(
+                f"{n:,} {kind.replace('_', ' ')}" for kind, n in trials.items() if n and kind != "total"
+            ),
+            "Cost": formatting.cost_line(run),
+            "Seed": run.get("seed"),
+            "Git commit": run.get("git_commit"),
+            "Command": " ".join(map(str, command)) if isinstance(command, list) else command,
+            "Versions": _listed(run.get("versions") or {}),
+            "Settings": _listed(run.get("parameters") or {}),
+        }
+    )
     return Section(heading="The run", id="run", parts=(known, Section(heading="Verdicts", parts=(_VERDICTS, _SCOPE))))
 
 
@@ -259,17 +260,6 @@ _VERDICTS = Facts(
     )
 )
 _SCOPE = "A verdict is about this system, these prompts and this run. It is no legal opinion."
-
-
-def _models(models: Sequence[Mapping[str, Any]]) -> str:
-    """Who was asked for at each endpoint, and who answered."""
-    lines = []
-    for entry in models:
-        who = ", ".join(f"{model} ({count:,} trials)" for model, count in entry["answered"].items())
-        parts = [f"asked for {entry['asked']}"] if entry["asked"] else []
-        parts += [f"answered by {who}"] if who else ["no answer names its model"]
-        lines.append(f"{entry['endpoint']}: {', '.join(parts)}")
-    return "; ".join(lines)
 
 
 def _listed(values: Mapping[str, Any]) -> str:

@@ -8,9 +8,9 @@ from pathlib import Path
 from pytest_fairness.analysis import false_alarms
 from pytest_fairness.model import Finding, Verdict
 from pytest_fairness.reports import formatting
-from pytest_fairness.reports.escaping import clipped, columns_of, commandless, line, padded, terminal, wrapped
+from pytest_fairness.reports.escaping import clipped, columns_of, commandless, line, terminal, wrapped
 from pytest_fairness.reports.finding_sections import group_table, pair_table
-from pytest_fairness.reports.findings_json import RunResults
+from pytest_fairness.reports.findings_json import ItemResult, RunResults
 from pytest_fairness.reports.sections import Entry, Table
 
 WIDTH = 100
@@ -25,8 +25,7 @@ _REPLAYED = "replayed: the replies come from a recorded run; no model was asked 
 def finding_text(finding: Finding) -> str:
     """Sentence, groups, pairs, family and notes, in at most 100 columns, safe for a terminal."""
     parts = [_wrapped(finding.sentence)]
-    provenance = ((_SIMULATED, finding.simulated), (_REPLAYED, finding.replayed))
-    parts.append("\n".join(text for text, applies in provenance if applies))
+    parts.append("\n".join([_SIMULATED] * finding.simulated + [_REPLAYED] * finding.replayed))
     if finding.group_results:
         groups = group_table(finding, most_labels=5)
         parts.append(_table(groups, groups.rows[:MOST_GROUPS], len(finding.group_results), "group"))
@@ -34,10 +33,9 @@ def finding_text(finding: Finding) -> str:
         pairs = pair_table(finding, formatting.widest_pairs(finding.pairs, MOST_PAIRS))
         parts.append(_table(pairs, pairs.rows, len(finding.pairs), "pair"))
     closing = [formatting.family_line(finding), *(f"note: {note}" for note in finding.notes)]
-    if literal := formatting.literal(finding):
-        closing.append(f"by the literal specification: {literal}")
-    if finding.justification is not None:
-        closing.append(f"justified: {formatting.justification_line(finding.justification)}")
+    beside = {"by the literal specification": formatting.literal(finding)}
+    beside["justified"] = formatting.justification_line(finding)
+    closing += [f"{about}: {text}" for about, text in beside.items() if text]
     parts.append("\n".join(_wrapped(text, "  ") for text in closing if text))
     # Once more as a whole: wrapped lines begin where no text did.
     return commandless("\n\n".join(part for part in parts if part))
@@ -46,20 +44,24 @@ def finding_text(finding: Finding) -> str:
 def summary_lines(run: RunResults, report: Path | str | None = None) -> list[str]:
     """The end of a session: counts by verdict, each sentence, worst first, and the report's path."""
     counted = ", ".join(f"{count} {verdict}" for verdict, count in run.counts.items() if count)
-    total = len(run.findings)
-    head = f"fairness: {formatting.count(total, 'finding')}{': ' + counted if counted else ''}"
-    marks = [mark for mark, applies in (("simulated", run.simulated), ("replayed", run.replayed)) if applies]
-    lines = [head + (f" ({', '.join(marks)})" if marks else "")]
+    head = f"fairness: {formatting.count(len(run.findings), 'finding')}{': ' + counted if counted else ''}"
+    marks = ", ".join(["simulated"] * run.simulated + ["replayed"] * run.replayed)
+    lines = [head + (f" ({marks})" if marks else "")]
     for verdict in run.counts:
         for index, finding in enumerate(run.findings):
             if finding.verdict is verdict:
-                lines += _summary_of(
-                    finding, run.maker_of(index).nodeid or finding.test_id, run.maker_of(index).outcome
-                )
+                lines += _summary_of(finding, run.maker_of(index))
     lines += [clipped(f"  never finished: {line(nodeid)}", WIDTH) for nodeid in run.missing[:MOST_MISSING]]
     if len(run.missing) > MOST_MISSING:
         lines.append(f"  … and {len(run.missing) - MOST_MISSING} more")
-    lines += _session_alarms(run)
+    if places := run.session.get("alarms"):
+        about = (
+            f"{formatting.count(len(places), 'finding')} whose {'tests' if len(places) > 1 else 'test'} did not fail"
+        )
+        alpha = run.session.get("alpha")
+        why = f"the session fails at fairness_session_alpha {alpha}: {about}, by Holm over all findings:"
+        lines += wrapped(why, WIDTH, "  ", "    ")
+        lines += [clipped(f"    {line(run.maker_of(at).nodeid)}", WIDTH) for at in places if isinstance(at, int)]
     if isinstance(share := run.session.get("false_alarm"), (int, float)):
         chance = false_alarms.words(share)
         lines.append(f"  A fair system would have turned this session red with a chance of at most {chance}.")
@@ -74,34 +76,19 @@ def summary_lines(run: RunResults, report: Path | str | None = None) -> list[str
     return [commandless(text) for text in lines]
 
 
-def _session_alarms(run: RunResults) -> list[str]:
-    session = run.session
-    places = session.get("alarms") or []
-    if not places:
-        return []
-    about = f"{len(places)} finding{'s' * (len(places) != 1)} whose test{'s' * (len(places) != 1)} did not fail"
-    head = f"the session fails at fairness_session_alpha {session.get('alpha')}: {about}, by Holm over all findings:"
-    named = [run.maker_of(at).nodeid for at in places if isinstance(at, int)]
-    return [*wrapped(head, WIDTH, "  ", "    "), *(clipped(f"    {line(name)}", WIDTH) for name in named)]
-
-
-def _summary_of(finding: Finding, test: str, outcome: str) -> list[str]:
-    marks = formatting.marks(finding, outcome)
-    if adjusted := formatting.session_p(finding):
-        marks.append(f"session p {adjusted}")
-    sentence = line(finding.sentence).removeprefix(f"{finding.verdict}: ")
+def _summary_of(finding: Finding, maker: ItemResult) -> list[str]:
+    adjusted = formatting.session_p(finding)
+    marks = [*formatting.marks(finding, maker.outcome), *([f"session p {adjusted}"] if adjusted else [])]
     marked = f" [{', '.join(marks)}]" if marks else ""
-    head = f"{finding.verdict}{marked}: {sentence}"
+    head = f"{finding.verdict}{marked}: {line(finding.sentence).removeprefix(f'{finding.verdict}: ')}"
     if finding.verdict is Verdict.PASS:
         tried = formatting.sensitivity_line(finding)
         return [clipped(f"  {head}", WIDTH), *([clipped(f"    {tried}", WIDTH)] if tried else [])]
+    justified = formatting.justification_line(finding)
     lines = wrapped(head, WIDTH, "  ", "    ")
-    if finding.justification is not None:
-        lines += wrapped(
-            f"justified: {line(formatting.justification_line(finding.justification))}", WIDTH, "    ", "    "
-        )
-    if adjusted := formatting.session_line(finding):
-        lines += wrapped(adjusted, WIDTH, "    ", "    ")
+    for beside in (f"justified: {line(justified)}" if justified else "", formatting.session_line(finding)):
+        lines += wrapped(beside, WIDTH, "    ", "    ") if beside else []
+    test = maker.nodeid or finding.test_id
     return [*lines, *([clipped(f"    {line(test)}", WIDTH)] if test else [])]
 
 
@@ -115,11 +102,12 @@ def _table(table: Table, rows: Sequence[Sequence[str | Entry]], total: int, what
         widths[max(giving or range(len(widths)), key=lambda at: widths[at])] -= 1
     lines = []
     for row in zip(*texts, strict=True):
-        cells = (
-            padded(clipped(text, width), width, left=not table.is_figure(at))
-            for at, (text, width) in enumerate(zip(row, widths, strict=True))
-        )
-        lines.append(("  " + "  ".join(cells)).rstrip())
+        shown = ""
+        for at, (text, width) in enumerate(zip(row, widths, strict=True)):
+            cell = clipped(text, width)
+            space = " " * (width - columns_of(cell))
+            shown += "  " + (space + cell if table.is_figure(at) else cell + space)
+        lines.append(shown.rstrip())
     if len(rows) < total:
         lines.append(f"  … and {formatting.count(total - len(rows), f'more {what}')}")
     return "\n".join(lines)
@@ -128,8 +116,7 @@ def _table(table: Table, rows: Sequence[Sequence[str | Entry]], total: int, what
 def _plain(cell: str | Entry) -> str:
     if isinstance(cell, str):
         return cell
-    reason = f"({cell.reason})" if cell.reason else ""
-    return " ".join(filter(None, (cell.words, cell.verdict, reason)))
+    return " ".join(filter(None, (cell.words, cell.verdict, f"({cell.reason})" if cell.reason else "")))
 
 
 def _wrapped(text: str, indent: str = "") -> str:

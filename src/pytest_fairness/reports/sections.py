@@ -19,10 +19,13 @@ from pytest_fairness.reports.charts import Chart, Spec
 from pytest_fairness.runs.files import write_atomically
 
 SUFFIX = ".page.json"
+Kind: TypeAlias = Literal["", "heat", "findings"]
 
 
 class Entry(Spec, frozen=True):
-    """More than words in a table: a verdict as a badge, a link to a section, small print on lines of its own, marks."""
+    """More than words in a table: a verdict as a badge, a link to a section, small print on lines of its own, marks;
+    ``tint`` colours it, from −5 (less) to 5 (more).
+    """
 
     words: str = ""
     verdict: Verdict | None = None
@@ -30,6 +33,7 @@ class Entry(Spec, frozen=True):
     link: str = ""
     small: tuple[str, ...] = ()
     marks: tuple[str, ...] = ()
+    tint: int = 0
 
 
 class Table(Spec, tag="table", frozen=True):
@@ -39,25 +43,31 @@ class Table(Spec, tag="table", frozen=True):
     head: tuple[str, ...]
     rows: tuple[tuple[str | Entry, ...], ...]
     words: tuple[str, ...] = ()
-    kind: Literal["", "heat", "findings"] = ""
+    kind: Kind = ""
 
     def is_figure(self, column: int) -> bool:
         return column > 0 and self.head[column] not in ("verdict", *self.words)
 
 
-Columns: TypeAlias = Mapping[str, Callable[[Any], "str | Entry"]]
+Columns: TypeAlias = dict[str, Callable[[Any], Any]]
+"""The title of each column, and what makes its words or :class:`Entry` of an item."""
 
 
-def table(caption: str, items: Iterable[Any], columns: Columns, words: Sequence[str] = ()) -> Table:
+def table(caption: str, items: Iterable[Any], columns: Columns, words: Sequence[str] = (), kind: Kind = "") -> Table:
     """A row for each of *items*; *columns* say what stands under which title."""
     rows = tuple(tuple(cell(item) for cell in columns.values()) for item in items)
-    return Table(caption=caption, head=tuple(columns), rows=rows, words=tuple(words))
+    return Table(caption=caption, head=tuple(columns), rows=rows, words=tuple(words), kind=kind)
 
 
 class Facts(Spec, tag="facts", frozen=True):
     """Names and what they stand for."""
 
     rows: tuple[tuple[str, str], ...]
+
+
+def facts(rows: Mapping[str, object]) -> Facts:
+    """What is known of *rows*; those that are empty are left out."""
+    return Facts(rows=tuple((name, str(value)) for name, value in rows.items() if value not in (None, "")))
 
 
 class Link(Spec, tag="link", frozen=True):
@@ -79,19 +89,10 @@ class Counts(Spec, tag="counts", frozen=True):
     rows: tuple[tuple[Verdict, int], ...]
 
 
-class Statement(Spec, frozen=True):
-    """One sentence of a conclusion, with its verdict and what it is about."""
-
-    about: str
-    sentence: str
-    verdict: Verdict
-    reason: Reason | None = None
-
-
 class Statements(Spec, tag="statements", frozen=True):
-    """What was concluded, side by side."""
+    """What was concluded, side by side: each a section's heading, sentence and verdict."""
 
-    items: tuple[Statement, ...]
+    items: tuple[Section, ...]
 
 
 class Dialogue(Spec, tag="dialogue", frozen=True):

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,9 +12,9 @@ from pytest_fairness.design.arms import Arm
 from pytest_fairness.design.candidates import candidate_groups
 from pytest_fairness.design.sources import project_folder
 from pytest_fairness.errors import UsageError
-from pytest_fairness.model import OutcomeKind, to_json
+from pytest_fairness.model import OutcomeKind
 from pytest_fairness.suites.selection.choice_table import GROUP, Record, crossed_classes, values_of
-from pytest_fairness.suites.selection.configuration import SALARY, SELECTION, Configuration, load_configuration
+from pytest_fairness.suites.selection.configuration import SALARY, SELECTION, Configuration, load_configuration, name_of
 from pytest_fairness.suites.selection.design import SCRUBBED, arms_of_task, marker_arguments, planned_contrasts
 
 if TYPE_CHECKING:
@@ -60,7 +58,8 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
 
 def pytest_fairness_max_cost(config: pytest.Config) -> float | None:
     """The cap that the design declares."""
-    return configuration_of(config).max_cost
+    cap = configuration_of(config).max_cost
+    return None if cap == "none" else cap
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -69,8 +68,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if task is None:
         return
     configuration = configuration_of(metafunc.config)
-    names = [arm.name if isinstance(arm, Arm) else arm for arm in arms_of_task(configuration, task)]
-    arms = [arm for arm in names if arm in configuration.arm_names]
+    arms = [arm for arm in map(name_of, arms_of_task(configuration, task)) if arm in configuration.arm_names]
     if "arm" in metafunc.fixturenames:
         _parametrize(metafunc, "arm", {arm: (arm,) for arm in arms}, configuration.controls)
     if "contrast" in metafunc.fixturenames:
@@ -138,48 +136,30 @@ def classes(by: str, pytestconfig: pytest.Config) -> ClassOf:
 def pay(suite: Configuration) -> Scorer:
     """What reads a salary off a reply, in dollars a year."""
     from pytest_fairness.scorers import Scorer
-
-    score = partial(_amount, suite.hours_per_year)
-    return Scorer(name="salary", score=score, kind=OutcomeKind.NUMERIC, unit="dollars a year")
-
-
-def _amount(hours_per_year: float, text: str) -> float | None:
     from pytest_fairness.scorers.salary import read_salary
 
-    return read_salary(text, hours_per_year).amount
+    def amount(text: str) -> float | None:
+        return read_salary(text, suite.hours_per_year).amount
 
-
-class Files(NamedTuple):
-    """Writes the benchmark's own files into the folder of the run."""
-
-    folder: Path
-    log: Path
-    suffix: str
-
-    def write_selection(self, trials: pd.DataFrame, results: Record) -> None:
-        """Every record, all numbers, and the page. Raises StoreError."""
-        from pytest_fairness.reports.sections import write_page
-        from pytest_fairness.runs.files import write_atomically
-        from pytest_fairness.suites.selection.page import selection_page
-
-        records = self.write_records(SELECTION, trials)
-        text = json.dumps(to_json(results), ensure_ascii=True, allow_nan=False, indent=1)
-        write_atomically(records.with_suffix(".json"), text.encode("ascii"))
-        write_page(self.folder, records.stem, selection_page(results, records))
-
-    def write_records(self, name: str, trials: pd.DataFrame) -> Path:
-        """The line of every trial. Raises StoreError."""
-        from pytest_fairness.suites.selection.trial_lines import write_lines
-
-        path = self.folder / f"{name}{self.suffix}.jsonl"
-        write_lines(path, trials, self.log)
-        return path
+    return Scorer(name="salary", score=amount, kind=OutcomeKind.NUMERIC, unit="dollars a year")
 
 
 @pytest.fixture
-def files(suite: Configuration, fairness_temperature: float | None, fairness_run: RunContext) -> Files:
-    """Where the benchmark's files go; those of a second temperature have its number in their names."""
-    first = fairness_temperature == suite.temperatures[0]
-    suffix = "" if first else f"-t-{'default' if fairness_temperature is None else format(fairness_temperature, 'g')}"
+def write_records(
+    suite: Configuration, fairness_temperature: float | None, fairness_run: RunContext
+) -> Callable[[str, pd.DataFrame], Path]:
+    """Writes the line of every trial into the run's folder; files of a second temperature have its number in their
+    names. Raises StoreError.
+    """
+    from pytest_fairness.suites.selection.trial_lines import write_lines
+
+    temperature = "default" if fairness_temperature is None else fairness_temperature
+    suffix = "" if temperature == suite.temperatures[0] else f"-t-{temperature}".removesuffix(".0")
     folder = fairness_run.store.directory
-    return Files(folder, fairness_run.settings.replay or folder, suffix)
+
+    def write(name: str, trials: pd.DataFrame) -> Path:
+        path = folder / f"{name}{suffix}.jsonl"
+        write_lines(path, trials, fairness_run.settings.replay or folder)
+        return path
+
+    return write

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from pytest_fairness.design.arms import Arm
 from pytest_fairness.design.templates import Template, read_template
-from pytest_fairness.suites.selection.configuration import SALARY, SELECTION, Axis, Configuration
+from pytest_fairness.suites.selection.configuration import SALARY, SELECTION, Configuration, name_of
 
 _PROMPTS = Path(__file__).with_name("prompts")
 _SLOT = re.compile(r"\{(\w+)\}")
@@ -48,7 +48,7 @@ def template_of(configuration: Configuration, task: str) -> Template:
     """The prompt of *task*: the project's own, or the one that ships."""
     own = configuration.template if task == SELECTION else configuration.salary_template
     shipped = {SELECTION: ("selection", "resumes"), SALARY: ("salary", "salary_resumes")}[task]
-    found = read_template(own or _PROMPTS / f"{shipped[configuration.whole_resumes]}.txt")
+    found = read_template(Path(own) if own else _PROMPTS / f"{shipped[configuration.whole_resumes]}.txt")
     return Template(found.id, found.text.rstrip("\n"))
 
 
@@ -62,15 +62,15 @@ def marker_arguments(configuration: Configuration, task: str) -> dict[str, Any]:
         "arms": list(arms_of_task(configuration, task)),
         **_axes(configuration, template, task),
     }
-    if configuration.names is not None and task == SELECTION:
+    if isinstance(configuration.names, int) and task == SELECTION:
         # One at a time a name is only itself: asked of again, it would be the same trial.
         arguments["names"] = min(configuration.names, configuration.repetitions)
     if not configuration.whole_resumes:
         arguments["signal"] = list(configuration.signals)
     if configuration.parameters:
         arguments["parameters"] = dict(configuration.parameters)
-    if configuration.temperatures != (None,):
-        arguments["temperatures"] = ["default" if value is None else value for value in configuration.temperatures]
+    if configuration.temperatures != ("default",):
+        arguments["temperatures"] = list(configuration.temperatures)
     if task == SALARY:
         arguments["size"] = 1
     return arguments
@@ -78,9 +78,8 @@ def marker_arguments(configuration: Configuration, task: str) -> dict[str, Any]:
 
 def arms_of_task(configuration: Configuration, task: str) -> tuple[str | Arm, ...]:
     """All arms; for a salary without those that guess, and without the placebo, whose groups would be the same."""
-    choosing = configuration.arm_names
-    names = ((arm, arm if isinstance(arm, str) else arm.name) for arm in configuration.arms)
-    return tuple(arm for arm, name in names if task == SELECTION or (name in choosing and name != PLACEBO))
+    choosing = {name for name in configuration.arm_names if name != PLACEBO}
+    return tuple(arm for arm in configuration.arms if task == SELECTION or name_of(arm) in choosing)
 
 
 def _axes(configuration: Configuration, template: Template, task: str) -> dict[str, Any]:
@@ -88,10 +87,10 @@ def _axes(configuration: Configuration, template: Template, task: str) -> dict[s
     plain, used = Configuration(), set(_SLOT.findall(template.text))
     found: dict[str, Any] = {}
     for name, field in (("role", "roles"), ("criteria", "criteria"), ("qualifications", "qualifications")):
-        axis: Axis = getattr(configuration, field)
+        axis = getattr(configuration, field)
         stated = name == "qualifications"
         places = {name, f"{name}_1", "candidate_1", "candidates"} if stated else {name}
         configured = task == SELECTION and axis != getattr(plain, field)
         if configured or (places & used and not (stated and configuration.whole_resumes)):
-            found[name] = dict(axis) if isinstance(axis, Mapping) else list(axis)
+            found[name] = axis if isinstance(axis, dict) else list(axis)
     return found

@@ -58,60 +58,55 @@ def interaction_findings(results: Record, frame: pd.DataFrame) -> Iterator[Findi
     for arm in results.arms:
         tested = [one for one in arm.interactions if one.p_value is not None]
         corrected = correct([one.p_value for one in tested], "holm").tolist() if tested else []
-        flagged = [
-            (one, _levels_apart(one, q))
-            for one, q in zip(tested, corrected, strict=True)
-            if q < ALPHA and _widest(one)[1] >= SPREAD
-        ]
+        judged = ((one, q, _widest(one)) for one, q in zip(tested, corrected, strict=True))
+        flagged = [(one, q, group, low, high) for one, q, (group, low, high) in judged
+                   if q < ALPHA and high[0] - low[0] >= SPREAD]  # fmt: skip
         if not flagged:
             continue
-        one, worst = min(flagged, key=lambda both: both[1].corrected_p_value)
-        group, spread, low, high = _widest(one)
+        pairs = [
+            PairResult(
+                group_1=f"{group}, {low[1]}",
+                group_2=f"{group}, {high[1]}",
+                metric=f"chosen by {one.axis}",
+                verdict=Verdict.FLAG,
+                p_value=one.p_value,
+                corrected_p_value=q,
+                difference=low[0] - high[0],
+                test="likelihood ratio of the interaction, and F on clusters",
+                statistics={name: one[name] for name in ("likelihood_ratio", "df", "clustered_p")},
+            )
+            for one, q, group, low, high in flagged
+        ]
+        one, q, group, low, high = min(flagged, key=lambda both: both[1])
         finding = Finding(
             assertion="interaction",
             verdict=Verdict.FLAG,
             sentence=(
-                f"FLAG: in arm {arm.arm} who is chosen depends on {one.axis}: {group} is chosen in {low[0]:.1f} % of "
-                f"its trials for {low[1]!r} and in {high[0]:.1f} % for {high[1]!r} ({100 * spread:.1f} points, "
-                f"corrected {p_words(worst.corrected_p_value)})."
+                f"FLAG: in arm {arm.arm} who is chosen depends on {one.axis}: {group} is chosen in "
+                f"{100 * low[0]:.1f} % of its trials for {low[1]!r} and in {100 * high[0]:.1f} % for {high[1]!r} "
+                f"({100 * (high[0] - low[0]):.1f} points, corrected {p_words(q)})."
             ),
             protected_class=one.by,
             outcome="chosen",
             kind=OutcomeKind.BINARY,
-            p_value=worst.p_value,
-            corrected_p_value=worst.corrected_p_value,
-            pairs=tuple(pair for _, pair in flagged),
+            p_value=one.p_value,
+            corrected_p_value=q,
+            pairs=tuple(pairs),
             family={"size": len(tested), "method": "holm", "alpha": ALPHA, "metrics": ["chosen"]},
             details={"interactions": to_json(arm.interactions)},
         )
         yield stamp(finding, frame[frame["arm"] == arm.arm])
 
 
-def _widest(found: Record) -> tuple[str, float, tuple[float, str], tuple[float, str]]:
-    """The group whose share varies most between levels: by how much, and its lowest and highest in per cent, where."""
+def _widest(found: Record) -> tuple[str, tuple[float, str], tuple[float, str]]:
+    """The group whose share varies most between levels, with its lowest and highest share, each with its level."""
     by_group: dict[str, list[tuple[float, str]]] = {}
     for level in found.levels:
         for one in level.shares:
             if one.share.value is not None:
-                by_group.setdefault(one.group, []).append((100 * one.share.value, level.level))
-    ends = [(group, min(shares), max(shares)) for group, shares in by_group.items()]
-    group, low, high = max(ends, key=lambda one: one[2][0] - one[1][0])
-    return group, (high[0] - low[0]) / 100, low, high
-
-
-def _levels_apart(found: Record, corrected: float) -> PairResult:
-    group, spread, (_, lowest), (_, highest) = _widest(found)
-    return PairResult(
-        group_1=f"{group}, {lowest}",
-        group_2=f"{group}, {highest}",
-        metric=f"chosen by {found.axis}",
-        verdict=Verdict.FLAG,
-        p_value=found.p_value,
-        corrected_p_value=corrected,
-        difference=-spread,
-        test="likelihood ratio of the interaction, and F on clusters",
-        statistics={name: found[name] for name in ("likelihood_ratio", "df", "clustered_p")},
-    )
+                by_group.setdefault(one.group, []).append((one.share.value, level.level))
+    ends = ((group, min(shares), max(shares)) for group, shares in by_group.items())
+    return max(ends, key=lambda one: one[2][0] - one[1][0])
 
 
 def scrubber_findings(quality: Record, frame: pd.DataFrame) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ on the d scale with a 90 % interval, costs are in US dollars.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,11 +25,10 @@ from pytest_fairness.statistics import choices as outcome_codes
 from pytest_fairness.statistics.arrays import code
 from pytest_fairness.statistics.bradley_terry import Strengths, bradley_terry, interaction
 from pytest_fairness.statistics.choices import Choices
-from pytest_fairness.statistics.clusters import all_pairs, t_quantile
+from pytest_fairness.statistics.clusters import t_quantile
 from pytest_fairness.statistics.corrections import correct
 from pytest_fairness.statistics.proportions import ImpactRatio, deviations, impact_ratio, reference_group
 from pytest_fairness.statistics.selection_rates import (
-    Difference,
     Rate,
     Units,
     clustered_interaction,
@@ -101,25 +101,32 @@ def _facts(frame: pd.DataFrame, choosing: pd.DataFrame, classes: Classes) -> Rec
 
     ``names_design`` says what the names allow to be claimed, ``names`` how many names a group had at least.
     """
-    units, names = units_of(choices_of(choosing[choosing["arm"] == choosing["arm"].iloc[0]])), _names(choosing)
+    import pandas as pd
+
+    units = units_of(choices_of(choosing[choosing["arm"] == choosing["arm"].iloc[0]]))
+    seats = [choosing[[seat, f"{seat}_name"]].set_axis([GROUP, "name"], axis=1) for seat in ("first", "second")]
+    names = int(pd.concat(seats).groupby(GROUP)["name"].nunique().min())
     names_design = f"{names} names a group, each of which meets several others"
     if units.count < 2:
         names_design = _ONE_NAME
     elif len(units.codes) == 1:
         names_design = f"{units.count} sets of names, which are independent of each other"
+
+    def values(column: str) -> list[str]:
+        return list(map(str, frame[column].dropna().unique())) if column in frame.columns else []
+
     configuration = [name for name in ("arm", "first", "second", "template", "signal") if name in choosing.columns]
     return Record(
-        endpoint=", ".join(_values(frame, "endpoint")),
-        models=_values(frame, "model"),
-        simulated=_any(frame, "simulated"),
-        replayed=_any(frame, "replayed"),
+        endpoint=", ".join(values("endpoint")),
+        models=values("model"),
+        **{flag: bool(frame[flag].fillna(False).astype(bool).any()) for flag in ("simulated", "replayed")},
         groups=_groups(frame),
         classes=classes,
-        criteria=_values(frame, "criteria"),
-        roles=_values(frame, "role"),
-        qualifications=_values(frame, "qualifications"),
-        arms=_values(frame, "arm"),
-        signals=_values(frame, "signal"),
+        criteria=values("criteria"),
+        roles=values("role"),
+        qualifications=values("qualifications"),
+        arms=values("arm"),
+        signals=values("signal"),
         names_design=names_design,
         names=names,
         repetitions=int(choosing.groupby(configuration, dropna=False).size().max()),
@@ -137,21 +144,6 @@ def _totals(frame: pd.DataFrame) -> dict[str, Any]:
 
 def _groups(frame: pd.DataFrame) -> list[str]:
     return list(dict.fromkeys([*frame["first"], *frame["second"]]))
-
-
-def _names(frame: pd.DataFrame) -> int:
-    import pandas as pd
-
-    seats = [frame[[seat, f"{seat}_name"]].set_axis([GROUP, "name"], axis=1) for seat in ("first", "second")]
-    return int(pd.concat(seats).groupby(GROUP)["name"].nunique().min())
-
-
-def _values(frame: pd.DataFrame, column: str) -> list[str]:
-    return list(map(str, frame[column].dropna().unique())) if column in frame.columns else []
-
-
-def _any(frame: pd.DataFrame, column: str) -> bool:
-    return bool(frame[column].fillna(False).astype(bool).any())
 
 
 # ---------------------------------------------------------------- an arm
@@ -330,36 +322,72 @@ def four_fifths_of(choices: Choices, units: Units) -> Record:
     """
     wins, shown = (array.astype(int).tolist() for array in choices.wins())
     reference = reference_group(wins, shown)
-    if reference is None or sum(size > 0 for size in shown) < 2:
-        nobody = PairResult(group_1="", group_2="", metric="selection", verdict=Verdict.INCONCLUSIVE, needs="choices")
-        return Record(reference=None, pairs=[], **_concluded_rates(Verdict.INCONCLUSIVE, Reason.N, nobody))
-    every = all_pairs(len(choices.labels))
-    pairs = list(zip(every.first.tolist(), every.second.tolist(), strict=True))
-    differences = [equal_selection(choices, units, a, b) for a, b in pairs]
+    every = list(combinations(range(len(choices.labels)), 2))
+    differences = [equal_selection(choices, units, a, b) for a, b in every]
     corrected = correct([one.p_value for one in differences], CORRECTION).tolist()
-    judged = []
-    for pair, difference, q in zip(pairs, differences, corrected, strict=True):
-        group = pair[1] if pair[0] == reference else pair[0]
-        if reference in pair and shown[group]:
-            counts = (wins[group], shown[group]), (wins[reference], shown[reference])
-            ratio = impact_ratio(*counts[0], *counts[1], design_effect=_inflation(difference))
-            names = choices.labels[group], choices.labels[reference]
-            decision = _decision(choices, units, ratio, group, q)
-            judged.append(_impact(names, counts, ratio, decision, difference.p_value, q))
-    results = [pair for pair, _ in judged]
-    concluded = _concluded_rates(*assertion_verdict(results), deciding_pair(results))
-    return Record(reference=choices.labels[reference], pairs=[record for _, record in judged], **concluded)
-
-
-def _concluded_rates(verdict: Verdict, reason: Reason | None, decider: PairResult | None) -> dict[str, Any]:
-    sentence = four_fifths_sentence(verdict, reason, decider, by=GROUP, clusters="names")
-    return {"verdict": verdict, "reason": reason, "sentence": sentence}
-
-
-def _inflation(difference: Difference) -> float:
-    """How much more the rates spread than independent trials would: what turns the trials' p into that of the names."""
-    wide, narrow = abs(difference.z), deviations(difference.p_value)
-    return max(1.0, (wide / narrow) ** 2) if narrow > 0 else 1.0
+    pairs, records = [], []
+    for places, difference, q in zip(every, differences, corrected, strict=True):
+        if reference not in places:
+            continue
+        group = places[places[0] == reference]
+        (x1, n1), (x2, n2) = counts = (wins[group], shown[group]), (wins[reference], shown[reference])
+        if not n1:
+            continue
+        # How much more the rates spread than independent trials would: what turns the trials' p into that of the names.
+        wide, narrow = abs(difference.z), deviations(difference.p_value)
+        inflation = max(1.0, (wide / narrow) ** 2) if narrow > 0 else 1.0
+        ratio = impact_ratio(x1, n1, x2, n2, design_effect=inflation)
+        decision, rates = _decision(choices, units, ratio, group, q), (x1 / n1, x2 / n2)
+        labels = choices.labels[group], choices.labels[reference]
+        shared: dict[str, Any] = {
+            "p_value": difference.p_value,
+            "corrected_p_value": q,
+            "verdict": decision.verdict,
+            "reason": decision.reason,
+        }
+        figures = {
+            "impact_ratio": ratio.ratio,
+            "impact_ratio_90_low": ratio.low_90,
+            "impact_ratio_90_high": ratio.high_90,
+            "shortfall": ratio.shortfall,
+            "below_four_fifths": ratio.below,
+        }
+        for side, (x, n) in enumerate(counts, start=1):
+            figures |= {f"favourable_{side}": x, f"n_{side}": n, f"rate_{side}": x / n}
+        pair = PairResult(
+            group_1=labels[0],
+            group_2=labels[1],
+            metric="selection",
+            difference=rates[0] - rates[1],
+            worse_off=labels[rates[0] > rates[1]],
+            needs=decision.needs,
+            statistics=figures,
+            notes=decision.notes,
+            **shared,
+        )
+        pairs.append(pair)
+        records.append(
+            Record(
+                group=labels[0],
+                reference=labels[1],
+                ratio=ratio.ratio,
+                low=ratio.ratio_low,
+                high=ratio.ratio_high,
+                z=ratio.z if (ratio.x_low, ratio.n_low) == counts[0] else -ratio.z,
+                fisher_p=ratio.fisher,
+                shortfall=ratio.shortfall,
+                flip_flop=ratio.flip_flop,
+                below=ratio.below,
+                **shared,
+            )
+        )
+    if not pairs:
+        nobody = PairResult(group_1="", group_2="", metric="selection", verdict=Verdict.INCONCLUSIVE, needs="choices")
+        pairs = [replace(nobody, reason=Reason.N)]
+    verdict, reason = assertion_verdict(pairs)
+    sentence = four_fifths_sentence(verdict, reason, deciding_pair(pairs), by=GROUP, clusters="names")
+    known = None if reference is None else choices.labels[reference]
+    return Record(reference=known, pairs=records, verdict=verdict, reason=reason, sentence=sentence)
 
 
 def _decision(choices: Choices, units: Units, ratio: ImpactRatio, group: int, q: float) -> Decision:
@@ -368,66 +396,11 @@ def _decision(choices: Choices, units: Units, ratio: ImpactRatio, group: int, q:
     if unread > MAX_UNSCORED:
         needs = f"read more replies: {unread:.0%} of a group's trials have no choice, at most 5 % may"
         return Decision(verdict=Verdict.INCONCLUSIVE, reason=Reason.UNSCORED, needs=needs)
-    decision = decide(ratio, q, alpha=ALPHA, bare=False)
+    decision = decide(ratio, q, alpha=ALPHA)
     if decision.verdict is Verdict.FAIL and units.count < 2:
         note = "a single name a group: the result is about those, so FAIL is capped at FLAG"
         return replace(decision, verdict=Verdict.FLAG, notes=(*decision.notes, note))
     return decision
-
-
-def _impact(
-    names: tuple[str, str],
-    counts: tuple[tuple[int, int], tuple[int, int]],
-    ratio: ImpactRatio,
-    decision: Decision,
-    p: float,
-    q: float,
-) -> tuple[PairResult, Record]:
-    """A group beside the reference: what the sentence is made from, and what the results hold."""
-    (x1, n1), (x2, n2) = counts
-    rates = x1 / n1, x2 / n2
-    pair = PairResult(
-        group_1=names[0],
-        group_2=names[1],
-        metric="selection",
-        verdict=decision.verdict,
-        reason=decision.reason,
-        p_value=p,
-        corrected_p_value=q,
-        difference=rates[0] - rates[1],
-        worse_off=names[rates[0] > rates[1]],
-        needs=decision.needs,
-        statistics={
-            "impact_ratio": ratio.ratio,
-            "impact_ratio_90_low": ratio.low_90,
-            "impact_ratio_90_high": ratio.high_90,
-            "favourable_1": x1,
-            "n_1": n1,
-            "rate_1": rates[0],
-            "favourable_2": x2,
-            "n_2": n2,
-            "rate_2": rates[1],
-            "shortfall": ratio.shortfall,
-            "below_four_fifths": ratio.below,
-        },
-        notes=decision.notes,
-    )
-    return pair, Record(
-        group=names[0],
-        reference=names[1],
-        ratio=ratio.ratio,
-        low=ratio.ratio_low,
-        high=ratio.ratio_high,
-        z=ratio.z if (ratio.x_low, ratio.n_low) == counts[0] else -ratio.z,
-        fisher_p=ratio.fisher,
-        p_value=p,
-        corrected_p_value=q,
-        shortfall=ratio.shortfall,
-        flip_flop=ratio.flip_flop,
-        below=ratio.below,
-        verdict=decision.verdict,
-        reason=decision.reason,
-    )
 
 
 # ---------------------------------------------------------------- between arms
@@ -461,9 +434,8 @@ def _change(pair: PairResult) -> Record:
     where nothing is shared. ``reduction`` is by how much |leaning| fell, positive where the treated arm is fairer; its
     interval is that of the change, turned so that the control's preference points up."""
     s: dict[str, Any] = dict(pair.statistics)
-    leanings: dict[str, Any] = dict.fromkeys(
-        ("control", "treated", "change", "reduction", "reduction_low", "reduction_high")
-    )
+    ends = ("control", "treated", "change", "reduction", "reduction_low", "reduction_high")
+    leanings: dict[str, Any] = dict.fromkeys(ends)
     if "control" in s:
         s |= {"change": pair.difference, "change_p_value": pair.p_value}
         leanings = {

@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any
 from pytest_fairness import assert_arm_reduces_disparity, assert_no_disparity
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
     import pandas as pd
 
     from pytest_fairness.suites.selection.configuration import Configuration
-    from pytest_fairness.suites.selection.conftest import ClassOf, Files
+    from pytest_fairness.suites.selection.conftest import ClassOf
     from pytest_fairness.suites.selection.design import PlannedContrast
 
 
@@ -44,8 +47,10 @@ def test_salary_arms(
     )
 
 
-def test_salary_records(trials: pd.DataFrame, suite: Configuration, files: Files) -> None:
+def test_salary_records(
+    trials: pd.DataFrame, suite: Configuration, write_records: Callable[[str, pd.DataFrame], Path]
+) -> None:
     """Every trial is on record: ``salary.jsonl`` is written into the run's folder, with the salary that was read."""
     from pytest_fairness.suites.selection.trial_lines import with_salaries
 
-    files.write_records("salary", with_salaries(trials, suite.hours_per_year))
+    write_records("salary", with_salaries(trials, suite.hours_per_year))

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING
 from pytest_fairness import assert_arm_reduces_disparity, assert_no_preference
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
     import pandas as pd
 
     from pytest_fairness.suites.selection.choice_table import Record
     from pytest_fairness.suites.selection.configuration import Configuration
-    from pytest_fairness.suites.selection.conftest import ClassOf, Files
+    from pytest_fairness.suites.selection.conftest import ClassOf
     from pytest_fairness.suites.selection.design import PlannedContrast
 
 
@@ -63,6 +66,8 @@ def test_scrubber(trials: pd.DataFrame, results: Record, scrubber: str) -> None:
     conclude_worst(scrubber_findings(quality, trials[trials["arm"] == scrubber]))
 
 
-def test_records(trials: pd.DataFrame, results: Record, files: Files) -> None:
+def test_records(trials: pd.DataFrame, results: Record, write_records: Callable[[str, pd.DataFrame], Path]) -> None:
     """Every trial is on record: ``selection.jsonl``, ``selection.json`` and the page stand in the run's folder."""
-    files.write_selection(trials, results)
+    from pytest_fairness.suites.selection.page import write_results
+
+    write_results(results, write_records("selection", trials))
