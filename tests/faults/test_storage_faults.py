@@ -29,11 +29,11 @@ from pytest_fairness.runs import files
 from pytest_fairness.runs.database import writer_of
 from pytest_fairness.runs.designs import PlannedTrial
 from pytest_fairness.runs.folder import reserve_run, run_folders
-from pytest_fairness.runs.lines import FIRST, columns_of, encode_line, encode_record
+from pytest_fairness.runs.lines import columns_of
 from pytest_fairness.runs.reader import RunReader, read_trials, reading
 from pytest_fairness.runs.store import RunStore, open_run
 from tests.support.doubles import Scripted, cell
-from tests.support.runs import archived, edit, records
+from tests.support.runs import archived, edit, records, rehashed
 
 from .conftest import SUITE, TRIALS, Project, words
 from .oracles import check, newest_run, same_statistics
@@ -118,6 +118,8 @@ def test_f31_a_record_torn_at_every_byte(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- F32: damage in the middle
 
 Lines = list[bytes]
+#: What somebody makes of a record who then hashes all of them anew.
+EDIT = (b'"answered"', b'"refused"')
 #: What is done to the lines, and the line that is named; all that tests/runs does to a log is one of these.
 DAMAGE: dict[str, tuple[Callable[[Lines], Lines], str]] = {
     "changed": (lambda lines: [*lines[:9], lines[9].replace(b'"', b"'", 1), *lines[10:]], "line 10"),
@@ -130,7 +132,7 @@ def test_f32_damage_is_named_and_never_passed_over(project: Project) -> None:
     """Whatever was done to a record in the middle: resuming and replaying end with exit status 4 and name file and
     line, nothing is asked, and only an explicit command salvages what is left, into a new run."""
     run = recorded(project)
-    asked = len(project.server.requests)
+    sent = len(project.server.requests)
     stored = (run / "run.sqlite3").read_bytes()
     edit(run, "UPDATE records SET record = replace(record, 'time', 'date') WHERE number = 9")
     refused(project, run, "record 9 of trials.jsonl: the record was changed")
@@ -140,7 +142,7 @@ def test_f32_damage_is_named_and_never_passed_over(project: Project) -> None:
     for damage, line in DAMAGE.values():
         log_of(run).write_bytes(b"".join(damage(whole)))
         refused(project, run, f"trials.jsonl, {line}")
-    assert len(project.server.requests) == asked
+    assert len(project.server.requests) == sent
 
     log_of(run).write_bytes(b"".join(DAMAGE["changed"][0](whole)))
     assert main(["salvage", str(run)]) == 0
@@ -149,7 +151,7 @@ def test_f32_damage_is_named_and_never_passed_over(project: Project) -> None:
     assert salvaged != run
     case = project.run(f"--fairness-resume={salvaged.name}")
     assert "salvaged from the damaged run" in words(case)
-    assert asked <= len(project.server.requests) <= asked + 1
+    assert sent <= len(project.server.requests) <= sent + 1
     check(case, oracles="4567")
 
 
@@ -165,17 +167,6 @@ def refused(project: Project, run: Path, why: str, options: Sequence[str] = ("re
 # ---------------------------------------------------------------- F33: heads that are anchored
 
 
-def rehashed(lines: Lines) -> Lines:
-    """A record edited, and every hash from the first on made anew."""
-    made, head = [], FIRST
-    for line in lines:
-        record = json.loads(line.replace(b'"answered"', b'"refused"', 1))
-        body = encode_record({key: record[key] for key in record if key not in ("prev", "hash")})
-        text, head = encode_line(body, head)
-        made.append(f"{text}\n".encode())
-    return made
-
-
 def test_f33_what_was_cut_off_or_made_anew_shows(project: Project) -> None:
     """A tail or a whole file taken away, a record edited and hashed again: the log is sound in itself, the head in the
     manifest is not its head. Resuming, replaying and salvaging say so."""
@@ -188,7 +179,7 @@ def test_f33_what_was_cut_off_or_made_anew_shows(project: Project) -> None:
     lines = log_of(archived(run)).read_bytes().splitlines(keepends=True)
     log_of(run).unlink()
     refused(project, run, "is missing, but manifest.json lists it", ["replay"])
-    for content, damage in ((lines[:-3], "ends after"), (rehashed(lines), "made anew")):
+    for content, damage in ((lines[:-3], "ends after"), (rehashed(lines, *EDIT), "made anew")):
         log_of(run).write_bytes(b"".join(content))
         refused(project, run, damage)
     assert len(project.server.requests) == TRIALS
@@ -522,7 +513,7 @@ def test_f57_a_finished_run_without_its_heads_is_damaged(project: Project, worke
     run = project.folder(case)
     manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
     name = min(manifest["logs"])
-    for number, line in enumerate(rehashed((run / name).read_bytes().splitlines(keepends=True)), 1):
+    for number, line in enumerate(rehashed((run / name).read_bytes().splitlines(keepends=True), *EDIT), 1):
         text = line.decode().rstrip()
         about = (text, columns_of(text)[2], writer_of(name), number)
         edit(run, "UPDATE records SET record = ?, status = ? WHERE writer = ? AND number = ?", *about)

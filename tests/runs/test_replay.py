@@ -105,12 +105,12 @@ def test_failed_trials_are_asked_again_in_a_later_session_alone(root: Path, evid
     with open_run(root, "run") as store:
         assert statuses(store, Scripted(failing(evidence)), Retry()) == {Status.ERROR}
         assert statuses(store, Scripted(), again) == {Status.ERROR}
-    asked = Scripted()
+    endpoint = Scripted()
     with RunStore.open(store.directory, writer="gw0") as later:
         assert statuses(later, Scripted(), Retry()) == {Status.ERROR}
         free = evidence is Evidence.REJECTED
-        assert statuses(later, asked, again) == {Status.ANSWERED if free else Status.ERROR}
-    assert len(asked.requests) == 3 * free
+        assert statuses(later, endpoint, again) == {Status.ANSWERED if free else Status.ERROR}
+    assert len(endpoint.requests) == 3 * free
     reader = RunReader.open(store.directory)
     assert {trial.status for trial in reader.finished()} == {Status.ANSWERED if free else Status.ERROR}
     flags = {tuple(record["flags"]) for record in reader.all_records()}
