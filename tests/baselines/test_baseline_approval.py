@@ -76,7 +76,7 @@ def test_a_justification_is_needed(tmp_path: Path, text: str) -> None:
 def test_a_justification_is_one_line_of_a_sane_length(tmp_path: Path) -> None:
     """It stands on one line of a file that is compared line by line, and is no place for an essay."""
     assert granted({}, tmp_path, justification=" GPT-5 \n upgrade ").justification == "GPT-5 upgrade"
-    with pytest.raises(ApprovalRefusedError, match="4001 characters"):
+    with pytest.raises(ApprovalRefusedError, match="here are 4001"):
         granted({}, tmp_path, justification="x" * 4001)
 
 

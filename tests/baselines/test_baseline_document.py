@@ -68,8 +68,8 @@ def test_the_specified_fields_stand_in_the_text() -> None:
 
 def test_a_pass_is_at_or_below_the_threshold_where_higher_is_worse() -> None:
     """The direction of a score decides what passing it means; without a threshold nothing passes or fails."""
-    assert replace(DOCUMENT, lower_is_worse=False, threshold=78.0).pass_count == 3
-    assert replace(DOCUMENT, threshold=None).pass_count is None
+    assert replace(DOCUMENT, lower_is_worse=False, threshold=78.0)._body()["pass_count"] == 3
+    assert replace(DOCUMENT, threshold=None)._body()["pass_count"] is None
 
 
 def test_a_changed_persona_is_one_changed_line() -> None:

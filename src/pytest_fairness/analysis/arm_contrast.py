@@ -29,8 +29,8 @@ from pytest_fairness.analysis.reading import Reading, ScoredRows, check_level, n
 from pytest_fairness.analysis.sentences import RATES, amount, effect_words, p_words, percent, signed
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import ALARMS, JSON, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
-from pytest_fairness.statistics.arrays import Bools, Coded, Floats, Ints, code, read_design, require_frame
-from pytest_fairness.statistics.choices import FIRST, NEITHER, REFUSED, UNSCORED, block_columns, cross, read_choices
+from pytest_fairness.statistics.arrays import Bools, Coded, Floats, Ints, code, cross, read_design, require_frame
+from pytest_fairness.statistics.choices import FIRST, NEITHER, REFUSED, UNSCORED, block_columns, read_choices
 from pytest_fairness.statistics.compare import impute
 from pytest_fairness.statistics.corrections import correct
 from pytest_fairness.statistics.gaps import ArmContrast, contrast_choices, contrast_scores
