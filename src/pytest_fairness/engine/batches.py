@@ -116,10 +116,8 @@ class UnmadeError(EndpointError):
 class BatchQueue(queue.Queue):
     """A queue with one worker, which asks in batches. Stopped, it leaves at the provider what is there."""
 
-    def __init__(
-        self, missing: Mapping[str, PlannedTrial], context: EngineContext, of: str = "", *, api: BatchApi
-    ) -> None:
-        super().__init__(missing, context, of)
+    def __init__(self, missing: Mapping[str, PlannedTrial], context: EngineContext, *, api: BatchApi) -> None:
+        super().__init__(missing, context)
         self._workers_wanted = 1
         self._api = api
         self._lane, self._budget = context.own_lane, context.budget
