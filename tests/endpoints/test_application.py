@@ -21,9 +21,7 @@ from pytest_fairness.endpoints import (
     load_endpoints,
 )
 from pytest_fairness.endpoints.application import ApplicationEndpoint
-from pytest_fairness.endpoints.config import EndpointConfig
 from pytest_fairness.endpoints.protocol import Price
-from pytest_fairness.errors import UsageError
 from pytest_fairness.model import Message, Status, Usage
 from tests.support.servers import Fault, ModelServer
 
@@ -345,83 +343,13 @@ def test_identity_is_address_template_and_reading(server: ModelServer) -> None:
 
 # ------------------------------------------------------------ the entry
 
-ENTRY = """\
-endpoints:
-  - name: "letters"
-    type: "http"
-    url: "http://localhost:8080/letters/write"
-    request: {letter: {about: "{prompt}"}}
-    reply: "$.letter.text"
-"""
-
-
-def load(path: Path, text: str) -> EndpointConfig:
-    (path / "endpoints.yaml").write_text(text, encoding="utf-8")
-    return load_endpoints(path / "endpoints.yaml")["letters"]
-
 
 def test_an_entry_is_an_endpoint(tmp_path: Path) -> None:
-    more = 'price: {per_call: 0.01}\n    method: "PUT"\n    refusal: {status: 403}\n    requests_per_minute: 60\n'
-    made = create_endpoint(load(tmp_path, f"{ENTRY}    {more}"))
+    path = tmp_path / "endpoints.yaml"
+    more = 'price: {per_call: 0.01}, method: "PUT", refusal: {status: 403}, requests_per_minute: 60'
+    entry = 'name: "letters", type: "http", url: "http://localhost:8080/write", request: {a: "{prompt}"}, reply: "$.b"'
+    path.write_text(f"endpoints: [{{{entry}, {more}}}]", encoding="utf-8")
+    made = create_endpoint(load_endpoints(path)["letters"])
     assert isinstance(made, ApplicationEndpoint)
     assert made.price == Price(input_per_million=0, output_per_million=0, per_call=0.01)
-    assert made.identity()["url"] == "http://localhost:8080/letters/write"
-
-
-WRONG = [
-    ('url: "http://localhost:8080/letters/write"', "", "missing key `url`"),
-    ('url: "http', 'base_url: "http', ":4: unknown key 'base_url'"),
-    ("/write", "/write?key=1", ":4: url holds a query; leave off everything from ? or #; with method: GET"),
-    ("http://localhost", "http://me:secret@localhost", ":4: url holds a user or password"),
-    ('"{prompt}"', '"{promt}"', ":5: unknown slot 'promt'; did you mean 'prompt'?"),
-    ('"{prompt}"', "{prompt}", ':5: YAML reads {prompt} as a mapping: write "{prompt}", in quotes'),
-    ('"{prompt}"', '"{{prompt}}"', ":5: '{{prompt}}': a slot is a plain name"),
-    ('"{prompt}"', '"{prompt.__class__}"', ":5: '{prompt.__class__}': a slot is a plain name"),
-    ('"{prompt}"', '"{prompt!r}"', "a slot is a plain name"),
-    ('"{prompt}"', '"a prompt"', ":5: nothing of the prompt would be sent"),
-    ('"{prompt}"', '"x{messages}"', ":5: the list of messages must be the whole"),
-    ("about:", '"{prompt}":', "slots stand in values, not in keys"),
-    ('request: {letter: {about: "{prompt}"}}', "", "missing key `request`"),
-    ('request: {letter: {about: "{prompt}"}}', 'request: "{prompt}"', ":5: request must be a mapping"),
-    ('reply: "$.letter.text"', "", "missing key `reply`"),
-    ('"$.letter.text"', '"letter.text"', ":6: 'letter.text' is no JSON path such as $.reply.text"),
-    ('"$.letter.text"', "\"$.a[?match(@.b, '(a+)+')]\"", ":6:"),
-    ('"$.letter.text"', "{txt: $.a}", ":6: unknown key 'txt'; did you mean 'text'?"),
-    ('"$.letter.text"', "{model: $.a}", ":6: reply: missing key `text`"),
-    ("reply:", 'method: "DELETE"\n    reply:', ":6: method: unknown value 'DELETE' (known: GET, POST, PUT)"),
-    ("reply:", 'method: "GET"\n    reply:', ":5: with method GET the request is a query"),
-    ("reply:", "model: x\n    reply:", ":6: unknown key 'model'"),
-    ("reply:", "api_key: x\n    reply:", ":6: api_key: a key must not stand in a file"),
-    ("reply:", 'headers: {Authorization: "Bearer abc"}\n    reply:', ":6: Authorization looks like a key"),
-    ("reply:", 'headers: {X-Auth-Token: "abc"}\n    reply:', ":6: X-Auth-Token looks like a key"),
-    ("reply:", 'headers: {X-Id: "sk-123456789012345678"}\n    reply:', ":6: X-Id looks like a key"),
-    ("reply:", 'headers: {X-Id: "a\\nb: c"}\n    reply:', ":6: the header X-Id must be a text on one line"),
-    ("reply:", 'headers: {Host: "b"}\n    reply:', ":6: 'Host' is no header that can be set"),
-    ("reply:", 'headers: {"a b": "c"}\n    reply:', ":6: 'a b' is no header that can be set"),
-    ("reply:", 'headers: {X-A: "b", x-a: "c"}\n    reply:', ":6: the header X-A stands here twice"),
-    ("reply:", 'headers: {X-A: {env: "sk-123456789012345678"}}\n    reply:', ":6: env must be the name"),
-    ("reply:", "headers: {X-A: {var: B}}\n    reply:", ":6: unknown key 'var'"),
-    ("reply:", "api_key_env: A\n    headers: {authorization: {env: B}}\n    reply:", ":6: api_key_env is the Auth"),
-    ("reply:", "supports_system_prompt: true\n    reply:", ":6: the request has no place for a system prompt"),
-    ("reply:", "default_temperature: 0.5\n    reply:", "the request has no place for temperature"),
-    ("reply:", "refusal: []\n    reply:", ":6: refusal: expected a list of length >= 1"),
-    ("reply:", "refusal: {status: 429}\n    reply:", ":6: 429 cannot be a refusal"),
-    ("reply:", "refusal: {status: 503}\n    reply:", ":6: 503 cannot be a refusal"),
-    ("reply:", "refusal: {pattern: x}\n    reply:", ":6: unknown key 'pattern'"),
-    ("reply:", "refusal: {equals: x}\n    reply:", ":6: equals goes with path"),
-    ("reply:", "refusal: [{path: x}]\n    reply:", ":6: 'x' is no JSON path"),
-    ('type: "http"', 'type: "callable"', ":3: type callable: a file must not say which code runs"),
-    ('type: "http"', 'type: "replay"', ":3: type replay: a recorded run is replayed with --fairness-replay"),
-]
-
-
-@pytest.mark.parametrize(("old", "new", "why"), WRONG, ids=range(len(WRONG)))
-def test_an_entry_that_makes_no_sense_is_refused_with_its_line(tmp_path: Path, old: str, new: str, why: str) -> None:
-    """Before the first call, with the place and the mend, and without repeating what may be a key."""
-    assert old in ENTRY
-    with pytest.raises(UsageError) as caught:
-        load(tmp_path, ENTRY.replace(old, new, 1))
-    assert why in str(caught.value)
-    assert "endpoints.yaml:" in str(caught.value)
-    for secret in ("sk-123456789012345678", "me:secret"):
-        assert secret not in str(caught.value)
+    assert made.identity()["url"] == "http://localhost:8080/write"

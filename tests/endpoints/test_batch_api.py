@@ -124,29 +124,6 @@ def test_what_an_entry_may_say(tmp_path: Path) -> None:
     assert loaded(tmp_path, "{poll_seconds: 5}") == BatchOptions(poll_seconds=5)
 
 
-@pytest.mark.parametrize(
-    ("batch", "why"),
-    [
-        ("yes", "batch: expected true or false or a mapping, got text"),
-        ("[true]", "batch: expected true or false or a mapping, got a list"),
-        ("{poll_second: 5}", "unknown key 'poll_second'; did you mean 'poll_seconds'?"),
-        ("{poll_seconds: 0}", "poll_seconds: expected a number >= 0.01"),
-        ("{poll_seconds: true}", "poll_seconds: expected a number, got true or false"),
-        ("{poll_seconds: .nan}", "poll_seconds: expected a number, got text"),
-        ("{max_requests: 60000}", "max_requests: expected a whole number <= 50000"),
-        ("{max_requests: 2.5}", "max_requests: expected a whole number, got a number"),
-        ("{price_share: 2}", "price_share: expected a number <= 1"),
-        ("{max_bytes: 5}", "unknown key 'max_bytes'"),
-    ],
-)
-def test_a_slip_is_named_with_its_line(tmp_path: Path, batch: str, why: str) -> None:
-    """Before the first call: file, line, what is wrong and what would be right."""
-    with pytest.raises(UsageError) as caught:
-        loaded(tmp_path, batch)
-    assert "endpoints.yaml:6: " in str(caught.value)
-    assert why in str(caught.value)
-
-
 # ------------------------------------------------------------ what is sent
 
 

@@ -73,38 +73,6 @@ def test_an_entry_names_other_entries(tmp_path: Path) -> None:
     }
 
 
-SECOND = '      - {endpoint: "judge", system: "Be fair.", prompt: "Asked {prompt}, judge {text}"}\n'
-WRONG = [
-    ('endpoint: "scrubber"', 'endpoint: "scruber"', "step 1: unknown endpoint 'scruber'; did you mean 'scrubber'?"),
-    ('endpoint: "scrubber"', 'endpoint: "both"', "step 1: 'both' is a pipeline itself"),
-    ('endpoint: "scrubber"', 'prompt_: "x"', ":5: unknown key 'prompt_'; did you mean 'prompt'?"),
-    ('- endpoint: "scrubber"\n        prompt:', "- prompt:", ":5: steps: missing key `endpoint`"),
-    ('"Anonymise: {text}"', '"Anonymise"', ":6: the prompt has no slot"),
-    ('"Anonymise: {text}"', '"Anonymise {txt}"', ":6: nothing fills the slot {txt}"),
-    ('"Anonymise: {text}"', "{text}", ":6: prompt: expected text, got a mapping"),
-    ('system: "Be fair."', "system: 3", "system: expected text, got a whole number"),
-    (SECOND, "      - judge\n", ":7: steps: expected a mapping, got text"),
-    ('type: "pipeline"\n', 'type: "pipeline"\n    model: "m"\n', ":4: unknown key 'model'"),
-    ('type: "pipeline"\n', 'type: "pipeline"\n    price: {per_call: 1}\n', ":4: unknown key 'price'"),
-    ('        prompt: "Anonymise: {text}"', '        system: "Scrub."', "which endpoint 'scrubber' does not take"),
-]
-
-
-@pytest.mark.parametrize(("old", "new", "why"), WRONG, ids=range(len(WRONG)))
-def test_steps_that_make_no_sense_are_refused(tmp_path: Path, old: str, new: str, why: str) -> None:
-    """Before anything is sent, with the place and the mend."""
-    assert old in FILE
-    with pytest.raises(UsageError) as caught:
-        load(tmp_path, FILE.replace(old, new, 1))
-    assert why in str(caught.value)
-
-
-@pytest.mark.parametrize("steps", ["steps: []", "steps: {}", "", 'steps: "judge"'])
-def test_a_pipeline_needs_steps(tmp_path: Path, steps: str) -> None:
-    with pytest.raises(UsageError, match="steps"):
-        load(tmp_path, f'endpoints: [{{name: "both", type: "pipeline"{", " + steps if steps else ""}}}]')
-
-
 def test_a_pipeline_of_names_is_an_endpoint_already() -> None:
     """So that the fixture may return it; what it is made of, the session finds."""
     pipeline = pipeline_endpoint(["scrubber", str.upper])
