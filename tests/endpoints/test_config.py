@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from pytest_fairness import documents
 from pytest_fairness.endpoints import (
     BUILT_IN_TYPES,
     Price,
@@ -25,54 +26,8 @@ from pytest_fairness.endpoints.prices import price_table
 from pytest_fairness.endpoints.simulated import Planted
 from pytest_fairness.errors import MissingExtra, UsageError
 
-SPECIFICATION = """
-endpoints:
-  - name: "claude-sonnet"
-    type: "anthropic"
-    model: "claude-sonnet-4-5-20250929"
-    base_url: "https://api.anthropic.com"
-    supports_system_prompt: true
-    default_temperature: 1.0
-  - name: "gpt-4o"
-    type: "openai"
-    model: "gpt-4o"
-    base_url: "https://api.openai.com/v1"
-    supports_system_prompt: true
-    default_temperature: 1.0
-  - name: "qwen3-coder-local"
-    type: "ollama"
-    model: "qwen3-coder-30b"
-    base_url: "http://localhost:11434"
-    supports_system_prompt: true
-    default_temperature: 0.7
-"""
-
-OURS = """
-endpoints:
-  - name: cheap
-    type: openai
-    model: my-model
-    base_url: http://localhost:8000/v1
-    api_key_env: MY_KEY
-    via: litellm
-    concurrency: 64
-    default_parameters: {max_tokens: 200, seed: 7, temperature: 0.5}
-    price: {input_per_million: 0.5, output_per_million: 2, per_call: 0.001}
-  - name: cloud
-    type: azure
-    model: deployment
-    base_url: https://acme.openai.azure.com
-    api_version: 2024-10-21
-  - name: other
-    type: litellm
-    model: gemini/gemini-2.0-flash
-    supports_system_prompt: false
-  - name: biased
-    type: simulated
-    bias: {race_ethnicity: {black: -0.8}}
-    noise: 0.5
-    seed: 3
-"""
+DATA: Any = documents.open_document(Path(__file__).with_name("entries.yaml")).data
+SPECIFICATION, OURS = DATA["bases"]["specification"], DATA["bases"]["ours"]
 
 
 @pytest.fixture
@@ -112,6 +67,21 @@ def test_our_own_keys_are_read_too(write: Any) -> None:
     assert (found["biased"].bias, found["biased"].seed) == ({"race_ethnicity": {"black": -0.8}}, 3)
 
 
+@pytest.mark.parametrize("case", DATA["cases"], ids=range(len(DATA["cases"])))
+def test_an_entry_that_makes_no_sense_is_refused_with_its_line(write: Any, case: dict[str, Any]) -> None:
+    """Before the first call, with the place and the mend, and without repeating what may be a key."""
+    base, old = DATA["bases"].get(case.get("base"), ""), case.get("old", "")
+    assert old in base
+    path = write(case.get("text", base.replace(old, case.get("new", ""), 1) + case.get("add", "")))
+    with pytest.raises(UsageError) as caught:
+        list(map(create_endpoint, load_endpoints(path).values()))
+    message = str(caught.value)
+    assert case["why"] in message
+    assert "line" not in case or message.startswith(f"{path}:{case['line']}: ")
+    for secret in ("sk-123456789012345678", "sk-proj-abcdefgh12345678", "secret@", "key=secret"):
+        assert secret not in message
+
+
 # ---------------------------------------------------------------- from configuration to endpoint
 
 
@@ -127,11 +97,6 @@ def test_a_named_endpoint_is_made_from_the_file(write: Any) -> None:
         named_endpoint("biasd", path=path)
     with pytest.raises(UsageError, match="describe the endpoint there"):
         named_endpoint("gpt-4o", path=Path("/nowhere/endpoints.yaml"))
-
-
-def test_every_built_in_type_has_its_parameters() -> None:
-    """A pipeline has none of its own, its steps have."""
-    assert set(ALLOWED) == set(BUILT_IN_TYPES) - {"pipeline"} | {"callable"}
 
 
 def test_direct_endpoints_know_their_price_and_their_identity(write: Any) -> None:
@@ -184,45 +149,42 @@ def test_an_entry_may_be_written_in_python() -> None:
         create_endpoint({**entry, "via": "proxy"})
 
 
-def test_a_missing_extra_is_named_with_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without litellm, what needs it says so when it is made, not on the first question; the rest does not mind."""
-    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
-    for entry in ({"type": "litellm", "model": "groq/m"}, {"type": "openai", "model": "m", "via": "litellm"}):
-        with pytest.raises(MissingExtra, match=r"pip install 'pytest-fairness\[llm\]'"):
-            create_endpoint({"name": "x", **entry})
+def test_without_litellm_or_with_a_compromised_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What needs it says so when it is made, not on the first question, and imports nothing; the rest does not mind."""
+    needing = ({"type": "litellm", "model": "groq/m"}, {"type": "openai", "model": "m", "via": "litellm"})
+    for found, version, error, why in (
+        (None, "1", MissingExtra, r"pip install 'pytest-fairness\[llm\]'"),
+        (True, "1.82.8", UsageError, "published by an attacker"),
+    ):
+        monkeypatch.setattr("importlib.util.find_spec", lambda _, found=found: found)
+        monkeypatch.setattr("importlib.metadata.version", lambda _, version=version: version)
+        for entry in needing:
+            with pytest.raises(error, match=why):
+                create_endpoint({"name": "x", **entry})
+    monkeypatch.undo()
     assert create_endpoint({"name": "x", "type": "anthropic", "model": "m"}).type == "anthropic"
-
-
-def test_compromised_releases_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are not even imported."""
-    monkeypatch.setattr("importlib.util.find_spec", lambda _: True)
-    monkeypatch.setattr("importlib.metadata.version", lambda _: "1.82.8")
-    with pytest.raises(UsageError, match="published by an attacker"):
-        create_endpoint({"name": "x", "type": "litellm", "model": "groq/m"})
 
 
 # ---------------------------------------------------------------- parameters and prices
 
 
-@pytest.mark.parametrize(
-    "name", ["temprature", "mock_response", "callbacks", "fallbacks", "num_retries", "drop_params"]
-)
-def test_unknown_parameters_are_refused_for_every_type(name: str) -> None:
-    """By allow-list: also those that litellm would have understood all too well."""
-    for kind in ALLOWED:
-        with pytest.raises(UsageError, match=f"'x': unknown parameter '{name}'"):
-            ThirdPartyConfig(name="x", type=kind, default_parameters={name: 1})
-    ThirdPartyConfig(name="x", type="a-third-party's", default_parameters={name: 1})
+def test_unknown_parameters_are_refused_for_every_type() -> None:
+    """By allow-list: also those that litellm would have understood all too well. A pipeline has none of its own."""
+    assert set(ALLOWED) == set(BUILT_IN_TYPES) - {"pipeline"} | {"callable"}
+    for name in ("temprature", "mock_response", "callbacks", "fallbacks", "num_retries", "drop_params"):
+        for kind in ALLOWED:
+            with pytest.raises(UsageError, match=f"'x': unknown parameter '{name}'"):
+                ThirdPartyConfig(name="x", type=kind, default_parameters={name: 1})
+        ThirdPartyConfig(name="x", type="a-third-party's", default_parameters={name: 1})
 
 
-@pytest.mark.parametrize(
-    "parameters",
-    [{"temperature": -1}, {"temperature": True}, {"top_p": 2}, {"max_tokens": 0}, {"max_tokens": 1.5}, {"seed": "x"}],
-)
-def test_values_that_no_model_takes_are_refused(parameters: dict[str, Any]) -> None:
+def test_values_that_no_model_takes_are_refused() -> None:
     """Ranges and types of the usual parameters."""
-    with pytest.raises(UsageError, match=next(iter(parameters))):
-        OpenAIConfig(name="x", type="openai", model="m", default_parameters=parameters)
+    values: dict[str, Any] = {"temperature": (-1, True), "top_p": (2,), "max_tokens": (0, 1.5), "seed": ("x",)}
+    for name, wrong in values.items():
+        for value in wrong:
+            with pytest.raises(UsageError, match=f"{name} must be a"):
+                OpenAIConfig(name="x", type="openai", model="m", default_parameters={name: value})
 
 
 def test_the_price_table_is_versioned_hashed_and_sourced() -> None:

@@ -13,7 +13,7 @@ from pytest_fairness.endpoints.protocol import Price
 from pytest_fairness.model import Ask
 from pytest_fairness.testing import ask
 
-from .test_wrong_entries import DATA
+from .test_config import DATA
 
 
 def test_an_entry_names_other_entries(tmp_path: Path) -> None:

@@ -148,13 +148,13 @@ def test_refusals_come_at_the_planted_rate() -> None:
 def test_a_bias_also_makes_refusals_more_frequent() -> None:
     """Whom the bias disfavours is refused more often, where there are refusals at all."""
     endpoint = simulated_endpoint(refusal_rate=0.1, bias={"race_ethnicity": {"black": -1.0}})
-    rates = []
+    refused = []
     for name in SIGNALS:
-        requests = [
-            Request(messages=(Message("user", LETTER.format(name)),), repetition=n, signals=SIGNALS) for n in range(400)
-        ]
-        rates.append(np.mean([endpoint.reply(request).status is Status.REFUSED for request in requests]))
-    assert rates[1] > 2 * rates[0]
+        messages = (Message("user", LETTER.format(name)),)
+        requests = [Request(messages=messages, repetition=n, signals=SIGNALS) for n in range(400)]
+        refused.append(sum(endpoint.reply(request).status is Status.REFUSED for request in requests))
+    white, black = refused
+    assert black > 2 * white
 
 
 def test_a_signal_that_is_not_in_the_text_conveys_nothing() -> None:
