@@ -202,7 +202,7 @@ TEXTS = st.text(st.characters(exclude_categories=()), max_size=60)
 
 
 @given(texts=st.lists(TEXTS, min_size=1, max_size=4))
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_f40_any_text_survives_every_sink(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
     """F40: any text, lone surrogates included, comes back from the log as it was; the report is well formed with it,
     and an XML parser reads what JUnit's file is given."""
@@ -519,7 +519,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @given(data=st.data())
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 def test_any_flipped_bytes_are_found_or_do_no_harm(
     tmp_path_factory: pytest.TempPathFactory, recorded: Path, data: st.DataObject
 ) -> None:
