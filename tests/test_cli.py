@@ -23,8 +23,8 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
 
     def run(*arguments: str) -> tuple[int, str, str]:
         code = main(arguments)
-        said = capsys.readouterr()
-        return code, said.out, said.err
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
 
     return run
 
@@ -45,7 +45,7 @@ def test_what_ships_passes(cli: Cli) -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "told"),
+    ("row", "reason"),
     [
         ("race_ethnicity,white,female,Zuzka,0.3,,500,S,2020,CC0,", "weak: strength 0.30 is under 0.5"),
         ("race_ethnicity,white,female,Zuzka,0.9,0.2,500,S,2020,CC0,", "weak: 20% of readers named the group"),
@@ -57,12 +57,12 @@ def test_what_ships_passes(cli: Cli) -> None:
         ("race_ethnicity,white,female,Wilhelmina-Josephine,0.9,,500,S,2020,CC0,", "longer than other first names"),
     ],
 )
-def test_planted_faults_in_names(cli: Cli, folder: Path, row: str, told: str) -> None:
+def test_planted_faults_in_names(cli: Cli, folder: Path, row: str, reason: str) -> None:
     """Exit code 1, one line a fault, with the name, its place and the reason."""
     (folder / "names" / "first_names.csv").write_text(FIRST + row + "\n", encoding="utf-8")
     code, out, _ = cli("names", "check", str(folder))
     assert code == 1
-    assert told in out
+    assert reason in out
     assert out.splitlines()[-1].endswith(("1 problem", "2 problems"))
 
 
@@ -104,11 +104,11 @@ PLANTED: dict[str, tuple[str, str, str]] = {
 @pytest.mark.parametrize("fault", PLANTED)
 def test_planted_faults_in_personas(cli: Cli, folder: Path, fault: str) -> None:
     """Quotas, signals, candidates, arms and strategies: exit code 1, and the reason."""
-    name, text, told = PLANTED[fault]
+    name, text, reason = PLANTED[fault]
     (folder / name).write_text(text, encoding="utf-8")
     code, out, _ = cli("personas", "check", str(folder))
     assert code == 1
-    assert told in out
+    assert reason in out
 
 
 def test_scores_that_follow_a_group_are_found(cli: Cli, folder: Path) -> None:
@@ -127,7 +127,7 @@ def test_scores_that_follow_a_group_are_found(cli: Cli, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("command", [("names", "check"), ("personas", "check")])
-def test_what_cannot_be_read_is_told(cli: Cli, tmp_path: Path, command: tuple[str, ...]) -> None:
+def test_what_cannot_be_read_is_shown(cli: Cli, tmp_path: Path, command: tuple[str, ...]) -> None:
     """Exit code 2 and one sentence, no traceback."""
     code, out, err = cli(*command, str(tmp_path / "nowhere"))
     assert (code, out) == (2, "")

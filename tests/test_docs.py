@@ -35,7 +35,7 @@ def test_what_a_page_says_happens(path: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", RUN, ids=named)
-def test_every_block_of_code_is_told_what_to_do(path: Path) -> None:
+def test_every_block_of_code_is_shown_what_to_do(path: Path) -> None:
     """Code that nobody runs has to say so, and why."""
     for block in blocks(path.read_text(encoding="utf-8")):
         if block.language in ("python", "sh", "yaml"):
@@ -103,12 +103,12 @@ def test_the_numbers_of_the_example_are_its_own(tmp_path: Path) -> None:
     exec(next(block.text for block in blocks(page) if block.argument == "test_credit.py"), example)
     pair = analyze_disparity(example["DECISIONS"], "approved", "race").pairs[2]
     assert (pair.group_1, pair.group_2) == ("black", "white")
-    told = (
+    reason = (
         f"p_row {pair.p_row:.2g}, p_cluster {pair.p_cluster:.2g}, d {pair.effect:.3f} (90 % {pair.effect_low:.3f} to "
         f"{pair.effect_high:.3f}), odds ratio {pair.statistics['odds_ratio']:.3f}, design effect "
         f"{pair.statistics['design_effect']:.2f}, minimum detectable effect {pair.mde:.2f}"
     )
-    assert told in " ".join(page.split())
+    assert reason in " ".join(page.split())
 
 
 def test_the_statistics_of_a_pair_are_all_listed(tmp_path: Path) -> None:

@@ -131,5 +131,5 @@ def test_the_entry_of_a_model_is_read(tmp_path: Path) -> None:
     file.write_text(block_with("endpoints:"), encoding="utf-8")
     ((name, config),) = load_endpoints(file).items()
     assert create_endpoint(config).price is not None
-    asking = block_with("--fairness-max-cost").splitlines()[-1]
-    assert f"--fairness-endpoint {name} " in asking
+    command_line = block_with("--fairness-max-cost").splitlines()[-1]
+    assert f"--fairness-endpoint {name} " in command_line

@@ -97,13 +97,13 @@ def test_a_linked_folder_is_refused(folder: BaselineFolder, tmp_path: Path) -> N
 
 def test_a_link_on_the_way_may_not_lead_out_of_the_project(tmp_path: Path) -> None:
     """``project/tests -> /elsewhere`` makes ``project/tests/baselines`` a folder outside the project."""
-    project, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
+    project, outside = tmp_path / "project", tmp_path / "elsewhere"
     project.mkdir()
-    (elsewhere / "baselines").mkdir(parents=True)
-    (project / "tests").symlink_to(elsewhere)
+    (outside / "baselines").mkdir(parents=True)
+    (project / "tests").symlink_to(outside)
     with pytest.raises(BaselineError, match="leads out of"):
         BaselineFolder(project / "tests" / "baselines", anchor=project).write("a.json", b"x")
-    assert list((elsewhere / "baselines").iterdir()) == []
+    assert list((outside / "baselines").iterdir()) == []
 
 
 def test_a_project_reached_through_a_link_works(tmp_path: Path) -> None:

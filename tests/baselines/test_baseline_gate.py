@@ -66,20 +66,20 @@ def test_a_drop_fails_as_the_worked_number_says(desk: Desk, unchanged: Watch) ->
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "reason"),
     [
         ({"models": ("gpt-5",)}, "the model changed from gpt-4 to gpt-5"),
         ({"template": "t2"}, "the template changed"),
         ({"scorer": "s2"}, "the scorer changed"),
     ],
 )
-def test_what_changed_since_the_approval_is_named(desk: Desk, changes: dict[str, object], told: str) -> None:
+def test_what_changed_since_the_approval_is_named(desk: Desk, changes: dict[str, object], reason: str) -> None:
     """The same scores by other means still pass, and the notes say by which means."""
     desk.approve()
     finding = desk.check(fingerprints=replace(LIVE, **changes))
     assert finding.verdict is Verdict.PASS
     note = finding.notes[-1]
-    assert told in note
+    assert reason in note
     assert note.startswith("Since the approval by Jane Smith at 20")
 
 
@@ -206,10 +206,10 @@ def test_a_matrix_may_shrink_with_permission_and_grow_without(desk: Desk) -> Non
     assert len(body(desk)["personas"]) == 20
 
 
-@pytest.mark.parametrize("earlier", [False, True], ids=["first", "later"])
-def test_unscored_replies_are_refused(desk: Desk, earlier: bool) -> None:
+@pytest.mark.parametrize("approved", [False, True], ids=["first", "later"])
+def test_unscored_replies_are_refused(desk: Desk, approved: bool) -> None:
     """Over 5 % without a score: no yardstick, whatever is allowed."""
-    if earlier:
+    if approved:
         desk.approve()
     before = [path.read_bytes() for path in desk.files]
     with pytest.raises(ApprovalRefusedError, match="2 of 32 trials have no score"):
@@ -234,7 +234,7 @@ def test_no_score_at_all_is_refused(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "environ", "unfinished", "told"),
+    ("policy", "environ", "unfinished", "reason"),
     [
         (ApprovalPolicy(approve=True), {}, 0, "--fairness-justification"),
         (APPROVE, {"CI": "1"}, 0, "--fairness-approve-in-ci"),
@@ -243,11 +243,11 @@ def test_no_score_at_all_is_refused(desk: Desk) -> None:
     ids=["why", "ci", "unfinished"],
 )
 def test_a_refused_approval_writes_nothing(
-    desk: Desk, policy: ApprovalPolicy, environ: dict[str, str], unfinished: int, told: str
+    desk: Desk, policy: ApprovalPolicy, environ: dict[str, str], unfinished: int, reason: str
 ) -> None:
     """Neither a first baseline nor a folder for it."""
     desk.environ |= environ
-    with pytest.raises(ApprovalRefusedError, match=told):
+    with pytest.raises(ApprovalRefusedError, match=reason):
         desk.approve(policy=policy, unfinished=unfinished)
     assert desk.files == []
     assert not (desk.rootdir / "baselines").exists()
@@ -284,7 +284,7 @@ def test_a_replay_says_so(desk: Desk) -> None:
 
 @pytest.mark.parametrize("approve", [False, True], ids=["compare", "approve"])
 @pytest.mark.parametrize(
-    ("edit", "told"),
+    ("edit", "reason"),
     [
         (('"mean": 66.0', '"mean": 50.0'), "changed after it was approved"),
         (('"schema": 1', '"schema": 2'), "schema 2"),
@@ -294,7 +294,7 @@ def test_a_replay_says_so(desk: Desk) -> None:
     ids=["edited", "schema", "conflict", "truncated"],
 )
 def test_they_are_neither_used_nor_replaced(
-    desk: Desk, unchanged: Watch, approve: bool, edit: tuple[str, str], told: str
+    desk: Desk, unchanged: Watch, approve: bool, edit: tuple[str, str], reason: str
 ) -> None:
     """An approval does not paper over a broken file: somebody has to look at it and remove it."""
     desk.approve()
@@ -302,7 +302,7 @@ def test_they_are_neither_used_nor_replaced(
     head, _, tail = text.rpartition(edit[0])
     desk.file.write_text(head + edit[1] + tail, encoding="utf-8")
     unchanged(desk.file)
-    with pytest.raises(BaselineError, match=told):
+    with pytest.raises(BaselineError, match=reason):
         desk.check(policy=REGRESSION_TOO if approve else None)
 
 

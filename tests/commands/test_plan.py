@@ -193,7 +193,7 @@ def a_cell(*turns: str, system: str | None = None) -> Cell:
     return Cell(id="c", template="t", turns=turns, groups={}, system=system)
 
 
-def test_a_conversation_sends_what_was_said_before_again() -> None:
+def test_a_conversation_sends_what_was_shown_before_again() -> None:
     """Two turns: the second request holds both, and the reply between; the system prompt stands in each."""
     few, most = requests_of(PlannedCell(a_cell("abc", "de", system="s")))
     assert few == most == Requests(requests=2, messages=2 + 4, text=(3 + 1) + (3 + 2 + 1), replies=1)
@@ -246,13 +246,13 @@ def test_a_suite_is_counted_test_by_test(suite: dict[str, Any]) -> None:
 def test_the_price_is_that_of_the_tokens(suite: dict[str, Any]) -> None:
     """Expected: a token for four bytes and four a message. At most: a token a byte, and replies at their limit."""
     whole = by_test(suite)["test_whole None"]
-    asked = 1 + chance()  # a second sample as often as a fair system raises an alarm; at the most, always
-    assert (whole["requests"], whole["most_requests"], whole["again"]) == (round(120 * asked), 240, 120)
-    assert whole["output_tokens"] == round(120 * asked * 50)
-    assert whole["cost"] == pytest.approx((whole["input_tokens"] * 2.0 + 6000 * asked * 10.0) / 1e6, rel=1e-3)
-    text = 4 * (whole["input_tokens"] / asked - 4 * 120)
+    samples = 1 + chance()  # a second sample as often as a fair system raises an alarm; at the most, always
+    assert (whole["requests"], whole["most_requests"], whole["again"]) == (round(120 * samples), 240, 120)
+    assert whole["output_tokens"] == round(120 * samples * 50)
+    assert whole["cost"] == pytest.approx((whole["input_tokens"] * 2.0 + 6000 * samples * 10.0) / 1e6, rel=1e-3)
+    text = 4 * (whole["input_tokens"] / samples - 4 * 120)
     assert whole["most_cost"] == pytest.approx(2 * ((text + 16 * 120) * 2.0 + 6000 * 10.0) / 1e6, rel=1e-3)
-    assert whole["seconds"] == pytest.approx(120 * asked / 8 * 3.0)
+    assert whole["seconds"] == pytest.approx(120 * samples / 8 * 3.0)
 
 
 def test_replies_are_as_long_as_the_scorers_ask_for(suite: dict[str, Any]) -> None:
@@ -305,7 +305,7 @@ def test_the_command_tells_it_all(cli: Cli, project: Path) -> None:
     assert not (project / ".fairness").exists()
 
 
-def test_an_unknown_price_is_said_and_json_is_whole(cli: Cli, project: Path) -> None:
+def test_an_unknown_price_is_shown_and_json_is_whole(cli: Cli, project: Path) -> None:
     """null and the reason, never a guess; problems make exit code 1."""
     code, text, _ = cli(
         "plan", "--json", "--endpoint", "unlisted", "--suite", str(project), "-k", "cells", "-p", "no:cacheprovider"

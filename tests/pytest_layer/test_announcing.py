@@ -70,7 +70,7 @@ def test_a_paid_endpoint_is_announced_with_cost_and_time(project: Project) -> No
     assert len(server.requests) == 30
 
 
-def test_an_unknown_price_is_said_and_so_is_the_mend(project: Project) -> None:
+def test_an_unknown_price_is_shown_and_so_is_the_mend(project: Project) -> None:
     with ModelServer() as server:
         project.write(TEST, endpoints(server))
         result = project.run("--fairness-endpoint", "model")
@@ -140,7 +140,7 @@ def test_a_sample_is_never_silent(project: Project) -> None:
     )
 
 
-def test_unequal_length_and_broken_grammar_are_shown_before_anything_is_asked(project: Project) -> None:
+def test_unequal_length_and_broken_grammar_are_shown_before_anything_is_sent(project: Project) -> None:
     """What differs between the groups beside the group; what a terminal would obey is shown instead."""
     project.write(
         r"""

@@ -94,7 +94,7 @@ def endpoint():
 
 
 @pytest.mark.parametrize("own", [False, True], ids=["the settings' endpoint", "the project's own"])
-def test_the_settings_name_no_endpoint_that_nobody_asked(project: Project, own: bool) -> None:
+def test_the_settings_name_no_endpoint_that_nobody_sent(project: Project, own: bool) -> None:
     """Where a fixture replaces it in all tests, the recorded settings leave it open and ``endpoints`` says who was
     asked; resuming the run and replaying it work all the same."""
     project.write(GRID + (OWN if own else ""))

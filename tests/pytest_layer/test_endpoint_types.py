@@ -79,20 +79,20 @@ def write(project: Project, server: ModelServer, endpoints: str, suite: str = GR
 # ------------------------------------------------------------ http
 
 
-def test_an_application_is_asked_and_replayed(project: Project, server: ModelServer) -> None:
+def test_an_application_is_sent_and_replayed(project: Project, server: ModelServer) -> None:
     """Each trial once, the wire in the log without the key, the cost kept; a replay asks nobody."""
     write(project, server, HTTP)
     result = project.run("--fairness-endpoint", "letters", "--fairness-max-cost", "0.1")
     result.assert_outcomes(passed=1)
     assert len(server.requests) == 12
     assert {request.headers["authorization"] for request in server.requests} == {f"Bearer {KEY}"}
-    asked = project.last
+    recorded = project.last
     wires = [record["wire"] for record in project.records("attempt")]
     assert all(json.loads(wire["request_body"])["letter"]["about"].startswith("Write a ref") for wire in wires)
     assert sum(trial["cost"] for trial in project.records("trial")) == pytest.approx(0.024)
-    everything = b"".join(path.read_bytes() for path in asked.rglob("*") if path.is_file())
+    everything = b"".join(path.read_bytes() for path in recorded.rglob("*") if path.is_file())
     assert KEY.encode() not in everything
-    project.run("--fairness-replay", asked.name).assert_outcomes(passed=1)
+    project.run("--fairness-replay", recorded.name).assert_outcomes(passed=1)
     assert len(server.requests) == 12
 
 
@@ -139,7 +139,7 @@ def test_a_function_of_one_text_has_no_conversations(project: Project, parameter
 # ------------------------------------------------------------ pipelines
 
 
-def test_a_pipeline_is_asked_step_by_step(project: Project, server: ModelServer) -> None:
+def test_a_pipeline_is_sent_step_by_step(project: Project, server: ModelServer) -> None:
     """Each step a request to its own system, logged and priced, whoever of the workers asks."""
     write(project, server, TWO)
     result = project.run("--fairness-endpoint", "letters", "--fairness-max-cost", "1")
@@ -374,29 +374,29 @@ def test_an_application_that_misbehaves(project: Project, my_app: Callable[[str]
     project.write(HOSTILE_TEST)
     result = project.run("-o", "fairness_attempt_timeout=0.5", apart=True)
     result.assert_outcomes(errors=3, passed=1)
-    said = " ".join(result.stdout.str().split())
+    printed = " ".join(result.stdout.str().split())
     for what in (
         "raised SystemExit: 3",
         "no answer within 0.5 s",
         "none of 4 trials has a usable answer (4 malformed)",
     ):
-        assert what in said
+        assert what in printed
 
 
 @pytest.mark.parametrize(
-    ("path", "told"),
+    ("path", "reason"),
     [
         ("no_such_app.letters:write", "there is no module 'no_such_app' to import"),
         ("my_app.letters:wrote", "my_app.letters has no wrote"),
         ("my_app.letters:letters.greeting", "is str, which cannot be called"),
     ],
 )
-def test_paths_that_name_nothing(project: Project, my_app: Callable[[str], None], path: str, told: str) -> None:
+def test_paths_that_name_nothing(project: Project, my_app: Callable[[str], None], path: str, reason: str) -> None:
     my_app(APPLICATION)
     project.write(BY_PATH.replace('"my_app.letters:letters.write"', f'"{path}"'))
     result = project.run("-k", path)
     result.assert_outcomes(errors=1)
-    assert told in result.stdout.str().replace("\n", " ")
+    assert reason in result.stdout.str().replace("\n", " ")
 
 
 def test_only_python_names_code(project: Project, my_app: Callable[[str], None]) -> None:

@@ -194,7 +194,7 @@ def test_it_shows_the_same(sessions: dict[str, Session], mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_each_trial_is_asked_once(sessions: dict[str, Session], mode: str) -> None:
+def test_each_trial_is_sent_once(sessions: dict[str, Session], mode: str) -> None:
     """Three tests over one grid, in one process or several, share their replies."""
-    asked = sessions[mode].folder.joinpath("asked.log").read_text().splitlines()
-    assert len(asked) == len({line.partition(" ")[2] for line in asked}) * 2 == 20
+    prompts = sessions[mode].folder.joinpath("asked.log").read_text().splitlines()
+    assert len(prompts) == len({line.partition(" ")[2] for line in prompts}) * 2 == 20

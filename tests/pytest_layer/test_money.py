@@ -37,7 +37,7 @@ def answer(usage: Any) -> Fault:
 
 
 @pytest.mark.parametrize("usage", [{"prompt_tokens": -5, "completion_tokens": 3}, None, {"prompt_tokens": "many"}])
-def test_charges_at_worst_case_are_said(project: Project, server: ModelServer, usage: Any) -> None:
+def test_charges_at_worst_case_are_shown(project: Project, server: ModelServer, usage: Any) -> None:
     small = GRID.replace("repetitions=2", "names=4, repetitions=1").replace(
         "    assert_no", "    len(trials) or assert_no"
     )
@@ -52,7 +52,7 @@ def test_charges_at_worst_case_are_said(project: Project, server: ModelServer, u
     assert worst < cost == project.results["run"]["cost"] < 10 * worst
 
 
-def test_trials_without_a_price_are_said(project: Project, server: ModelServer) -> None:
+def test_trials_without_a_price_are_shown(project: Project, server: ModelServer) -> None:
     """Beside a system whose price is known; what is free is known to be."""
     own = MODELS + PRICED.replace("direct", "priced").partition("\n")[2].partition("\n")[2]
     other = GRID.partition("@")[2].replace("test_tone", "test_other").replace("reference", "letter")
@@ -74,7 +74,7 @@ def expect(project: Project, result: pytest.RunResult, sentence: str, counts: tu
 
 
 @pytest.mark.parametrize(
-    ("cost", "unpriced", "at_worst", "total", "said"),
+    ("cost", "unpriced", "at_worst", "total", "printed"),
     [
         (0.0, 0, 0, 9, ""),
         (0.0139, 0, 0, 160, "$0.0139 for 160 trials"),
@@ -84,6 +84,6 @@ def expect(project: Project, result: pytest.RunResult, sentence: str, counts: tu
          "missing or cannot be true"),
     ],
 )  # fmt: skip
-def test_the_line_of_the_cost(cost: float, unpriced: int, at_worst: int, total: int, said: str) -> None:
+def test_the_line_of_the_cost(cost: float, unpriced: int, at_worst: int, total: int, printed: str) -> None:
     run = {"cost": cost, "unpriced": unpriced, "charged_at_worst_case": at_worst, "trials": {"total": total}}
-    assert cost_line(run) == said
+    assert cost_line(run) == printed

@@ -141,7 +141,7 @@ def test_ctrl_c_says_what_goes_on(project: Project, server: BatchServer) -> None
     assert server.called("POST", "/cancel") == 0
 
 
-def test_what_expired_is_said_and_asked_again_on_request(project: Project, server: BatchServer) -> None:
+def test_what_expired_is_shown_and_sent_again_on_request(project: Project, server: BatchServer) -> None:
     """Half of a batch expires: those trials are errors; ``--fairness-retry-errors`` asks them in another batch."""
     write(project, server, SMALL)
     server.then_batch(Fate(status="expired"))

@@ -109,7 +109,7 @@ def test_it(trials, clock, request):
 """
 
 
-def test_what_was_asked_by_the_deadline_is_still_read_for_a_moment(project: Project) -> None:
+def test_what_was_sent_by_the_deadline_is_still_read_for_a_moment(project: Project) -> None:
     """A deadline that passed while asking leaves a table, which is read within seconds; a column needs no reading."""
     project.write(JUST, conftest=CLOCK)
     project.run("-m", "fairness", "--fairness-deadline", "600").assert_outcomes(passed=1)

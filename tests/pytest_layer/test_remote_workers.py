@@ -238,7 +238,7 @@ def _die(request, worker_id):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="SIGKILL")
-def test_a_worker_elsewhere_is_killed(machines: Machines) -> None:
+def test_a_worker_outside_is_killed(machines: Machines) -> None:
     """In the midst of its calls: the crash is told and the session is red; others take its trials over, none is sent
     twice, and what was sent and not answered is unknown. Where it can be had, with a disk of its own at the very path
     where the controller has its runs."""
@@ -299,9 +299,9 @@ def test_an_interrupted_session_goes_on(machines: Machines) -> None:
     assert case.code == 2, case.output
     assert case.run is not None
     assert f"--fairness-resume {case.run.name}" in case.output
-    asked = len(machines.server.requests)
-    assert asked < TRIALS
-    assert len(case.of("attempt")) == len(case.of("sent")) == asked
+    sent = len(machines.server.requests)
+    assert sent < TRIALS
+    assert len(case.of("attempt")) == len(case.of("sent")) == sent
     check(case)
     again = machines.run("--fairness-resume", "last", "-o", "fairness_concurrency=2")
     assert again.code == 0, again.output
@@ -350,19 +350,19 @@ def test_who_is_offered_a_connection(given: dict[str, Any], perhaps: bool) -> No
 
 
 @pytest.mark.parametrize(
-    ("given", "settings", "told"),
+    ("given", "settings", "reason"),
     [
         ({"socket": "box:1"}, {}, r"gw0 does not see the controller's /runs, and its connection \(socket=\)"),
         ({"ssh": "box"}, {"replay": Path("/runs/1")}, "replay without workers elsewhere"),
         ({"ssh": "box"}, {"approve": True}, "approve without workers elsewhere"),
     ],
 )
-def test_what_cannot_be_done_elsewhere(given: dict[str, Any], settings: dict[str, Any], told: str) -> None:
+def test_what_cannot_be_done_outside(given: dict[str, Any], settings: dict[str, Any], reason: str) -> None:
     """Each with the reason and the mend."""
     known = SimpleNamespace(**{"run_dir": "/runs", "replay": None, "approve": False, **settings})
     why = xdist._bar("gw0", spec(**given), known)
     assert why is not None
-    assert re.search(told, why)
+    assert re.search(reason, why)
     assert xdist._bar("gw0", spec(ssh="box"), SimpleNamespace(run_dir="/runs", replay=None, approve=False)) is None
 
 
@@ -387,7 +387,7 @@ def settings(**given: Any) -> Settings:
 
 
 @pytest.mark.parametrize("sees", [True, False], ids=["one disk", "two disks"])
-def test_a_worker_elsewhere_takes_its_bearings(tmp_path: Path, sees: bool) -> None:
+def test_a_worker_outside_takes_its_bearings(tmp_path: Path, sees: bool) -> None:
     """The session's deadline is the controller's, whatever clock the worker has; the project's files are those of its
     copy, unless it sees the controller's disk. What lies outside the project stays where it is."""
     known = settings(

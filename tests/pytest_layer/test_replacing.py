@@ -25,7 +25,7 @@ SCORER = "the scorer 'sentiment' is the project's own (conftest.py), not the bui
 INSTEAD = "the fixture 'endpoint' of conftest.py was asked instead of --fairness-endpoint planted"
 
 
-def test_both_are_said_before_anything_is_asked_and_in_the_finding(project: Project) -> None:
+def test_both_are_shown_before_anything_is_sent_and_in_the_finding(project: Project) -> None:
     """In the message of a failing test too, where the finding is read."""
     project.write(GRID, BIASED, conftest=OWN)
     result = project.run("--fairness-endpoint=planted", "--fairness-require-conclusive")
@@ -46,7 +46,7 @@ def test_both_are_said_before_anything_is_asked_and_in_the_finding(project: Proj
     ],
     ids=["a column of the name of a scorer", "a scorer of another name, an endpoint of the ini file"],
 )
-def test_nothing_is_said_where_nothing_is_replaced(project: Project, suite: str, conftest: str, ini: str) -> None:
+def test_nothing_is_shown_where_nothing_is_replaced(project: Project, suite: str, conftest: str, ini: str) -> None:
     """An endpoint in the ini file is a default: a fixture in its place is nothing to say."""
     project.write(suite, BIASED, conftest=conftest)
     project.pytester.makeini(f"[pytest]\n{ini}")

@@ -79,7 +79,7 @@ def test_a_killed_run_goes_on(project: Project, monkeypatch: pytest.MonkeyPatch,
     assert (project.last / "findings-1.json").is_file()
 
 
-def test_failed_trials_are_asked_again_on_request(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_trials_are_sent_again_on_request(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """Trials that failed and cost nothing stay failed on resuming, unless --fairness-retry-errors says otherwise."""
     project.write(PROJECT)
     monkeypatch.setenv("FAILING", "1")

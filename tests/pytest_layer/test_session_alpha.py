@@ -47,7 +47,7 @@ def test_a_strong_justified_flag_fails_the_session_and_no_test(project: Project)
     result.stdout.fnmatch_lines(["*FLAG*justified, session p .*"])
 
 
-def test_a_weak_one_is_said_to_be_within_chance_and_fails_nothing(project: Project) -> None:
+def test_a_weak_one_is_shown_to_be_within_chance_and_fails_nothing(project: Project) -> None:
     """p = .02 by itself, .08 across four findings."""
     project.write(SUITE.replace("FLAGGED", ".49, 220"))
     result = project.run("-o", "fairness_session_alpha=.05")

@@ -138,9 +138,9 @@ def _wait(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
             with urllib.request.urlopen(f"{url}/health/liveliness", timeout=5):
                 return
         except (urllib.error.URLError, OSError):
-            said = log.read_text(encoding="utf-8", errors="replace")
-            assert process.poll() is None, f"the proxy did not start: {said[-2000:]}"
-            assert time.monotonic() < until, f"the proxy did not answer: {said[-2000:]}"
+            printed = log.read_text(encoding="utf-8", errors="replace")
+            assert process.poll() is None, f"the proxy did not start: {printed[-2000:]}"
+            assert time.monotonic() < until, f"the proxy did not answer: {printed[-2000:]}"
             time.sleep(0.25)
 
 
@@ -249,8 +249,8 @@ def test_a_wrong_key_for_the_proxy(tmp_path: Path, proxy: Proxy) -> None:
     wrong = Proxy(proxy.url, "sk-wrong-0123456789abcdefgh", proxy.upstream)
     case = session(tmp_path, wrong, "--fairness-endpoint", "forwarded", code=1)
     assert case.ledger == []
-    told = " ".join(case.output.split())
-    assert "none of 80 trials has a usable answer" in told
-    assert "No connected db" in told
+    reason = " ".join(case.output.split())
+    assert "none of 80 trials has a usable answer" in reason
+    assert "No connected db" in reason
     assert {attempt["cost"] for attempt in case.of("attempt")} <= {0.0, None}
     check(case)
