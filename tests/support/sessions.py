@@ -2,8 +2,8 @@
 
 A server, started once by each process that tests, has imported pytest's plugins, this one among them, and what they
 lean on. It forks a process for each session, which has its own folder, environment, streams and exit status, and ends
-as any. Workers of pytest-xdist are started by pytest-xdist, as ever. A test of what a session imports has a fresh one. See
-``docs/decisions/0111-tested-sessions-are-forked.md``.
+as any. Workers of pytest-xdist are started by pytest-xdist, as ever. A test of what a session imports has a fresh one.
+See ``docs/decisions/0111-tested-sessions-are-forked.md``.
 """
 
 from __future__ import annotations
