@@ -6,6 +6,7 @@ password, and nothing here shows it.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -72,7 +73,11 @@ def secrets_of(arguments: Sequence[str]) -> list[str]:
     found = [value for name, _, value in parsed(arguments) if name and is_secret(name, value)]
     for argument in arguments:
         for address in _ADDRESS.findall(argument):
-            found += _secrets_in(address)
+            with contextlib.suppress(ValueError):
+                parts = urlsplit(address)
+                # Each as it stands there, and as it is meant.
+                found += [parts.password, unquote(parts.password)] if parts.password else []
+                found += (value for name, value in parse_qsl(parts.query) if is_secret(name, value))
     return list(dict.fromkeys(found))
 
 
@@ -101,14 +106,3 @@ def _value(option: str, value: str, root: Path) -> str:
     if Path(path).is_absolute():
         path = recorded_path(Path(path), root)
     return recorded_text(f"{path}{between}{rest}", root)
-
-
-def _secrets_in(address: str) -> list[str]:
-    try:
-        parts = urlsplit(address)
-        query = parse_qsl(parts.query)
-    except ValueError:
-        return []
-    # Each as it stands there, and as it is meant.
-    password = [parts.password, unquote(parts.password)] if parts.password else []
-    return [*password, *(value for name, value in query if is_secret(name, value))]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,16 +62,13 @@ def refuse_changes(settings: Settings, root: Path) -> None:
     if old != new:
         changed.append(f"the version of {_PACKAGE} was {old}, is {new}")
     # Where the system under test is code of this project, a function's own source would not show what it calls.
-    if _asks_code(manifest) and manifest.get("git_commit") != (commit := git_commit(root)):
+    identities = [entry.get("identity", {}) for entry in manifest.get("endpoints", ())]
+    identities += [step["endpoint"] for one in identities if one.get("type") == "pipeline" for step in one["steps"]]
+    asks_code = any(identity.get("type") == "callable" for identity in identities)
+    if asks_code and manifest.get("git_commit") != (commit := git_commit(root)):
         changed.append(f"the code was at commit {manifest.get('git_commit')}, is at {commit}")
     if changed:
         raise UsageError(
             f"run {settings.resume} cannot be resumed: {'; '.join(changed)}. Its data are kept. Reissue the command as "
             "it was or start a new run without --fairness-resume"
         )
-
-
-def _asks_code(manifest: Mapping[str, Any]) -> bool:
-    identities = [entry.get("identity", {}) for entry in manifest.get("endpoints", ())]
-    steps = [step["endpoint"] for one in identities if one.get("type") == "pipeline" for step in one["steps"]]
-    return any(identity.get("type") == "callable" for identity in (*identities, *steps))

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 #: More trials than this without an answer, and the second sample says nothing about the first.
 MOST_UNFINISHED = 0.05
 
-_OFFERED = pytest.StashKey["Repeatable"]()
+#: What gives a second sample like the table that it is handed: in the stash of a test with a design.
+OFFERED = pytest.StashKey["Repeatable"]()
 
 
 def offer(item: pytest.Item, table: pd.DataFrame, planned: Planned, ask: Callable[[Planned], pd.DataFrame]) -> None:
@@ -34,14 +35,9 @@ def offer(item: pytest.Item, table: pd.DataFrame, planned: Planned, ask: Callabl
         return FreshSample(frame=ask(other), about=f"{names} other name{'s' * (names != 1)} a group")
 
     # A copy: the test may add columns to its own, which another sample would not have.
-    item.stash[_OFFERED] = Repeatable(
+    item.stash[OFFERED] = Repeatable(
         table.copy(), planned.grid[0].context, second, possible=lambda: planned.on_other_names is not None
     )
-
-
-def of(item: pytest.Item) -> Repeatable | None:
-    """What gives a second sample like the table that it is handed; None for a test without a design."""
-    return item.stash.get(_OFFERED, None)
 
 
 class Repeatable:

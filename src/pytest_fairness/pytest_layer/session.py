@@ -79,23 +79,20 @@ class FairnessSession:
             self.settings = dataclasses.replace(self.settings, max_cost=min(caps))
         self._items = items
         try:
-            if self.context.barred is None:  # else each test says why, when it asks for the run
-                self._begin(planned)
+            context = self.context
+            if context.barred is None:  # else each test says why, when it asks for the run
+                _ = context.recording
+                self._announced = preflight.announcement(
+                    context, items, self.grids, self.systems.configured, tests=len(planned)
+                )
+                context.store.update_manifest(planned=sorted(planned), announced=list(self._announced))
+                if not preflight.asks_the_settings_endpoint(items, self.grids):
+                    reporting.note_replaced_endpoint(context)
         except StoreError as error:
             if self.worker is None:
                 raise pytest.UsageError(str(error)) from None
             # A worker can end its controller's session by no exit status: each of its tests says why, and asks nothing.
         self.ledger.collected.update(planned)
-
-    def _begin(self, planned: Sequence[str]) -> None:
-        context = self.context
-        _ = context.recording
-        self._announced = preflight.announcement(
-            context, self._items, self.grids, self.systems.configured, tests=len(planned)
-        )
-        context.store.update_manifest(planned=sorted(planned), announced=list(self._announced))
-        if not preflight.asks_the_settings_endpoint(self._items, self.grids):
-            reporting.note_replaced_endpoint(context)
 
     def headline(self) -> list[str]:
         """The lines that a session with fairness tests starts with; none in any other."""
@@ -177,7 +174,7 @@ class FairnessSession:
         (test_id, description, own), context = collection.labels_of(item), self.context
         documented, nodeid = (*own, *self._justifications), collection.nodeid_of(item)
         scored_by: set[str] = set()
-        offered = second_sample.of(item)
+        offered = item.stash.get(second_sample.OFFERED, None)
 
         def baselines() -> Any:
             from pytest_fairness.baselines.syrupy_extension import BaselineStore

@@ -314,23 +314,21 @@ def _add_columns(frame: pd.DataFrame, rows: Sequence[tuple[PlannedCell, Trial]],
 
     Those in *always* are there whether a script fills them or not: they depend on the test, not on its tier.
     """
-    found = [_script_columns(entry, trial) for entry, trial in rows]
+    found: list[dict[str, JSON]] = []
+    for entry, trial in rows:
+        cell, script = entry.cell, entry.script
+        row: dict[str, JSON] = {"requests": len(trial.replies) or int(trial.status is not Status.NOT_RUN)}
+        row |= {} if script is None else script.columns(cell, trial)
+        # A request that failed was sent, and has no reply among those of the trial.
+        sent = len(trial.replies) + (trial.status in (Status.ERROR, Status.UNKNOWN, Status.MALFORMED))
+        if isinstance(script, Escalation):
+            turns = [turn for rung in script.rungs for turn in rung.turns]
+            row["prompt"] = turns[max(1, min(sent, len(turns))) - 1]
+        elif isinstance(script, Pipeline) and sent < len(cell.turns):
+            # It ended before its last step, whose prompt would hold the place of a text that was never made.
+            messages = script.next(cell, trial.replies[: max(0, sent - 1)], Status.ANSWERED)
+            row["prompt"] = messages[-1].content if messages else cell.turns[0]
+        found.append(row)
     for column in dict.fromkeys([*always, *(key for row in found for key in row)]):
         before = frame[column].tolist() if column in frame else [None] * len(frame)
         frame[column] = [row.get(column, old) for row, old in zip(found, before, strict=True)]
-
-
-def _script_columns(entry: PlannedCell, trial: Trial) -> dict[str, JSON]:
-    row: dict[str, JSON] = {"requests": len(trial.replies) or int(trial.status is not Status.NOT_RUN)}
-    if entry.script is not None:
-        row |= entry.script.columns(entry.cell, trial)
-    # A request that failed was sent, and has no reply among those of the trial.
-    sent = len(trial.replies) + (trial.status in (Status.ERROR, Status.UNKNOWN, Status.MALFORMED))
-    if isinstance(entry.script, Escalation):
-        turns = [turn for rung in entry.script.rungs for turn in rung.turns]
-        row["prompt"] = turns[max(1, min(sent, len(turns))) - 1]
-    elif isinstance(entry.script, Pipeline) and sent < len(entry.cell.turns):
-        # It ended before its last step, whose prompt would hold the place of a text that was never made.
-        messages = entry.script.next(entry.cell, trial.replies[: max(0, sent - 1)], Status.ANSWERED)
-        row["prompt"] = messages[-1].content if messages else entry.cell.turns[0]
-    return row
