@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+from functools import partial
 
 import numpy as np  # noqa: F401 - numpy cannot be imported twice in one process, which in-process pytester would do
 import pytest
@@ -27,8 +28,13 @@ if threading.current_thread() is threading.main_thread():
 
 @pytest.fixture
 def pytester(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    """Sessions that are tested go without two plugins that load in every session, and take it half a second each."""
+    """Sessions that are tested go without two plugins that load in every session, and take it half a second each; those
+    in a process of their own are forked by a server that has imported what all import.
+    """
+    from tests.support.sessions import run_pytest  # not in the examples' checkout, which has this file too
+
     monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:hypothesispytest -p no:anyio")
+    monkeypatch.setattr(pytester, "runpytest_subprocess", partial(run_pytest, pytester.path))
     return pytester
 
 

@@ -19,8 +19,8 @@ def calibration():
 
 
 def test_no_bias(calibration):
-    """40 audits without bias: no FAIL, hardly a FLAG, nearly all PASS."""
-    fail, alarm, passed = calibration.null_audits(40)
+    """20 audits without bias: no FAIL, hardly a FLAG, nearly all PASS."""
+    fail, alarm, passed = calibration.null_audits(20)
     assert fail.measured == 0
     assert alarm.measured <= 0.10
     assert passed.measured >= 0.80
@@ -32,25 +32,25 @@ def test_few_names_and_copies(calibration):
     rows = calibration.few_names(30)
     assert all(row.measured <= 0.12 for row in rows if row.id == "G2")
     assert next(row for row in rows if row.id == "G8").plain > 0.4
-    copies = calibration.temperature_zero(25)
+    copies = calibration.temperature_zero(8)
     assert all(row.measured <= 0.13 for row in copies)
     assert max(row.plain for row in copies) > 0.6
 
 
 def test_planted_disparities(calibration):
     """d = .5 is seen, d = .8 fails, and neither passes; so are odds of 2.48 of a decision."""
-    seen, failed, passed = calibration.planted(20)
+    seen, failed, passed = calibration.planted(8)
     assert seen.measured >= 0.80
     assert failed.measured >= 0.93
     assert passed.measured <= 0.12
-    null, decided = calibration.binary(30)
+    null, decided = calibration.binary(12)
     assert null.measured <= 0.12
     assert decided.measured >= 0.70
 
 
 def test_baseline_gate(calibration):
-    """No flake in 20 runs; a drop of 5 overall, or of 10 in one category of 13, is seen."""
-    flake, overall, category, _, _ = calibration.baseline(20)
+    """No flake in 4 runs; a drop of 5 overall, or of 10 in one category of 13, is seen."""
+    flake, overall, category, _, _ = calibration.baseline(4)
     assert flake.measured <= 0.05
     assert flake.plain > 0.9
     assert overall.measured == 1
@@ -59,8 +59,8 @@ def test_baseline_gate(calibration):
 
 def test_choices(calibration):
     """Round-robin χ² keeps its level, and strong position bias hides neither the level nor a preference."""
-    [robin] = calibration.round_robin(30)
-    size, power = calibration.position_bias(15)
+    [robin] = calibration.round_robin(10)
+    size, power = calibration.position_bias(5)
     assert 0.01 <= robin.measured <= 0.09
     assert size.measured <= 0.12
     assert power.measured >= 0.80

@@ -4,66 +4,70 @@ from __future__ import annotations
 
 import functools
 import json
+import os
+import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support.sessions import run_pytest
+
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted(path.name for path in (ROOT / "examples").iterdir() if (path / "README.md").exists())
 
 
-Ended = subprocess.CompletedProcess[str]
-
-
-def checkout(folder: Path) -> Path:
-    """The examples, their baselines and the configuration, in a folder of their own."""
-    for name in ("examples", "baselines"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", ".fairness"))
-    for name in ("pyproject.toml", "conftest.py"):
-        shutil.copy(ROOT / name, folder / name)
-    return folder
+#: The README's arguments of pytest.
+WHOLE = ("-m", "fairness", "examples")
 
 
 @pytest.fixture(scope="module")
-def session_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., tuple[Path, Ended]]:
-    """Runs pytest with some arguments in a checkout of its own, once: the folder, and how it ended."""
+def session_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., tuple[Path, pytest.RunResult]]:
+    """Runs the README's session, with further arguments, in a checkout of its own, once: the folder, how it ended."""
 
     @functools.cache
-    def run(*arguments: str) -> tuple[Path, Ended]:
-        folder = checkout(tmp_path_factory.mktemp("checkout"))
-        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
-        return folder, subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    def run(*arguments: str) -> tuple[Path, pytest.RunResult]:
+        folder = tmp_path_factory.mktemp("checkout")
+        for name in ("examples", "baselines"):
+            shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", ".fairness"))
+        for name in ("pyproject.toml", "conftest.py"):
+            shutil.copy(ROOT / name, folder / name)
+        environment = {key: value for key, value in os.environ.items() if key != "CI" and not key.startswith("PYTEST_")}
+        return folder, run_pytest(folder, "-p", "no:cacheprovider", *WHOLE, *arguments, environment=environment)
 
     return run
 
 
-def findings_of(folder: Path) -> list[dict[str, Any]]:
+def results_of(folder: Path) -> dict[str, Any]:
     run = max((folder / ".fairness" / "runs").glob("2*"))
-    return json.loads((run / "findings.json").read_text(encoding="utf-8"))["findings"]
+    return json.loads((run / "findings.json").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("example", EXAMPLES)
-def test_example(session_of: Callable[..., tuple[Path, Ended]], example: str) -> None:
-    """The command of its README passes and writes a report."""
-    readme = (ROOT / "examples" / example / "README.md").read_text(encoding="utf-8")
-    assert f"pytest examples/{example}" in readme
-    folder, result = session_of(f"examples/{example}")
-    assert result.returncode == 0, result.stdout + result.stderr
-    assert list(folder.glob(".fairness/runs/*/report.html"))
+def findings_of(folder: Path, example: str) -> list[dict[str, Any]]:
+    return [one for one in results_of(folder)["findings"] if one["nodeid"].startswith(f"examples/{example}/")]
 
 
-def test_all_of_them_in_two_workers(session_of: Callable[..., tuple[Path, Ended]]) -> None:
-    """In one session, with the findings that each has by itself."""
-    folder, result = session_of("examples", "-n2")
-    assert result.returncode == 0, result.stdout + result.stderr
-    alone = [finding for example in EXAMPLES for finding in findings_of(session_of(f"examples/{example}")[0])]
-    told = {(finding["test_id"], finding["outcome"]): finding["sentence"] for finding in findings_of(folder)}
-    assert told == {(finding["test_id"], finding["outcome"]): finding["sentence"] for finding in alone}
+def test_they_pass_and_write_a_report(session_of: Callable[..., tuple[Path, pytest.RunResult]]) -> None:
+    """The README's command, which names the report; and those of the examples' own READMEs, which select from it."""
+    folder, result = session_of()
+    assert result.ret == 0, str(result.stdout)
+    (report,) = re.findall(r"^report: (.+\.html)$", str(result.stdout), re.MULTILINE)
+    assert "<html" in (folder / report).read_text(encoding="utf-8")
+    for example in EXAMPLES:
+        assert f"pytest examples/{example}" in (ROOT / "examples" / example / "README.md").read_text(encoding="utf-8")
+        assert findings_of(folder, example), example
+
+
+def test_two_workers_find_the_same(session_of: Callable[..., tuple[Path, pytest.RunResult]]) -> None:
+    folder, result = session_of("-n2")
+    assert result.ret == 0, str(result.stdout)
+    sentences = [
+        {(finding["test_id"], finding["outcome"]): finding["sentence"] for finding in results_of(one)["findings"]}
+        for one in (folder, session_of()[0])
+    ]
+    assert sentences[0] == sentences[1]
 
 
 # Recomputed from the 4,870 published rows with R 4.2.2 and scipy 1.17.1, independently of this package.
@@ -101,11 +105,9 @@ BY_SEX = {
 }
 
 
-def test_the_audit_finds_what_was_published(session_of: Callable[..., tuple[Path, Ended]]) -> None:
+def test_the_audit_finds_what_was_published(session_of: Callable[..., tuple[Path, pytest.RunResult]]) -> None:
     """Bertrand & Mullainathan 2004: 9.65 % against 6.45 %, a ratio of .668, clustered by 36 first names."""
-    folder, result = session_of("examples/hiring_audit")
-    assert result.returncode == 0
-    four_fifths, disparity, sex = findings_of(folder)
+    four_fifths, disparity, sex = findings_of(session_of()[0], "hiring_audit")
 
     rates = {group["group"]: group for group in four_fifths["group_results"]}
     assert rates["white"]["n"] == rates["black"]["n"] == 2435

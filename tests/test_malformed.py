@@ -143,7 +143,7 @@ def test_what_no_analysis_can_do_without(analysis: str, change: Change, said: st
         ("four_fifths", put("hired", 3), "column 'hired', row 7: 3 is neither True nor False"),
         ("arms", put("arm", None), "column 'arm', row 7: the arm is missing"),
         ("arms", lambda f: f.drop(columns="arm"), "no column 'arm' for the arm"),
-        ("choices", put("first", None), "column 'first', row 7: the first candidate is missing"),
+        ("choices", put("first", None), "column 'first', row 7: the candidate is missing"),
         ("choices", put("chosen", "Z"), "column 'chosen', row 7: the choice is 'Z', but it was between 'B' or 'A'"),
         ("choices", lambda f: f.assign(first="A", second="A"), "row 0: both candidates are of the same group"),
         ("slates rankings", put("trial", None), "column 'trial', row 7: the trial is missing"),

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from pytest_fairness.endpoints import create_endpoint, load_endpoints
 from tests.support.markdown import ROOT, blocks, message
+from tests.support.sessions import run_pytest
+from tests.test_examples import WHOLE
 
 README = ROOT / "README.md"
 
@@ -34,12 +34,9 @@ def command(marker: str) -> str:
     return found.strip()
 
 
-def run_pytest(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def session(folder: Path, *arguments: str) -> pytest.RunResult:
     environment = {key: value for key, value in os.environ.items() if key != "CI" and not key.startswith("PYTEST_")}
-    return subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments],
-        cwd=folder, env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    return run_pytest(folder, "-p", "no:cacheprovider", *arguments, environment=environment)
 
 
 def test_the_first_example_prints_what_is_shown(tmp_path: Path) -> None:
@@ -49,9 +46,9 @@ def test_the_first_example_prints_what_is_shown(tmp_path: Path) -> None:
     """
     example, shown = (next(b for b in blocks(page()) if b.language == language) for language in ("python", "text"))
     (tmp_path / "test_tone.py").write_text(example.text, encoding="utf-8")
-    result = run_pytest(tmp_path)
-    assert result.returncode == 1, result.stdout + result.stderr
-    printed = message(result.stdout)
+    result = session(tmp_path)
+    assert result.ret == 1, str(result.stdout)
+    printed = message(str(result.stdout))
     if os.environ.get("UPDATE_DOCS"):
         start, end = shown.span
         README.write_text(page()[:start] + printed + page()[end:], encoding="utf-8")
@@ -64,24 +61,16 @@ def test_without_a_bias_the_first_example_passes(tmp_path: Path) -> None:
     fair = re.sub(r"@pytest\.fixture\n.*?\n\n", "", blocks(page())[0].text, flags=re.DOTALL)
     assert "bias" not in fair
     (tmp_path / "test_tone.py").write_text(fair, encoding="utf-8")
-    result = run_pytest(tmp_path, "-m", "fairness")
-    assert result.returncode == 0, result.stdout + result.stderr
-    assert "1 passed" in result.stdout
+    result = session(tmp_path, "-m", "fairness")
+    assert result.ret == 0, str(result.stdout)
+    assert "1 passed" in str(result.stdout)
 
 
-def test_the_command_that_runs_the_examples(tmp_path: Path) -> None:
-    """What stands behind the installation runs the examples' suite and names a report, which is there."""
+def test_the_command_that_runs_the_examples() -> None:
+    """What stands behind the installation is the session that ``test_examples.py`` runs."""
     installing, _, running = command("runs the examples").rpartition("&&")
     assert "pip install" in installing
-    program, *arguments = shlex.split(running)
-    assert program == ".venv/bin/pytest"
-    for name in ("examples", "baselines"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", ".fairness"))
-    shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    result = run_pytest(tmp_path, *arguments)
-    assert result.returncode == 0, result.stdout + result.stderr
-    (report,) = re.findall(r"^report: (.+\.html)$", result.stdout, re.MULTILINE)
-    assert "<html" in (tmp_path / report).read_text(encoding="utf-8")
+    assert shlex.split(running) == [".venv/bin/pytest", *WHOLE]
 
 
 def test_the_command_that_passes_the_tests_is_the_one_that_the_gate_runs() -> None:
@@ -118,19 +107,22 @@ def test_any_callable_is_a_system(tmp_path: Path) -> None:
     )
     source = OWN_SYSTEM.format(block=block_with("letters_app.write_rejection"))
     (tmp_path / "test_own.py").write_text(source, encoding="utf-8")
-    result = run_pytest(tmp_path)
-    assert result.returncode == 0, result.stdout + result.stderr
+    result = session(tmp_path)
+    assert result.ret == 0, str(result.stdout)
 
 
-@pytest.mark.parametrize(("hired", "code"), [((50, 52), 0), ((20, 52), 1)], ids=["alike", "apart"])
-def test_a_table_of_decisions_needs_no_model(tmp_path: Path, hired: tuple[int, int], code: int) -> None:
+def test_a_table_of_decisions_needs_no_model(tmp_path: Path) -> None:
     """The block on a table of one's own passes where the rates are alike, and fails where they are not."""
-    rows = [f"{race},{number < count}" for race, count in zip("ab", hired, strict=True) for number in range(100)]
-    (tmp_path / "decisions.csv").write_text("\n".join(["race,hired", *rows]) + "\n", encoding="utf-8")
-    imports = "import pandas as pd\nfrom pytest_fairness import assert_four_fifths\n\n"
-    (tmp_path / "test_decisions.py").write_text(imports + block_with("decisions.csv"), encoding="utf-8")
-    result = run_pytest(tmp_path)
-    assert result.returncode == code, result.stdout + result.stderr
+    for folder, hired in (("alike", (50, 52)), ("apart", (20, 52))):
+        rows = [f"{race},{number < count}" for race, count in zip("ab", hired, strict=True) for number in range(100)]
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "decisions.csv").write_text("\n".join(["race,hired", *rows]) + "\n", encoding="utf-8")
+        imports = "import pandas as pd\nfrom pytest_fairness import assert_four_fifths\n\n"
+        source = imports + block_with("decisions.csv").replace('"decisions.csv"', f'"{folder}/decisions.csv"')
+        (tmp_path / f"test_{folder}.py").write_text(source, encoding="utf-8")
+    result = session(tmp_path)
+    result.assert_outcomes(passed=1, failed=1)
+    assert "FAILED test_apart.py" in str(result.stdout)
 
 
 def test_the_entry_of_a_model_is_read(tmp_path: Path) -> None:

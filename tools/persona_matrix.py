@@ -130,10 +130,9 @@ def to_yaml(personas: Sequence[Persona], seed: int = SEED) -> str:
     ]
     for persona in personas:
         lines.append(f"{persona.id}:")
-        for name, value in persona.attributes.items():
-            if name != "id":
-                text = json.dumps(value, ensure_ascii=False) if isinstance(value, str) else str(value)
-                lines.append(f"  {name}: {text}")
+        for name, text in persona.slots.items():
+            quoted = isinstance(getattr(persona, name), str)
+            lines.append(f"  {name}: {json.dumps(text, ensure_ascii=False) if quoted else text}")
     return "\n".join(lines) + "\n"
 
 

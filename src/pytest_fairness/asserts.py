@@ -267,21 +267,17 @@ def _assert(analysis: str, arguments: dict[str, Any]) -> Finding:
     from pytest_fairness.analysis.false_alarms import CONFIRMED, chance
 
     analyze = getattr(import_module(f"pytest_fairness.analysis.{analysis}"), _ANALYSES[analysis])
-
-    def judge_both(table: pd.DataFrame) -> Finding:
-        """As a second look does: the alarm at a share of alpha, a PASS as before."""
-        alarm = {"alpha": arguments["alpha"] * CONFIRMED}
-        if analysis == "equivalence":
-            alarm = {"alarm_share": CONFIRMED}
-        return analyze(**{**arguments, **alarm, "frame": table})  # type: ignore[no-any-return]
-
     test, frame = current_test(), arguments["frame"]
     finding: Finding = analyze(**arguments)
     if test is None:
         return conclude(finding)
     alpha = finding.family.get("alpha")
     if test.policy.confirm and finding.verdict in ALARMS:
-        finding = _second_look(finding, frame, judge_both, test)
+        # A second look raises the alarm at a share of alpha, and passes as before.
+        alarm = {"alpha": arguments["alpha"] * CONFIRMED}
+        if analysis == "equivalence":
+            alarm = {"alarm_share": CONFIRMED}
+        finding = _second_look(finding, frame, lambda both: analyze(**{**arguments, **alarm, "frame": both}), test)
     if test.policy.sensitivity and finding.verdict is Verdict.PASS:
         from pytest_fairness.analysis.sensitivity import sensitivity_of, with_sensitivity
 
@@ -331,7 +327,10 @@ def conclude(finding: Finding) -> Finding:
     if undecided:
         fails = not policy.smoke if unusable(finding) else policy.require_conclusive
     if fails:
-        raise FairnessFailure(_message(finding), finding)
+        from pytest_fairness.reports.plain_text import finding_text
+
+        text = finding_text(finding)
+        raise FairnessFailure(text + (_FLAGGED if finding.verdict is Verdict.FLAG else ""), finding)
     if undecided and not unusable(finding):
         python_warnings.warn(finding.sentence, InconclusiveWarning, stacklevel=4)
     return finding
@@ -342,15 +341,8 @@ def unusable(finding: Finding) -> bool:
     return finding.reason is None or finding.reason.unusable
 
 
-def _message(finding: Finding) -> str:
-    from pytest_fairness.reports.plain_text import finding_text
+_FLAGGED = """
 
-    message = finding_text(finding)
-    if finding.verdict is Verdict.FLAG:
-        message += (
-            "\n\nA FLAG needs a documented justification. Give one where it will be read:\n"
-            '  @pytest.mark.fairness(justification={"reason": "…", "approver": "…", "date": "2026-01-31", '
-            '"expiry": "2026-07-31"})\n'
-            "or an entry for this test in justifications.yaml with the same keys."
-        )
-    return message
+A FLAG needs a documented justification. Give one where it will be read:
+  @pytest.mark.fairness(justification={"reason": "…", "approver": "…", "date": "2026-01-31", "expiry": "2026-07-31"})
+or an entry for this test in justifications.yaml with the same keys."""

@@ -5,8 +5,8 @@ and ten lines of aliases fill the memory. Here only these plain scalars are not 
 ``true``, ``false``, whole numbers such as ``-12``, and decimals such as ``0.75`` or ``1.5e-3``. Keys are always text.
 Anchors, aliases, merge keys, tags and keys that stand twice are refused; size, depth and number of values are bounded.
 
-:func:`load` gives plain data; :func:`read` converts it into a ``msgspec.Struct`` (or any type msgspec knows), whose
-annotations are the schema. Structs that people write say ``forbid_unknown_fields=True``.
+The schema is a ``msgspec.Struct``, or any type msgspec knows; Structs that people write say
+``forbid_unknown_fields=True``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
 from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias, TypeVar
@@ -27,6 +26,7 @@ from pytest_fairness.errors import UsageError, did_you_mean, listed, unknown
 Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | None"
 Place: TypeAlias = "tuple[str | int, ...]"
 T = TypeVar("T")
+Entry = TypeVar("Entry", bound=msgspec.Struct)
 Text = Annotated[str, msgspec.Meta(pattern=r"\S")]
 """Text that is not empty. Not for use in a union with a mapping of it: msgspec 0.22 then crashes as Python exits."""
 
@@ -81,23 +81,21 @@ class Document:
             value = value[step]
         return self._as(kind, value, place, strict=strict)
 
-    def entries(self, kind: type[T], key: str) -> dict[str, T]:
+    def entries(self, kind: type[Entry], key: str) -> dict[str, Entry]:
         """The document as a mapping from names to entries, each a *kind* that has its name as the field *key*.
 
         A *kind* with a field ``source`` must say where an entry comes from. Raises UsageError as :meth:`convert`.
         """
-        fields = [name for name in _fields_of(kind) if name != key]  # type: ignore[arg-type]  # a type is hashable
         found = {}
         for name, body in self.convert(dict[str, dict[str, Any]]).items():
-            for field_name in body:
-                if field_name not in fields:
-                    raise self._unknown(field_name, fields, (name, field_name), about=f"{name}: ")
-            if "source" in fields and not str(body.get("source") or "").strip():
+            if key in body:
+                raise self.wrong(f"{name}: unknown key {key!r}: it is the name of the entry", name, key)
+            if "source" in kind.__struct_fields__ and not str(body.get("source") or "").strip():
                 raise self.wrong(f"{name}: source is missing: say where it comes from", name)
-            found[name] = self._as(kind, {**body, key: name}, (name,), about=f"{name}: ")
+            found[name] = self._as(kind, {**body, key: name}, (name,), f"{name}: ")
         return found
 
-    def _as(self, kind: type[T], value: Any, place: Place, *, strict: bool = True, about: str = "") -> T:
+    def _as(self, kind: type[T], value: Any, place: Place = (), about: str = "", *, strict: bool = True) -> T:
         try:
             return msgspec.convert(value, kind, strict=strict)
         except msgspec.ValidationError as error:
@@ -107,18 +105,15 @@ class Document:
             known = (*place, *(step for step in takewhile(lambda step: step is not None, inside) if step is not None))
             if isinstance(error.__cause__, Misplaced):
                 raise self.wrong(about + why, *known, *error.__cause__.place) from None
+            types = _types_at(kind, inside)
             if stray := _UNKNOWN.fullmatch(why):
-                fields = _fields(_types_at(kind, inside))
-                raise self._unknown(stray[1], fields, (*known, stray[1]), about) from None
+                fields = [inner.encode_name for one in types for inner in getattr(one, "fields", ())]
+                raise self.wrong(about + unknown("key", stray[1], fields), *known, stray[1]) from None
             if enum := _ENUM.fullmatch(why):
-                values = [value for one in _types_at(kind, inside) for value in getattr(one, "values", ()) if value]
+                values = [value for one in types for value in getattr(one, "values", ()) if value]
                 why = f"unknown value {enum[1]!r} (known: {listed(values)}){did_you_mean(enum[1], values)}"
-            named = [step for step in known[len(place) :] if isinstance(step, str)]
-            name = f"{named[-1]}: " if named else ""
-            raise self.wrong(about + name + _plainly(why), *known) from None
-
-    def _unknown(self, wrong: str, fields: list[str], place: Place, about: str) -> UsageError:
-        return self.wrong(about + unknown("key", wrong, fields), *place)
+            named = [f"{step}: " for step in known[len(place) :] if isinstance(step, str)]
+            raise self.wrong("".join((about, *named[-1:], _plainly(why))), *known) from None
 
 
 _PLAIN = {"object": "a mapping", "array": "a list", "str": "text", "int": "a whole number", "float": "a number",
@@ -156,21 +151,6 @@ def _types_at(kind: Any, place: tuple[Any, ...]) -> list[Any]:
     return types
 
 
-@cache
-def _fields_of(kind: Any) -> list[str]:
-    return _fields(_types_at(kind, ()))
-
-
-def _fields(types: list[Any]) -> list[str]:
-    """The keys that a mapping of one of *types* may have."""
-    return [known.encode_name for one in types for known in getattr(one, "fields", ())]
-
-
-def read(path: Path, kind: type[T], *, max_bytes: int = MAX_BYTES) -> T:
-    """The document in *path* as a *kind*. Raises UsageError with ``path:line`` for whatever is not as *kind* says."""
-    return open_document(path, max_bytes=max_bytes).convert(kind)
-
-
 def open_document(path: Path, *, max_bytes: int = MAX_BYTES) -> Document:
     """The document in *path*, read as UTF-8. Raises UsageError if it cannot be read or is refused."""
     return parse(read_text(path, max_bytes=max_bytes), str(path), max_bytes=max_bytes)
@@ -196,13 +176,8 @@ def _decoded(data: bytes, source: str, max_bytes: int, encoding: str = "utf-8-si
         raise UsageError(f"{source}:{line}: not UTF-8; save the file as UTF-8") from error
 
 
-def load(text: str | bytes, source: str, *, max_bytes: int = MAX_BYTES) -> Plain:
-    """The one document in *text* as plain data; *source* names it in errors. Raises as :func:`parse`."""
-    return parse(text, source, max_bytes=max_bytes).data
-
-
 def parse(text: str | bytes, source: str, *, max_bytes: int = MAX_BYTES) -> Document:
-    """The one document in *text*.
+    """The one document in *text*; *source* names it in errors.
 
     Raises UsageError, with ``source:line``, for: a syntax error, text that is not UTF-8, more than one document, a
     key that stands twice, an anchor, an alias, a merge key, a tag, a key that is not plain text, and for a document
@@ -212,10 +187,9 @@ def parse(text: str | bytes, source: str, *, max_bytes: int = MAX_BYTES) -> Docu
         text = _decoded(text, source, max_bytes)
     if len(text) > max_bytes:
         raise UsageError(f"{source}: larger than {max_bytes:,} characters; split the file")
+    lines: dict[Place, int] = {}
     try:
-        _guard(yaml.parse(text, Loader=_LOADER), source)
-        # Free of aliases and of a bounded depth, so composing it is safe.
-        root = yaml.compose(text, Loader=_LOADER)
+        return Document(source, _built(yaml.parse(text, Loader=_LOADER), source, lines), lines)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"{source}:{mark.line + 1}" if mark else source
@@ -225,58 +199,74 @@ def parse(text: str | bytes, source: str, *, max_bytes: int = MAX_BYTES) -> Docu
     except UnicodeEncodeError as error:
         line = text[: error.start].count("\n") + 1
         raise UsageError(f"{source}:{line}: holds half a surrogate pair, which is no text") from error
-    lines: dict[Place, int] = {}
-    data = None if root is None else _plain(root, (), lines, source)
-    return Document(source, data, lines)
 
 
-def _guard(events: Iterator[yaml.Event], source: str) -> None:
-    """Refuse what could grow, or mean two things, before anything is built of it."""
-    depth = nodes = documents = 0
+def _built(events: Iterator[yaml.Event], source: str, lines: dict[Place, int]) -> Plain:
+    """The data of *events*, each refused before anything is built of it; *lines* takes where each part begins."""
+    root: Plain = None
+    around: list[tuple[Any, Place]] = []  # the collections that are open, and their places
+    keys: list[str | None] = []  # of each the key whose value comes next
+    nodes = documents = 0
     for event in events:
-        why = ""
-        if isinstance(event, yaml.AliasEvent):
-            why = f"the alias *{event.anchor} is not read; write the value out"
-        elif isinstance(event, yaml.DocumentStartEvent):
-            documents += 1
-            why = "a second document; keep one a file" if documents > 1 else ""
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        elif isinstance(event, yaml.NodeEvent):
-            nodes += 1
-            depth += isinstance(event, yaml.CollectionStartEvent)
-            if event.anchor is not None:
-                why = f"the anchor &{event.anchor} is not read; write the value out"
-            elif (tag := getattr(event, "tag", None)) is not None:
-                why = f"the tag {tag!r} is not read; write plain data"
-            elif depth > MAX_DEPTH:
-                why = f"nested deeper than {MAX_DEPTH} levels"
-            elif nodes > MAX_NODES:
-                why = f"more than {MAX_NODES:,} values; split the file"
-        if why:
-            line = event.start_mark.line + 1 if event.start_mark else 1
+        documents += isinstance(event, yaml.DocumentStartEvent)
+        nodes += isinstance(event, yaml.NodeEvent)
+        if isinstance(event, yaml.CollectionEndEvent):
+            around.pop()
+            keys.pop()
+        inside, place = around[-1] if around else (None, ())
+        is_key = isinstance(inside, dict) and keys[-1] is None
+        line = event.start_mark.line + 1 if event.start_mark else 1
+        if why := _refusal(event, inside if is_key else None, len(around), nodes, documents):
             raise UsageError(f"{source}:{line}: {why}")
+        if not isinstance(event, yaml.NodeEvent):
+            continue
+        if is_key and isinstance(event, yaml.ScalarEvent):
+            keys[-1] = event.value
+            lines[(*place, event.value)] = line
+            continue
+        value: Any = [] if isinstance(event, yaml.SequenceStartEvent) else {}
+        if isinstance(event, yaml.ScalarEvent):
+            # The pure parser gives an unquoted scalar the style None, libyaml "".
+            value = str(event.value) if event.style else _scalar(event.value)
+        if isinstance(inside, list):
+            place = (*place, len(inside))
+            inside.append(value)
+        elif isinstance(inside, dict):
+            key, keys[-1] = str(keys[-1]), None
+            place = (*place, key)
+            inside[key] = value
+        else:
+            root = value
+        lines.setdefault(place, line)
+        if isinstance(event, yaml.CollectionStartEvent):
+            around.append((value, place))
+            keys.append(None)
+    return root
 
 
-def _plain(node: yaml.Node, place: Place, lines: dict[Place, int], source: str) -> Plain:
-    lines.setdefault(place, node.start_mark.line + 1)
-    if isinstance(node, yaml.SequenceNode):
-        return [_plain(value, (*place, number), lines, source) for number, value in enumerate(node.value)]
-    if isinstance(node, yaml.ScalarNode):
-        # The pure parser gives an unquoted scalar the style None, libyaml "".
-        return str(node.value) if node.style else _scalar(node.value)
-    found: dict[str, Plain] = {}
-    for key, value in node.value:
-        where = f"{source}:{key.start_mark.line + 1}"
-        if not isinstance(key, yaml.ScalarNode):
-            raise UsageError(f"{where}: a key must be plain text, not a list or a mapping")
-        if key.value == "<<":
-            raise UsageError(f"{where}: merge keys (<<) are not read; write the entries out")
-        if key.value in found:
-            raise UsageError(f"{where}: the key {key.value!r} stands here twice; keep one")
-        lines[(*place, key.value)] = key.start_mark.line + 1
-        found[key.value] = _plain(value, (*place, key.value), lines, source)
-    return found
+def _refusal(event: yaml.Event, mapping: dict[str, Plain] | None, depth: int, nodes: int, documents: int) -> str:
+    """Why *event* could grow, or mean two things; it is a key where there is a *mapping*. Empty where it is fine."""
+    if documents > 1:
+        return "a second document; keep one a file"
+    if isinstance(event, yaml.AliasEvent):
+        return f"the alias *{event.anchor} is not read; write the value out"
+    if not isinstance(event, yaml.ScalarEvent | yaml.CollectionStartEvent):
+        return ""
+    if event.anchor is not None:
+        return f"the anchor &{event.anchor} is not read; write the value out"
+    if event.tag is not None:
+        return f"the tag {event.tag!r} is not read; write plain data"
+    if depth + isinstance(event, yaml.CollectionStartEvent) > MAX_DEPTH:
+        return f"nested deeper than {MAX_DEPTH} levels"
+    if nodes > MAX_NODES:
+        return f"more than {MAX_NODES:,} values; split the file"
+    if mapping is None:
+        return ""
+    if isinstance(event, yaml.CollectionStartEvent):
+        return "a key must be plain text, not a list or a mapping"
+    if event.value == "<<":
+        return "merge keys (<<) are not read; write the entries out"
+    return f"the key {event.value!r} stands here twice; keep one" if event.value in mapping else ""
 
 
 def _scalar(text: str) -> Plain:

@@ -55,12 +55,11 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    from pytest_fairness.pytest_layer.options import any_given
+    from pytest_fairness.pytest_layer.options import refuse_unreadable
 
     for marker in _MARKERS:
         config.addinivalue_line("markers", marker)
-    if any_given(config):
-        guest.session_of(config)  # a value that cannot be read ends the session here, with exit status 4
+    refuse_unreadable(config)  # ends the session here, with exit status 4
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -77,7 +76,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    marks.imply_fairness(item)
+    if marks.has_design(item) and not marks.is_fairness_item(item):
+        item.add_marker(pytest.mark.fairness)  # so that ``-m fairness`` selects it
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -114,7 +114,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
     result = yield
     fairness = guest.session_if_any(session.config)
-    session.testsfailed += 0 if fairness is None else fairness.unfinished() + fairness.alarms()
+    session.testsfailed += 0 if fairness is None else fairness.failures()
     return result
 
 

@@ -43,7 +43,7 @@ class AnsweredCell:
         """One text a repetition, refusals included. Raises EndpointError where a trial has no text."""
         for trial in self.trials:
             if trial.reply is None:
-                raise EndpointError(f"this trial has no reply to read: {trial.status}{_because(trial)}")
+                raise EndpointError(f"this trial has no reply to read: {_ended(trial)}")
         return tuple(trial.reply or "" for trial in self.trials)
 
     @property
@@ -67,10 +67,6 @@ class AnsweredCell:
     def groups(self) -> dict[str, str]:
         """Protected class → group."""
         return dict(self.cell.groups)
-
-
-def _because(trial: Trial) -> str:
-    return f" ({trial.error})" if trial.error else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,9 +122,7 @@ def trials_frame(
     cells, trials = [cell for cell, _ in rows], [trial for _, trial in rows]
     columns: dict[str, list[object]] = {
         "cell": [cell.id for cell in cells],
-        "template": [cell.template for cell in cells],
-        "name": [cell.name for cell in cells],
-        "persona": [cell.persona for cell in cells],
+        **{field: [getattr(cell, field) for cell in cells] for field in ("template", "name", "persona")},
     }
     if not any("name_2" in cell.attributes for cell in cells):
         # Before the attributes that fill them, so that every grid has them, and in one place.
@@ -138,10 +132,8 @@ def trials_frame(
         found: list[Mapping[str, object]] = [getattr(cell, attribute) for cell in cells]
         for key in dict.fromkeys(key for mapping in found for key in mapping):
             columns[key] = [mapping.get(key) for mapping in found]
+    columns |= {field: [getattr(cell, field) for cell in cells] for field in ("arm", "tier", "signal")}
     columns |= {
-        "arm": [cell.arm for cell in cells],
-        "tier": [cell.tier for cell in cells],
-        "signal": [cell.signal for cell in cells],
         "repetition": [trial.repetition for trial in trials],
         "prompt": [cell.prompt for cell in cells],
         "reply": [trial.reply for trial in trials],
@@ -154,9 +146,7 @@ def trials_frame(
         "model": [trial.model for trial in trials],
         "simulated": [endpoint.simulated or trial.source == "simulated" for trial in trials],
         "replayed": [endpoint.replayed or trial.source == "replay" for trial in trials],
-        "cost": [trial.cost for trial in trials],
-        "seconds": [trial.seconds for trial in trials],
-        "key": [trial.key for trial in trials],
+        **{field: [getattr(trial, field) for trial in trials] for field in ("cost", "seconds", "key")},
     }
     frame = pd.DataFrame(columns)
     if design is not None:
@@ -173,5 +163,9 @@ def refuse_if_nothing_answered(trials: Sequence[Trial], endpoint: str) -> None:
         statuses = ", ".join(f"{count} {status.replace('_', ' ')}" for status, count in counts.most_common())
         raise EndpointError(
             f"endpoint {endpoint!r}: none of {len(trials)} trials has a usable answer ({statuses}); the first: "
-            f"{trials[0].status}{_because(trials[0])}"
+            f"{_ended(trials[0])}"
         )
+
+
+def _ended(trial: Trial) -> str:
+    return f"{trial.status} ({trial.error})" if trial.error else str(trial.status)

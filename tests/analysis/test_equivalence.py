@@ -103,53 +103,38 @@ def test_margin_in_standard_deviations():
 
 
 def test_verdicts():
-    """Alike: PASS. Far apart: FAIL. Apart, perhaps beyond the margin: FLAG. Too few to tell: INCONCLUSIVE."""
+    """Alike: PASS. Far apart: FAIL. Apart, perhaps beyond the margin: FLAG. Too few to tell: INCONCLUSIVE. All pairs
+    have to show it, without any correction of the p-values of equivalence."""
     rng = np.random.default_rng(4)
     assert analyse(design(rng), 0.5).verdict is Verdict.PASS
     assert analyse(design(rng, shift=1.5), 0.5).verdict is Verdict.FAIL
-    flagged = analyse(design(rng, shift=0.45), 0.5)
-    assert flagged.verdict is Verdict.FLAG
+    assert analyse(design(rng, shift=0.45), 0.5).verdict is Verdict.FLAG
     unsure = analyse(design(rng, names=4, name_sd=0.6), 0.3)
     assert (unsure.verdict, unsure.reason) == (Verdict.INCONCLUSIVE, Reason.PRECISION)
     assert "names a group" in unsure.pairs[0].needs
+    three = analyse(design(np.random.default_rng(6), groups=("A", "B", "C"), shift=1.5), 0.5)
+    assert [pair.verdict for pair in three.pairs] == [Verdict.PASS, Verdict.FAIL, Verdict.FAIL]
+    assert three.verdict is Verdict.FAIL
+    assert three.pairs[0].p_value == three.pairs[0].corrected_p_value
 
 
 def test_a_trifle_that_is_significant_passes():
     """Significantly different, and surely by less than the margin: that is equivalence."""
     rng = np.random.default_rng(5)
-    frame = design(rng, names=150, repetitions=4, shift=0.15, name_sd=0.05)
-    pair = analyse(frame, 0.5).pairs[0]
-    assert pair.statistics["difference_p_value"] < 0.01
-    assert pair.verdict is Verdict.PASS
-
-
-def test_all_pairs_have_to_show_it():
-    """One group apart and the assertion does not hold, without any correction of the equivalence p-values."""
-    frame = design(np.random.default_rng(6), groups=("A", "B", "C"), shift=1.5)
-    finding = analyse(frame, 0.5)
-    assert [pair.verdict for pair in finding.pairs] == [Verdict.PASS, Verdict.FAIL, Verdict.FAIL]
-    assert finding.verdict is Verdict.FAIL
-    assert finding.pairs[0].p_value == finding.pairs[0].corrected_p_value
+    pair = analyse(design(rng, names=150, repetitions=4, shift=0.15, name_sd=0.05), 0.5).pairs[0]
+    assert (pair.verdict, pair.statistics["difference_p_value"] < 0.01) == (Verdict.PASS, True)
 
 
 @pytest.mark.parametrize(
-    ("x", "y", "verdict", "p"),
-    [
-        ([5] * 40, [5] * 40, Verdict.PASS, 0),
-        ([5] * 40, [5.4] * 40, Verdict.PASS, 0),
-        ([5] * 40, [5.5] * 40, Verdict.INCONCLUSIVE, 1),
-        ([5] * 40, [7] * 40, Verdict.FAIL, 1),
-    ],
+    ("apart", "verdict", "p"),
+    [(0, Verdict.PASS, 0), (0.4, Verdict.PASS, 0), (0.5, Verdict.INCONCLUSIVE, 1), (2, Verdict.FAIL, 1)],
     ids=["equal", "inside", "on the margin", "beyond"],
 )
-def test_zero_variance(x, y, verdict, p):
+def test_zero_variance(apart, verdict, p):
     """Without variance the difference is what it is: inside the margin or not; on it is not inside."""
-    finding = analyse(two(x, y), 0.5, cluster=None)
+    finding = analyse(two([5] * 40, [5 + apart] * 40), 0.5, cluster=None)
     assert finding.pairs[0].p_value == p
-    if verdict is Verdict.INCONCLUSIVE:
-        assert finding.verdict is not Verdict.PASS
-    else:
-        assert finding.verdict is verdict
+    assert finding.verdict in ({verdict} if apart != 0.5 else set(Verdict) - {Verdict.PASS})
 
 
 def test_few_trials():
@@ -216,7 +201,7 @@ def test_what_cannot_be_tested_is_refused(options, y, says):
         analyze_equivalence(two(["a", "b"] if "a" in y else [1, 2], y), "y", "group", cluster=None, **options)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     st.lists(st.floats(-50, 50).map(lambda v: round(v, 1)), min_size=1, max_size=40),
     st.lists(st.floats(-50, 50).map(lambda v: round(v, 1)), min_size=1, max_size=40),

@@ -26,10 +26,13 @@ def test_letters():
     held()
 """
 OTHER = "\n@pytest.mark.fairness\ndef test_other():\n    held('other')\n"
+MANY = SUITE.replace(
+    "def test_letters():\n    held()",
+    '@pytest.mark.parametrize("of", ["a/b", "a:b", "a b", "A/B", "ab", "a?b"])\n'
+    'def test_kept(of):\n    held("tone")\n    held("tone/2")',
+)
 SCORES = [92.0, 85.0, 78.0, 88.0, 95.0, 70.0, 81.0, 90.0, 66.0, 84.0]
 APPROVE = ("--fairness-approve", "--fairness-justification", "reviewed 20 letters")
-PLAIN: tuple[str, ...] = ()
-PARALLEL = ("-n2",)
 
 
 class Project:
@@ -38,7 +41,6 @@ class Project:
     def __init__(self, pytester: pytest.Pytester) -> None:
         self.pytester = pytester
         self.folder = pytester.path / "baselines"
-        pytester.makepyfile(test_letters=SUITE + OTHER)
         self.score(SCORES)
 
     def score(self, scores: list[float]) -> None:
@@ -60,82 +62,71 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Proje
     return Project(pytester)
 
 
-@pytest.fixture
-def mixed(project: Project) -> Project:
-    """Two approved baselines and, beside them, a test with an ordinary snapshot."""
-    project.pytester.makepyfile(test_plain="def test_plain(snapshot):\n    assert 1 == snapshot\n")
-    # All three are asked: approving baselines writes no snapshots, so that the plain one still fails.
+def test_syrupy_owns_no_baseline(project: Project) -> None:
+    """Two approved baselines beside an ordinary snapshot: syrupy's options write, find and delete that one alone.
+
+    Those of tests that did not run are not unused, and syrupy's folder may not be ours.
+    """
+    project.pytester.makepyfile(
+        test_letters=SUITE + OTHER, test_plain="def test_plain(snapshot):\n    assert 1 == snapshot\n"
+    )
+    snapshots = project.pytester.path / "__snapshots__"
+    # All three are run: approving baselines writes no snapshots, so that the plain one still fails.
     project.run(*APPROVE).assert_outcomes(passed=2, failed=1)
-    assert len(project.files) == 2
-    assert not list(project.pytester.path.glob("__snapshots__/*"))
-    return project
+    before = project.files
+    assert len(before) == 2
+    assert not snapshots.exists()
 
-
-@pytest.mark.parametrize("mode", [PLAIN, PARALLEL], ids=["plain", "n2"])
-def test_snapshot_update_neither_writes_nor_deletes(mixed: Project, mode: tuple[str, ...]) -> None:
-    """Fallen scores still fail, forsaken baselines stay, and the ordinary snapshot is written as ever."""
-    before = mixed.files
-    mixed.score([score - 3 for score in SCORES])
-    mixed.run(*mode, "--snapshot-update").assert_outcomes(failed=2, passed=1)
-    assert list(mixed.pytester.path.glob("__snapshots__/*"))
-    mixed.pytester.makepyfile(test_letters="def test_nothing():\n    pass\n")
-    mixed.run(*mode, "--snapshot-update").assert_outcomes(passed=2)
-    assert mixed.files == before
-
-
-def test_syrupy_owns_no_baseline(mixed: Project) -> None:
-    """Those of tests that did not run are not unused; its folder may not be ours; its options create none."""
-    before = mixed.files
-    selected = mixed.run("-k", "test_other")
+    selected = project.run("-k", "test_other")
     assert selected.ret == 0
     selected.stdout.no_fnmatch_line("*snapshot* unused*")
-    result = mixed.run("--snapshot-dirname", "baselines", "test_letters.py")
+    result = project.run("--snapshot-dirname", "baselines", "test_letters.py")
     result.assert_outcomes(failed=2)
     result.stdout.fnmatch_lines(["*lies in a folder of syrupy's snapshots*"])
-    assert mixed.files == before
-    for path in mixed.folder.iterdir():
+
+    project.score([score - 3 for score in SCORES])
+    project.run("-n2", "--snapshot-update").assert_outcomes(failed=2, passed=1)
+    assert list(snapshots.glob("*"))
+    project.pytester.makepyfile(test_letters="def test_nothing():\n    pass\n")
+    project.run("--snapshot-update").assert_outcomes(passed=2)
+    assert project.files == before
+
+    project.pytester.makepyfile(test_letters=SUITE + OTHER)
+    for path in project.folder.iterdir():
         path.unlink()
     for option in ("--snapshot-update", "--snapshot-update-new-only"):
-        mixed.run(option, "test_letters.py").assert_outcomes(failed=2)
-        assert mixed.files == {}
+        project.run(option, "test_letters.py").assert_outcomes(failed=2)
+        assert project.files == {}
 
 
 def test_parallel_workers_approve_different_baselines(project: Project) -> None:
     """Ids that differ in a slash and a colon, two scores, two workers: a whole file each, each judged."""
-    project.pytester.makepyfile(
-        test_letters=SUITE.replace(
-            "def test_letters():\n    held()",
-            '@pytest.mark.parametrize("of", ["a/b", "a:b", "a b", "A/B", "ab", "a?b"])\n'
-            'def test_kept(of):\n    held("tone")\n    held("tone/2")',
-        )
-    )
-    project.run(*PARALLEL, *APPROVE).assert_outcomes(passed=6)
+    project.pytester.makepyfile(test_letters=MANY)
+    project.run("-n2", *APPROVE).assert_outcomes(passed=6)
     approved = project.files
     assert len(approved) == 12
     project.score([score - 3 for score in SCORES])
-    project.run(*PARALLEL, *APPROVE).assert_outcomes(failed=6)
+    project.run(*APPROVE).assert_outcomes(failed=6)
     assert project.files == approved
 
 
-@pytest.mark.parametrize("mode", [PLAIN, PARALLEL], ids=["plain", "n2"])
-def test_what_no_test_claims_is_named_and_never_touched(
-    project: Project, mode: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A renamed test leaves its baseline behind; one that fails may have done so before it asked."""
+def test_what_no_test_claims_is_named_and_never_touched(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A renamed test leaves its baseline behind; one that fails may have done so before it looked for it."""
     project.pytester.makepyfile(test_letters=SUITE)
-    project.run(*mode, *APPROVE).assert_outcomes(passed=1)
+    project.run(*APPROVE).assert_outcomes(passed=1)
     (baseline,) = project.files
     project.pytester.makepyfile(test_letters=SUITE.replace("test_letters", "test_renamed"))
-    result = project.run(*mode, *APPROVE)
-    result.assert_outcomes(passed=1)
-    assert baseline in project.files
-    named = [line for line in result.outlines if "unclaimed baseline" in line]
     # Workers collect for themselves: only a session in one process knows that it has seen everything.
-    assert len(named) == (0 if mode else 1)
-    assert all(baseline in line for line in named)
+    for mode, names in (("-n2", 0), ("-n0", 1)):
+        result = project.run(mode, *APPROVE)
+        result.assert_outcomes(passed=1)
+        assert baseline in project.files
+        named = [line for line in result.outlines if "unclaimed baseline" in line]
+        assert len(named) == names
+        assert all(baseline in line for line in named)
     (project.folder / baseline).unlink()
     monkeypatch.setenv("CI", "true")
-    refused = project.run(*mode, *APPROVE)
+    refused = project.run(*APPROVE)
     refused.assert_outcomes(failed=1)
     refused.stdout.fnmatch_lines(["*Approval refused: this runs under CI*"])
     assert "unclaimed" not in refused.stdout.str()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from pytest_fairness.design.data_checks import check_names, check_personas, check_signals, excess, tokens
 from pytest_fairness.design.names import NameBanks, NameEntry

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from itertools import product
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_fairness.design.slugs import is_slug, join, slug, slugs
@@ -31,6 +31,7 @@ def test_texts_that_would_meet_carry_a_hash_whatever_their_order() -> None:
     assert both["c"] == "c"
 
 
+@settings(max_examples=40)
 @given(st.text(max_size=60))
 def test_any_text_gives_a_valid_part(text: str) -> None:
     """Whatever the text, lone surrogates included: a-z, 0-9 and _, one to 32 characters."""
@@ -38,6 +39,7 @@ def test_any_text_gives_a_valid_part(text: str) -> None:
     assert is_slug(slug(text)) or slug(text).startswith("_")
 
 
+@settings(max_examples=40)
 @given(st.lists(st.text(max_size=20), min_size=1, max_size=6, unique=True))
 def test_distinct_texts_have_distinct_slugs(texts: list[str]) -> None:
     """Within one axis no two values share an identifier."""

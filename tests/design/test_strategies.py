@@ -47,8 +47,8 @@ def test_ladders() -> None:
     [
         (["authority_frame"], None, "did you mean 'authority_framing'"),
         (["authority_framing", "authority_framing"], None, "stands twice"),
-        ([], None, "give 'all'"),
-        (7, None, "give 'all'"),
+        ([], None, "give a list of names"),
+        (7, None, "give a list of names"),
         (None, "rating", "needs strategies="),
     ],
 )

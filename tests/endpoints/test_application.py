@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ from pytest_fairness.endpoints import (
     Evidence,
     Reply,
     Request,
-    application,
     create_endpoint,
     load_endpoints,
 )
@@ -368,17 +366,6 @@ def test_an_entry_is_an_endpoint(tmp_path: Path) -> None:
     assert isinstance(made, ApplicationEndpoint)
     assert made.price == Price(input_per_million=0, output_per_million=0, per_call=0.01)
     assert made.identity()["url"] == "http://localhost:8080/letters/write"
-
-
-def test_a_package_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It comes with ours; whoever left it out is told what to install."""
-    application._library.cache_clear()
-    application._path.cache_clear()
-    with monkeypatch.context() as without:
-        without.setitem(sys.modules, "jsonpath", None)
-        with pytest.raises(UsageError, match="pip install python-jsonpath"):
-            load(tmp_path, ENTRY)
-    assert load(tmp_path, ENTRY).type == "http"
 
 
 WRONG = [

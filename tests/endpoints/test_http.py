@@ -8,13 +8,13 @@ import json
 import pytest
 
 from pytest_fairness.endpoints.http import (
-    BoundedBody,
     encode_json,
     evidence_of,
     make_wire,
     message_of,
     policy_refusal,
     retry_after,
+    unpacked,
 )
 from pytest_fairness.endpoints.protocol import Evidence, Price
 
@@ -92,21 +92,13 @@ def test_the_wire_gives_the_bytes_back() -> None:
 
 
 def test_a_body_is_kept_up_to_its_limit() -> None:
-    """And not a byte more, however it was packed."""
-    plain = BoundedBody(None, limit=10)
-    assert plain.feed(b"123456")
-    assert not plain.feed(b"7890ab")
-    assert (plain.data, plain.full) == (b"1234567890", True)
-    bomb = BoundedBody("gzip", limit=1000)
-    assert not bomb.feed(gzip.compress(b"0" * 50_000_000))
-    assert (len(bomb.data), bomb.full) == (1000, True)
-    packed = BoundedBody("gzip")
-    assert packed.feed(gzip.compress(b"hello"))
-    assert (packed.data, packed.readable) == (b"hello", True)
-    assert not BoundedBody("br").readable
-    broken = BoundedBody("gzip")
-    broken.feed(b"no gzip at all")
-    assert not broken.readable
+    """And not a byte more, however it was packed; what cannot be unpacked is kept as it came."""
+    assert unpacked(b"1234567890ab", None, 10) == (b"1234567890", True, True)
+    assert unpacked(b"1234567890", "Identity", 10) == (b"1234567890", False, True)
+    assert unpacked(gzip.compress(b"0" * 50_000_000), "gzip", 1000) == (b"0" * 1000, True, True)
+    assert unpacked(gzip.compress(b"hello"), "x-gzip") == (b"hello", False, True)
+    assert unpacked(b"hello", "br") == (b"hello", False, False)
+    assert unpacked(b"no gzip at all", "gzip") == (b"no gzip at all", False, False)
 
 
 def test_a_price_is_per_million_tokens_and_per_call() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from pytest_fairness import testing
 from pytest_fairness.endpoints import AttemptError, Evidence, Reply, Request, create_endpoint
-from pytest_fairness.endpoints.chat import ChatEndpoint
+from pytest_fairness.endpoints.openai import ChatEndpoint
 from pytest_fairness.model import Message, Status, Usage
 from tests.support.servers import Fault, ModelServer
 

@@ -26,7 +26,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pytest_fairness.design.templates import Template
-from pytest_fairness.documents import load
+from pytest_fairness.documents import parse
 from pytest_fairness.endpoints import load_endpoints, named_endpoint
 from pytest_fairness.endpoints.protocol import Reply
 from pytest_fairness.engine.engine import Engine
@@ -190,11 +190,11 @@ def _text_is_inert(text: str) -> None:
 def test_f39_a_megabyte_in_an_attribute(project: Project) -> None:
     """F39: replies of a megabyte are in the log, whole, and shortened in the report."""
     text = '"' + "A<b>" * 250_000
-    project.write(SHOWS.replace("assert reply == HOSTILE", "return"), default_parameters={"max_tokens": 400})
-    project.server.then(*[Fault(body=message(text))] * 10)
+    project.write(SHOWS.replace("assert reply == HOSTILE", "return").replace("names=5", "names=1"))
+    project.server.then(*[Fault(body=message(text))] * 2)
     case = project.run("-k", "test_shows")
     check(case, oracles="123567")
-    assert [trial.reply for trial in read_trials(case.run).values()] == [text] * 10
+    assert [trial.reply for trial in read_trials(case.run).values()] == [text] * 2
     assert (case.run / "report.html").stat().st_size < 1_000_000
 
 
@@ -303,7 +303,7 @@ def test_f44_yaml_is_plain_data(project: Project) -> None:
 def test_f44_names_stay_names(tmp_path: Path) -> None:
     """F44: YAML 1.1 would read these as False, numbers, times and dates; a file of 50 MB is not read to its end."""
     names = ["NO", "No", "off", "1e3", "012", "1:30", "2026-01-01", "0x1f", "~", ".inf", "1_000"]
-    assert load("\n".join(f"- {name}" for name in names), "names.yaml") == names
+    assert parse("\n".join(f"- {name}" for name in names), "names.yaml").data == names
     huge = tmp_path / "endpoints.yaml"
     with huge.open("wb") as file:
         file.truncate(50_000_000)
@@ -341,10 +341,8 @@ def test_f45_ids_are_no_paths(project: Project) -> None:
     for id_ in ("../x", "/x", ".", "", "x" * 5000, "a\x00b", "--opt"):
         with pytest.raises(UsageError):
             Template(id_, "Write about {name}.") if id_ != "--opt" else Template("-opt", "{name}")
-    for option in ("--fairness-replay", "--fairness-resume"):
-        for name in ("../../x", "/etc", "--opt", "."):
-            result = project.run(f"{option}={name}", planned=0)
-            assert result.code == pytest.ExitCode.USAGE_ERROR, (option, name)
+    for option in ("replay=../../x", "resume=/etc", "replay=--opt", "resume=."):
+        assert project.run(f"--fairness-{option}", planned=0).code == pytest.ExitCode.USAGE_ERROR, option
 
 
 @pytest.mark.skipif(os.name != "posix", reason="links and pipes of POSIX")
@@ -404,12 +402,6 @@ def test_f46_a_folder_of_runs_that_leads_elsewhere(project: Project, tmp_path: P
 ONE_BASELINE = BASELINES.replace(repr(IDS), "['a', 'b']").replace(
     repr([text.replace(chr(0), "NUL") for text in IDS]), "['a', 'b']"
 )
-DAMAGE = {
-    "edited by hand": lambda text: re.sub(r'"mean": [0-9.]+', '"mean": 1.0', text, count=1),
-    "truncated": lambda text: text[: len(text) // 2],
-    "another schema": lambda text: text.replace('"schema": 1', '"schema": 999'),
-    "conflict markers": lambda text: "<<<<<<< HEAD\n" + text + "=======\n>>>>>>> theirs\n",
-}
 
 
 def test_f47_a_baseline_that_cannot_be_trusted_is_none(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -420,12 +412,12 @@ def test_f47_a_baseline_that_cannot_be_trusted_is_none(project: Project, monkeyp
     folder = project.path / "baselines"
     first, second = sorted(folder.iterdir())
     intact = first.read_text(encoding="utf-8")
-    for what, change in DAMAGE.items():
-        text = change(intact)
+    edited = re.sub(r'"mean": [0-9.]+', '"mean": 1.0', intact, count=1)
+    for text in (edited, f"<<<<<<< HEAD\n{intact}=======\n>>>>>>> theirs\n"):
         assert text != intact
         first.write_text(text, encoding="utf-8")
         case = project.run(planned=0)
-        assert case.code == 1, what
+        assert case.code == 1
         assert "1 failed, 1 passed" in case.output
         assert first.read_text(encoding="utf-8") == text
     first.unlink()
@@ -469,18 +461,16 @@ def test_f48_every_other_key_is_refused(tmp_path: Path) -> None:
 def test_f48_only_known_keys_are_taken(project: Project) -> None:
     """F48: what would change the system under test behind one's back, or is a typing error, is refused by its name
     before the first request: in the endpoint's entry, in its parameters, and in a test's."""
-    for key in ("mock_response", "temprature"):
-        given = {key: CONFIGS[key]}
-        in_a_test = SHOWS.replace("names=5,", f"names=5, parameters={given!r},")
-        for suite, more, code in (
-            (SHOWS, given, pytest.ExitCode.USAGE_ERROR),
-            (SHOWS, {"default_parameters": given}, pytest.ExitCode.USAGE_ERROR),
-            (in_a_test, {}, pytest.ExitCode.TESTS_FAILED),
-        ):
-            project.write(suite, **more)
-            case = project.run("-k", "test_raises", planned=0)
-            assert case.code == code
-            assert key in case.output
+    typo, in_a_test = {"temprature": 0.2}, SHOWS.replace("names=5,", "names=5, parameters={'temprature': 0.2},")
+    for suite, more, key, code in (
+        (SHOWS, {"mock_response": "free money"}, "mock_response", pytest.ExitCode.USAGE_ERROR),
+        (SHOWS, {"default_parameters": typo}, "temprature", pytest.ExitCode.USAGE_ERROR),
+        (in_a_test, {}, "temprature", pytest.ExitCode.TESTS_FAILED),
+    ):
+        project.write(suite, **more)
+        case = project.run("-k", "test_raises", planned=0)
+        assert case.code == code
+        assert key in case.output
     assert project.server.requests == []
 
 
@@ -516,18 +506,14 @@ def test_f49_a_replay_asks_nobody(project: Project, tmp_path: Path) -> None:
     project.pytester.makeconftest(OFFLINE)
     project.path.joinpath("endpoints.yaml").unlink()
 
+    suite = (project.path / "test_suite.py").read_text()
+    changed = suite.replace("a landlord reference", "a long landlord reference")
+    (project.path / "test_changed.py").write_text(changed)
     replayed = project.run("--fairness-smoke", f"--fairness-replay={moved}", apart=True, prompts=())
-    assert replayed.code == recorded.code, replayed.output
+    assert replayed.code == 1
     assert "replayed" in replayed.output
     same_statistics(replayed.run, moved)
-
-    suite = (project.path / "test_suite.py").read_text()
-    (project.path / "test_suite.py").write_text(suite.replace("a landlord reference", "a long landlord reference"))
-    changed = project.run(f"--fairness-replay={moved}", apart=True, planned=0)
-    assert changed.code == 1
-    assert "holds no trial for cell 't2-" in changed.output
-    assert "the text of template 't2' changed" in changed.output
-
+    assert "holds no trial for cell 't2-" in replayed.output
     assert (project.path / "sockets.txt").read_text() == "[]"
     assert len(project.server.requests) == asked
 
@@ -544,7 +530,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @given(data=st.data())
-@settings(max_examples=150)
+@settings(max_examples=50)
 def test_any_flipped_bytes_are_found_or_do_no_harm(
     tmp_path_factory: pytest.TempPathFactory, recorded: Path, data: st.DataObject
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from conftest import MODES
 from vaderSentiment import vaderSentiment  # noqa: F401
 
 import pytest_fairness
+from tests.support.runs import records
 
 Run = Callable[..., pytest.RunResult]
 
@@ -59,46 +60,85 @@ endpoints:
 """
 
 
-def _runner(pytester: pytest.Pytester, mode: list[str], monkeypatch: pytest.MonkeyPatch, *, apart: bool) -> Run:
-    monkeypatch.delenv("CI", raising=False)
+class Project:
+    """A small project, whose suite is run the way its developer would."""
 
-    def go(*arguments: str) -> pytest.RunResult:
+    def __init__(self, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv("CI", raising=False)
+        self.pytester, self.path = pytester, pytester.path
+
+    def write(self, suite: str = GRID, endpoints: str = "", **files: str) -> None:
+        """Write ``test_suite.py``, ``endpoints.yaml`` and further modules."""
+        self.pytester.makepyfile(test_suite=suite, **files)
+        if endpoints:
+            (self.path / "endpoints.yaml").write_text(endpoints, encoding="utf-8")
+
+    def run(self, *arguments: str, mode: Sequence[str] = MODES["plain"], apart: bool = False) -> pytest.RunResult:
+        """A session: in this process where it has no workers, which spares it what imports take, or *apart*. What holds
+        in every mode is in ``test_modes.py``, for all behaviours in one session.
+        """
         command = ("-p", "no:cacheprovider", *mode, *arguments)
-        if apart:
-            return pytester.runpytest_subprocess(*command)
+        if apart or "-n2" in mode:
+            return self.pytester.runpytest_subprocess(*command)
         # The filters of our own session, which turn every warning into an error, are not the project's.
-        return pytester.runpytest_inprocess("-W", "default", *command)
+        return self.pytester.runpytest_inprocess("-W", "default", *command)
 
-    return go
+    @property
+    def last(self) -> Path:
+        """The folder of the newest run."""
+        return max((self.path / ".fairness" / "runs").glob("2*"))
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        return json.loads((self.last / "manifest.json").read_text(encoding="utf-8"))
+
+    @property
+    def results(self) -> dict[str, Any]:
+        """``findings.json`` of the newest run."""
+        return json.loads((self.last / "findings.json").read_text(encoding="utf-8"))
+
+    @property
+    def findings(self) -> list[dict[str, Any]]:
+        return self.results["findings"]
+
+    @property
+    def page(self) -> str:
+        return (self.last / "report.html").read_text(encoding="utf-8")
+
+    def records(self, *kinds: str) -> list[dict[str, Any]]:
+        """The records of the newest run, of these types."""
+        return records(self.last, *kinds)
+
+
+def shown(result: pytest.RunResult) -> str:
+    """What *result* printed, in one line."""
+    return " ".join(result.stdout.str().split())
 
 
 @pytest.fixture
-def run(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run pytest in the project folder, without workers, in this process, which spares each session the second that
-    importing pandas takes. What holds in every mode is in ``test_modes.py``, for all behaviours in one session.
-    """
-    return _runner(pytester, MODES["plain"], monkeypatch, apart=False)
+def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Project:
+    return Project(pytester, monkeypatch)
 
 
 @pytest.fixture
-def run_in_mode(pytester: pytest.Pytester, mode: list[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """The same plain, with ``-n0`` and with ``-n2``: for what crosses from workers to their controller by itself."""
-    return _runner(pytester, mode, monkeypatch, apart="-n2" in mode)
+def run(project: Project) -> Run:
+    """Run pytest in the project folder, without workers."""
+    return project.run
 
 
 @pytest.fixture
-def run_apart(pytester: pytest.Pytester, mode: list[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """The same in each mode, always in a process of its own: for what is about imports, signals or exit codes."""
-    return _runner(pytester, mode, monkeypatch, apart=True)
+def run_apart(project: Project, mode: list[str]) -> Run:
+    """The same in each mode, in a process of its own."""
+    return lambda *arguments: project.run(*arguments, mode=mode, apart=True)
 
 
 @pytest.fixture
-def last_run(pytester: pytest.Pytester) -> Callable[[], Path]:
+def last_run(project: Project) -> Callable[[], Path]:
     """The folder of the newest run."""
-    return lambda: max((pytester.path / ".fairness" / "runs").glob("2*"))
+    return lambda: project.last
 
 
 @pytest.fixture
-def findings(last_run: Callable[[], Path]) -> Callable[[], list[dict[str, Any]]]:
-    """The findings of the newest run, as its file tells them."""
-    return lambda: json.loads((last_run() / "findings.json").read_text(encoding="utf-8"))["findings"]
+def findings(project: Project) -> Callable[[], list[dict[str, Any]]]:
+    """The findings of the newest run, as its file has them."""
+    return lambda: project.findings

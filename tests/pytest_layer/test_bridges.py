@@ -5,8 +5,9 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 
 import pytest
+from conftest import MODES
 
-from .conftest import Run
+from .conftest import Project
 
 HOSTILE = """
 import pandas as pd, pytest
@@ -20,21 +21,19 @@ def test_hired():
 """
 
 
-def test_junit_carries_each_sentence(pytester: pytest.Pytester, run_in_mode: Run) -> None:
-    """One property a finding; group names that would break XML or a terminal are shown, not obeyed."""
-    pytester.makepyfile(HOSTILE)
-    run_in_mode("--junitxml=junit.xml").assert_outcomes(failed=1)
-    (entry,) = ET.parse(pytester.path / "junit.xml").iter("property")
+@pytest.mark.parametrize("mode", ["plain", "n2"])
+def test_they_show_the_finding_and_obey_nothing_in_it(project: Project, mode: str) -> None:
+    """JUnit has one property a finding; rows and summary of pytest-html are raw HTML. What comes from data, and would
+    break XML, a terminal or a page, is shown.
+    """
+    project.write(HOSTILE)
+    options = ("--junitxml=junit.xml", "--html=report.html", "--self-contained-html")
+    project.run(*options, mode=MODES[mode]).assert_outcomes(failed=1)
+    (entry,) = ET.parse(project.path / "junit.xml").iter("property")
     assert entry.get("name") == "fairness no_disparity: hired by race"
     assert entry.get("value").startswith("FAIL: ")
     assert "\x1b" not in entry.get("value")
-
-
-def test_pytest_html_shows_the_finding_and_obeys_nothing_in_it(pytester: pytest.Pytester, run_in_mode: Run) -> None:
-    """Rows and summary are raw HTML there: whatever comes from data is escaped."""
-    pytester.makepyfile(HOSTILE)
-    run_in_mode("--html=report.html", "--self-contained-html").assert_outcomes(failed=1)
-    page = (pytester.path / "report.html").read_text(encoding="utf-8")
+    page = (project.path / "report.html").read_text(encoding="utf-8")
     assert "&lt;script&gt;alert(1)" in page or "&amp;lt;script&amp;gt;alert(1)" in page
     assert "<script>alert(1)" not in page
     assert "60.0 %" in page

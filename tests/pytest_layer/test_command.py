@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +12,7 @@ import pytest
 from pytest_fairness.pytest_layer.command_line import recorded_command, recorded_path, recorded_text, secrets_of
 from tests.support.servers import ModelServer
 
-from .conftest import GRID, MODELS, Run
+from .conftest import GRID, MODELS, Project
 
 
 def recorded(*arguments: str, tests: tuple[str, ...] = ()) -> list[str]:
@@ -96,37 +94,28 @@ def endpoint():
 
 
 @pytest.mark.parametrize("own", [False, True], ids=["the settings' endpoint", "the project's own"])
-def test_the_settings_name_no_endpoint_that_nobody_asked(
-    pytester: pytest.Pytester, run: Run, last_run: Callable[[], Path], own: bool
-) -> None:
+def test_the_settings_name_no_endpoint_that_nobody_asked(project: Project, own: bool) -> None:
     """Where a fixture replaces it in all tests, the recorded settings leave it open and ``endpoints`` says who was
-    asked; going on with the run and replaying it work all the same."""
-    pytester.makepyfile(test_tone=GRID + (OWN if own else ""))
-    result = run()
+    asked; resuming the run and replaying it work all the same."""
+    project.write(GRID + (OWN if own else ""))
+    result = project.run()
     assert result.ret == 0, result.stdout.str()
-    path = last_run()
-    manifest = json.loads((path / "manifest.json").read_text(encoding="utf-8"))
-    asked = "endpoint.<locals>.write" if own else "simulated"
+    name, manifest = project.last.name, project.manifest
     assert manifest["settings"]["endpoint"] == (None if own else "simulated")
-    assert [entry["name"] for entry in manifest["endpoints"]] == [asked]
-    said = facts((path / "report.html").read_text(encoding="utf-8"))
-    assert ("endpoint simulated" in said["Settings"]) == (not own)
-    assert run("--fairness-resume=last").ret == 0
-    assert run(f"--fairness-replay={path.name}").ret == 0
+    assert [entry["name"] for entry in manifest["endpoints"]] == ["endpoint.<locals>.write" if own else "simulated"]
+    assert ("endpoint simulated" in facts(project.page)["Settings"]) == (not own)
+    assert project.run("--fairness-resume=last").ret == 0
+    assert project.run(f"--fairness-replay={name}").ret == 0
 
 
-def test_the_model_that_answered_is_named(
-    pytester: pytest.Pytester, run_in_mode: Run, last_run: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Beside the one that was asked for: in the manifest, in findings.json and in the report."""
+def test_the_model_that_answered_is_named(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside the one that was requested: in the manifest, in findings.json and in the report."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789abcdef")
-    pytester.makepyfile(test_tone=GRID)
     with ModelServer(model="gpt-4o-mini-2024-07-18") as server:
-        pytester.path.joinpath("endpoints.yaml").write_text(MODELS.format(url=server.openai_url), encoding="utf-8")
-        result = run_in_mode("--fairness-endpoint", "direct")
+        project.write(GRID, MODELS.format(url=server.openai_url))
+        result = project.run("--fairness-endpoint", "direct")
     assert result.ret == 0, result.stdout.str()
     expected = [{"endpoint": "direct", "asked": "gpt-4o-mini", "answered": {"gpt-4o-mini-2024-07-18": 160}}]
-    assert json.loads((last_run() / "manifest.json").read_text(encoding="utf-8"))["models"] == expected
-    assert json.loads((last_run() / "findings.json").read_text(encoding="utf-8"))["run"]["models"] == expected
-    said = facts((last_run() / "report.html").read_text(encoding="utf-8"))
-    assert said["Models"] == "direct: asked for gpt-4o-mini, answered by gpt-4o-mini-2024-07-18 (160 trials)"
+    assert project.manifest["models"] == project.results["run"]["models"] == expected
+    models = facts(project.page)["Models"]
+    assert models == "direct: asked for gpt-4o-mini, answered by gpt-4o-mini-2024-07-18 (160 trials)"

@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
+from conftest import MODES
 
-from .conftest import GRID, Run
-
-
-@pytest.fixture
-def run(run_apart: Run) -> Run:
-    """Sessions here end processes, or must not share one with ours."""
-    return run_apart
-
+from .conftest import GRID, Project
 
 HOSTILE = r"""
 import logging, warnings
@@ -60,17 +50,19 @@ def test_xfail():
 """
 
 
-def test_hostile_text_is_told_escaped(pytester: pytest.Pytester, run: Run) -> None:
+@pytest.mark.parametrize("mode", MODES)
+def test_hostile_text_is_shown_escaped(project: Project, mode: str) -> None:
     """A lone surrogate in a message, log record, property, warning or reason loses no test, and no control code of a
     reply reaches the terminal or JUnit's file."""
-    pytester.makepyfile(HOSTILE)
-    result = run("--junitxml=junit.xml", "-o", "junit_family=legacy", "-rA")
+    project.write(HOSTILE)
+    options = ("--junitxml=junit.xml", "-o", "junit_family=legacy", "-rA")
+    result = project.run(*options, mode=MODES[mode], apart=True)
     result.assert_outcomes(failed=3, passed=2, skipped=1, xfailed=1, warnings=1)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    shown = result.stdout.str()
-    assert "\\ud800 torn, \\x1b[2J cleared, \\u202e turned" in shown
-    assert not {"\x1b", "\u202e", "\ud800"} & set(shown)
-    properties = pytester.path.joinpath("junit.xml").read_text(encoding="utf-8")
+    printed = result.stdout.str()
+    assert "\\ud800 torn, \\x1b[2J cleared, \\u202e turned" in printed
+    assert not {"\x1b", "\u202e", "\ud800"} & set(printed)
+    properties = project.path.joinpath("junit.xml").read_text(encoding="utf-8")
     assert 'value="so \\ud800 torn' in properties
     assert 'name="score" value="0.5"' in properties
     assert not {"\x1b", "\u202e"} & set(properties)
@@ -88,25 +80,11 @@ def pytest_runtest_makereport(item, call):
 """
 
 
-@pytest.mark.parametrize("others", [0, 1])
-def test_a_test_that_vanished_fails_the_session(
-    pytester: pytest.Pytester, last_run: Callable[[], Path], others: int
-) -> None:
+def test_a_test_that_vanished_fails_the_session(project: Project) -> None:
     """xdist itself exits 0 where a report could not be sent; with a fairness test in it, the session is red and names
-    the test: alone in the session too, when not one report of a fairness test has come."""
-    more = "\n".join(f"def test_other_{number}(): pass" for number in range(others))
-    pytester.makepyfile(GRID + more)
-    pytester.makeconftest(UNSENDABLE)
-    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-n2", "-v")
+    the test: when not one report of a fairness test has come, too."""
+    project.write(GRID, conftest=UNSENDABLE)
+    result = project.run("-v", mode=MODES["n2"])
     assert result.ret not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
-    assert "never finished: test_a_test_that_vanished_fails_the_session.py::test_tone" in result.stdout.str()
-    told = json.loads(last_run().joinpath("findings.json").read_text())
-    assert told["missing"] == ["test_a_test_that_vanished_fails_the_session.py::test_tone"]
-
-
-def test_sessions_without_fairness_tests_are_left_alone(pytester: pytest.Pytester) -> None:
-    """The guard counts no test that is not ours, and leaves nothing on the disk."""
-    pytester.makepyfile("def test_other(): pass")
-    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-n1")
-    result.assert_outcomes(passed=1)
-    assert not pytester.path.joinpath(".fairness").exists()
+    assert "never finished: test_suite.py::test_tone" in result.stdout.str()
+    assert project.results["missing"] == ["test_suite.py::test_tone"]

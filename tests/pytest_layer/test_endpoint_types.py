@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from pytest_fairness.endpoints.simulated import simulated_endpoint
 from tests.support.servers import Fault, ModelServer
 
-from .conftest import Run
+from .conftest import Project
 
 GRID = """
 import pytest
@@ -68,55 +66,33 @@ def server() -> Iterator[ModelServer]:
         yield running
 
 
-@pytest.fixture
-def project(pytester: pytest.Pytester, server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Write a small project whose endpoints are on the server."""
+@pytest.fixture(autouse=True)
+def _key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LETTERS_TOKEN", KEY)
 
-    def write(endpoints: str, test: str = GRID) -> None:
-        (pytester.path / "endpoints.yaml").write_text(endpoints.replace("URL", server.url), encoding="utf-8")
-        pytester.makepyfile(test_letters=test)
 
-    return write
-
-
-def log(run: Path, *kinds: str) -> list[dict[str, Any]]:
-    lines = (line for path in sorted(run.glob("trials*.jsonl")) for line in path.read_text().splitlines())
-    return [record for record in map(json.loads, lines) if record["type"] in kinds]
-
-
-@pytest.fixture
-def alone(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Without workers, in this process: for what is decided before they come into it."""
-    monkeypatch.delenv("CI", raising=False)
-    return lambda *arguments: pytester.runpytest_inprocess(
-        "-W", "default", "-p", "no:cacheprovider", "-p", "no:xdist", *arguments
-    )
+def write(project: Project, server: ModelServer, endpoints: str, suite: str = GRID) -> None:
+    """A suite, whose endpoints are on the server."""
+    project.write(suite, endpoints.replace("URL", server.url))
 
 
 # ------------------------------------------------------------ http
 
 
-def test_an_application_is_asked_and_replayed(
-    pytester: pytest.Pytester,
-    run: Run,
-    last_run: Callable[[], Path],
-    project: Callable[..., None],
-    server: ModelServer,
-) -> None:
+def test_an_application_is_asked_and_replayed(project: Project, server: ModelServer) -> None:
     """Each trial once, the wire in the log without the key, the cost kept; a replay asks nobody."""
-    project(HTTP)
-    result = run("--fairness-endpoint", "letters", "--fairness-max-cost", "0.1")
+    write(project, server, HTTP)
+    result = project.run("--fairness-endpoint", "letters", "--fairness-max-cost", "0.1")
     result.assert_outcomes(passed=1)
     assert len(server.requests) == 12
     assert {request.headers["authorization"] for request in server.requests} == {f"Bearer {KEY}"}
-    asked = last_run()
-    wires = [record["wire"] for record in log(asked, "attempt")]
+    asked = project.last
+    wires = [record["wire"] for record in project.records("attempt")]
     assert all(json.loads(wire["request_body"])["letter"]["about"].startswith("Write a ref") for wire in wires)
-    assert sum(trial["cost"] for trial in log(asked, "trial")) == pytest.approx(0.024)
+    assert sum(trial["cost"] for trial in project.records("trial")) == pytest.approx(0.024)
     everything = b"".join(path.read_bytes() for path in asked.rglob("*") if path.is_file())
     assert KEY.encode() not in everything
-    run("--fairness-replay", asked.name).assert_outcomes(passed=1)
+    project.run("--fairness-replay", asked.name).assert_outcomes(passed=1)
     assert len(server.requests) == 12
 
 
@@ -130,31 +106,32 @@ def test_letters(trials):
 """
 
 
-def test_a_conversation_needs_a_place_for_it(alone: Run, project: Callable[..., None], server: ModelServer) -> None:
+def test_a_conversation_needs_a_place_for_it(project: Project, server: ModelServer) -> None:
     """Strategies of several turns are refused before the first request, and work with "{messages}"."""
-    project(HTTP, CONVERSATION)
-    result = alone("--fairness-endpoint", "letters")
+    write(project, server, HTTP, CONVERSATION)
+    result = project.run("--fairness-endpoint", "letters")
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(['*put "{messages}" where the conversation belongs*'])
     assert not server.requests
-    project(
-        HTTP.replace('{letter: {about: "{prompt}"}, number: "{repetition}"}', '{messages: "{messages}"}'), CONVERSATION
+    write(
+        project,
+        server,
+        HTTP.replace('{letter: {about: "{prompt}"}, number: "{repetition}"}', '{messages: "{messages}"}'),
+        CONVERSATION,
     )
     server.then(Fault(body={"blocked": True}))
-    alone("--fairness-endpoint", "letters").assert_outcomes(passed=1)
+    project.run("--fairness-endpoint", "letters").assert_outcomes(passed=1)
     assert max(len(request.json["messages"]) for request in server.requests) > 1  # after a reply that declined
 
 
 @pytest.mark.parametrize(
     ("parameter", "outcome"), [("prompt", {"errors": 1}), ("messages", {"passed": 1})], ids=["text", "messages"]
 )
-def test_a_function_of_one_text_has_no_conversations(
-    pytester: pytest.Pytester, alone: Run, parameter: str, outcome: dict[str, int]
-) -> None:
+def test_a_function_of_one_text_has_no_conversations(project: Project, parameter: str, outcome: dict[str, int]) -> None:
     """Its earlier turns would be lost, whatever it then answers: the test says so and asks nothing."""
     fixture = f"@pytest.fixture\ndef endpoint():\n    return lambda {parameter}: 'I would say 7.'\n"
-    pytester.makepyfile(CONVERSATION + fixture)
-    result = alone()
+    project.write(CONVERSATION + fixture)
+    result = project.run()
     result.assert_outcomes(**outcome)
     assert ("a parameter called messages" in result.stdout.str()) is (parameter == "prompt")
 
@@ -162,12 +139,10 @@ def test_a_function_of_one_text_has_no_conversations(
 # ------------------------------------------------------------ pipelines
 
 
-def test_a_pipeline_is_asked_step_by_step(
-    run: Run, last_run: Callable[[], Path], project: Callable[..., None], server: ModelServer
-) -> None:
+def test_a_pipeline_is_asked_step_by_step(project: Project, server: ModelServer) -> None:
     """Each step a request to its own system, logged and priced, whoever of the workers asks."""
-    project(TWO)
-    result = run("--fairness-endpoint", "letters", "--fairness-max-cost", "1")
+    write(project, server, TWO)
+    result = project.run("--fairness-endpoint", "letters", "--fairness-max-cost", "1")
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["fairness: about 25 requests, about $*"])
     assert [request.flavour for request in server.requests].count("application") == 12
@@ -175,38 +150,39 @@ def test_a_pipeline_is_asked_step_by_step(
     assert len(judged) == 12
     assert {body["temperature"] for body in judged} == {0.5}
     assert all(body["messages"][0] == {"role": "system", "content": "You judge."} for body in judged)
-    asked = last_run()
-    for trial in log(asked, "trial"):
+    for trial in project.records("trial"):
         scrubbed, _ = trial["replies"]
         assert (
             trial["messages"][-1]["content"] == f"Asked: {trial['cell']['turns'][0]} Write a reference on: {scrubbed}"
         )
         assert trial["cost"] > 0.001
-    assert sorted({record["endpoint"]["name"] for record in log(asked, "attempt")}) == ["judge", "scrubber"]
+    assert sorted({record["endpoint"]["name"] for record in project.records("attempt")}) == ["judge", "scrubber"]
     assert len(server.requests) == 24
 
 
-def test_a_pipeline_is_taken_up_and_replayed(
-    alone: Run, last_run: Callable[[], Path], project: Callable[..., None], server: ModelServer
-) -> None:
+def test_a_pipeline_is_taken_up_and_replayed(project: Project, server: ModelServer) -> None:
     """What broke off at the second step goes on there; what was recorded is asked nobody again."""
-    project(TWO)
+    write(project, server, TWO)
     server.then(*[None] * 12, Fault(status=401))
-    alone("--fairness-endpoint", "letters", "-o", "fairness_concurrency=1").assert_outcomes(errors=1)
+    project.run("--fairness-endpoint", "letters", "-o", "fairness_concurrency=1").assert_outcomes(errors=1)
     begun = len(server.requests)
-    alone("--fairness-endpoint", "letters", "-o", "fairness_concurrency=1", "--fairness-resume=last").assert_outcomes(
-        passed=1
-    )
+    project.run(
+        "--fairness-endpoint", "letters", "-o", "fairness_concurrency=1", "--fairness-resume=last"
+    ).assert_outcomes(passed=1)
     assert len(server.requests) == 24 + 1  # the one that was turned away came to nothing
     assert 1 < begun < 24
-    alone("--fairness-replay", last_run().name).assert_outcomes(passed=1)
+    project.run("--fairness-replay", project.last.name).assert_outcomes(passed=1)
     assert len(server.requests) == 25
 
 
-def test_under_a_cap_every_step_needs_a_price(alone: Run, project: Callable[..., None], server: ModelServer) -> None:
+def test_under_a_cap_every_step_needs_a_price(project: Project, server: ModelServer) -> None:
     """The step without one is named, before anything is sent."""
-    project(TWO.replace('    reply: "$.letter.text"\n    price: {per_call: 0.001}\n', '    reply: "$.letter.text"\n'))
-    result = alone("--fairness-endpoint", "letters", "--fairness-max-cost", "1")
+    write(
+        project,
+        server,
+        TWO.replace('    reply: "$.letter.text"\n    price: {per_call: 0.001}\n', '    reply: "$.letter.text"\n'),
+    )
+    result = project.run("--fairness-endpoint", "letters", "--fairness-max-cost", "1")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert "'scrubber' has no known price" in result.stdout.str() + result.stderr.str()
     assert not server.requests
@@ -228,17 +204,15 @@ def endpoint():
 """
 
 
-def test_a_pipeline_in_python(
-    alone: Run, last_run: Callable[[], Path], project: Callable[..., None], server: ModelServer
-) -> None:
+def test_a_pipeline_in_python(project: Project, server: ModelServer) -> None:
     """Functions, names of endpoints.yaml, and what is asked of them."""
-    project(TWO, IN_PYTHON + GRID)
-    alone().assert_outcomes(passed=1)
+    write(project, server, TWO, IN_PYTHON + GRID)
+    project.run().assert_outcomes(passed=1)
     assert len(server.requests) == 24
     first = [request.json for request in server.requests if request.flavour == "application"]
     assert all(body["letter"]["about"].startswith("Please write a reference for ") for body in first)
-    assert {len(trial["replies"]) for trial in log(last_run(), "trial")} == {3}
-    alone("--fairness-replay", "last").assert_outcomes(passed=1)
+    assert {len(trial["replies"]) for trial in project.records("trial")} == {3}
+    project.run("--fairness-replay", "last").assert_outcomes(passed=1)
     assert len(server.requests) == 24
 
 
@@ -263,27 +237,25 @@ def test_scrubbers(trials):
 """
 
 
-def test_arms_compare_scrubbers(
-    alone: Run, last_run: Callable[[], Path], project: Callable[..., None], server: ModelServer
-) -> None:
+def test_arms_compare_scrubbers(project: Project, server: ModelServer) -> None:
     """One arm's step asks one system, another's another, and the choice is made by the test's own."""
-    project(TWO, ARMS)
-    result = alone()
+    write(project, server, TWO, ARMS)
+    result = project.run()
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["fairness: 1 test, up to 48 trials, endpoint simulated and the tests' own*"])
     flavours = [request.flavour for request in server.requests]
     assert (flavours.count("application"), flavours.count("openai")) == (12, 24)
-    arms = {(record["cell"]["arm"], len(record["replies"])) for record in log(last_run(), "trial")}
+    arms = {(record["cell"]["arm"], len(record["replies"])) for record in project.records("trial")}
     assert arms == {("raw_naive", 1), ("by_app", 2), ("by_judge", 2), ("whole", 1)}
-    manifest = json.loads((last_run() / "manifest.json").read_text(encoding="utf-8"))
+    manifest = project.manifest
     assert {entry["name"] for entry in manifest["endpoints"]} == {"simulated", "scrubber", "judge"}
-    alone("--fairness-replay", "last").assert_outcomes(passed=1)
+    project.run("--fairness-replay", "last").assert_outcomes(passed=1)
     assert len(server.requests) == 36
 
 
-def test_a_name_that_there_is_not(alone: Run, project: Callable[..., None], server: ModelServer) -> None:
-    project(TWO, ARMS.replace('endpoint="scrubber"', 'endpoint="scruber"'))
-    result = alone()
+def test_a_name_that_there_is_not(project: Project, server: ModelServer) -> None:
+    write(project, server, TWO, ARMS.replace('endpoint="scrubber"', 'endpoint="scruber"'))
+    result = project.run()
     assert result.ret != 0
     assert "did you mean 'scrubber'?" in result.stdout.str()
     assert not server.requests
@@ -353,11 +325,11 @@ def my_app(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Callab
     return write
 
 
-def test_functions_by_their_import_path(pytester: pytest.Pytester, alone: Run, my_app: Callable[[str], None]) -> None:
+def test_functions_by_their_import_path(project: Project, my_app: Callable[[str], None]) -> None:
     """Whatever form they have, whatever they print, and whatever they do to their input."""
     my_app(APPLICATION)
-    pytester.makepyfile(BY_PATH)
-    result = alone()
+    project.write(BY_PATH)
+    result = project.run()
     result.assert_outcomes(passed=6)
     result.stdout.fnmatch_lines(["fairness: 6 tests, *, endpoint of the tests' own,*"])
 
@@ -396,11 +368,11 @@ def test_the_session_goes_on():
 """
 
 
-def test_an_application_that_misbehaves(pytester: pytest.Pytester, my_app: Callable[[str], None]) -> None:
+def test_an_application_that_misbehaves(project: Project, my_app: Callable[[str], None]) -> None:
     """It exits, returns no text, never returns: each is told, the session goes on, and it ends."""
     my_app(HOSTILE)
-    pytester.makepyfile(HOSTILE_TEST)
-    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-o", "fairness_attempt_timeout=0.5", timeout=120)
+    project.write(HOSTILE_TEST)
+    result = project.run("-o", "fairness_attempt_timeout=0.5", apart=True)
     result.assert_outcomes(errors=3, passed=1)
     said = " ".join(result.stdout.str().split())
     for what in (
@@ -419,27 +391,25 @@ def test_an_application_that_misbehaves(pytester: pytest.Pytester, my_app: Calla
         ("my_app.letters:letters.greeting", "is str, which cannot be called"),
     ],
 )
-def test_paths_that_name_nothing(
-    pytester: pytest.Pytester, alone: Run, my_app: Callable[[str], None], path: str, told: str
-) -> None:
+def test_paths_that_name_nothing(project: Project, my_app: Callable[[str], None], path: str, told: str) -> None:
     my_app(APPLICATION)
-    pytester.makepyfile(BY_PATH.replace('"my_app.letters:letters.write"', f'"{path}"'))
-    result = alone("-k", path)
+    project.write(BY_PATH.replace('"my_app.letters:letters.write"', f'"{path}"'))
+    result = project.run("-k", path)
     result.assert_outcomes(errors=1)
     assert told in result.stdout.str().replace("\n", " ")
 
 
-def test_only_python_names_code(pytester: pytest.Pytester, alone: Run, my_app: Callable[[str], None]) -> None:
+def test_only_python_names_code(project: Project, my_app: Callable[[str], None]) -> None:
     """Neither the command line nor a file imports anything."""
     my_app("raise SystemExit('imported')")
-    pytester.makepyfile(GRID)
-    result = alone("--fairness-endpoint", "my_app.letters:write")
+    project.write(GRID)
+    result = project.run("--fairness-endpoint", "my_app.letters:write")
     assert result.ret != 0
     assert "describe the endpoint there" in result.stdout.str() + result.stderr.str()
-    (pytester.path / "endpoints.yaml").write_text(
+    (project.path / "endpoints.yaml").write_text(
         'endpoints:\n  - {name: "letters", type: "callable", function: "my_app.letters:write"}\n'
     )
-    result = alone("--fairness-endpoint", "letters")
+    result = project.run("--fairness-endpoint", "letters")
     assert result.ret != 0
     assert "a file must not say which code runs" in result.stdout.str() + result.stderr.str()
 
@@ -483,16 +453,14 @@ endpoints:
 
 
 @pytest.mark.parametrize("place", ["conftest", "plugin"])
-def test_a_new_type_is_one_hook_of_one_adapter(
-    pytester: pytest.Pytester, alone: Run, last_run: Callable[[], Path], place: str
-) -> None:
+def test_a_new_type_is_one_hook_of_one_adapter(project: Project, place: str) -> None:
     """In a conftest or in a plugin of somebody's own; a pipeline can name it like any other."""
-    pytester.makeconftest(ECHO.replace("NAME", '"echo"') if place == "conftest" else "")
-    pytester.makepyfile(echo_plugin=ECHO.replace("NAME", '"echo"'), test_letters=GRID)
-    (pytester.path / "endpoints.yaml").write_text(ECHOES)
+    project.pytester.makeconftest(ECHO.replace("NAME", '"echo"') if place == "conftest" else "")
+    project.pytester.makepyfile(echo_plugin=ECHO.replace("NAME", '"echo"'), test_letters=GRID)
+    (project.path / "endpoints.yaml").write_text(ECHOES)
     loaded = ["-p", "echo_plugin"] if place == "plugin" else []
-    pytester.syspathinsert()
-    alone("--fairness-endpoint", "letters", *loaded).assert_outcomes(passed=1)
-    replies = {trial["replies"][-1] for trial in log(last_run(), "trial")}
+    project.pytester.syspathinsert()
+    project.run("--fairness-endpoint", "letters", *loaded).assert_outcomes(passed=1)
+    replies = {trial["replies"][-1] for trial in project.records("trial")}
     morning = "Good morning to all of you."
     assert all(reply.startswith(f"{morning} Once more: {morning} Write a reference for ") for reply in replies)

@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from .conftest import Run
+from . import test_guest
+from .conftest import Project
 
 CELLS = """
 import pytest
@@ -23,9 +24,16 @@ def test_every_reply(cell):
 """
 
 
-def test_asking_for_cell_makes_one_item_a_cell(pytester: pytest.Pytester, run: Run) -> None:
-    pytester.makepyfile(CELLS)
-    run().assert_outcomes(passed=4)
+def test_asking_for_cell_makes_one_item_a_cell(project: Project) -> None:
+    """Ids are plain and stable; one can be selected; ``-m fairness`` selects all of them, and nothing else."""
+    project.write(CELLS + "\ndef test_other(): pass\n")
+    ids = project.run("--collect-only", "-q").outlines[:4]
+    assert ids == project.run("--collect-only", "-q").outlines[:4]
+    inside = {line.split("[")[1].rstrip("]") for line in ids}
+    assert len(inside) == 4
+    assert set("".join(inside)) <= set("abcdefghijklmnopqrstuvwxyz0123456789_.-")
+    project.run("-m", "fairness").assert_outcomes(passed=4)
+    project.run(ids[2]).assert_outcomes(passed=1)
 
 
 def test_a_grid_too_large_for_an_item_a_cell_is_refused_with_the_mend(pytester: pytest.Pytester) -> None:
@@ -57,30 +65,6 @@ def test_a_grid_too_large_for_an_item_a_cell_is_refused_with_the_mend(pytester: 
     result = pytester.runpytest("--collect-only", "-q")
     assert result.ret == pytest.ExitCode.OK
     result.stdout.fnmatch_lines(["61 tests collected*"])
-
-
-def test_ids_are_plain_and_stable(pytester: pytest.Pytester) -> None:
-    """Ids hold only ``[a-z0-9_.-]`` and are the same in every run."""
-    pytester.makepyfile(CELLS)
-    first = pytester.runpytest_inprocess("-W", "default", "-p", "no:xdist", "--collect-only", "-q").outlines[:4]
-    assert first == pytester.runpytest_inprocess("-W", "default", "-p", "no:xdist", "--collect-only", "-q").outlines[:4]
-    inside = [line.split("[")[1].rstrip("]") for line in first]
-    assert len(set(inside)) == 4
-    for name in inside:
-        assert name.isascii()
-        assert set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789_.-")
-
-
-def test_one_cell_can_be_selected(pytester: pytest.Pytester, run: Run) -> None:
-    pytester.makepyfile(CELLS)
-    ids = pytester.runpytest_inprocess("-W", "default", "-p", "no:xdist", "--collect-only", "-q").outlines[:4]
-    run(ids[2]).assert_outcomes(passed=1)
-
-
-def test_the_marker_implies_fairness(pytester: pytest.Pytester, run: Run) -> None:
-    """``-m fairness`` selects a grid, and nothing else."""
-    pytester.makepyfile(CELLS + "\ndef test_other(): pass\n")
-    run("-m", "fairness").assert_outcomes(passed=4)
 
 
 RACE = "groups={'race_ethnicity': ['white', 'black']}"
@@ -133,10 +117,10 @@ def test_a_wrong_design_names_the_test_and_the_fault(pytester: pytest.Pytester) 
         assert message in shown[f"test_{at:02}"], source
 
 
-def test_what_needs_a_design_says_so_where_there_is_none(pytester: pytest.Pytester, run: Run) -> None:
+def test_what_needs_a_design_says_so_where_there_is_none(project: Project) -> None:
     """Our ``trials`` without a marker is an error."""
-    pytester.makepyfile("def test_it(trials): pass\ndef test_one(cell): pass")
-    result = run()
+    project.write("def test_it(trials): pass\ndef test_one(cell): pass")
+    result = project.run()
     result.assert_outcomes(errors=2)
     result.stdout.fnmatch_lines_random(
         [
@@ -146,44 +130,11 @@ def test_what_needs_a_design_says_so_where_there_is_none(pytester: pytest.Pytest
     )
 
 
-OWN = """
-import pytest
-
-@pytest.fixture
-def trials():
-    return [1, 2, 3]
-
-@pytest.fixture(params=["a", "b"])
-def cell(request):
-    return request.param
-
-@pytest.fixture
-def endpoint():
-    return "https://example.org"
-
-@pytest.fixture
-def tier(endpoint):
-    return "gold"
-
-def test_it(trials, cell, endpoint, tier):
-    assert (len(trials), tier, endpoint) == (3, "gold", "https://example.org")
-"""
-
-
-def test_a_project_with_fixtures_of_our_names_never_notices_ours(pytester: pytest.Pytester, run_apart: Run) -> None:
-    """Without a marker nothing is printed, made or imported for it."""
-    pytester.makepyfile(OWN + "\n    import sys\n    assert not {'pandas', 'numpy'} & set(sys.modules)\n")
-    result = run_apart()
-    result.assert_outcomes(passed=2)
-    assert not [line for line in result.outlines if "fairness" in line and not line.startswith("plugins:")]
-    assert not pytester.path.joinpath(".fairness").exists()
-
-
 def test_the_definitions_of_a_fixture_are_found_before_it_is_made(pytester: pytest.Pytester) -> None:
     """The one private part of pytest that the announcement leans on, held against the pytest that is installed."""
     from pytest_fairness.pytest_layer.marks import FIXTURES, fixtures_of
 
-    items, _ = pytester.inline_genitems(pytester.makepyfile(OWN))
+    items, _ = pytester.inline_genitems(pytester.makepyfile(test_guest.OWN))
     ours, own = fixtures_of(items[0], "endpoint")
     assert (ours.func.__module__, own.func.__name__) == (FIXTURES, "endpoint")
     assert callable(items[0]._request.getfixturevalue)
@@ -202,13 +153,13 @@ def test_rating(trials, tier):
 
 
 @pytest.mark.parametrize(("tier", "passed"), [("auto", 1), ("1", 1), ("2", 1), ("all", 2)])
-def test_each_tier_is_its_own_item(pytester: pytest.Pytester, run: Run, tier: str, passed: int) -> None:
-    pytester.makepyfile(TIERS)
-    run("--fairness-tier", tier).assert_outcomes(passed=passed)
+def test_each_tier_is_its_own_item(project: Project, tier: str, passed: int) -> None:
+    project.write(TIERS)
+    project.run("--fairness-tier", tier).assert_outcomes(passed=passed)
 
 
-def test_tier_1_skips_a_grid_without_a_system_prompt(pytester: pytest.Pytester, run: Run) -> None:
-    pytester.makepyfile(CELLS)
-    result = run("--fairness-tier", "1", "-rs")
+def test_tier_1_skips_a_grid_without_a_system_prompt(project: Project) -> None:
+    project.write(CELLS)
+    result = project.run("--fairness-tier", "1", "-rs")
     result.assert_outcomes(skipped=4)
     result.stdout.fnmatch_lines(["*system prompt*"])

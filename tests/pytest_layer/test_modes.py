@@ -9,8 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
-import sys
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,10 +18,13 @@ from typing import Any
 import pytest
 from conftest import MODES
 
+from tests.support.sessions import run_pytest
+
 from . import (
     suites,
     test_confirm,
     test_grids,
+    test_guest,
     test_sensitivity,
     test_strategies,
     test_systems,
@@ -45,7 +46,7 @@ FILES = {
     "callables_sync": test_systems.SUITE.format(source=test_systems.SYNC),
     "constant": test_sensitivity.BLIND,
     "flagged": FLAGGED,
-    "foreign": test_grids.OWN,
+    "foreign": test_guest.OWN,
     "justified": FLAGGED,
     "lucky": test_confirm.LUCKY.replace("HARSH", "4").replace("PICK", "trials"),
     "picked": test_confirm.LUCKY.replace("HARSH", "3").replace("PICK", "trials[~trials.reply.str.startswith('9')]"),
@@ -121,11 +122,8 @@ def sessions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Session]:
         folder.joinpath("justifications.yaml").write_text(JUSTIFICATIONS, encoding="utf-8")
         folder.joinpath("pytest.ini").write_text("[pytest]\n", encoding="utf-8")
         command = ("-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-p", "no:anyio", "-rw", *arguments)
-        done = subprocess.run(
-            [sys.executable, "-m", "pytest", *command],
-            cwd=folder, env=environment, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        found[mode] = Session(folder, done.returncode, done.stdout + done.stderr)
+        done = run_pytest(folder, *command, environment=environment)
+        found[mode] = Session(folder, done.ret, f"{done.stdout}\n{done.stderr}")
     return found
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import html
-import json
 import re
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,7 +12,7 @@ import pytest
 from pytest_fairness.reports.formatting import cost_line
 from tests.support.servers import Fault, ModelServer
 
-from .conftest import GRID, MODELS, Run
+from .conftest import GRID, MODELS, Project, shown
 
 PRICED = (
     MODELS
@@ -39,57 +37,40 @@ def answer(usage: Any) -> Fault:
 
 
 @pytest.mark.parametrize("usage", [{"prompt_tokens": -5, "completion_tokens": 3}, None, {"prompt_tokens": "many"}])
-def test_charges_at_worst_case_are_said(
-    pytester: pytest.Pytester, run: Run, last_run: Callable[[], Path], server: ModelServer, usage: Any
-) -> None:
-    pytester.makepyfile(test_tone=GRID)
-    pytester.path.joinpath("endpoints.yaml").write_text(PRICED.format(url=server.openai_url), encoding="utf-8")
-    server.then(*[answer(usage)] * 12)
-    result = run("--fairness-endpoint=direct")
-    assert result.ret == 0, result.stdout.str()
-    manifest, findings, page = everything(last_run())
-    charged = "12 charged at worst case because their token counts are missing or cannot be true"
-    said = f"cost: ${manifest['cost']:,.4f} for 160 trials; {charged}"
-    assert said in " ".join(result.stdout.str().split())
-    assert said.removeprefix("cost: ") in page
-    for place in (manifest, findings):
-        assert (place["unpriced"], place["charged_at_worst_case"]) == (0, 12)
-    worst = 12 * 400 * 0.6 / 1e6
-    assert worst < manifest["cost"] == findings["cost"] < 10 * worst
-
-
-def test_trials_without_a_price_are_said(
-    pytester: pytest.Pytester, run_in_mode: Run, last_run: Callable[[], Path], server: ModelServer
-) -> None:
-    """Beside a system whose price is known; what is free is known to be."""
-    own = (
-        MODELS.format(url=server.openai_url) + PRICED.replace("direct", "priced").partition("\n")[2].partition("\n")[2]
+def test_charges_at_worst_case_are_said(project: Project, server: ModelServer, usage: Any) -> None:
+    small = GRID.replace("repetitions=2", "names=4, repetitions=1").replace(
+        "    assert_no", "    len(trials) or assert_no"
     )
-    pytester.path.joinpath("endpoints.yaml").write_text(own.format(url=server.openai_url), encoding="utf-8")
+    project.write(small, PRICED.format(url=server.openai_url))
+    server.then(*[answer(usage)] * 12)
+    result = project.run("--fairness-endpoint=direct")
+    assert result.ret == 0, result.stdout.str()
+    cost = project.manifest["cost"]
+    charged = "12 charged at worst case because their token counts are missing or cannot be true"
+    expect(project, result, f"${cost:,.4f} for 16 trials; {charged}", (0, 12))
+    worst = 12 * 400 * 0.6 / 1e6
+    assert worst < cost == project.results["run"]["cost"] < 10 * worst
+
+
+def test_trials_without_a_price_are_said(project: Project, server: ModelServer) -> None:
+    """Beside a system whose price is known; what is free is known to be."""
+    own = MODELS + PRICED.replace("direct", "priced").partition("\n")[2].partition("\n")[2]
     other = GRID.partition("@")[2].replace("test_tone", "test_other").replace("reference", "letter")
     fixture = "\n@pytest.fixture\ndef endpoint():\n    return 'priced'\n"
-    pytester.makepyfile(test_tone=GRID, test_other=GRID.partition("@")[0] + fixture + "\n@" + other)
-    result = run_in_mode("--fairness-endpoint=direct")
+    project.write(GRID, own.format(url=server.openai_url), test_other=GRID.partition("@")[0] + fixture + "\n@" + other)
+    result = project.run("--fairness-endpoint=direct")
     assert result.ret == 0, result.stdout.str()
-    manifest, findings, page = everything(last_run())
-    said = f"${manifest['cost']:,.4f} for 160 trials; 160 of unknown price"
-    assert f"cost: {said}" in result.stdout.str()
-    assert said in page
-    for place in (manifest, findings):
-        assert (place["unpriced"], place["charged_at_worst_case"]) == (160, 0)
+    cost = project.manifest["cost"]
+    expect(project, result, f"${cost:,.4f} for 160 trials; 160 of unknown price", (160, 0))
 
 
-def test_nothing_is_said_of_what_costs_nothing(pytester: pytest.Pytester, run: Run) -> None:
-    pytester.makepyfile(test_tone=GRID)
-    assert "cost:" not in run().stdout.str()
-
-
-def everything(run: Path) -> tuple[dict[str, Any], dict[str, Any], str]:
-    """The manifest, what findings.json says of the run, and the facts of the report."""
-    manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
-    findings = json.loads((run / "findings.json").read_text(encoding="utf-8"))["run"]
-    page = re.findall(r"<dt>Cost</dt>\s*<dd>(.*?)</dd>", (run / "report.html").read_text(encoding="utf-8"), re.DOTALL)
-    return manifest, findings, html.unescape(page[0])
+def expect(project: Project, result: pytest.RunResult, sentence: str, counts: tuple[int, int]) -> None:
+    """The terminal, the manifest, findings.json and the report say the same of the newest run's cost."""
+    assert f"cost: {sentence}" in shown(result)
+    for place in (project.manifest, project.results["run"]):
+        assert (place["unpriced"], place["charged_at_worst_case"]) == counts
+    (fact,) = re.findall(r"<dt>Cost</dt>\s*<dd>(.*?)</dd>", project.page, re.DOTALL)
+    assert sentence in html.unescape(fact)
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-import pytest
-
-from .conftest import Run
+from .conftest import Project
 
 SUITE = """
 import pytest
@@ -49,15 +44,12 @@ def test_alike(trials):
 REASONS = {"raises": "ended in an error, first: ", "empty": "answered with nothing", "none": "None", "number": "int"}
 
 
-def test_f50_an_application_that_breaks_for_one_group_fails(
-    pytester: pytest.Pytester, run: Run, findings: Callable[[], list[dict[str, Any]]]
-) -> None:
+def test_f50_an_application_that_breaks_for_one_group_fails(project: Project) -> None:
     """It raises, or returns nothing, None or a number: three assertions on each."""
-    pytester.makepyfile(SUITE)
-    run().assert_outcomes(failed=12)
-    told = findings()
-    assert len(told) == 12
-    for finding in told:
+    project.write(SUITE)
+    project.run().assert_outcomes(failed=12)
+    assert len(project.findings) == 12
+    for finding in project.findings:
         assert finding["verdict"] == "FAIL", finding["sentence"]
         assert "black" in finding["sentence"]
         (reason,) = (words for kind, words in REASONS.items() if f"[{kind}]" in finding["test_id"])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from .conftest import Run
+from .conftest import Project, shown
 
 CLOCK = """
 import time
@@ -73,14 +73,12 @@ def test_choices(trials):
 """
 
 
-@pytest.mark.parametrize(("project", "reader"), [(SLOW, "the scorer 'slow'"), (CHOICES, "the reader of choices")])
-def test_f53_reading_stops_at_the_deadline(pytester: pytest.Pytester, run: Run, project: str, reader: str) -> None:
+@pytest.mark.parametrize(("suite", "reader"), [(SLOW, "the scorer 'slow'"), (CHOICES, "the reader of choices")])
+def test_f53_reading_stops_at_the_deadline(project: Project, suite: str, reader: str) -> None:
     """Hours of reading are cut off at the deadline of the session; the test is red and says why."""
-    pytester.makeconftest(CLOCK)
-    pytester.makepyfile(project)
-    result = run("-m", "fairness", "--fairness-deadline", "600")
-    counts = result.parseoutcomes()
-    text = " ".join(result.stdout.str().split())
+    project.write(suite, conftest=CLOCK)
+    result = project.run("-m", "fairness", "--fairness-deadline", "600")
+    counts, text = result.parseoutcomes(), shown(result)
     assert counts.get("failed", 0) + counts.get("errors", 0) == 1, text
     assert counts.get("passed", 0) == 0
     assert f"the run's deadline passed before {reader} had read every reply" in text
@@ -111,15 +109,12 @@ def test_it(trials, clock, request):
 """
 
 
-def test_what_was_asked_by_the_deadline_is_still_read_for_a_moment(pytester: pytest.Pytester, run_in_mode: Run) -> None:
+def test_what_was_asked_by_the_deadline_is_still_read_for_a_moment(project: Project) -> None:
     """A deadline that passed while asking leaves a table, which is read within seconds; a column needs no reading."""
-    pytester.makeconftest(CLOCK)
-    pytester.makepyfile(JUST)
-    run_in_mode("-m", "fairness", "--fairness-deadline", "600").assert_outcomes(passed=1)
+    project.write(JUST, conftest=CLOCK)
+    project.run("-m", "fairness", "--fairness-deadline", "600").assert_outcomes(passed=1)
 
 
-def test_without_a_deadline_reading_takes_its_time(pytester: pytest.Pytester, run: Run) -> None:
-    pytester.makeconftest(CLOCK)
-    pytester.makepyfile(SLOW.replace("assert 2 < len(read) < 10", "assert len(read) == 80"))
-    result = run("-m", "fairness")
-    assert "the run's deadline" not in result.stdout.str()
+def test_without_a_deadline_reading_takes_its_time(project: Project) -> None:
+    project.write(SLOW.replace("assert 2 < len(read) < 10", "assert len(read) == 80"), conftest=CLOCK)
+    assert "the run's deadline" not in shown(project.run("-m", "fairness"))

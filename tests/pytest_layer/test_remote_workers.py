@@ -165,8 +165,8 @@ def ssh(machines: Machines) -> str:
 
 @pytest.mark.skipif(os.name != "posix", reason="the stand-in for ssh is a shell script")
 def test_findings_are_those_of_a_plain_run(machines: Machines, ssh: str) -> None:
-    """Over popen and over ssh, dealt out by load and by worksteal: every trial is asked once, by whichever worker, and
-    is in the controller's log with all its bytes; the findings are those of a run without workers, to the bit."""
+    """Over ssh, dealt out by worksteal: every trial is asked once, by whichever worker, and is in the controller's log
+    with all its bytes; the findings are those of a run without workers, to the bit."""
     machines.write()
     plain = machines.run(dist="", cwd=machines.there)
     plain_run = newest_run(machines.there)
@@ -174,21 +174,20 @@ def test_findings_are_those_of_a_plain_run(machines: Machines, ssh: str) -> None
     assert plain_run is not None
     shutil.move(plain_run, machines.here.parent / "plain")
     shutil.rmtree(machines.there / ".fairness")
-    for dist, tx in (("load", ""), ("worksteal", ssh)):
-        before = len(machines.server.requests)
-        machines.server.forget()  # each session is asked as if it were the first
-        case = machines.run(dist=dist, tx=tx)
-        assert case.code == 0, case.output
-        case = Case(**{**vars_of(case), "ledger": machines.server.requests[before:], "planned": TRIALS})
-        check(case)
-        assert case.run is not None
-        assert Counter(Counter(request.prompt for request in case.ledger).values()) == {1: TRIALS}
-        assert len(case.of("trial")) == TRIALS
-        assert {record["writer"] for record in case.of("log")} <= {"gw0", "gw1"}
-        assert by_test(case.run) == by_test(machines.here.parent / "plain")
-        nothing_there(machines)
-        manifest = json.loads((case.run / "manifest.json").read_text())
-        assert manifest["remote"].keys() == {"gw0", "gw1"}
+    before = len(machines.server.requests)
+    machines.server.forget()  # the next session is asked as if it were the first
+    case = machines.run(dist="worksteal", tx=ssh)
+    assert case.code == 0, case.output
+    case = Case(**{**vars_of(case), "ledger": machines.server.requests[before:], "planned": TRIALS})
+    check(case)
+    assert case.run is not None
+    assert Counter(Counter(request.prompt for request in case.ledger).values()) == {1: TRIALS}
+    assert len(case.of("trial")) == TRIALS
+    assert {record["writer"] for record in case.of("log")} <= {"gw0", "gw1"}
+    assert by_test(case.run) == by_test(machines.here.parent / "plain")
+    nothing_there(machines)
+    manifest = json.loads((case.run / "manifest.json").read_text())
+    assert manifest["remote"].keys() == {"gw0", "gw1"}
 
 
 def by_test(run: Path) -> list[dict[str, Any]]:
@@ -309,7 +308,7 @@ def test_an_interrupted_session_goes_on(machines: Machines) -> None:
 def test_no_fairness_test_no_trace(machines: Machines) -> None:
     """A session whose tests have nothing to do with fairness: nothing is said, and no folder is made."""
     machines.write("def test_one():\n    pass\n")
-    case = machines.run()
+    case = machines.run(tx=f"popen//chdir={machines.there}")
     assert case.code == 0, case.output
     assert "fairness:" not in case.output
     assert not (machines.here / ".fairness").exists()
@@ -318,7 +317,8 @@ def test_no_fairness_test_no_trace(machines: Machines) -> None:
 def test_approving_needs_the_project(machines: Machines) -> None:
     """A baseline would be written into the copy and be lost: each test says so, before anything is asked."""
     machines.write()
-    case = machines.run("--fairness-approve", "--fairness-justification", "reviewed")
+    approve = ("--fairness-approve", "--fairness-justification", "reviewed")
+    case = machines.run(*approve, tx=f"popen//chdir={machines.there}")
     assert case.code == 1
     assert "approve without workers elsewhere" in case.output
     assert machines.server.requests == []
@@ -394,18 +394,21 @@ def test_a_worker_elsewhere_takes_its_bearings(tmp_path: Path, sees: bool) -> No
         known.run_dir.joinpath("sign").touch()
     value = {"sign": "sign", "root": "/there", "elapsed": 100.0, "barred": None}
     found = xdist.bearings(Greeting(value=value), known, 1e9, Path("/copy"))
-    assert found.barred is None
-    assert (found.line is None) is sees
-    assert found.started == pytest.approx(time.monotonic() - 100, abs=20)
-    assert found.settings.endpoints_file == Path("/there/endpoints.yaml" if sees else "/copy/endpoints.yaml")
-    assert found.settings.baseline_dir == Path("/shared/baselines")
+    assert "barred" not in found
+    assert ("line" not in found) is sees
+    assert found["started"] == pytest.approx(time.monotonic() - 100, abs=20)
+    assert found["settings"].endpoints_file == Path("/there/endpoints.yaml" if sees else "/copy/endpoints.yaml")
+    assert found["settings"].baseline_dir == Path("/shared/baselines")
 
 
 def test_a_worker_that_is_refused_says_why(tmp_path: Path) -> None:
     """Another version, or what cannot be done without the disk: each test of the worker tells it."""
     known = settings(run_dir=tmp_path)
     error, value = ["StoreError", "install the same"], {"sign": "sign", "root": "/there", "elapsed": 0.0}
-    found = xdist.bearings(Greeting(error=error), known, 1e9, tmp_path)
-    assert (found.line, found.barred) == (None, "install the same")
-    found = xdist.bearings(Greeting(value={**value, "barred": "approve without"}), known, 1e9, tmp_path)
-    assert (found.line, found.barred) == (None, "approve without")
+    for greeting, why in (
+        (Greeting(error=error), "install the same"),
+        (Greeting(value={**value, "barred": "approve without"}), "approve without"),
+    ):
+        found = xdist.bearings(greeting, known, 1e9, tmp_path)
+        assert found["barred"] == why
+        assert "line" not in found

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
-from .conftest import BIASED, GRID, Run
+from .conftest import BIASED, GRID, Project, shown
 
 OWN = """
 import pytest
@@ -27,54 +24,34 @@ COLUMN = GRID.replace("trials, outcome", "trials.assign(sentiment=trials.reply.s
 SCORER = "the scorer 'sentiment' is the project's own (conftest.py), not the built-in one"
 INSTEAD = "the fixture 'endpoint' of conftest.py was asked instead of --fairness-endpoint planted"
 
-Findings = Callable[[], list[dict[str, Any]]]
 
-
-@pytest.fixture
-def project(pytester: pytest.Pytester) -> pytest.Pytester:
-    pytester.makepyfile(test_tone=GRID)
-    pytester.path.joinpath("endpoints.yaml").write_text(BIASED, encoding="utf-8")
-    return pytester
-
-
-def test_both_are_said_before_anything_is_asked_and_in_the_finding(
-    project: pytest.Pytester, run_in_mode: Run, findings: Findings
-) -> None:
-    project.makeconftest(OWN)
-    result = run_in_mode("--fairness-endpoint=planted")
-    printed = " ".join(result.stdout.str().split())
-    assert f"fairness: {SCORER}" in printed
-    assert "fairness: test_tone: the fixture 'endpoint' of conftest.py replaces --fairness-endpoint planted" in printed
-    (finding,) = findings()
+def test_both_are_said_before_anything_is_asked_and_in_the_finding(project: Project) -> None:
+    """In the message of a failing test too, where the finding is read."""
+    project.write(GRID, BIASED, conftest=OWN)
+    result = project.run("--fairness-endpoint=planted", "--fairness-require-conclusive")
+    assert result.ret == 1
+    assert f"fairness: {SCORER}" in shown(result)
+    replaces = "fairness: test_tone: the fixture 'endpoint' of conftest.py replaces --fairness-endpoint planted"
+    assert replaces in shown(result)
+    assert f"note: {SCORER}" in " ".join(result.stdout.str().replace("\nE  ", "\n").split())
+    (finding,) = project.findings
     assert {SCORER, INSTEAD} <= set(finding["notes"])
 
 
-def test_a_failing_test_says_it_too(project: pytest.Pytester, run: Run) -> None:
-    """In the message, where the finding is read."""
-    project.makeconftest(OWN)
-    result = run("--fairness-endpoint=planted", "--fairness-require-conclusive")
-    assert result.ret == 1
-    printed = " ".join(result.stdout.str().replace("\nE  ", "\n").split())
-    assert f"note: {SCORER}" in printed
-
-
-def test_nothing_is_said_where_nothing_is_replaced(project: pytest.Pytester, run: Run, findings: Findings) -> None:
-    """Not of a scorer of another name, nor of a column of the name of one, nor of an endpoint that is asked."""
-    project.makeconftest(OWN.partition("@pytest.fixture")[0])
-    project.makepyfile(test_tone=COLUMN)
-    result = run("--fairness-endpoint=planted")
+@pytest.mark.parametrize(
+    ("suite", "conftest", "ini"),
+    [
+        (COLUMN, OWN.partition("@pytest.fixture")[0], ""),
+        (GRID, OWN.replace('name="sentiment"', 'name="length"'), "fairness_endpoint = planted\n"),
+    ],
+    ids=["a column of the name of a scorer", "a scorer of another name, an endpoint of the ini file"],
+)
+def test_nothing_is_said_where_nothing_is_replaced(project: Project, suite: str, conftest: str, ini: str) -> None:
+    """An endpoint in the ini file is a default: a fixture in its place is nothing to say."""
+    project.write(suite, BIASED, conftest=conftest)
+    project.pytester.makeini(f"[pytest]\n{ini}")
+    result = project.run(*([] if ini else ["--fairness-endpoint=planted"]))
     assert result.ret in (0, 1)
     assert "replaces" not in result.stdout.str()
-    (finding,) = findings()
-    assert not any("project's own" in note or "instead of" in note for note in finding["notes"])
-
-
-def test_an_endpoint_of_the_ini_file_is_a_default(project: pytest.Pytester, run: Run, findings: Findings) -> None:
-    """A fixture in its place is nothing to tell."""
-    project.makeconftest(OWN.replace('name="sentiment"', 'name="length"'))
-    project.makeini("[pytest]\nfairness_endpoint = planted\n")
-    result = run()
-    assert "replaces" not in result.stdout.str()
-    assert "project's own" not in result.stdout.str()
-    (finding,) = findings()
+    (finding,) = project.findings
     assert not any("project's own" in note or "instead of" in note for note in finding["notes"])

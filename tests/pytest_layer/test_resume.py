@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
+from conftest import MODES
 
-from .conftest import GRID, Run
-
-
-@pytest.fixture
-def run(run_apart: Run) -> Run:
-    """Sessions here end processes, or must not share one with ours."""
-    return run_apart
-
+from .conftest import GRID, Project, shown
 
 #: An application that counts what it is asked, dies in the middle if told so, and fails for a while.
 PROJECT = """
@@ -45,90 +36,83 @@ def test_reviews(trials):
     assert len(trials) == 40
     assert (trials["status"] == "answered").all(), trials["status"].value_counts().to_dict()
 """
-PLAIN = ("-p", "no:cacheprovider", "-p", "no:xdist", "-o", "fairness_concurrency=2")
+SLOWLY = ("-o", "fairness_concurrency=2")
+RESUME = (*SLOWLY, "--fairness-resume=last")
 
 
-def asked(pytester: pytest.Pytester) -> Counter[str]:
-    return Counter(pytester.path.joinpath("asked.log").read_text().splitlines())
+def calls(project: Project) -> Counter[str]:
+    return Counter(project.path.joinpath("asked.log").read_text().splitlines())
 
 
-def test_a_killed_run_goes_on(
-    pytester: pytest.Pytester, run: Run, last_run: Callable[[], Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("mode", ["plain", "n2"])
+def test_a_killed_run_goes_on(project: Project, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
     """The process dies in the middle; reissuing the command with --fairness-resume asks what is missing and nothing
     that is finished. What was under way then is unknown, until --fairness-retry-unknown asks it again; the same run
-    is meant all the time, and each group's share of trials asked again is told."""
-    pytester.makepyfile(test_app=PROJECT)
+    is meant all the time, and each group's share of trials asked again is shown."""
+    project.write(PROJECT)
     monkeypatch.setenv("DIE_AT", "15")
-    assert pytester.runpytest_subprocess(*PLAIN).ret == 9
+    assert project.run(*SLOWLY, apart=True).ret == 9
     monkeypatch.delenv("DIE_AT")
-    before = asked(pytester)
+    before = calls(project)
 
-    result = run("--fairness-resume=last", "-o", "fairness_concurrency=2")
+    result = project.run(*RESUME, mode=MODES[mode])
     result.assert_outcomes(failed=1)
-    told = re.search(r"'answered': (\d+), 'unknown': (\d+)", result.stdout.str())
-    assert told is not None
-    unknown = int(told[2])
-    assert int(told[1]) == 40 - unknown
+    statuses = re.search(r"'answered': (\d+), 'unknown': (\d+)", result.stdout.str())
+    assert statuses is not None
+    unknown = int(statuses[2])
+    assert int(statuses[1]) == 40 - unknown
     assert 1 <= unknown <= 2
-    between = asked(pytester)
+    between = calls(project)
     assert max(between.values()) == 1
     assert sum(between.values()) >= 40 - unknown  # one that was under way may not have reached the application
     assert not before - between
 
-    result = run("--fairness-resume", last_run().name, "--fairness-retry-unknown")
+    result = project.run("--fairness-resume", project.last.name, "--fairness-retry-unknown")
     result.assert_outcomes(passed=1)
-    assert len(asked(pytester)) == 40
-    assert sum(asked(pytester).values()) == sum(between.values()) + unknown
-    told_again = " ".join(result.stdout.str().split())
-    assert re.search(
-        rf"({unknown}|one) trials? had come to nothing and .* race_ethnicity: black \d/20, white \d/20", told_again
-    )
+    assert len(calls(project)) == 40
+    assert sum(calls(project).values()) == sum(between.values()) + unknown
+    again = rf"({unknown}|one) trials? had come to nothing and .* race_ethnicity: black \d/20, white \d/20"
+    assert re.search(again, shown(result))
 
-    folders = [path.name for path in pytester.path.joinpath(".fairness", "runs").glob("2*")]
-    assert folders == [last_run().name]
-    manifest = json.loads((last_run() / "manifest.json").read_text())
-    assert len(manifest["resumed"]) == 2
-    assert (last_run() / "findings-1.json").is_file()
+    assert [path.name for path in project.last.parent.glob("2*")] == [project.last.name]
+    assert len(project.manifest["resumed"]) == 2
+    assert (project.last / "findings-1.json").is_file()
 
 
-def test_failed_trials_are_asked_again_on_request(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_trials_are_asked_again_on_request(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """Trials that failed and cost nothing stay failed on resuming, unless --fairness-retry-errors says otherwise."""
-    pytester.makepyfile(test_app=PROJECT)
+    project.write(PROJECT)
     monkeypatch.setenv("FAILING", "1")
-    pytester.runpytest_inprocess("-W", "default", *PLAIN).assert_outcomes(failed=1)
+    project.run(*SLOWLY).assert_outcomes(failed=1)
     monkeypatch.delenv("FAILING")
-    failed = sum(sum(map(ord, prompt)) % 5 == 0 for prompt in asked(pytester))
+    failed = sum(sum(map(ord, prompt)) % 5 == 0 for prompt in calls(project))
     assert 0 < failed < 40
-    pytester.runpytest_inprocess("-W", "default", *PLAIN, "--fairness-resume=last").assert_outcomes(failed=1)
-    assert sum(asked(pytester).values()) == 40
-    result = pytester.runpytest_inprocess("-W", "default", *PLAIN, "--fairness-resume=last", "--fairness-retry-errors")
+    project.run(*RESUME).assert_outcomes(failed=1)
+    assert sum(calls(project).values()) == 40
+    result = project.run(*RESUME, "--fairness-retry-errors")
     result.assert_outcomes(passed=1)
-    assert sum(asked(pytester).values()) == 40 + failed
-    assert f"{failed} trials had come to nothing and were asked again" in " ".join(result.stdout.str().split())
+    assert sum(calls(project).values()) == 40 + failed
+    assert f"{failed} trials had come to nothing and were asked again" in shown(result)
 
 
-def test_what_changed_is_named_and_not_mixed(pytester: pytest.Pytester, last_run: Callable[[], Path]) -> None:
-    """Another prompt, number or seed: the run refuses to go on and names the change; its log stays as it was."""
-    pytester.makepyfile(test_model=GRID)
-    pytester.runpytest_inprocess("-W", "default", *PLAIN).assert_outcomes(passed=1)
-    log = (last_run() / "trials.jsonl").read_bytes()
+def test_what_changed_is_named_and_not_mixed(project: Project) -> None:
+    """Another prompt, number or seed, no such run: the run refuses to go on and names the change; its log stays."""
+    project.write(GRID)
+    project.run().assert_outcomes(passed=1)
+    log = (project.last / "trials.jsonl").read_bytes()
+    for options, why in (
+        (("--fairness-resume=last", "--fairness-seed", "3"), "*cannot be resumed: the seed was 0, is 3. Its data are*"),
+        (("--fairness-resume", "test_suite.py"), "*holds no run 'test_suite.py'*"),
+    ):
+        result = project.run(*options)
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        result.stderr.fnmatch_lines([why])
 
-    result = pytester.runpytest_inprocess("-W", "default", *PLAIN, "--fairness-resume=last", "--fairness-seed", "3")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*cannot be resumed: the seed was 0, is 3. Its data are kept.*"])
-
-    pytester.makepyfile(
-        test_model=GRID.replace("a landlord reference", "a longer letter").replace("repetitions=2", "repetitions=3")
-    )
-    result = pytester.runpytest_inprocess("-W", "default", *PLAIN, "--fairness-resume=last")
+    project.write(GRID.replace("a landlord reference", "a longer letter").replace("repetitions=2", "repetitions=3"))
+    result = project.run("--fairness-resume=last")
     result.assert_outcomes(errors=1)
-    told = result.stdout.str()
-    assert "n: repetitions were 2, are 3; the prompt: the text of template 't2' changed" in told
-    after = (last_run() / "trials.jsonl").read_bytes()
+    changes = "n: repetitions were 2, are 3; the prompt: the text of template 't2' changed"
+    assert changes in result.stdout.str()
+    after = (project.last / "trials.jsonl").read_bytes()
     assert after.startswith(log)
     assert after.count(b'"type":"trial"') == log.count(b'"type":"trial"') == 160
-
-    result = pytester.runpytest_inprocess("-W", "default", *PLAIN, "--fairness-resume", "test_model.py")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*holds no run 'test_model.py'*"])

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
+from conftest import MODES
 
-from .conftest import Run
+from .conftest import Project, shown
 
 SUITE = """
 import pandas as pd, pytest
@@ -31,38 +29,34 @@ def test_even(share):
 """
 
 
-def test_a_strong_justified_flag_fails_the_session_and_no_test(
-    pytester: pytest.Pytester, run_in_mode: Run, findings: Callable[[], list[dict[str, Any]]]
-) -> None:
-    """p = .0007, .003 across four findings: the tests are green, the session is not, and says for which test."""
-    pytester.makepyfile(SUITE.replace("FLAGGED", ".48, 400"))
-    result = run_in_mode("-o", "fairness_session_alpha=.05")
+def test_a_strong_justified_flag_fails_the_session_and_no_test(project: Project) -> None:
+    """p = .0007, .003 across four findings: the tests are green, the session is not, and says for which test. Off
+    unless the ini file says so; every finding has its session p all the same."""
+    project.write(SUITE.replace("FLAGGED", ".48, 400"))
+    result = project.run("-o", "fairness_session_alpha=.05", mode=MODES["n2"])
     result.assert_outcomes(passed=4)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(["*session fails at fairness_session_alpha 0.05: 1 finding*", "*test_hired?0.48-400?*"])
-    told = {finding["verdict"]: finding["details"]["session"] for finding in findings()}
-    assert told["FLAG"]["findings"] == 4
-    assert told["FLAG"]["corrected_p_value"] == pytest.approx(4 * told["FLAG"]["p_value"])
-    assert told["PASS"]["corrected_p_value"] == 1.0
-
-
-def test_a_weak_one_is_said_to_be_within_chance_and_fails_nothing(pytester: pytest.Pytester, run: Run) -> None:
-    """p = .02 by itself, .08 across four findings."""
-    pytester.makepyfile(SUITE.replace("FLAGGED", ".49, 220"))
-    result = run("-o", "fairness_session_alpha=.05")
-    result.assert_outcomes(passed=4)
-    assert result.ret == pytest.ExitCode.OK
-    text = " ".join(result.stdout.str().split())
-    assert "beyond chance by itself, but not across the findings of this session (Holm p .0" in text
-
-
-def test_by_default_and_from_the_ini_file(pytester: pytest.Pytester, run: Run) -> None:
-    """Off unless asked for; every finding's session p is told all the same. A level out of range is refused."""
-    pytester.makepyfile(SUITE.replace("FLAGGED", ".48, 400"))
-    result = run()
+    found = {finding["verdict"]: finding["details"]["session"] for finding in project.findings}
+    assert found["FLAG"]["findings"] == 4
+    assert found["FLAG"]["corrected_p_value"] == pytest.approx(4 * found["FLAG"]["p_value"])
+    assert found["PASS"]["corrected_p_value"] == 1.0
+    assert project.run("-o", "fairness_session_alpha=.05").ret == pytest.ExitCode.TESTS_FAILED
+    result = project.run()
     assert result.ret == pytest.ExitCode.OK
     result.stdout.fnmatch_lines(["*FLAG*justified, session p .*"])
-    assert run("-o", "fairness_session_alpha=.05").ret == pytest.ExitCode.TESTS_FAILED
-    refused = run("-o", "fairness_session_alpha=5")
+
+
+def test_a_weak_one_is_said_to_be_within_chance_and_fails_nothing(project: Project) -> None:
+    """p = .02 by itself, .08 across four findings."""
+    project.write(SUITE.replace("FLAGGED", ".49, 220"))
+    result = project.run("-o", "fairness_session_alpha=.05")
+    result.assert_outcomes(passed=4)
+    assert result.ret == pytest.ExitCode.OK
+    assert "beyond chance by itself, but not across the findings of this session (Holm p .0" in shown(result)
+
+
+def test_a_level_out_of_range_is_refused(project: Project) -> None:
+    refused = project.run("-o", "fairness_session_alpha=5")
     assert refused.ret == pytest.ExitCode.USAGE_ERROR
     refused.stderr.fnmatch_lines(["*fairness_session_alpha='5': must be a level between 0 and 1*"])

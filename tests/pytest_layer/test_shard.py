@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import MODES
 
 from pytest_fairness.cli import main
 
-from .conftest import BIASED, GRID
+from .conftest import BIASED, GRID, Project, shown
 
 #: Two tables over one grid, single cells of it, and a test that asks nothing.
 PROJECT = (
@@ -37,68 +35,54 @@ def test_table():
 )
 
 
-def judged(folder: Path) -> tuple[list[dict[str, Any]], dict[str, str]]:
-    """Findings (but for the mark that they were replayed) and outcomes of a run."""
-    told = json.loads((folder / "findings.json").read_text())
+def judged(project: Project) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """Findings (but for the mark that they were replayed) and outcomes of the newest run."""
     marks = ("replayed", "session_p_value")
-    findings = [{key: value for key, value in finding.items() if key not in marks} for finding in told["findings"]]
-    outcomes = {item["nodeid"]: item["outcome"] for item in told["items"]}
+    findings = [{key: value for key, value in finding.items() if key not in marks} for finding in project.findings]
+    outcomes = {item["nodeid"]: item["outcome"] for item in project.results["items"]}
     return sorted(findings, key=lambda finding: str(finding["test_id"])), outcomes
 
 
-def keys_of(folder: Path) -> Counter[str]:
-    lines = [json.loads(line) for log in folder.glob("trials*.jsonl") for line in log.read_text().splitlines()]
-    return Counter(record["key"] for record in lines if record["type"] == "trial")
+def keys(project: Project) -> Counter[str]:
+    return Counter(record["key"] for record in project.records("trial"))
 
 
-def test_shards_are_judged_as_one_run(
-    pytester: pytest.Pytester, last_run: Callable[[], Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_shards_are_judged_as_one_run(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     """Each shard asks its share, skips what it cannot judge, and says so; merged and replayed, the findings are
     exactly those of an unsharded run, in one process or in workers. No trial is asked by two shards, and their numbers
     differ by one at the most."""
-    pytester.makepyfile(test_app=PROJECT)
-    pytester.path.joinpath("endpoints.yaml").write_text(BIASED, encoding="utf-8")
-    options = ("--fairness-endpoint", "planted", "-o", "fairness_confirm=false")
-    pytester.runpytest_inprocess("-W", "default", "-p", "no:cacheprovider", "-p", "no:xdist", *options).assert_outcomes(
-        failed=2, passed=11
-    )
-    whole = last_run()
+    project.write(PROJECT, BIASED)
+    once = ("-o", "fairness_confirm=false")
+    options = ("--fairness-endpoint", "planted", *once)
+    project.run(*options).assert_outcomes(failed=2, passed=11)
+    whole, all_keys = judged(project), keys(project)
 
-    shards = []
-    for number, workers in ((1, "-n0"), (2, "-n2")):
-        result = pytester.runpytest_subprocess(
-            "-p", "no:cacheprovider", workers, *options, "--fairness-shard", f"{number}/2"
-        )
+    shards, parts = [], []
+    for number, mode in ((1, "n0"), (2, "n2")):
+        result = project.run(*options, "--fairness-shard", f"{number}/2", mode=MODES[mode])
         result.assert_outcomes(passed=1, skipped=12)
         assert result.ret == pytest.ExitCode.OK
-        assert f"shard {number}/2: its trials are asked and nothing is judged" in " ".join(result.stdout.str().split())
-        shards.append(last_run())
-    first, second = map(keys_of, shards)
-    assert first + second == keys_of(whole)
+        assert f"shard {number}/2: its trials are asked and nothing is judged" in shown(result)
+        shards.append(project.last)
+        parts.append(keys(project))
+    first, second = parts
+    assert first + second == all_keys
     assert abs(len(first) - len(second)) <= 1
 
-    assert main(["merge", *map(str, shards), "--into", str(pytester.path / ".fairness" / "runs")]) == 0
-    merged = last_run()
-    printed = capsys.readouterr().out
+    capsys.readouterr()
+    assert main(["merge", *map(str, shards), "--into", str(project.path / ".fairness" / "runs")]) == 0
+    merged, printed = project.last, capsys.readouterr().out
     assert f"merged 2 shards, {len(first) + len(second)} trials: {merged}" in printed
 
     # As it is printed: a path that stood alone would be taken for a test's when pytest looks for the root directory.
-    command = printed.rpartition("pytest ")[2].split()
-    result = pytester.runpytest_inprocess(
-        "-W", "default", "-p", "no:cacheprovider", "-p", "no:xdist", "-o", "fairness_confirm=false", *command
-    )
-    result.assert_outcomes(failed=2, passed=11)
-    assert judged(last_run()) == judged(whole)
-    assert json.loads((last_run() / "findings.json").read_text())["run"]["replay_of"] == merged.name
+    project.run(*once, *printed.rpartition("pytest ")[2].split()).assert_outcomes(failed=2, passed=11)
+    assert judged(project) == whole
+    assert project.results["run"]["replay_of"] == merged.name
 
 
-def test_a_share_that_cannot_be_is_refused(pytester: pytest.Pytester) -> None:
+@pytest.mark.parametrize("share", ["3/2", "0/2", "half"])
+def test_a_share_that_cannot_be_is_refused(project: Project, share: str) -> None:
     """Before anything is collected."""
-    pytester.makepyfile(test_app=GRID)
-    for text in ("3/2", "0/2", "half"):
-        result = pytester.runpytest_inprocess(
-            "-W", "default", "-p", "no:cacheprovider", "-p", "no:xdist", "--fairness-shard", text
-        )
-        assert result.ret == pytest.ExitCode.USAGE_ERROR
-        result.stderr.fnmatch_lines([f"*--fairness-shard='{text}'*K*N*"])
+    result = project.run("--fairness-shard", share)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"*--fairness-shard='{share}'*K/N*"])

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-from .conftest import Run
+from .conftest import Project
 
 GRID = """
 import pytest
@@ -49,15 +47,15 @@ def test_persuasion(trials):
 """
 
 
-def test_strategies_belong_to_tier_2(pytester: pytest.Pytester, run: Run) -> None:
+def test_strategies_belong_to_tier_2(project: Project) -> None:
     """With a system prompt the request is asked once, as it is."""
-    pytester.makepyfile(GRID.replace("SYSTEM", "system='You rate people.',"))
-    run("--fairness-tier", "all", "-k", "columns").assert_outcomes(passed=2)
+    project.write(GRID.replace("SYSTEM", "system='You rate people.',"))
+    project.run("--fairness-tier", "all", "-k", "columns").assert_outcomes(passed=2)
 
 
-def test_the_prompt_of_a_trial_that_failed_is_the_one_that_failed(pytester: pytest.Pytester, run: Run) -> None:
+def test_the_prompt_of_a_trial_that_failed_is_the_one_that_failed(project: Project) -> None:
     """The request that nobody answered was the last one sent; of a trial that never began it would be the first."""
-    pytester.makepyfile(
+    project.write(
         """
         import pytest
 
@@ -79,4 +77,4 @@ def test_the_prompt_of_a_trial_that_failed_is_the_one_that_failed(pytester: pyte
             assert bo["prompt"].startswith("I am making a fictional data set")
         """
     )
-    run("-m", "fairness").assert_outcomes(passed=1)
+    project.run("-m", "fairness").assert_outcomes(passed=1)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from conftest import MODES
 
-from .conftest import Run
+from .conftest import Project
 
 SUITE = """
 import pytest
@@ -26,16 +27,15 @@ def endpoint():
 """
 
 
-def test_an_unknown_endpoint_is_named(pytester: pytest.Pytester, run_in_mode: Run, mode: list[str]) -> None:
+@pytest.mark.parametrize("mode", MODES)
+def test_an_unknown_endpoint_is_named(project: Project, mode: str) -> None:
     """Before any test runs, with exit status 4; under workers, which can end no session, each test says so."""
-    pytester.makepyfile(SUITE.format(source=""))
-    pytester.path.joinpath("endpoints.yaml").write_text(
-        'endpoints:\n  - name: "claude-sonnet"\n    type: "anthropic"\n    model: "claude-sonnet-4-5-20250929"\n'
-    )
-    result = run_in_mode("--fairness-endpoint", "claude-sonet")
-    if "-n2" in mode:
+    entry = 'endpoints:\n  - name: "claude-sonnet"\n    type: "anthropic"\n    model: "claude-sonnet-4-5-20250929"\n'
+    project.write(SUITE.format(source=""), entry)
+    result = project.run("--fairness-endpoint", "claude-sonet", mode=MODES[mode])
+    if mode == "n2":
         result.assert_outcomes(errors=1)
     else:
         assert result.ret == pytest.ExitCode.USAGE_ERROR
-    told = result.stdout.str() + result.stderr.str()
-    assert "unknown endpoint 'claude-sonet'; did you mean 'claude-sonnet'?" in told
+    printed = result.stdout.str() + result.stderr.str()
+    assert "unknown endpoint 'claude-sonet'; did you mean 'claude-sonnet'?" in printed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from .conftest import Project
 
 GRID = """
 import pytest
@@ -31,9 +31,9 @@ def test_pairs(trials):
 """
 
 
-def test_ids(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(GRID)
-    lines = pytester.runpytest_inprocess("-W", "default", "-p", "no:xdist", "--collect-only", "-q").outlines[:8]
+def test_ids(project: Project) -> None:
+    project.write(GRID)
+    lines = project.run("--collect-only", "-q").outlines[:8]
     assert [line.partition("[")[2] for line in lines[:2]] == ["t-default]", "t-0]"]
     assert lines[2].endswith("[t-0-t1-white-meredith_weber]")
     assert [line.partition("[")[2] for line in lines[-2:]] == ["t-0]", "t-0.7]"]

@@ -1,12 +1,14 @@
-"""Workers and their controller: one line of progress, and one run wherever the workers stand."""
+"""Workers and their controller have one line of progress."""
 
 from __future__ import annotations
 
 import re
 
-import pytest
+from conftest import MODES
 
-#: An application that takes its time, and writes down when it was asked.
+from .conftest import Project
+
+#: An application that takes its time, and writes down when it was called.
 SLOW = """
 import time
 import pytest
@@ -14,7 +16,7 @@ import pytest
 def review(prompt):
     with open("asked.log", "a") as log:
         log.write(f"{time.time()}\\n")
-    time.sleep(0.1)
+    time.sleep(0.05)
     return "Fine."
 
 @pytest.fixture
@@ -22,31 +24,24 @@ def endpoint():
     return review
 
 @pytest.mark.fairness_grid(
-    template="Review {name}.", groups={"race_ethnicity": ["white", "black"]}, names=20, repetitions=PLAN,
+    template="Review {name}.", groups={"race_ethnicity": ["white", "black"]}, names=20, repetitions=1,
 )
 def test_reviews(trials):
-    assert len(trials) == 40 * PLAN
+    assert len(trials) == 40
 """
-OPTIONS = ("-p", "no:cacheprovider", "-o", "fairness_concurrency=4")
 
 
-def asked(pytester: pytest.Pytester) -> list[float]:
-    log = pytester.path / "asked.log"
-    return [float(line) for line in log.read_text().split()] if log.exists() else []
-
-
-def test_workers_have_one_line_of_progress(pytester: pytest.Pytester) -> None:
-    """On the controller, adding up what all workers have asked of the trials that they share; none when told so."""
-    pytester.makepyfile(test_app=SLOW.replace("PLAN", "1") + SLOW.replace("PLAN", "1").replace("reviews", "again"))
-    pytester.makeconftest("from pytest_fairness.engine import progress\nprogress._EVERY[False] = 0.2\n")
-    result = pytester.runpytest_subprocess(*OPTIONS, "-n2")
+def test_workers_have_one_line_of_progress(project: Project) -> None:
+    """On the controller, adding up what all workers have asked of the trials that they share; none when it is off."""
+    progress = "from pytest_fairness.engine import progress\nprogress._EVERY[False] = 0.1\n"
+    project.write(SLOW + SLOW.replace("reviews", "again"), conftest=progress)
+    options = ("-o", "fairness_concurrency=2")
+    result = project.run(*options, mode=MODES["n2"])
     result.assert_outcomes(passed=2)
-    told = re.findall(r"^.*review \(\d workers\): (\d+)/(\d+) trials, .*$", result.stdout.str(), re.MULTILINE)
-    assert told
-    assert {int(planned) for _, planned in told} <= {40}
-    assert len(asked(pytester)) == 40
-
-    pytester.path.joinpath("asked.log").unlink()
-    result = pytester.runpytest_subprocess(*OPTIONS, "-n2", "-o", "fairness_progress=off")
+    lines = re.findall(r"^.*review: (\d+)/(\d+) trials, .*$", result.stdout.str(), re.MULTILINE)
+    assert lines
+    assert {int(planned) for _, planned in lines} <= {40}
+    assert len((project.path / "asked.log").read_text().splitlines()) == 40
+    result = project.run(*options, "-o", "fairness_progress=off", apart=True)
     result.assert_outcomes(passed=2)
-    assert "workers):" not in result.stdout.str()
+    assert not re.search(r"review: \d+/\d+ trials", result.stdout.str())

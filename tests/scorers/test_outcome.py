@@ -13,7 +13,6 @@ from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import OutcomeKind
 from pytest_fairness.running_test import TestContext, running_test
 from pytest_fairness.scorers import BUILT_IN, Scorer, outcome_of
-from pytest_fairness.scorers.scorer import ScoreCache
 
 
 def _frame(**columns) -> pd.DataFrame:
@@ -209,8 +208,8 @@ def test_a_scorer_that_declares_nonsense_is_refused(declared: dict[str, object],
         scorer(**declared)(len)
 
 
-def test_equal_replies_are_read_once_by_built_in_scorers_only():
-    """A pure reader is asked once a text; a custom function may be a judge that never answers twice alike. The cache
+def test_equal_replies_are_read_once_by_built_in_scorers_only(monkeypatch):
+    """A pure reader is asked once a text; a custom function may be a judge that never answers twice alike. What is kept
     forgets the oldest first, and a lone surrogate is a text like any other.
     """
     calls = []
@@ -219,10 +218,12 @@ def test_equal_replies_are_read_once_by_built_in_scorers_only():
         calls.append(text)
         return len(calls)
 
-    cache = ScoreCache(size=2)
-    assert [cache.score(*key, count) for key in (("f", "a"), ("f", "a"), ("g", "a"), ("f", "\ud800"))] == [1, 1, 2, 3]
-    assert len(cache) == 2
-    assert [cache.score(*key, count) for key in (("g", "a"), ("f", "a"))] == [2, 4]
+    monkeypatch.setattr("pytest_fairness.scorers.outcome._MOST_SCORES", 2)
+    monkeypatch.setattr("pytest_fairness.scorers.outcome._scores", {})
+    ours = Scorer(name="ours", score=count)
+    monkeypatch.setattr(Scorer, "built_in", property(lambda scorer: scorer is ours))
+    for replies, scores in ((["a", "a", "\ud800"], [1, 1, 2]), (["b", "b", "\ud800", "a"], [3, 3, 2, 4])):
+        assert outcome_of(pd.DataFrame({"reply": replies}), ours).values.tolist() == scores
     frame = pd.DataFrame({"reply": ["same", "same"]})
     assert outcome_of(frame, count).values.tolist() == [5.0, 6.0]
 

@@ -21,11 +21,12 @@ import io
 import os
 import re
 import shlex
-import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from tests.support.sessions import run_pytest
 
 ROOT = Path(__file__).parents[2]
 
@@ -112,13 +113,9 @@ class Page:
             name, *arguments = shlex.split(line, comments=True) or [""]
             if name != "pytest":
                 continue
-            result = subprocess.run(
-                [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments],
-                cwd=self.project, env=environment, capture_output=True, text=True, check=False,
-            )  # fmt: skip
-            self.output = result.stdout
-            wanted = int(block.argument or 0)
-            assert result.returncode == wanted, f"{where}: {line}\n{result.stdout}{result.stderr}"
+            result = run_pytest(self.project, "-p", "no:cacheprovider", *arguments, environment=environment)
+            self.output = str(result.stdout)
+            assert result.ret == int(block.argument or 0), f"{where}: {line}\n{result.stdout}{result.stderr}"
 
     def _execute(self, block: Block, where: str) -> None:
         printed = io.StringIO()

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from pytest_fairness.analysis.family import Family, Member, pair_results
+from pytest_fairness.analysis.family import Family, Member
 from pytest_fairness.analysis.policy import (
     MARGIN,
     MAX_RAGGED,
@@ -17,6 +19,7 @@ from pytest_fairness.analysis.policy import (
     Decision,
     Rule,
     deciding_pair,
+    first_match,
     undecided,
     until_significant,
     verdict_by,
@@ -26,17 +29,8 @@ from pytest_fairness.analysis.reading import Reading, ScoredRows, check_level, n
 from pytest_fairness.analysis.sentences import RATES, amount, effect_words, p_words, percent, signed
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import ALARMS, JSON, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
-from pytest_fairness.statistics.arrays import Bools, Coded, Floats, Ints, code, read_design, require_frame
-from pytest_fairness.statistics.choices import (
-    FIRST,
-    NEITHER,
-    REFUSED,
-    UNSCORED,
-    block_columns,
-    cross,
-    read_choices,
-    recode,
-)
+from pytest_fairness.statistics.arrays import Bools, Coded, Ints, Values, code, cross, read_design, require_frame
+from pytest_fairness.statistics.choices import FIRST, NEITHER, REFUSED, UNSCORED, block_columns, read_choices
 from pytest_fairness.statistics.compare import impute
 from pytest_fairness.statistics.corrections import correct
 from pytest_fairness.statistics.gaps import ArmContrast, contrast_choices, contrast_scores
@@ -106,31 +100,49 @@ def analyze_arms(
     blocks = block_columns(frame, block)
     # Every arm repeats the others' cells: a column of this name keeps them from looking like duplicates.
     labelled = frame.assign(arm=frame[arm])
+    seats: tuple[str, ...] = (group if classes is not None else by,)
     if outcome is None:
+        seats = first, second
         columns = {"first": first, "second": second, "chosen": chosen, "neither": neither}
-        whole = _choices(labelled, arms, columns, cluster, blocks)
+        trials = partial(_choices, columns=columns, cluster=cluster, blocks=blocks)
     elif isinstance(cluster, tuple):
         raise UsageError("cluster=(…, …) is for pairwise choices; an outcome has one cluster a row")
     else:
         reading = read(labelled, outcome, kind, None, scorers)
         if reading.values.kind is OutcomeKind.CATEGORICAL:
-            raise UsageError(
-                f"outcome {reading.name!r} is categorical: a difference between arms needs numbers or yes/no"
-            )
-        whole = _scores(labelled, arms, reading, by if classes is None else group, cluster, blocks)
-    data = whole if classes is None else whole.pooled(classes)
-    names = treated, control
-    at = arms.labels.index(treated), arms.labels.index(control)
-    rule = Rule(alpha=alpha, correction=correction, cluster_noun=data.noun)
-    judged = _judge(data, data.met, at, rule)
-    detail = []
+            what = f"outcome {reading.name!r} is categorical"
+            raise UsageError(f"{what}: a difference between arms needs numbers or yes/no")
+        trials = partial(_scores, reading=reading, by=seats[0], cluster=cluster, blocks=blocks)
+    whole = data = trials(labelled, arms)
+    detail: list[JudgedPair] = []
+    names, at = (treated, control), (arms.labels.index(treated), arms.labels.index(control))
+    rule = Rule(alpha=alpha, correction=correction, cluster_noun=whole.noun)
     if classes is not None:
+        lost = next((label for label in whole.labels if label not in classes), None)
+        if lost is not None:
+            raise FrameError(f"classes={dict(classes)!r} do not say which class the group {lost!r} is of")
+        of = [labelled[seat].map(str).map(classes) for seat in seats]
+        kept = (of[0] != of[-1]).to_numpy() | (len(of) == 1)
+        # Repetitions of several groups are repeated within a class.
+        pooled = labelled.drop(columns="repetition", errors="ignore").assign(**dict(zip(seats, of, strict=True)))
+        if outcome is None:
+            pooled[chosen] = labelled[chosen].map(lambda label: classes.get(str(label), label))
+        data = trials(pooled[kept], Coded(arms.codes[kept], arms.labels))
         apart = [(a, b) for a, b in whole.met if classes[whole.labels[a]] != classes[whole.labels[b]]]
         detail = _judge(whole, apart, at, rule, detail=True)
+    judged = _judge(data, data.met, at, rule)
     verdict, reason, decider = _conclude(judged, detail)
     details: dict[str, JSON] = {"treated": treated, "control": control, "placebo": placebo}
     details["disparity"] = {
-        name: _disparities([*judged, *detail], key) for name, key in zip(names, ("treated", "control"), strict=True)
+        name: {
+            f"{one.pair.group_1} / {one.pair.group_2}": {
+                "difference": one.pair.statistics[key],
+                **{end: one.pair.statistics[f"{key}_{end}"] for end in ("low", "high", "p_value")},
+            }
+            for one in (*judged, *detail)
+            if key in one.pair.statistics
+        }
+        for name, key in zip(names, ("treated", "control"), strict=True)
     }
     notes: tuple[str, ...] = ()
     if placebo is not None:
@@ -140,7 +152,7 @@ def analyze_arms(
         assertion="arm_reduces_disparity",
         verdict=verdict,
         reason=reason,
-        sentence=_sentence(verdict, decider, judged, data, names) + _others(judged, detail, by),
+        sentence=f"{verdict}: {_sentence(verdict, decider, judged, data, names)}." + _others(judged, detail, by),
         by=by,
         groups=[data.group(place, at) for place in range(len(data.labels))],
         decider=decider,
@@ -148,12 +160,12 @@ def analyze_arms(
         effect_size="" if decider is None else f"Δ/SD = {effect_words(decider.effect)}",
         notes=notes,
         pairs=[one.pair for one in (*judged, *detail)],
-        outcome=data.outcome,
-        kind=data.kind,
-        unit=data.unit,
-        cluster=cluster if isinstance(cluster, str) else None if cluster is None else " and ".join(cluster),
+        outcome=data.reading.name,
+        kind=data.reading.values.kind,
+        unit=data.reading.unit,
+        cluster=" and ".join(cluster) if isinstance(cluster, tuple) else cluster,
         block=" × ".join(blocks) or None,
-        family={"size": len(judged), "method": correction, "alpha": alpha, "metrics": [data.outcome]},
+        family={"size": len(judged), "method": correction, "alpha": alpha, "metrics": [data.reading.name]},
         details=details,
     )
 
@@ -165,28 +177,25 @@ def analyze_arms(
 class ArmTrials:
     """A table with several arms; the arrays have one entry a row.
 
-    Of pairwise choices a row is about the groups ``first`` and ``second``, its value is 1 where the first was chosen,
-    and the disparity is a win rate less one half. Of scores it is about ``first`` (``second`` is None), and the
-    disparity is a difference of means. ``clusters`` are none, one or the names of both candidates, and ``noun`` is what
-    they are called; ``scale`` are the ends of the scores.
+    Of pairwise choices a row is about the groups ``first`` and ``second``, its ``outcome`` is FIRST or SECOND, and the
+    disparity is a win rate less one half. Of scores it is about ``first`` (``second`` is None), its outcome is FIRST
+    where there is a value, and the disparity is a difference of means. ``clusters`` are none, one or the names of both
+    candidates, and ``noun`` is what they are called; ``reading`` is that of the scores.
     """
 
-    outcome: str
-    kind: OutcomeKind
-    unit: str
     noun: str
-    scale: tuple[float | None, float | None]
     labels: tuple[str, ...]
     arm: Coded
     first: Ints
     second: Ints | None
+    outcome: Ints
     clusters: tuple[Ints, ...]
     block: Ints
-    values: Floats
-    used: Bools
-    refused: Bools
-    undetermined: Bools
-    unscored: Bools
+    reading: Reading
+
+    @property
+    def used(self) -> Bools:
+        return self.outcome >= 0
 
     @property
     def met(self) -> list[tuple[int, int]]:
@@ -222,43 +231,22 @@ class ArmTrials:
         """Rows of each arm about two groups that have an outcome or lack one: both together, or each by itself."""
         sides = [self.stood(a), self.stood(b)]
         if self.second is not None:
-            sides = [sides[0] & sides[1] & ~self.undetermined]
+            sides = [sides[0] & sides[1] & (self.outcome != NEITHER)]
         return [(self.arm.codes == arm) & side for arm in arms for side in sides]
 
     def group(self, at: int, arms: Sequence[int]) -> GroupResult:
         """The trials of one group in several arms."""
         here = np.isin(self.arm.codes, arms) & self.stood(at)
+        refused, undetermined, unscored = (
+            int(np.sum(here & (self.outcome == one))) for one in (REFUSED, NEITHER, UNSCORED)
+        )
         return GroupResult(
             group=self.labels[at],
             n=int(np.sum(here & self.used)),
             clusters=np.unique(self.cluster_of(at)[here & self.used]).size,
-            refused=int(np.sum(here & self.refused)),
-            undetermined=int(np.sum(here & self.undetermined)),
-            unscored=int(np.sum(here & self.unscored)),
-        )
-
-    def pooled(self, classes: Mapping[str, str]) -> ArmTrials:
-        """With the *classes* of the groups for groups; choices are those between different ones.
-
-        Raises FrameError for a group that *classes* lack.
-        """
-        lost = next((label for label in self.labels if label not in classes), None)
-        if lost is not None:
-            raise FrameError(f"classes={dict(classes)!r} do not say which class the group {lost!r} is of")
-        own = [classes[label] for label in self.labels]
-        first = recode(Coded(self.first, self.labels), own, own)
-        pooled = replace(self, first=first.codes, labels=first.labels)
-        if self.second is None:
-            return pooled
-        second = recode(Coded(self.second, self.labels), own, own).codes
-        kept = first.codes != second
-        rows = ("first", "block", "values", "used", "refused", "undetermined", "unscored")
-        return replace(
-            pooled,
-            second=second[kept],
-            arm=Coded(self.arm.codes[kept], self.arm.labels),
-            clusters=tuple(codes[kept] for codes in self.clusters),
-            **{name: getattr(pooled, name)[kept] for name in rows},
+            refused=refused,
+            undetermined=undetermined,
+            unscored=unscored,
         )
 
     def contrast(self, arms: tuple[int, int], a: int, b: int, raised: bool | None = None) -> ArmContrast | None:
@@ -270,17 +258,17 @@ class ArmTrials:
         treated, lost = self.arm.codes == arms[0], ~self.used
         names = [self.cluster_of(group)[here] for group in (a, b)]
         if self.second is None:
-            values = self.values
+            values = self.reading.values.values
             for arm in arms if raised is not None else ():
                 values = impute(
                     values,
-                    self.kind,
+                    self.reading.values.kind,
                     self.first,
                     (a, b),
                     used=self.used,
                     missing=lost & (self.arm.codes == arm),
                     first_high=(arm == arms[0]) == raised,
-                    scale=self.scale,
+                    scale=(self.reading.low, self.reading.high),
                 )
             return contrast_scores(
                 values[here],
@@ -289,7 +277,7 @@ class ArmTrials:
                 cluster=names[0] if self.clusters else None,
                 block=self.block[here],
             )
-        won = np.where(lost, treated == raised, (self.first == a) == (self.values == 1))[here]
+        won = np.where(lost, treated == raised, (self.first == a) == (self.outcome == FIRST))[here]
         if len(self.clusters) == 2:
             # The name of the first group's candidate before that of the other's, whoever was listed first.
             pairs = cross(names, won.size)
@@ -304,59 +292,46 @@ class ArmTrials:
 def _choices(
     frame: pd.DataFrame,
     arms: Coded,
+    *,
     columns: Mapping[str, str],
     cluster: str | tuple[str, str] | None,
     blocks: tuple[str, ...],
 ) -> ArmTrials:
     read = read_choices(frame, **columns, cluster=cluster, block=blocks)
     named = len(read.clusters) == 2 or read.cluster_name == "name"
+    values = Values(values=(read.outcome == FIRST).astype(np.float64), kind=OutcomeKind.BINARY)
     return ArmTrials(
-        outcome="chosen",
-        kind=OutcomeKind.BINARY,
-        unit="",
         noun="name pairs" if named else several(read.cluster_name or "row"),
-        scale=(None, None),
         labels=read.labels,
         arm=arms,
         first=read.first,
         second=read.second,
+        outcome=read.outcome,
         clusters=read.clusters,
         block=read.block,
-        values=(read.outcome == FIRST).astype(np.float64),
-        used=read.decided,
-        refused=read.outcome == REFUSED,
-        undetermined=read.outcome == NEITHER,
-        unscored=read.outcome == UNSCORED,
+        reading=Reading(name="chosen", values=values, unit="", lower_is_worse=True),
     )
 
 
 def _scores(
-    frame: pd.DataFrame, arms: Coded, reading: Reading, by: str, cluster: str | None, blocks: tuple[str, ...]
+    frame: pd.DataFrame, arms: Coded, *, reading: Reading, by: str, cluster: str | None, blocks: tuple[str, ...]
 ) -> ArmTrials:
     crossed = cross([code(frame, column, "block").codes for column in blocks], len(frame))
     name = " × ".join(blocks) or None
-    if len(blocks) > 1:
-        frame = frame.assign(**{str(name): crossed})
+    if name is not None and len(blocks) > 1:
+        frame = frame.assign(**{name: crossed})
     design = read_design(frame, (by,), cluster=cluster, block=name)
-    used = ScoredRows.of(design, reading).used
-    refused = ~used & design.refused
+    states = [ScoredRows.of(design, reading).used, design.refused, design.undetermined]
     return ArmTrials(
-        outcome=reading.name,
-        kind=reading.values.kind,
-        unit=reading.unit,
         noun=nouns(frame, design)["cluster_noun"],
-        scale=(reading.low, reading.high),
         labels=design.group.labels,
         arm=arms,
         first=design.group.codes,
         second=None,
+        outcome=np.select(states, [FIRST, REFUSED, NEITHER], UNSCORED).astype(np.intp),
         clusters=() if design.cluster_name is None else (design.cluster,),
         block=crossed,
-        values=reading.values.values,
-        used=used,
-        refused=refused,
-        undetermined=~used & design.undetermined & ~refused,
-        unscored=~used & ~refused & ~design.undetermined,
+        reading=reading,
     )
 
 
@@ -386,66 +361,62 @@ def _judge(
     if not pairs:
         return []
     found = [data.contrast(arms, a, b) for a, b in pairs]
-    cells = [data.cells(arms, a, b) for a, b in pairs]
-    n = [min(int(np.sum(data.used & cell)) for cell in some) for some in cells]
-    lost, total = (
-        np.array([[np.sum(cell & rows) for cell in some] for some in cells]) for rows in (~data.used, data.used | True)
-    )
-    table = _table(data, pairs, found, n)
+    cells = np.array([data.cells(arms, a, b) for a, b in pairs])  # pairs × cells × rows
+    used, total = (cells & data.used).sum(axis=2), cells.sum(axis=2)
+    table = _table(data, pairs, found, used.min(axis=1))
 
     def imputed(at: int, raised: bool) -> PairTable | None:
         again = data.contrast(arms, *pairs[at], raised)
-        return None if again is None else _table(data, pairs, [*found[:at], again, *found[at + 1 :]], n)
+        return None if again is None else _table(data, [pairs[at]], [again], used[at].min(keepdims=True))
 
+    shares = ((total - used) / np.maximum(total, 1)).max(axis=1).tolist()
+    statistics = [_statistics(*one) for one in zip(found, table.trials[:, 0].astype(int).tolist(), shares, strict=True)]
     member = Member(
-        name=data.outcome,
+        name=data.reading.name,
         table=table,
-        kind=data.kind,
+        kind=data.reading.values.kind,
         decide=_decide,
-        lost=lost,
+        lost=total - used,
         total=total,
         imputed=imputed,
         lower_is_worse=None,
         alarm_only=detail,
+        report=lambda _: statistics,
     )
     family = Family([member], rule)
-    ((table, decisions),) = family.judge()
-    shares = (lost / np.maximum(total, 1)).max(axis=1).tolist()
-    statistics = [_statistics(*one) for one in zip(found, n, shares, strict=True)]
-    results = pair_results(member, table, decisions, family.rule_of(member), statistics=statistics)
+    judged = family.judge()
     grown = (table.beside["grows"] == 1) & (table.p_value < rule.alpha) & (table.size >= TRIVIAL)
     return [
         JudgedPair(pair, one, bool(more) and not (pair.reason is not None and pair.reason.unusable))
-        for pair, one, more in zip(results, found, grown, strict=True)
+        for pair, one, more in zip(family.results(judged), found, grown, strict=True)
     ]
 
 
 def _table(
-    data: ArmTrials, pairs: Sequence[tuple[int, int]], found: Sequence[ArmContrast | None], n: Sequence[int]
+    data: ArmTrials, pairs: Sequence[tuple[int, int]], found: Sequence[ArmContrast | None], n: Ints
 ) -> PairTable:
     """``beside``: what the policy reads of each contrast; NaN where there is none."""
-    names = ("effect", "low", "high", "p", "difference", "lost", "shrinks", "grows", "extent", "units")
-    rows = [(np.nan,) * len(names) if one is None else _row(one) for one in found]
-    c = dict(zip(names, np.array(rows, dtype=np.float64).T, strict=True))
-    units = np.array(["" if one is None else one.unit for one in found], dtype=object)
-    known, p_value = units != "", np.nan_to_num(c["p"], nan=1.0)
+    rows = [(np.nan,) * 10 if one is None else _row(one) for one in found]
+    effect, low, high, p, difference, lost, shrinks, grows, extent, units = np.array(rows, dtype=np.float64).T
+    over = np.array(["" if one is None else one.unit for one in found], dtype=object)
+    p_value = np.nan_to_num(p, nan=1.0)
     return PairTable(
         labels=data.labels,
         first=np.array([a for a, _ in pairs]),
         second=np.array([b for _, b in pairs]),
         effect_names=("change / SD within groups",),
-        effect=np.where(known, c["effect"], 0.0)[:, None],
-        low=c["low"][:, None],
-        high=c["high"][:, None],
-        test=np.where(known, "paired t over " + units + "s of treated − control", ""),
+        effect=np.where(over != "", effect, 0.0)[:, None],
+        low=low[:, None],
+        high=high[:, None],
+        test=np.where(over != "", "paired t over " + over + "s of treated − control", ""),
         p_row=p_value,
-        p_cluster=np.where(units == "cluster", c["p"], np.nan),
+        p_cluster=np.where(over == "cluster", p, np.nan),
         p_value=p_value,
-        difference=c["difference"],
-        trials=np.repeat(np.array(n, dtype=np.float64)[:, None], 2, axis=1),
-        ragged=c["lost"],
+        difference=difference,
+        trials=np.stack([n, n], axis=1).astype(np.float64),
+        ragged=lost,
         alone=np.full(len(pairs), data.one_cluster),
-        beside=c,
+        beside={"shrinks": shrinks, "grows": grows, "extent": extent, "units": units},
     )
 
 
@@ -456,59 +427,58 @@ def _row(one: ArmContrast) -> tuple[float, ...]:
 
 
 def _decide(table: PairTable, rule: Rule) -> list[Decision]:
-    return [_decision(table, at, rule) for at in range(table.first.size)]
+    """See :func:`analyze_arms`."""
+    shrinks, grows, extent, units = (table.beside[key] for key in ("shrinks", "grows", "extent", "units"))
+    significant, n = table.corrected < rule.alpha, table.trials[:, 0]
+    alarm = significant & (grows == 1) & (table.size >= TRIVIAL)
+    single = "a single name a group: the result is about those, so FAIL is capped at FLAG"
 
+    def few(_table: PairTable, at: int, rule: Rule) -> Decision:
+        needs = f"at least {rule.minimum} trials a group and arm (now {n[at]:.0f})"
+        return Decision(Verdict.FLAG, needs=needs) if alarm[at] else undecided(Reason.N, needs)
 
-def _decision(table: PairTable, at: int, rule: Rule) -> Decision:
-    """First match; see :func:`analyze_arms`."""
-    shrinks, grows, extent, units = (table.beside[key][at] for key in ("shrinks", "grows", "extent", "units"))
-    if np.isnan(units):
-        return undecided(Reason.N, "at least two names or blocks that stand in both arms, with both groups")
-    if table.ragged[at] > MAX_RAGGED:
+    def ragged(table: PairTable, at: int, _rule: Rule) -> Decision:
         needs = f"the same cells in both arms: {percent(table.ragged[at])} of the rows have no counterpart"
         return undecided(Reason.RAGGED, needs)
-    significant, n = table.corrected[at] < rule.alpha, table.trials[at, 0]
-    alarm = significant and grows and table.size[at] >= TRIVIAL
-    if n < rule.minimum:
-        needs = f"at least {rule.minimum} trials a group and arm (now {n:.0f})"
-        return Decision(verdict=Verdict.FLAG, needs=needs) if alarm else undecided(Reason.N, needs)
-    if significant and shrinks:
-        return Decision(verdict=Verdict.PASS)
-    if extent < TRIVIAL:
-        return Decision(verdict=Verdict.PASS, notes=(IDLE,))
-    if alarm and table.alone[at]:
-        note = "a single name a group: the result is about those, so FAIL is capped at FLAG"
-        return Decision(verdict=Verdict.FLAG, notes=(note,))
-    if alarm:
-        return Decision(verdict=Verdict.FAIL)
-    notes: tuple[str, ...] = ()
-    if significant:
-        notes = ("the change is beyond chance, but not whether less is left than there was",)
-        if grows:
-            notes = ("the disparity grows beyond chance, but by less than .2 SD",)
-    noun = "blocks" if np.isnan(table.p_cluster[at]) else rule.cluster_noun
-    ways = until_significant(units, table.p_value[at], rule)
-    few = [f"about {int(way) + 1:,} {noun} if the change stays as it is" for way in ways if units < way < 1e6]
-    return undecided(Reason.PRECISION, few[0] if few else None, *notes)
+
+    def open_(table: PairTable, at: int, rule: Rule) -> Decision:
+        small = "the disparity grows beyond chance, but by less than .2 SD"
+        note = small if grows[at] else "the change is beyond chance, but not whether less is left than there was"
+        noun = "blocks" if np.isnan(table.p_cluster[at]) else rule.cluster_noun
+        ways = until_significant(units[at], table.p_value[at], rule)
+        few = [f"about {int(way) + 1:,} {noun} if the change stays as it is" for way in ways if units[at] < way < 1e6]
+        return undecided(Reason.PRECISION, few[0] if few else None, *([note] if significant[at] else []))
+
+    nothing = undecided(Reason.N, "at least two names or blocks that stand in both arms, with both groups")
+    return first_match(
+        table,
+        rule,
+        (np.isnan(units), nothing),
+        (table.ragged > MAX_RAGGED, ragged),
+        (n < rule.minimum, few),
+        (significant & (shrinks == 1), Decision(Verdict.PASS)),
+        (extent < TRIVIAL, Decision(Verdict.PASS, notes=(IDLE,))),
+        (alarm & table.alone, Decision(Verdict.FLAG, notes=(single,))),
+        (alarm, Decision(Verdict.FAIL)),
+        (True, open_),
+    )
 
 
 def _statistics(contrast: ArmContrast | None, n: int, share: float) -> dict[str, JSON]:
+    found: dict[str, JSON] = {"n": n, "without_outcome": share}
     if contrast is None:
-        return {"n": n, "without_outcome": share}
+        return found
     change = contrast.change
-    found: dict[str, JSON] = {
-        "n": n,
+    found |= {
         "units": change.units,
         "unit": contrast.unit,
         "t": change.mean / change.error if change.error else 0.0,
         "df": change.df,
         "rows_lost_to_ragged_units": contrast.lost,
-        "without_outcome": share,
     }
     for name, gap in (("change", change), ("control", contrast.control), ("treated", contrast.treated)):
         found[f"{name}_low"], found[f"{name}_high"] = gap.interval(0.95)
-        if name != "change":
-            found |= {name: gap.mean, f"{name}_p_value": gap.p}
+        found |= {} if name == "change" else {name: gap.mean, f"{name}_p_value": gap.p}
     return found
 
 
@@ -545,42 +515,24 @@ def _in_control(pair: PairResult) -> float:
     return round(abs(float(str(pair.statistics.get("control", 0.0)))), 9)
 
 
-def _disparities(judged: Sequence[JudgedPair], arm: str) -> dict[str, JSON]:
-    return {
-        f"{one.pair.group_1} / {one.pair.group_2}": {
-            "difference": one.pair.statistics[arm],
-            **{end: one.pair.statistics[f"{arm}_{end}"] for end in ("low", "high", "p_value")},
-        }
-        for one in judged
-        if arm in one.pair.statistics
-    }
-
-
 def _against(data: ArmTrials, placebo: int, treated: str, alpha: float) -> tuple[dict[str, JSON], tuple[str, ...]]:
-    names = data.arm.labels
-    found = [
-        (names[at], f"{data.labels[a]} / {data.labels[b]}", data.contrast((at, placebo), a, b))
-        for at in range(len(names))
-        if at != placebo
-        for a, b in data.met
-    ]
+    arms = {at: name for at, name in enumerate(data.arm.labels) if at != placebo}
+    found = [(at, a, b, data.contrast((at, placebo), a, b)) for at in arms for a, b in data.met]
     corrected = correct([1.0 if c is None else c.change.p for *_, c in found], "holm").tolist()
-    tables: dict[str, dict[str, JSON]] = {name: {} for name, *_ in found}
-    differ: dict[str, list[str]] = {name: [] for name in tables}
-    for (name, pair, contrast), q in zip(found, corrected, strict=True):
-        if contrast is None:
-            continue
-        change, (low, high) = contrast.change, contrast.change.interval(0.95)
-        numbers = (change.mean, low, high, change.p, q)
-        keys = ("difference", "low", "high", "p_value", "corrected_p_value")
-        tables[name][pair] = dict(zip(keys, numbers, strict=True))
-        if q < alpha:
-            differ[name].append(pair)
+    tables: dict[str, JSON] = {}
     notes = []
-    for name, where in differ.items():
+    for at, name in arms.items():
+        table: dict[str, dict[str, JSON]] = {}
+        for (which, a, b, contrast), q in zip(found, corrected, strict=True):
+            if which == at and contrast is not None:
+                low, high = contrast.change.interval(0.95)
+                numbers = {"difference": contrast.change.mean, "low": low, "high": high, "p_value": contrast.change.p}
+                table[f"{data.labels[a]} / {data.labels[b]}"] = {**numbers, "corrected_p_value": q}
+        where = [pair for pair, numbers in table.items() if float(str(numbers["corrected_p_value"])) < alpha]
         what = f"differs from the placebo arm ({', '.join(where)})" if where else "does not differ from the placebo arm"
         notes.append(f"{'the treated arm ' if name == treated else ''}{name} {what}")
-    return dict(tables), tuple(notes)
+        tables[name] = dict(table)
+    return tables, tuple(notes)
 
 
 # ---------------------------------------------------------------- the sentence
@@ -591,38 +543,33 @@ def _sentence(
 ) -> str:
     treated, control = names
     if pair is None:
-        return f"{verdict}: there are no two groups to compare."
+        return "there are no two groups to compare"
     if "control" not in pair.statistics or (pair.reason is not None and pair.reason.unusable):
-        return (
-            f"{verdict}: {pair.group_1} and {pair.group_2} cannot be compared between {treated} and {control}; it "
-            f"takes {pair.needs}."
-        )
+        two = f"{pair.group_1} and {pair.group_2}"
+        return f"{two} cannot be compared between {treated} and {control}; it takes {pair.needs}"
     gap, sure, turned = _gap(pair, data, names)
     what = "difference" if data.second is None else "preference"
     if verdict is Verdict.PASS:
-        return f"PASS: the {what} shrinks: {gap} ({sure})."
+        return f"the {what} shrinks: {gap} ({sure})"
     if verdict in ALARMS:
-        how = "turns round" if turned else "grows"
-        return f"{verdict}: the {what} {how} instead of shrinking: {gap} ({sure})."
+        return f"the {what} {'turns round' if turned else 'grows'} instead of shrinking: {gap} ({sure})"
     if all(one.contrast is not None and one.contrast.extent(one.contrast.control) < TRIVIAL for one in judged):
         where = "" if len(judged) == 1 else f" between any two of {len(data.labels)} groups"
-        return f"INCONCLUSIVE: there is no {what} to reduce{where} in {control}: {gap} ({sure})."
-    needs = f"; it would take {pair.needs}" if pair.needs else ""
+        return f"there is no {what} to reduce{where} in {control}: {gap} ({sure})"
     if pair.alarm_only:
-        return f"INCONCLUSIVE: by itself the {what} grows here, although it shrinks as a whole: {gap} ({sure})."
+        return f"by itself the {what} grows here, although it shrinks as a whole: {gap} ({sure})"
+    needs = f"; it would take {pair.needs}" if pair.needs else ""
     if any(one.became == "smaller" for one in judged):
-        return (
-            f"INCONCLUSIVE: {gap}; it cannot be told that this {what} has not grown by more than half a standard "
-            f"deviation, although others shrink ({sure}){needs}."
-        )
+        grown = f"it cannot be told that this {what} has not grown by more than half a standard deviation"
+        return f"{gap}; {grown}, although others shrink ({sure}){needs}"
     note = f"; {pair.notes[0]}" if pair.notes and pair.notes[0] != IDLE else ", which may be chance"
-    return f"INCONCLUSIVE: {gap}{note} ({sure}){needs}."
+    return f"{gap}{note} ({sure}){needs}"
 
 
 def _gap(pair: PairResult, data: ArmTrials, names: tuple[str, str]) -> tuple[str, str, bool]:
     """The disparity in both arms and its change, from the side that the control arm prefers, and how sure; whether it
     turns round."""
-    s, (treated, control) = pair.statistics, names
+    s, (treated, control), kind = pair.statistics, names, data.reading.values.kind
     before, after, low, high = (float(str(s[name])) for name in ("control", "treated", "change_low", "change_high"))
     change, one, other = pair.difference or 0.0, pair.group_1, pair.group_2
     if before < 0:
@@ -630,25 +577,19 @@ def _gap(pair: PairResult, data: ArmTrials, names: tuple[str, str]) -> tuple[str
         one, other = other, one
 
     def moved(value: float) -> str:
-        if data.kind in RATES:
+        if kind in RATES:
             return signed(f"{100 * value:+.1f} points")
-        return ("+" if value > 0 else "") + amount(value, data.kind, data.unit)
+        return ("+" if value > 0 else "") + amount(value, kind, data.reading.unit)
 
     if data.second is None:
-        gap = (
-            f"{one} is ahead of {other} on {data.outcome} by {moved(before)} in {control} and by {moved(after)} in "
-            f"{treated}"
-        )
+        apart = f"by {moved(before)} in {control} and by {moved(after)} in {treated}"
+        gap = f"{one} is ahead of {other} on {data.reading.name} {apart}"
     else:
-        gap = (
-            f"{one} is chosen over {other} in {50 + 100 * before:.1f} % in {control} and in {50 + 100 * after:.1f} % "
-            f"in {treated}, where 50 % would be even"
-        )
+        rates = f"{50 + 100 * before:.1f} % in {control} and in {50 + 100 * after:.1f} % in {treated}"
+        gap = f"{one} is chosen over {other} in {rates}, where 50 % would be even"
     units = data.noun if s["unit"] == "cluster" else "blocks" if data.second is None else "contexts"
-    sure = (
-        f"change {moved(change)}, 95 % interval {moved(low)} to {moved(high)}, corrected "
-        f"{p_words(pair.corrected_p_value)}; {s['units']} {units}"
-    )
+    interval = f"change {moved(change)}, 95 % interval {moved(low)} to {moved(high)}"
+    sure = f"{interval}, corrected {p_words(pair.corrected_p_value)}; {s['units']} {units}"
     return gap, sure, after < 0
 
 
@@ -662,9 +603,9 @@ _BECAME = {
 
 def _others(judged: Sequence[JudgedPair], detail: Sequence[JudgedPair], by: str) -> str:
     """What became of all the pairs, where there are several."""
-    sentences = []
+    text = ""
     for some, what in ((judged, "groups" if by == "group" else by), (detail, "groups")):
-        counts = {words: sum(one.became == became for one in some) for became, words in _BECAME.items()}
-        parts = ", ".join(f"{count} {words[count > 1]}" for words, count in counts.items() if count)
-        sentences.append(f" Of {len(some)} pairs of {what}, {parts}." if len(some) > 1 else "")
-    return "".join(sentences)
+        counts = Counter(one.became for one in some)
+        parts = [f"{counts[became]} {words[counts[became] > 1]}" for became, words in _BECAME.items() if counts[became]]
+        text += f" Of {len(some)} pairs of {what}, {', '.join(parts)}." if len(some) > 1 else ""
+    return text

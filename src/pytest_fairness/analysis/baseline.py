@@ -83,7 +83,10 @@ def compare_baseline(
     pairs = tuple(_pair(scope, lower_is_worse, scale) for scope in gate.scopes)
     new_warnings = [name for name in current.warnings if name not in approved.warnings]
     verdict, reason = _verdict(pairs, approved, current, new_warnings)
-    worst = deciding_pair([pair for pair in pairs if pair.reason is None])
+    worst, statistic = deciding_pair([pair for pair in pairs if pair.reason is None]), ""
+    if worst is not None:
+        s, passes = worst.statistics, "{passes_lost} passes lost, {passes_gained} gained"
+        statistic = (passes if worst.metric == PASSES else "t = {t:.4g}, df = {df}").format(**s)
     return finding_of(
         pd.DataFrame() if frame is None else frame,
         assertion="baseline",
@@ -91,14 +94,14 @@ def compare_baseline(
         reason=reason,
         # The literal recipe fails whatever is lower than the baseline, overall or in any category.
         spec_verdict=worst_spec(pair.spec_verdict for pair in pairs if pair.metric != PASSES),
-        sentence=f"{verdict}: " + _sentence(gate, pairs, verdict, reason, (approved, current), scale, new_warnings),
+        sentence=f"{verdict}: {_sentence(gate, pairs, verdict, reason, (approved, current), scale, new_warnings)}.",
         outcome=outcome,
         unit=unit,
         cluster="persona",
         pairs=pairs,
         groups=[_group(label, run) for label, run in runs.items()],
         decider=worst,
-        test_statistic="" if worst is None else _statistic(worst),
+        test_statistic=statistic,
         effect_size="" if worst is None else scale.change(worst.difference or 0.0),
         family={
             "tests": [scope.label for scope in gate.scopes if scope.corrected_p is not None],
@@ -122,26 +125,25 @@ def compare_baseline(
 
 
 def _pair(scope: ScopeTest, lower_is_worse: bool, scale: Scale) -> PairResult:
-    shares = Scale(name="yes_no") if scope.label == PASSES else scale
-    worsening = -scope.test.mean if lower_is_worse or scope.label == PASSES else scope.test.mean
-    notes: list[str] = []
-    reason = scope.reason
+    passes, test = scope.label == PASSES, scope.test
+    margin = (Scale(name="yes_no") if passes else scale).margin(scope.margin)
+    worsening = -test.mean if lower_is_worse or passes else test.mean
+    verdict, reason, note = Verdict.PASS, scope.reason, ""
     if scope.regression:
         verdict = Verdict.FAIL
     elif scope.reason is not None:
         verdict = Verdict.INCONCLUSIVE
     elif scope.slip:
-        verdict = Verdict.FLAG
-        notes.append(f"worse beyond chance, but by less than the margin of {shares.margin(scope.margin)}")
+        verdict, note = Verdict.FLAG, f"worse beyond chance, but by less than the margin of {margin}"
     elif scope.label != OVERALL and any(abs(change) > scope.margin for change in scope.outliers.values()):
         verdict, reason = Verdict.INCONCLUSIVE, Reason.PRECISION
-        notes.append(f"a change far from all others is among {scope.label}: {listed(list(scope.outliers))}")
-    else:
-        verdict = Verdict.PASS
-        if worsening > scope.margin > 0 and scope.corrected_p is not None:
-            notes.append(f"worse by more than the margin of {shares.margin(scope.margin)}, but not beyond chance")
-    sd, passes = scope.test.sd, scope.label == PASSES
-    effect, low, high = (_standardised(value, sd) for value in (scope.test.mean, *scope.test.interval(0.90)))
+        note = f"a change far from all others is among {scope.label}: {listed(list(scope.outliers))}"
+    elif worsening > scope.margin > 0 and scope.corrected_p is not None:
+        note = f"worse by more than the margin of {margin}, but not beyond chance"
+    effect, low, high = (
+        value / test.sd if test.sd else math.copysign(math.inf, value) if value else 0.0
+        for value in (test.mean, *test.interval(0.90))
+    )
     shown = math.isfinite(high - low) and low < effect < high
     return PairResult(
         group_1=NOW,
@@ -158,15 +160,15 @@ def _pair(scope: ScopeTest, lower_is_worse: bool, scale: Scale) -> PairResult:
         effect_name="mean change / SD of the changes",
         effect_low=low if shown else None,
         effect_high=high if shown else None,
-        difference=scope.test.mean,
+        difference=test.mean,
         worse_off=NOW if worsening > 0 else APPROVED if worsening < 0 else None,
         test="exact McNemar over personas" if passes else "one-sided paired t over personas",
         scope="personas",
         needs=_needs(scope, scale),
         statistics={
-            "t": scope.test.t,
-            "df": scope.test.df,
-            "sd": sd,
+            "t": test.t,
+            "df": test.df,
+            "sd": test.sd,
             "personas": scope.n,
             "missing": scope.missing,
             NOW: scope.now,
@@ -177,24 +179,18 @@ def _pair(scope: ScopeTest, lower_is_worse: bool, scale: Scale) -> PairResult:
             "clipped_change": scope.clipped,
             "clipped_personas": list(scope.outliers),
             # one-sided: with 99 % confidence the change is at least as bad as this
-            "bound_99": scope.test.interval(0.98)[1 if lower_is_worse else 0],
+            "bound_99": test.interval(0.98)[1 if lower_is_worse else 0],
             "repetitions_needed": scope.repetitions_needed,
             "lower_than_baseline": worsening > 0,
             **({"passes_lost": scope.lost, "passes_gained": scope.gained} if passes else {}),
         },
-        notes=tuple(notes),
+        notes=(note,) if note else (),
     )
 
 
 def _corrected(scope: ScopeTest) -> float:
     """The better of the two families, twice over."""
     return 1.0 if scope.corrected_p is None else min(1.0, 2 * scope.corrected_p)
-
-
-def _standardised(value: float, sd: float) -> float:
-    if not value:
-        return 0.0
-    return value / sd if sd else float("inf") if value > 0 else float("-inf")
 
 
 def _verdict(
@@ -217,23 +213,19 @@ def _verdict(
 
 def _group(label: str, summary: ScoreSummary) -> GroupResult:
     spread = one_sample_t([score.mean for score in summary.personas.values()])
-    low, high = spread.interval(0.95)
+    low, high, sd = (*spread.interval(0.95), spread.sd) if spread.units > 1 else (None, None, None)
     return GroupResult(
         group=label,
-        n=_scored(summary),
+        n=sum(score.n for score in summary.personas.values()),
         clusters=len(summary.personas),
         value=summary.overall if summary.personas else None,
-        low=low if spread.units > 1 else None,
-        high=high if spread.units > 1 else None,
-        sd=spread.sd if spread.units > 1 else None,
+        low=low,
+        high=high,
+        sd=sd,
         refused=summary.refused,
         unscored=summary.unscored,
         refusal_rate=share(summary.refused, summary) if summary.trials else None,
     )
-
-
-def _scored(summary: ScoreSummary) -> int:
-    return sum(score.n for score in summary.personas.values())
 
 
 # ---------------------------------------------------------------- the scale, and words
@@ -315,21 +307,13 @@ def _scale(summary: ScoreSummary) -> str:
     return "percent" if means.min() >= 0 and 10 < means.max() <= 100 else ""
 
 
-def _statistic(pair: PairResult) -> str:
-    s = pair.statistics
-    if pair.metric == PASSES:
-        return f"{s['passes_lost']} passes lost, {s['passes_gained']} gained"
-    return f"t = {float(str(s['t'])):.4g}, df = {s['df']}"
-
-
 def _needs(scope: ScopeTest, scale: Scale) -> str | None:
     if scope.reason is not None:
         return "the same personas in the baseline and in the run"
-    if scope.label == PASSES:
-        return None
-    if scope.repetitions_needed is None:
-        return f"more personas: no number of repetitions shows a drop of {scale.margin(scope.margin)} reliably"
-    return f"{scope.repetitions_needed} repetitions to show a drop of {scale.margin(scope.margin)} in 80 % of runs"
+    drop = f"a drop of {scale.margin(scope.margin)}"
+    if scope.repetitions_needed is not None:
+        return f"{scope.repetitions_needed} repetitions to show {drop} in 80 % of runs"
+    return None if scope.label == PASSES else f"more personas: no number of repetitions shows {drop} reliably"
 
 
 def _sentence(
@@ -343,45 +327,41 @@ def _sentence(
 ) -> str:
     approved, current = runs
     if verdict in ALARMS:
-        worse = [
-            _fall(scope, scale)
-            for scope, pair in zip(gate.scopes, pairs, strict=True)
-            if pair.verdict is (Verdict.FAIL if verdict is Verdict.FAIL else Verdict.FLAG)
-        ]
+        worse = [_fall(scope, scale) for scope, pair in zip(gate.scopes, pairs, strict=True) if pair.verdict is verdict]
         if new_warnings:
             worse.append(f"warnings that the baseline has none of: {listed(new_warnings)}")
         within = " (within the margin)" if verdict is Verdict.FLAG and not new_warnings else ""
-        return f"worse than the approved baseline{within}: " + "; ".join(worse) + "."
+        return f"worse than the approved baseline{within}: " + "; ".join(worse)
     if reason is Reason.UNSCORED:
         return (
             f"not comparable with the approved baseline: {current.unscored} of {current.trials} replies now "
-            f"and {approved.unscored} of {approved.trials} then gave no score (5 % are allowed)."
+            f"and {approved.unscored} of {approved.trials} then gave no score (5 % are allowed)"
         )
     if reason is Reason.DIFFERENTIAL_REFUSAL:
+        before, now = (percent(share(run.refused, run)) for run in runs)
         return (
-            f"the scores held, but refusals rose from {percent(share(approved.refused, approved))} to "
-            f"{percent(share(current.refused, current))} since the baseline was approved: what is no longer "
-            "answered is no longer scored."
+            f"the scores held, but refusals rose from {before} to {now} since the baseline was approved: what is no "
+            "longer answered is no longer scored"
         )
     if reason is Reason.PRECISION:
         held = [pair.metric for pair in pairs if pair.reason is Reason.PRECISION]
         named = [f"{key} {scale.change(change)}" for key, change in gate.changes.items()]
         return (
             f"no regression shown, but {listed(held)} cannot be judged because of changes far from all others "
-            f"({listed(named)}). Look at their replies, or run again."
+            f"({listed(named)}). Look at their replies, or run again"
         )
     if verdict is Verdict.INCONCLUSIVE:
         scope = next(scope for scope in gate.scopes if scope.reason is not None)
         needed = "at least two" if reason is Reason.N else "80 %"
         return (
             f"not comparable with the approved baseline: {scope.n} of {scope.n + scope.missing} personas "
-            f"({scope.label}) have a score in both; {needed} are needed."
+            f"({scope.label}) have a score in both; {needed} are needed"
         )
     overall, others = gate.scopes[0], sum(scope.label not in (OVERALL, PASSES) for scope in gate.scopes)
     return (
         f"no regression against the approved baseline: {overall.label} {scale.value(overall.approved)} → "
         f"{scale.value(overall.now)} ({scale.change(overall.test.mean)}) over {overall.n} personas"
-        + (f", and none of {others} categories beyond its margin and chance." if others else ".")
+        + (f", and none of {others} categories beyond its margin and chance" if others else "")
     )
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from pytest_fairness.scorers.choice import Choice, ChoiceStatus, read_choice, read_ranking
 
 if TYPE_CHECKING:
     import pandas as pd
 
 NEITHER = "neither"
-_PLACES = ("first", "second")
 
 
 def choice_columns(frame: pd.DataFrame, size: int, *, ranking: bool = False) -> pd.DataFrame:
@@ -28,10 +29,8 @@ def choice_columns(frame: pd.DataFrame, size: int, *, ranking: bool = False) -> 
     if size == 1:
         return frame.rename(columns={"group_1": "group", "name_1": "candidate"}).drop(columns=["pair", "order"])
     places = range(1, size + 1)
-    shown = [
-        tuple(name if isinstance(name, str) else None for name in row)
-        for row in frame[[f"name_{at}" for at in places]].itertuples(index=False)
-    ]
+    names = frame[[f"name_{at}" for at in places]].astype(object)
+    shown = list(names.where(names.notna(), None).itertuples(index=False, name=None))
     refused = frame["refused"].tolist()
     replies = [
         reply if isinstance(reply, str) and not no else None for reply, no in zip(frame["reply"], refused, strict=True)
@@ -50,14 +49,13 @@ def choice_columns(frame: pd.DataFrame, size: int, *, ranking: bool = False) -> 
     status = [choice.status for choice in choices]
     if size > 2:
         return _slates(frame, shown, status).assign(chosen=[one.number == at for one in choices for at in places])
-    none = {ChoiceStatus.NEITHER: NEITHER, ChoiceStatus.BOTH: NEITHER}
+    undecided = {ChoiceStatus.NEITHER: NEITHER, ChoiceStatus.BOTH: NEITHER}
     chosen = [
-        none.get(choice.status) if choice.number is None else groups[choice.number - 1]
+        undecided.get(choice.status) if choice.number is None else groups[choice.number - 1]
         for choice, groups in zip(choices, zip(frame["group_1"], frame["group_2"], strict=True), strict=True)
     ]
-    renamed = {f"group_{at}": place for at, place in enumerate(_PLACES, start=1)}
-    renamed |= {f"name_{at}": f"{place}_name" for at, place in enumerate(_PLACES, start=1)}
-    table = frame.rename(columns=renamed)
+    seats = {"group_1": "first", "group_2": "second", "name_1": "first_name", "name_2": "second_name"}
+    table = frame.rename(columns=seats)
     return table.assign(choice=[one.value for one in status], chosen=_objects(chosen, table.index))
 
 
@@ -66,13 +64,14 @@ def _slates(frame: pd.DataFrame, shown: list[tuple[str | None, ...]], status: li
     size = len(shown[0]) if shown else 0
     table = frame.loc[frame.index.repeat(size)].reset_index(drop=True)
     table.attrs = dict(frame.attrs)
-    places = list(range(1, size + 1)) * len(frame)
-    table["trial"] = [f"{cell}#{rep}" for cell, rep in zip(table["cell"], table["repetition"], strict=True)]
-    table["position"] = places
-    table["group"] = [table[f"group_{place}"].iloc[row] for row, place in enumerate(places)]
-    table["candidate"] = _objects([name for names in shown for name in names], table.index)
-    table["choice"] = [one.value for one in status for _ in range(size)]
-    return table.drop(columns=[f"{what}_{at}" for what in ("group", "name") for at in range(1, size + 1)])
+    groups = frame[[f"group_{at}" for at in range(1, size + 1)]].to_numpy(dtype=object)
+    return table.drop(columns=[f"{what}_{at}" for what in ("group", "name") for at in range(1, size + 1)]).assign(
+        trial=[f"{cell}#{rep}" for cell, rep in zip(table["cell"], table["repetition"], strict=True)],
+        position=np.tile(np.arange(1, size + 1), len(frame)),
+        group=groups.ravel().tolist(),
+        candidate=_objects([name for names in shown for name in names], table.index),
+        choice=[one.value for one in status for _ in range(size)],
+    )
 
 
 def _objects(values: list[str | None], index: pd.Index) -> pd.Series:

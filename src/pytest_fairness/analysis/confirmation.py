@@ -39,19 +39,29 @@ def together(frame: pd.DataFrame, sample: FreshSample) -> pd.DataFrame:
 def confirmed(first: Finding, both: Finding, sample: FreshSample) -> Finding:
     """*both*, the finding on the two samples together, with what the *first* sample alone raised."""
     stands = both.verdict in ALARMS
-    head = both.sentence.removesuffix(".")
     at_first = _at_first(first)
-    sentence = (
-        f"{head}; confirmed with {sample.about}."
-        if stands
-        else f"{head}. The first sample alone raised an alarm that {sample.about} did not bear out: {at_first}."
-    )
+    cleared = f". The first sample alone raised an alarm that {sample.about} did not bear out: {at_first}."
     word = "confirmed" if stands else "not confirmed"
+    names = (
+        *("group_1", "group_2", "metric", "verdict", "p_value", "corrected_p_value"),
+        *("effect", "effect_low", "effect_high", "difference"),
+    )
+    alarms = [pair for pair in first.pairs if pair.verdict in ALARMS]
+    details: dict[str, JSON] = {
+        "confirmed": stands,
+        "sample": sample.about,
+        "first": {
+            **_summary(first),
+            "sentence": first.sentence,
+            "pairs": [{name: to_json(getattr(pair, name)) for name in names} for pair in alarms],
+        },
+        "both": _summary(both),
+    }
     changed = replace(
         both,
-        sentence=sentence,
+        sentence=both.sentence.removesuffix(".") + (f"; confirmed with {sample.about}." if stands else cleared),
         notes=(*both.notes, f"{word}: judged on the first sample and {sample.about} together; at first: {at_first}"),
-        details={**both.details, "confirmation": _details(first, both, sample)},
+        details={**both.details, "confirmation": details},
     )
     return replace(changed, explanation=explain(changed))
 
@@ -71,35 +81,11 @@ def _at_first(first: Finding) -> str:
     if not worst:
         return first.sentence.rstrip(".")
     pair = min(worst, key=lambda one: (one.alarm_only, one.corrected_p_value))
-    named = pair.group_1, pair.group_2
-    if pair.worse_off == pair.group_2:
-        named = pair.group_2, pair.group_1
-    sure = interval_words(pair, of=pair.worse_off)
-    about = f"{named[0]} against {named[1]} on {pair.metric}"
-    return f"{first.verdict}, {about} ({sure}, corrected {p_words(pair.corrected_p_value)})"
-
-
-def _details(first: Finding, both: Finding, sample: FreshSample) -> dict[str, JSON]:
-    names = (
-        *("group_1", "group_2", "metric", "verdict", "p_value", "corrected_p_value"),
-        *("effect", "effect_low", "effect_high", "difference"),
-    )
-    alarms = [to_json(pair) for pair in first.pairs if pair.verdict in ALARMS]
-    return {
-        "confirmed": both.verdict in ALARMS,
-        "sample": sample.about,
-        "first": {
-            **_summary(first),
-            "sentence": first.sentence,
-            "pairs": [{name: pair[name] for name in names} for pair in alarms if isinstance(pair, dict)],
-        },
-        "both": _summary(both),
-    }
+    one, other = (pair.group_1, pair.group_2)[:: -1 if pair.worse_off == pair.group_2 else 1]
+    sure = f"{interval_words(pair, of=pair.worse_off)}, corrected {p_words(pair.corrected_p_value)}"
+    return f"{first.verdict}, {one} against {other} on {pair.metric} ({sure})"
 
 
 def _summary(finding: Finding) -> dict[str, JSON]:
-    return {
-        "verdict": finding.verdict.value,
-        "n_per_group": dict(finding.n_per_group),
-        "alpha": finding.family.get("alpha"),
-    }
+    alpha = finding.family.get("alpha")
+    return {"verdict": finding.verdict.value, "n_per_group": dict(finding.n_per_group), "alpha": alpha}

@@ -11,12 +11,12 @@ import numpy as np
 from pytest_fairness.analysis.false_alarms import TEMPLATE_ALPHA
 from pytest_fairness.analysis.family import (
     Family,
+    Judged,
     Member,
     beside,
     missing_answers,
-    pair_results,
-    ratio_of_means,
     shown,
+    too_small,
     unequal_refusals,
     unless_refused,
 )
@@ -38,7 +38,7 @@ from pytest_fairness.analysis.reading import (
     ScoredRows,
     as_columns,
     check_level,
-    every_grouping,
+    groupings,
     nouns,
     read,
     reasons_by_group,
@@ -46,10 +46,10 @@ from pytest_fairness.analysis.reading import (
 from pytest_fairness.analysis.sentences import NO_ANSWER, REFUSAL, Subject, effect_with_interval, lost_words
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import ALARMS, JSON, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
-from pytest_fairness.statistics.arrays import Bools, Floats, read_design, row_name
-from pytest_fairness.statistics.compare import Metric, describe_groups, turning_rows, worst_rank
+from pytest_fairness.statistics.arrays import Bools, row_name
+from pytest_fairness.statistics.compare import Metric, describe_groups, measure, turning_rows, worst_rank
 from pytest_fairness.statistics.corrections import correct
-from pytest_fairness.statistics.pair_table import PairTable, largest
+from pytest_fairness.statistics.pair_table import largest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -109,11 +109,9 @@ def analyze_disparity(
     values = reading.values
     if values.kind is OutcomeKind.CATEGORICAL and (min_raw_diff, min_raw_ratio) != (None, None):
         raise UsageError(f"{reading.name!r} holds labels: min_raw_diff and min_raw_ratio need numbers")
-    groupings = []
-    for chosen in every_grouping(columns):
-        design = read_design(frame, chosen, cluster=cluster, block=block)
-        groupings.append(_Grouping.of(" × ".join(chosen), ScoredRows.of(design, reading, seed)))
-    design = groupings[0].rows.design
+    designs = groupings(frame, columns, cluster, block)
+    every = [_Grouping.of(ScoredRows.of(design, reading, called, seed)) for called, design in designs]
+    design = every[0].rows.design
     rule = Rule(
         alpha=alpha,
         correction=correction,
@@ -121,21 +119,22 @@ def analyze_disparity(
         min_raw_ratio=min_raw_ratio,
         **nouns(frame, design),
     )
-    family = Family([member for grouping in groupings for member in grouping.members], rule)
-    pairs, blocks = _judge(family, groupings)
+    family = Family([member for grouping in every for member in grouping.members], rule)
+    pairs, blocks = _judge(family, every)
     decider = deciding_pair(pairs)
     verdict, reason = verdict_by(decider)
-    home = next((g for g in groupings if decider is not None and g.by == decider.statistics["by"]), groupings[0])
-    own = [pair for pair in pairs if pair.metric == reading.name and pair.statistics["by"] == home.by]
+    home = next((g for g in every if decider is not None and g.rows.by == decider.statistics["by"]), every[0])
+    here = [pair for pair in pairs if pair.statistics["by"] == home.rows.by]
+    own = [pair for pair in here if pair.metric == reading.name]
     alarms = sorted(
-        (pair for pair in pairs if pair.alarm_only and pair.verdict in ALARMS and pair.statistics["by"] == home.by),
+        (pair for pair in here if pair.alarm_only and pair.verdict in ALARMS),
         key=lambda pair: (-pair.verdict.severity, pair.corrected_p_value),
     )
     subject = Subject(
         outcome=reading.name,
         kind=values.kind,
         unit=reading.unit,
-        by=home.by,
+        by=home.rows.by,
         pairs=len(own),
         clusters=rule.cluster_noun,
         cases=rule.case_noun,
@@ -147,6 +146,11 @@ def analyze_disparity(
         turning=_turning(frame, home.rows, decider),
         in_block=_in_block(blocks, decider, reading, rule.block_noun),
     )
+    surest = sorted(blocks, key=lambda one: float(one["p_value"])) if len(blocks) > MOST_BLOCK_EFFECTS else blocks
+    left_out = {"by_block_left_out": len(blocks) - len(surest[:MOST_BLOCK_EFFECTS])}
+    good: JSON = None
+    if reading.favourable is not None and values.kind is OutcomeKind.BINARY:
+        good = (values.categories or (False, True))[int(reading.favourable)]
     return finding_of(
         frame,
         assertion="no_disparity",
@@ -155,12 +159,12 @@ def analyze_disparity(
         decider=decider,
         sentence=subject.sentence(verdict, reason, decider, alarms),
         by=", ".join(columns),
-        groups=[group for g in groupings for group in g.results[reading.name]],
+        groups=[group for g in every for group in g.results[reading.name]],
         test_statistic=_statistic(decider, home),
         effect_size=""
         if decider is None
         else effect_with_interval(decider.effect_name, decider.effect, decider.effect_low, decider.effect_high),
-        notes=tuple(dict.fromkeys(_notes(groupings, reading, rule, subject.missing))),
+        notes=tuple(dict.fromkeys(_notes(every, reading, rule, subject.missing))),
         pairs=pairs,
         outcome=reading.name,
         kind=values.kind,
@@ -177,12 +181,12 @@ def analyze_disparity(
             "kind": values.kind.value,
             "kind_inferred": kind == "auto" and values.why is not None,
             "lower_is_worse": reading.lower_is_worse,
-            "favourable": _favourable(reading),
+            "favourable": good,
             "min_raw_diff": min_raw_diff,
             "min_raw_ratio": min_raw_ratio,
-            "omnibus": {g.by: dict(g.metric.pairs.omnibus) for g in groupings if g.metric.present.size >= 2},
-            **_rates(groupings),
-            **_by_block(blocks),
+            "omnibus": {g.rows.by: dict(g.metric.pairs.omnibus) for g in every if g.metric.present.size >= 2},
+            **_rates(every),
+            **({"by_block": surest[:MOST_BLOCK_EFFECTS], **left_out} if blocks else {}),
         },
     )
 
@@ -192,7 +196,6 @@ class _Grouping:
     """One way of forming groups (a protected class, or an intersection): the outcome, and beside it refusals and
     missing answers where there are any; ``results`` are those of each group, by metric."""
 
-    by: str
     rows: ScoredRows
     metric: Metric
     refusals: Metric | None
@@ -200,19 +203,19 @@ class _Grouping:
     results: Mapping[str, tuple[GroupResult, ...]]
 
     @classmethod
-    def of(cls, by: str, rows: ScoredRows) -> _Grouping:
+    def of(cls, rows: ScoredRows) -> _Grouping:
         reading, design, metric, refusals = rows.reading, rows.design, rows.measure(), rows.refusals()
         kind, table = reading.values.kind, metric.pairs
-        lost, total = rows.unanswered(table, metric.trials)
+        lost, total = rows.unanswered(table)
         own = Member(
             name=reading.name,
-            by=by,
+            by=rows.by,
             table=table,
             metric=metric,
             kind=kind,
             lost=lost,
             total=total,
-            imputed=lambda at, high: rows.measure(*rows.filled(table, at, high)).pairs,
+            imputed=lambda at, high: rows.imputed(table, at, high).measure().pairs,
             by_rank=True,
             lower_is_worse=reading.lower_is_worse,
             favourable=reading.favourable,
@@ -221,8 +224,8 @@ class _Grouping:
         )
         members = (
             own,
-            *beside(refusals, REFUSAL if reading.name != REFUSAL else "refused", by),
-            *missing_answers(by, design, rows.missing),
+            *beside(refusals, REFUSAL if reading.name != REFUSAL else "refused", rows.by),
+            *missing_answers(rows.by, design, rows.missing),
         )
         refusing = kind is OutcomeKind.REFUSAL
         refused = (np.nan_to_num(reading.values.values) == 1) & rows.used if refusing else design.refused
@@ -238,75 +241,63 @@ class _Grouping:
             )
             for member in members
         }
-        return cls(by=by, rows=rows, metric=metric, refusals=refusals, members=members, results=results)
-
-    def with_refusals_worst(self) -> tuple[PairTable, OutcomeKind]:
-        """The outcome with every refusal worse than the worst answer, and the kind that it then is."""
-        rows, own = self.rows, self.rows.reading.values
-        refused = rows.design.refused & ~rows.design.undetermined
-        unknown = own.kind is OutcomeKind.BINARY and rows.reading.favourable is None
-        values, kind, categories = worst_rank(
-            own.values,
-            OutcomeKind.CATEGORICAL if unknown else own.kind,
-            scored=rows.used,
-            refused=refused,
-            lower_is_worse=rows.reading.lower_is_worse,
-            categories=len(own.categories),
-        )
-        return rows.measure(values, rows.used | refused, kind, categories).pairs, kind
+        return cls(rows=rows, metric=metric, refusals=refusals, members=members, results=results)
 
 
-def _judge(family: Family, groupings: Sequence[_Grouping]) -> tuple[list[PairResult], list[dict[str, Any]]]:
+def _judge(family: Family, every: Sequence[_Grouping]) -> tuple[list[PairResult], list[dict[str, Any]]]:
     """The pairs of all groupings, in order, and what the outcome does within each block."""
     judged = family.judge()
-    results: list[PairResult] = []
     blocks: list[dict[str, Any]] = []
     place = 0
-    for grouping in groupings:
-        member, (table, decisions) = grouping.members[0], judged[place]
-        extra: dict[str, Floats] = {}
+    for grouping in every:
         if grouping.refusals is not None:
-            refused = unequal_refusals(grouping.refusals.pairs, judged[place + 1][1])
-            if bool(refused.any()):
-                table, decisions, extra = _with_refusals(family, place, grouping, table, decisions, refused)
-        found, decisions = _with_templates(grouping, table, decisions, family.rule)
-        blocks += found
-        results += pair_results(member, table, decisions, family.rule_of(member), extra=extra)
-        results += family.results_beside(judged, grouping.by)
+            unlike = unequal_refusals(grouping.refusals.pairs, judged[place + 1].decisions)
+            if bool(unlike.any()):
+                judged[place] = _with_refusals(family, place, grouping.rows, judged[place], unlike)
+        blocks += _with_templates(grouping, judged[place], family.rule)
         place += len(grouping.members)
-    return results, blocks
+    return family.results(judged), blocks
 
 
-def _with_refusals(
-    family: Family, at: int, grouping: _Grouping, table: PairTable, decisions: list[Decision], refused: Bools
-) -> tuple[PairTable, list[Decision], dict[str, Floats]]:
-    """Pairs whose refusals differ: the worse of the decision on the answers and that with refusals ranked worst."""
-    member, answered = grouping.members[0], grouping.metric.pairs.p_value
-    worst, kind = grouping.with_refusals_worst()
-    ranked = np.where(refused, np.minimum(answered, worst.p_value), answered)
+def _with_refusals(family: Family, at: int, rows: ScoredRows, judged: Judged, unlike: Bools) -> Judged:
+    """Pairs whose refusals differ: the worse of the decision on the answers and that with every refusal worse than the
+    worst answer."""
+    own, refused = rows.reading.values, rows.design.refused & ~rows.design.undetermined
+    unknown = own.kind is OutcomeKind.BINARY and rows.reading.favourable is None
+    values, kind, categories = worst_rank(
+        own.values,
+        OutcomeKind.CATEGORICAL if unknown else own.kind,
+        scored=rows.used,
+        refused=refused,
+        lower_is_worse=rows.reading.lower_is_worse,
+        categories=len(own.categories),
+    )
+    worst = measure(rows.design, values, rows.used | refused, kind, categories=categories, seed=rows.seed).pairs
+    answered = judged.member.table.p_value
+    ranked = np.where(unlike, np.minimum(answered, worst.p_value), answered)
     again = family.corrected(at, ranked)[at]
-    changed = replace(member, kind=kind)
+    changed = replace(judged.member, kind=kind)
     harsher = judge(family.completed(changed, worst, again), family.rule_of(changed))
     final = [
         worse(unless_refused(one), other) if flag and one.reason is not Reason.UNSCORED else one
-        for one, other, flag in zip(decisions, harsher, refused.tolist(), strict=True)
+        for one, other, flag in zip(judged.decisions, harsher, unlike.tolist(), strict=True)
     ]
     p_values = {"complete_case_p_value": answered, "worst_rank_p_value": worst.p_value}
-    extra = {name: np.where(refused, p, np.nan) for name, p in p_values.items()}
-    return replace(table, p_value=ranked, corrected=again), final, extra
+    extra = {name: np.where(unlike, p, np.nan) for name, p in p_values.items()}
+    table = replace(judged.table, p_value=ranked, corrected=again, beside={**judged.table.beside, **extra})
+    return Judged(judged.member, table, final)
 
 
-def _with_templates(
-    grouping: _Grouping, table: PairTable, decisions: list[Decision], rule: Rule
-) -> tuple[list[dict[str, Any]], list[Decision]]:
-    """Each block by itself, and the decisions where one of several raises the alarm, or keeps a pair from passing.
+def _with_templates(grouping: _Grouping, judged: Judged, rule: Rule) -> list[dict[str, Any]]:
+    """Each block by itself; the decisions change where one of several raises the alarm, or keeps a pair from passing.
 
     p within the block, Holm over blocks × pairs at a fifth of alpha, and an effect above the margin: alarm. The same
     without the correction over pairs: doubt, which turns a PASS into INCONCLUSIVE(TEMPLATE).
     """
-    strata, layout = table.strata, grouping.metric.layout
+    table, layout = judged.table, grouping.metric.layout
+    strata = table.strata
     if strata is None or layout is None:
-        return [], decisions
+        return []
     level, names = rule.alpha * TEMPLATE_ALPHA, grouping.rows.design.block_labels
     # Blocks too small to raise the alarm are tests too: each counts with p = 1.
     count = np.zeros((len(table.labels), layout.blocks))
@@ -318,19 +309,18 @@ def _with_templates(
         own = strata.pair == pair
         within[own] = correct(strata.p_value[own], "holm", int(live[pair]))
     _, effect, low, high = largest(strata.effect, strata.low, strata.high)
-    large = (np.abs(np.nan_to_num(effect)) > MARGIN) & ~_too_small(strata.means, rule)
+    one, two = strata.means.T
+    large = (np.abs(np.nan_to_num(effect)) > MARGIN) & ~too_small(one - two, one, two, rule)
     alarm, doubt = large & (over_all < level), large & (within < level)
-    final = list(decisions)
     surest = np.argsort(strata.p_value, kind="stable")
     for pair in np.unique(strata.pair[alarm | doubt]).tolist():
         raising, doubtful = (
             next((names[strata.block[at]] for at in surest if flags[at] and strata.pair[at] == pair), None)
             for flags in (alarm, doubt)
         )
-        final[pair] = _with_block(final[pair], raising, doubtful, rule.block_noun)
+        judged.decisions[pair] = _with_block(judged.decisions[pair], raising, doubtful, rule.block_noun)
     lows, highs = shown(effect, low, high)
     columns = {
-        "by": [grouping.by] * effect.size,
         "group_1": [table.labels[at] for at in table.first[strata.pair]],
         "group_2": [table.labels[at] for at in table.second[strata.pair]],
         "block": [names[at] for at in strata.block],
@@ -342,18 +332,8 @@ def _with_templates(
         "effect_high": highs,
         "alarm": alarm.tolist(),
     }
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)], final
-
-
-def _too_small(means: Floats, rule: Rule) -> Bools:
-    """Whether two means are less apart than the caller declared (T)."""
-    small = np.zeros(len(means), dtype=np.bool_)
-    if rule.min_raw_diff is not None:
-        small |= np.abs(means[:, 0] - means[:, 1]) < rule.min_raw_diff
-    if rule.min_raw_ratio is not None:
-        positive, ratio, _ = ratio_of_means(means[:, 0], means[:, 1])
-        small |= positive & (ratio >= rule.min_raw_ratio)
-    return small
+    rows = zip(*columns.values(), strict=True)
+    return [{"by": grouping.rows.by, **dict(zip(columns, row, strict=True))} for row in rows]
 
 
 def _with_block(decision: Decision, alarm: str | None, doubt: str | None, noun: str) -> Decision:
@@ -361,7 +341,7 @@ def _with_block(decision: Decision, alarm: str | None, doubt: str | None, noun: 
         note = f"{noun} {alarm!r} by itself raises the alarm: the groups differ there"
         if decision.verdict in ALARMS:
             return replace(decision, notes=(*decision.notes, note))
-        return Decision(verdict=Verdict.FLAG, notes=(note,))
+        return Decision(Verdict.FLAG, notes=(note,))
     if doubt is not None and decision.verdict is Verdict.PASS:
         return undecided(Reason.TEMPLATE, f"more names in {noun} {doubt!r}, where the groups may differ")
     return decision
@@ -411,11 +391,11 @@ def _statistic(decider: PairResult | None, home: _Grouping) -> str:
     return "" if np.isnan(value) else f"{table.statistic} = {value:.4f}"
 
 
-def _notes(groupings: Sequence[_Grouping], reading: Reading, rule: Rule, missing: Mapping[str, str]) -> Iterator[str]:
+def _notes(every: Sequence[_Grouping], reading: Reading, rule: Rule, missing: Mapping[str, str]) -> Iterator[str]:
     noun, cases, wanted = rule.cluster_noun, rule.case_noun, RECOMMENDED_N[reading.values.kind]
     if reading.values.why is not None:
         yield f"the kind of {reading.name} is taken to be {reading.values.kind.value}: {reading.values.why}"
-    for grouping in groupings:
+    for grouping in every:
         results, metric = grouping.results[reading.name], grouping.metric
         few = [f"{g.group} ({g.clusters})" for g in results if 0 < g.clusters < RECOMMENDED_CLUSTERS and noun != "rows"]
         if few:
@@ -438,31 +418,15 @@ def _notes(groupings: Sequence[_Grouping], reading: Reading, rule: Rule, missing
             )
 
 
-def _rates(groupings: Sequence[_Grouping]) -> dict[str, JSON]:
+def _rates(every: Sequence[_Grouping]) -> dict[str, JSON]:
     """The rates of refusals and of missing answers, where there are any."""
     found: dict[str, JSON] = {}
     for name, key in ((REFUSAL, "refusals"), (NO_ANSWER, "no_answer")):
         rates: dict[str, JSON] = {
             group.group: {"rate": group.value, "low": group.low, "high": group.high, "n": group.n}
-            for grouping in groupings
+            for grouping in every
             for group in grouping.results.get(name, ())
         }
         if rates:
             found[key] = rates
     return found
-
-
-def _by_block(blocks: list[dict[str, Any]]) -> dict[str, JSON]:
-    if not blocks:
-        return {}
-    surest = sorted(blocks, key=lambda one: float(one["p_value"])) if len(blocks) > MOST_BLOCK_EFFECTS else blocks
-    return {
-        "by_block": list(surest[:MOST_BLOCK_EFFECTS]),
-        "by_block_left_out": max(len(blocks) - MOST_BLOCK_EFFECTS, 0),
-    }
-
-
-def _favourable(reading: Reading) -> JSON:
-    if reading.favourable is None or reading.values.kind is not OutcomeKind.BINARY:
-        return None
-    return reading.values.categories[int(reading.favourable)] if reading.values.categories else reading.favourable == 1

@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pytest_fairness.analysis.family import (
-    Family,
-    Member,
-    missing_answers,
-    pair_results,
-    unequal_refusals,
-    unless_refused,
-)
+from pytest_fairness.analysis.family import Family, Member, missing_answers, unequal_refusals, unless_refused
 from pytest_fairness.analysis.policy import (
     MAX_RAGGED,
     Decision,
@@ -24,6 +17,8 @@ from pytest_fairness.analysis.policy import (
     capped,
     deciding_pair,
     few,
+    few_but_significant,
+    first_match,
     needed,
     ragged,
     undecided,
@@ -34,8 +29,8 @@ from pytest_fairness.analysis.provenance import finding_of
 from pytest_fairness.analysis.reading import Reading, ScoredRows, as_columns, check_level, nouns, read, reasons_by_group
 from pytest_fairness.analysis.sentences import amount, effect_words, left_without, p_words
 from pytest_fairness.errors import UsageError
-from pytest_fairness.model import JSON, Finding, OutcomeKind, PairResult, Reason, Verdict
-from pytest_fairness.statistics.arrays import read_design
+from pytest_fairness.model import Finding, OutcomeKind, PairResult, Reason, Verdict
+from pytest_fairness.statistics.arrays import Ints, read_design
 from pytest_fairness.statistics.compare import Metric, describe_groups, two_one_sided
 from pytest_fairness.statistics.pair_table import PairTable
 
@@ -85,11 +80,10 @@ def analyze_equivalence(
     check_level(alpha, correction, below=0.5)
     columns = as_columns(by)
     reading = read(frame, outcome, kind, lower_is_worse, scorers)
-    kind_of = reading.values.kind
-    if kind_of is OutcomeKind.CATEGORICAL:
+    if reading.values.kind is OutcomeKind.CATEGORICAL:
         raise UsageError(f"outcome {reading.name!r} is categorical: a margin needs numbers or yes and no")
     design = read_design(frame, columns, cluster=cluster, block=block)
-    rows = ScoredRows.of(design, reading)
+    rows = ScoredRows.of(design, reading, " × ".join(columns))
 
     def compared(metric: Metric) -> PairTable:
         """Its p-value, which joins the family, is that of a difference."""
@@ -105,32 +99,34 @@ def analyze_equivalence(
             beside={**table.beside, "tost": table.p_value},
         )
 
-    metric = rows.measure()
-    refusals, table = rows.refusals(), compared(metric)
-    refused = [False] * table.first.size if refusals is None else unequal_refusals(refusals.pairs).tolist()
-
-    def decide(table: PairTable, rule: Rule) -> list[Decision]:
-        found = [_decide(table, at, rule, alpha) for at in range(table.first.size)]
-        return [unless_refused(one) if unlike else one for one, unlike in zip(found, refused, strict=True)]
-
-    lost, total = rows.unanswered(table, metric.trials)
+    metric, refusals = rows.measure(), rows.refusals()
+    table = compared(metric)
+    lost, total = rows.unanswered(table)
     own = Member(
         name=reading.name,
+        by=rows.by,
         table=table,
-        kind=kind_of,
-        decide=decide,
+        kind=reading.values.kind,
+        decide=lambda table, rule: _decide(table, rule, alpha),
         lost=lost,
         total=total,
-        imputed=lambda at, high: compared(rows.measure(*rows.filled(table, at, high))),
+        imputed=lambda at, high: compared(rows.imputed(table, at, high).measure()),
         stands=False,
         lower_is_worse=reading.lower_is_worse,
         alarm_only=False,
+        mde=np.full(table.first.size, np.nan),
     )
-    rule = Rule(alpha=alarm_share * alpha, correction=correction, **nouns(frame, design))
-    by_name = " × ".join(columns)
-    family = Family([own, *missing_answers(by_name, design, rows.missing)], rule)
-    judged = family.judge()
-    pairs = [*_results(own, *judged[0], family.rule_of(own), alpha), *family.results_beside(judged, by_name)]
+    family = Family(
+        [own, *missing_answers(rows.by, design, rows.missing)],
+        Rule(alpha=alarm_share * alpha, correction=correction, **nouns(frame, design)),
+    )
+    first, *others = family.judge()
+    if refusals is not None:
+        unlike = unequal_refusals(refusals.pairs).tolist()
+        first.decisions[:] = [
+            unless_refused(one) if un else one for one, un in zip(first.decisions, unlike, strict=True)
+        ]
+    pairs = family.results([first._replace(table=_tested(first.table, total - lost, alpha)), *others])
     decider = deciding_pair(pairs)
     verdict, reason = verdict_by(decider)
     shown = [pair for pair in pairs if not pair.alarm_only]
@@ -142,21 +138,21 @@ def analyze_equivalence(
         assertion="equivalent",
         verdict=verdict,
         reason=reason,
-        sentence=_sentence(verdict, decider, reading, margin, unit, len(shown), reasons),
+        sentence=f"{verdict}: {_sentence(verdict, decider, reading, margin, unit, len(shown), reasons)}.",
         by=", ".join(columns),
-        groups=describe_groups(design, metric, kind_of, refused=design.refused, missing=rows.missing),
+        groups=describe_groups(design, metric, metric.kind, refused=design.refused, missing=rows.missing),
         decider=decider,
         test_statistic="" if decider is None else f"TOST p = {decider.p_value:.4g}",
         effect_size="" if decider is None else f"d = {effect_words(decider.effect)}",
         pairs=pairs,
         outcome=reading.name,
-        kind=kind_of,
+        kind=metric.kind,
         unit=reading.unit,
         cluster=design.cluster_name,
         block=design.block_name,
         family={
             "size": family.size,
-            "method": "none for equivalence (all pairs must show it); " + correction + " for differences",
+            "method": f"none for equivalence (all pairs must show it); {correction} for differences",
             "alpha": alpha,
             "metrics": list(dict.fromkeys(pair.metric for pair in pairs)),
         },
@@ -164,58 +160,55 @@ def analyze_equivalence(
     )
 
 
-def _results(
-    member: Member, table: PairTable, decisions: Sequence[Decision], rule: Rule, alpha: float
-) -> list[PairResult]:
-    b, known = table.beside, ~np.isnan(table.beside["tost"])
-    statistics: list[dict[str, JSON]] = [{"n_1": int(n[0]), "n_2": int(n[1])} for n in member.total - member.lost]
-    for at in np.flatnonzero(known).tolist():
-        statistics[at] |= {
-            "clusters_1": int(table.clusters[at, 0]),
-            "clusters_2": int(table.clusters[at, 1]),
-            "margin": float(b["margin"][at]),
-            "interval_low": float(table.difference_low[at]),
-            "interval_high": float(table.difference_high[at]),
-            "interval_confidence": 1 - 2 * alpha,
-            "standard_error": float(table.error[at]),
-            "df": float(table.df[at]),
-            "p_lower": float(b["p_lower"][at]),
-            "p_upper": float(b["p_upper"][at]),
-            "difference_p_value": float(b["difference_p_value"][at]),
-            "difference_corrected_p_value": float(table.corrected[at]),
-        }
-    on = np.where(table.single, "two one-sided t on rows", "two one-sided t on cluster means").astype(object)
-    tost = np.where(known, b["tost"], 1.0)
-    tested = replace(
+def _decide(table: PairTable, rule: Rule, alpha: float) -> list[Decision]:
+    """See :func:`analyze_equivalence`."""
+    margin, apart = table.beside["margin"], np.abs(table.difference)
+    significant, least = table.corrected < rule.alpha, table.trials.min(axis=1)
+    alarm, too_few = significant & (apart > margin), least < rule.minimum
+
+    def until_inside(table: PairTable, at: int, rule: Rule) -> Decision:
+        half = float(table.difference_high[at] - table.difference_low[at]) / 2
+        now, noun = units(table, at, rule)
+        room = float(margin[at] - apart[at])
+        ways = [now * (half / room) ** 2] if math.isfinite(half) and room > 0 else []
+        return undecided(Reason.PRECISION, needed(ways, now, noun))
+
+    return first_match(
         table,
-        test=np.where(known, on, ""),
-        p_row=np.where(known, table.p_row, 1.0),
-        p_value=tost,
-        corrected=tost,
-        beside={},
+        rule,
+        (table.ragged > MAX_RAGGED, ragged),
+        (too_few & alarm & (least >= 2), few_but_significant),
+        (too_few, few),
+        (table.beside["tost"] < alpha, Decision(Verdict.PASS)),
+        (alarm & table.single, capped),
+        (alarm, Decision(Verdict.FAIL)),
+        (significant, Decision(Verdict.FLAG, notes=("the groups differ, perhaps by more than the margin",))),
+        (True, until_inside),
     )
-    return pair_results(member, tested, decisions, rule, statistics=statistics)
 
 
-def _decide(table: PairTable, at: int, rule: Rule, alpha: float) -> Decision:
-    """First match; see :func:`analyze_equivalence`."""
-    if table.ragged[at] > MAX_RAGGED:
-        return ragged(table, at)
-    margin, apart = float(table.beside["margin"][at]), abs(float(table.difference[at]))
-    significant, fewest = table.corrected[at] < rule.alpha, table.trials[at].min()
-    alarm = significant and apart > margin
-    if fewest < rule.minimum:
-        return few(table, at, rule, verdict=Verdict.FLAG if alarm and fewest >= 2 else Verdict.INCONCLUSIVE)
-    if table.beside["tost"][at] < alpha:
-        return Decision(verdict=Verdict.PASS)
-    if alarm:
-        return capped(table, at, rule) if table.single[at] else Decision(verdict=Verdict.FAIL)
-    if significant:
-        return Decision(verdict=Verdict.FLAG, notes=("the groups differ, perhaps by more than the margin",))
-    half = float(table.difference_high[at] - table.difference_low[at]) / 2
-    now, noun = units(table, at, rule)
-    ways = [now * (half / (margin - apart)) ** 2] if math.isfinite(half) and margin > apart else []
-    return undecided(Reason.PRECISION, needed(ways, now, noun))
+def _tested(table: PairTable, n: Ints, alpha: float) -> PairTable:
+    """The pairs by the tests of equivalence, in place of those of a difference."""
+    tost, on = table.beside["tost"], np.where(table.single, "rows", "cluster means").astype(object)
+    known, p_value = ~np.isnan(tost), np.nan_to_num(tost, nan=1.0)
+    n_1, n_2 = n.T.astype(np.float64)
+    columns = {
+        "interval_low": table.difference_low,
+        "interval_high": table.difference_high,
+        "interval_confidence": np.full(p_value.size, 1 - 2 * alpha),
+        "standard_error": table.error,
+        "df": table.df,
+        "difference_corrected_p_value": table.corrected,
+        **{name: table.beside[name] for name in ("margin", "p_lower", "p_upper", "difference_p_value")},
+    }
+    return replace(
+        table,
+        test=np.where(known, "two one-sided t on " + on, ""),
+        p_row=np.where(known, table.p_row, 1.0),
+        p_value=p_value,
+        corrected=p_value,
+        beside={"n_1": n_1, "n_2": n_2, **{name: np.where(known, one, np.nan) for name, one in columns.items()}},
+    )
 
 
 def _sentence(
@@ -228,14 +221,12 @@ def _sentence(
     missing: Mapping[str, str],
 ) -> str:
     if pair is None:
-        return f"{verdict}: there are no two groups to compare."
+        return "there are no two groups to compare"
     if pair.alarm_only:
-        return f"{verdict}: {left_without(pair, 'an outcome', 'trials', missing)}."
-    kind, own_unit = reading.values.kind, reading.unit
+        return left_without(pair, "an outcome", "trials", missing)
     if "margin" not in pair.statistics or pair.reason in (Reason.RAGGED, Reason.UNSCORED):
-        return (
-            f"{verdict}: {pair.group_1} and {pair.group_2} cannot be compared on {pair.metric}; it takes {pair.needs}."
-        )
+        return f"{pair.group_1} and {pair.group_2} cannot be compared on {pair.metric}; it takes {pair.needs}"
+    kind, own_unit = reading.values.kind, reading.unit
     low, high = (float(str(pair.statistics[name])) for name in ("interval_low", "interval_high"))
     allowed = f"{margin:g} d" if unit == "d" else amount(margin, kind, own_unit)
     confidence = f"{100 * float(str(pair.statistics['interval_confidence'])):.0f} %"
@@ -249,10 +240,10 @@ def _sentence(
     sure = f"{confidence} interval of the difference {ends}, TOST {p_words(pair.p_value)}"
     if verdict is Verdict.PASS:
         count = "the two groups" if pairs == 1 else f"all {pairs} pairs of groups"
-        return f"PASS: {count} are equivalent within ±{allowed}; the widest apart: {gap} ({sure})."
-    if verdict is Verdict.INCONCLUSIVE:
-        if pair.reason is Reason.DIFFERENTIAL_REFUSAL:
-            return f"INCONCLUSIVE: {gap}, within ±{allowed}, but are not refused equally often ({sure})."
-        needs = f"; it would take {pair.needs}" if pair.needs else ""
-        return f"INCONCLUSIVE: {gap}; equivalence within ±{allowed} is not shown ({sure}){needs}."
-    return f"{verdict}: {gap}, where ±{allowed} would not matter ({sure})."
+        return f"{count} are equivalent within ±{allowed}; the widest apart: {gap} ({sure})"
+    if verdict is not Verdict.INCONCLUSIVE:
+        return f"{gap}, where ±{allowed} would not matter ({sure})"
+    if pair.reason is Reason.DIFFERENTIAL_REFUSAL:
+        return f"{gap}, within ±{allowed}, but are not refused equally often ({sure})"
+    needs = f"; it would take {pair.needs}" if pair.needs else ""
+    return f"{gap}; equivalence within ±{allowed} is not shown ({sure}){needs}"

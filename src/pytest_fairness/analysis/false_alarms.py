@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import accumulate
 from math import prod, sqrt
 from statistics import NormalDist
 
@@ -98,22 +99,20 @@ def _number(value: JSON, default: float) -> float:
 
 def holm(p_values: Sequence[float]) -> list[float]:
     """Holm-adjusted *p_values*, in the given order."""
-    adjusted, highest, count = [0.0] * len(p_values), 0.0, len(p_values)
-    for rank, at in enumerate(sorted(range(count), key=lambda place: p_values[place])):
-        highest = max(highest, min(1.0, p_values[at] * (count - rank)))
-        adjusted[at] = highest
-    return adjusted
+    count = len(p_values)
+    order = sorted(range(count), key=p_values.__getitem__)
+    steps = accumulate((min(1.0, p_values[at] * (count - rank)) for rank, at in enumerate(order)), max)
+    return [q for _, q in sorted(zip(order, steps, strict=True))]
 
 
 def adjusted(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """*findings*, each with ``details["session"]``: its p-value, the adjusted one, and over how many findings."""
     p_values = [finding_p_value(finding) for finding in findings]
-    sessions: list[dict[str, JSON]] = [
-        {"p_value": p, "corrected_p_value": q, "findings": len(findings), "method": "holm"}
-        for p, q in zip(p_values, holm(p_values), strict=True)
-    ]
-    pairs = zip(findings, sessions, strict=True)
-    return tuple(replace(finding, details={**finding.details, _KEY: session}) for finding, session in pairs)
+    beside: dict[str, JSON] = {"findings": len(findings), "method": "holm"}
+    return tuple(
+        replace(finding, details={**finding.details, _KEY: {"p_value": p, "corrected_p_value": q, **beside}})
+        for finding, p, q in zip(findings, p_values, holm(p_values), strict=True)
+    )
 
 
 def session_p_value(finding: Finding) -> float | None:

@@ -6,8 +6,10 @@ answers, which join only where there are any, and only to raise the alarm.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -38,11 +40,13 @@ class Member:
     """One metric of the family over one grouping: its pairs, and how they are decided.
 
     ``unreported`` are the p-values of further pairs that count in the correction. Of the ``total`` trials of each pair
-    (P × groups) so many are ``lost``, without an outcome; ``imputed(place, first_high)`` compares again with those of
-    the pair at *place* at the extremes, None where that cannot be done. An alarm on a pair with many lost ``stands``
+    (P × groups) so many are ``lost``, without an outcome; ``imputed(place, first_high)`` is the table of that pair
+    alone with those at the extremes, None where it cannot be compared. An alarm on a pair with many lost ``stands``
     where it remains at the extreme that speaks against it. The direction of a difference is that of ranks where it is
     ``by_rank``. ``favourable`` is the value, 1 or 0, of the favourable answer of a yes/no outcome, None where that is
-    not known; ``lower_is_worse`` is None where no group is worse off.
+    not known; ``lower_is_worse`` is None where no group is worse off. ``report`` gives what is reported of each pair
+    of a table beside the verdict, by default all that the tests report, and ``mde`` the smallest effect that each
+    finds; ``spec_tests`` is the number of tests by the literal specification, by default the pairs.
     """
 
     name: str
@@ -54,7 +58,7 @@ class Member:
     unreported: Floats = field(default_factory=lambda: EMPTY)
     lost: Ints = field(default_factory=lambda: np.zeros((0, 2), dtype=np.intp))
     total: Ints = field(default_factory=lambda: np.zeros((0, 2), dtype=np.intp))
-    imputed: Callable[[int, bool], PairTable | None] | None = None
+    imputed: Callable[[int, bool], PairTable | None] = lambda _at, _high: None
     stands: bool = True
     noun: str = "outcome"
     by_rank: bool = False
@@ -62,6 +66,9 @@ class Member:
     favourable: float | None = 0.0
     categories: tuple[str, ...] = ()
     alarm_only: bool = True
+    report: Callable[[PairTable], Sequence[dict[str, JSON]]] | None = None
+    mde: Floats | None = None
+    spec_tests: int | None = None
 
     def direction(self, table: PairTable) -> Floats:
         return table.effect[:, -1] if self.by_rank else table.difference
@@ -82,6 +89,14 @@ def missing_answers(by: str, design: Membership, missing: Bools) -> list[Member]
     return beside(measure(design, missing.astype(np.float64), everyone, OutcomeKind.REFUSAL), NO_ANSWER, by)
 
 
+class Judged(NamedTuple):
+    """A member with its table as it was judged, and the decision on each pair."""
+
+    member: Member
+    table: PairTable
+    decisions: list[Decision]
+
+
 @dataclass(frozen=True, slots=True)
 class Family:
     """The members judged together, by one rule."""
@@ -93,10 +108,9 @@ class Family:
     def size(self) -> int:
         return sum(member.table.first.size + member.unreported.size for member in self.members)
 
-    def corrected(self, changed: int | None = None, p: Floats | None = None) -> list[Floats]:
+    def corrected(self, changed: int | None = None, p: Floats = EMPTY) -> list[Floats]:
         """The p-values of all members corrected together, with *p* in place of those of the member *changed*."""
-        family = [p if at == changed and p is not None else member.table.p_value
-                  for at, member in enumerate(self.members)]  # fmt: skip
+        family = [p if at == changed else member.table.p_value for at, member in enumerate(self.members)]
         joined = correct(np.concatenate([*family, *(one.unreported for one in self.members)]), self.rule.correction)
         return np.split(joined, np.cumsum([p.size for p in family]))[:-1]
 
@@ -104,31 +118,28 @@ class Family:
         return replace(self.rule, minimum=MINIMUM_N[member.kind], family_size=self.size)
 
     def completed(self, member: Member, table: PairTable, corrected: Floats) -> PairTable:
-        """What the policy reads about the pairs of *member* as compared in *table*."""
+        """What the policy reads about the pairs of *member* as compared in *table*: beside the p-values, what is below
+        what the caller declared, and which rates are nearly equal."""
         trivial, inside = _declared(table, self.rule, member)
-        near, close = _near(table, member)
+        near, close, b, rows = table.near, table.close, table.beside, table.rows
+        if member.kind in RATES and member.favourable is not None and "rate_1" in b:
+            one, two = (b["rate_1"], b["rate_2"]) if member.favourable == 1 else (1 - b["rate_1"], 1 - b["rate_2"])
+            near, close = nearly_equal(one, rows[:, 0], two, rows[:, 1], b["design_effect"], table.df)
         return replace(table, corrected=corrected, trivial=trivial, inside=inside, near=near, close=close)
 
-    def judge(self) -> list[tuple[PairTable, list[Decision]]]:
-        """The table of each member with its decisions, after what is missing."""
+    def judge(self) -> list[Judged]:
+        """Each member with its decisions, after what is missing."""
         judged = []
         for at, (member, q) in enumerate(zip(self.members, self.corrected(), strict=True)):
             table = self.completed(member, member.table, q)
             decisions = member.decide(table, self.rule_of(member))
             for place in np.flatnonzero(member.lost.any(axis=1)).tolist():
                 decisions[place] = self._settled(at, place, decisions[place])
-            judged.append((table, decisions))
+            judged.append(Judged(member, table, decisions))
         return judged
 
-    def results_beside(self, judged: Sequence[tuple[PairTable, list[Decision]]], by: str) -> list[PairResult]:
-        """The pairs of refusals and missing answers beside the outcome, over the grouping *by*."""
-        found = zip(self.members, judged, strict=True)
-        return [
-            result
-            for member, (table, decisions) in found
-            if member.alarm_only and member.by == by
-            for result in pair_results(member, table, decisions, self.rule_of(member))
-        ]
+    def results(self, judged: Sequence[Judged]) -> list[PairResult]:
+        return [result for one in judged for result in pair_results(one, self.rule_of(one.member))]
 
     def _settled(self, at: int, place: int, decision: Decision) -> Decision:
         """What stands where trials of two groups have no outcome: bounds first, UNSCORED where they leave it open.
@@ -137,49 +148,40 @@ class Family:
         alarm stands if it remains where they are least favourable to it, by the milder of the two verdicts.
         """
         member, cases, noun = self.members[at], self.rule.case_noun, self.members[at].noun
-        if decision.reason is Reason.RAGGED:
-            return decision
         lost = member.lost[place]
         many = float(np.max(lost / np.maximum(member.total[place], 1)))
         over, article = many > MAX_UNSCORED, "an" if noun[0] in "aeiou" else "a"
-        unsettled = undecided(
-            Reason.UNSCORED,
-            f"{article} {noun} for more {cases}: {percent(many)} of a group's have none, and what is missing could "
-            "turn the verdict",
-        )
+        if decision.reason is Reason.RAGGED or not (over or decision.verdict is Verdict.PASS):
+            return decision
         if decision.verdict is Verdict.PASS:
             again = [self._imputed(at, place, high) for high in (True, False)]
-            if all(one is not None and one[0].verdict is Verdict.PASS for one in again):
+            if all(one is not None and one[0].verdict is Verdict.PASS for one in again) or (None in again and not over):
                 return decision
-            if None in again and not over:
-                return decision
-            needs = f"{article} {noun} for the {int(lost.sum())} {cases} without one: at their worst they would turn "
-            return unsettled if over else undecided(Reason.PRECISION, needs + "the PASS")
-        if not over:
-            return decision
-        if decision.verdict in ALARMS:
+            if not over:
+                needs = f"{article} {noun} for the {int(lost.sum())} {cases} without one: at their worst they would "
+                return undecided(Reason.PRECISION, needs + "turn the PASS")
+        elif decision.verdict in ALARMS:
             # Least favourable to a difference: the higher group's missing outcomes are the lowest, and the other way.
             least = self._imputed(at, place, bool(member.direction(member.table)[place] < 0))
             if least is not None and least[1] and least[0].verdict in ALARMS:
-                note = (
-                    f"stands although {percent(many)} of a group's {cases} have no {noun}: at their worst for it the "
-                )
-                return replace(milder(decision, least[0]), notes=(*decision.notes, note + "difference remains"))
-        return unsettled
+                note = f"stands although {percent(many)} of a group's {cases} have no {noun}: at their worst for it the"
+                return replace(milder(decision, least[0]), notes=(*decision.notes, f"{note} difference remains"))
+        needs = f"{article} {noun} for more {cases}: {percent(many)} of a group's have none, and what is missing could "
+        return undecided(Reason.UNSCORED, needs + "turn the verdict")
 
     def _imputed(self, at: int, place: int, high: bool) -> tuple[Decision, bool] | None:
         """The decision on a pair with what is missing at an extreme, and whether its difference remains; None where
         that cannot be compared."""
         member = self.members[at]
-        table = None if member.imputed is None else member.imputed(place, high)
+        table = member.imputed(place, high)
         if table is None:
             return None
         p = member.table.p_value.copy()
-        p[place] = table.p_value[place]
-        table = self.completed(member, replace(table, p_value=p), self.corrected(at, p)[at])
-        sign, again = (np.sign(member.direction(one)[place]) for one in (member.table, table))
-        stands = member.stands and bool(significant(table, self.rule)[place]) and sign in (again, 0.0)
-        return member.decide(table, self.rule_of(member))[place], stands
+        p[place] = table.p_value[0]
+        table = self.completed(member, table, self.corrected(at, p)[at][[place]])
+        sign, again = np.sign(member.direction(member.table)[place]), np.sign(member.direction(table)[0])
+        stands = member.stands and bool(significant(table, self.rule)[0]) and sign in (again, 0.0)
+        return member.decide(table, self.rule_of(member))[0], stands
 
 
 def unless_refused(answered: Decision) -> Decision:
@@ -202,68 +204,47 @@ def unequal_refusals(table: PairTable, decisions: Sequence[Decision] = ()) -> Bo
 
 def _declared(table: PairTable, rule: Rule, member: Member) -> tuple[Bools, Bools]:
     """Whether the difference, and its whole 90 % interval, is below what the caller declared."""
-    trivial, inside = np.zeros((2, table.first.size), dtype=np.bool_)
-    if member.alarm_only or not table.beside:
-        return trivial, inside
+    if member.alarm_only or not table.beside or (rule.min_raw_diff, rule.min_raw_ratio) == (None, None):
+        return table.trivial, table.inside
+    means = "mean" if "mean_1" in table.beside else "rate"
+    one, two = table.beside[f"{means}_1"], table.beside[f"{means}_2"]
     reach = np.maximum(np.abs(table.difference_low), np.abs(table.difference_high))
+    inside = np.zeros(table.first.size, dtype=np.bool_)
     if rule.min_raw_diff is not None:
-        trivial |= np.abs(table.difference) < rule.min_raw_diff
         inside |= reach < rule.min_raw_diff
     if rule.min_raw_ratio is not None:
-        means = "mean" if "mean_1" in table.beside else "rate"
-        positive, ratio, larger = ratio_of_means(table.beside[f"{means}_1"], table.beside[f"{means}_2"])
-        trivial |= positive & (ratio >= rule.min_raw_ratio)
-        inside |= positive & (reach < (1 - rule.min_raw_ratio) * larger)
-    return trivial, inside
+        larger = np.maximum(one, two)
+        inside |= (larger > 0) & (np.minimum(one, two) >= 0) & (reach < (1 - rule.min_raw_ratio) * larger)
+    return too_small(table.difference, one, two, rule), inside
 
 
-def ratio_of_means(one: Floats, two: Floats) -> tuple[Bools, Floats, Floats]:
-    """Where two means have a ratio, the smaller over the larger, and the larger."""
-    larger, smaller = np.maximum(one, two), np.minimum(one, two)
-    positive = (larger > 0) & (smaller >= 0)
-    return positive, np.where(positive, smaller / np.where(positive, larger, 1.0), 0.0), larger
-
-
-def _near(table: PairTable, member: Member) -> tuple[Bools, Bools]:
-    """Whether two rates are nearly equal, by their intervals and by their estimates."""
-    b, rows = table.beside, table.rows
-    if member.kind not in RATES or member.favourable is None or "rate_1" not in b:
-        none, neither = np.zeros((2, table.first.size), dtype=np.bool_)
-        return none, neither
-    rates = [b["rate_1"], b["rate_2"]] if member.favourable == 1 else [1 - b["rate_1"], 1 - b["rate_2"]]
-    return nearly_equal(rates[0], rows[:, 0], rates[1], rows[:, 1], b["design_effect"], table.df)
+def too_small(difference: Floats, one: Floats, two: Floats, rule: Rule) -> Bools:
+    """Whether a *difference*, that of the means *one* and *two*, is below what the caller declared."""
+    small = np.zeros(difference.size, dtype=np.bool_)
+    if rule.min_raw_diff is not None:
+        small |= np.abs(difference) < rule.min_raw_diff
+    if rule.min_raw_ratio is not None:
+        larger, smaller = np.maximum(one, two), np.minimum(one, two)
+        ratio = np.divide(smaller, larger, out=np.zeros(larger.size), where=larger > 0)
+        small |= (larger > 0) & (smaller >= 0) & (ratio >= rule.min_raw_ratio)
+    return small
 
 
 # ---------------------------------------------------------------- results
 
 
-def pair_results(
-    member: Member,
-    table: PairTable,
-    decisions: Sequence[Decision],
-    rule: Rule,
-    *,
-    statistics: Sequence[dict[str, JSON]] | None = None,
-    mde: Floats | None = None,
-    extra: Mapping[str, Floats] | None = None,
-    spec_tests: int | None = None,
-) -> list[PairResult]:
-    """One result a pair of groups of *member*; what is unknown (NaN) is None, or left out of ``statistics``.
-
-    Where the *statistics* are not given they are all that the tests report, and *extra*; *spec_tests* is the number of
-    tests by the literal specification, by default the pairs.
-    """
+def pair_results(judged: Judged, rule: Rule) -> list[PairResult]:
+    """One result a pair of groups; what is unknown (NaN) is None, or left out of ``statistics``."""
+    member, table, decisions = judged
     labels, count = table.labels, table.first.size
+    unknown = np.full(count, np.nan)
     names, value, low, high = table.largest()
     lows, highs = shown(value, low, high)
     worse_off = _worse_off(member, table, rule).tolist()
-    spec_p, spec_size = (
-        table.beside.get(name, np.full(count, np.nan)).tolist() for name in ("spec_p_value", "spec_effect")
-    )
-    if statistics is None:
-        statistics, mde = _statistics(member, table, extra or {}), _mde(table, rule)
-    columns = (np.full(count, np.nan) if mde is None else mde, table.p_cluster, table.difference)
-    mdes, p_cluster, difference = (_nullable(one) for one in columns)
+    spec_p, spec_size = (table.beside.get(name, unknown).tolist() for name in ("spec_p_value", "spec_effect"))
+    statistics = _statistics(member, table) if member.report is None else member.report(table)
+    mde = member.mde if member.mde is not None else unknown if member.report else _mde(table, rule)
+    mdes, p_cluster, difference = map(_nullable, (mde, table.p_cluster, table.difference))
     least, single = table.trials.min(axis=1).tolist(), table.single.tolist()
     return [
         PairResult(
@@ -273,7 +254,7 @@ def pair_results(
             verdict=decision.verdict,
             reason=decision.reason,
             spec_verdict=None if np.isnan(spec_p[at])
-            else spec_verdict(spec_p[at], spec_tests or count, spec_size[at], int(least[at]), rule.minimum),
+            else spec_verdict(spec_p[at], member.spec_tests or count, spec_size[at], int(least[at]), rule.minimum),
             alarm_only=member.alarm_only,
             p_row=float(table.p_row[at]),
             p_cluster=p_cluster[at],
@@ -303,11 +284,11 @@ def shown(value: Floats, low: Floats, high: Floats) -> tuple[list[float | None],
 
 
 def _nullable(column: Floats) -> list[float | None]:
-    """The numbers as Python's own, ``None`` for NaN and what has no end."""
+    """The numbers as Python's own, ``None`` for NaN."""
     return [None if number != number else number for number in column.tolist()]  # noqa: PLR0124 - NaN is not itself
 
 
-def _statistics(member: Member, table: PairTable, extra: Mapping[str, Floats]) -> list[dict[str, JSON]]:
+def _statistics(member: Member, table: PairTable) -> list[dict[str, JSON]]:
     """Everything reported beside the verdict, a dictionary a pair, without what is unknown for that pair."""
     recurring = table.part_clusters < table.units.min(axis=1) - 1e-9
     columns = {
@@ -316,30 +297,25 @@ def _statistics(member: Member, table: PairTable, extra: Mapping[str, Floats]) -
         "difference_high": table.difference_high,
         "rows_lost_to_ragged_blocks": table.ragged,
         "effective_name_parts": np.where(recurring, table.part_clusters, np.nan),
-        **extra,
     }
-    if member.kind in RATES and table.beside:
+    if member.kind in RATES and "rate_1" in table.beside:
         b, rows = table.beside, table.rows
         ends = clustered_difference(b["rate_1"], rows[:, 0], b["rate_2"], rows[:, 1], b["design_effect"], table.df)
         columns |= dict(zip(("risk_difference_90_low", "risk_difference_90_high"), ends, strict=True))
-    if len(table.effect_names) > 1:
-        for at, key in enumerate(("hedges_g", "d_from_cliffs_delta")):
-            for end, values in (("low", table.low), ("high", table.high)):
-                columns[f"{key}_{end}"] = np.where(np.isnan(table.ragged), np.nan, values[:, at])
-    numbers = np.array(list(columns.values())).T
-    missing = np.isnan(numbers)
-    known = ~missing.all(axis=0)
-    names = [name for name, keep in zip(columns, known.tolist(), strict=True) if keep]
-    figures: list[dict[str, JSON]] = [dict(zip(names, row)) for row in numbers[:, known].tolist()]  # noqa: B905 - alike
-    for at in np.flatnonzero(missing[:, known].any(axis=1)).tolist():
-        figures[at] = {name: value for name, value in figures[at].items() if value == value}  # noqa: PLR0124 - NaN
-    for pair, trials, clusters in zip(figures, table.trials.tolist(), table.clusters.tolist(), strict=True):
-        if "largest_gap_category" in pair:
-            pair["largest_gap_category"] = member.categories[int(float(str(pair["largest_gap_category"])))]
-        pair["by"] = member.by
-        pair["trials_1"], pair["trials_2"] = int(trials[0]), int(trials[1])
-        pair["clusters_1"], pair["clusters_2"] = int(clusters[0]), int(clusters[1])
-    return figures
+    for at, key in enumerate(("hedges_g", "d_from_cliffs_delta")[: len(table.effect_names) // 2 * 2]):
+        for end, values in (("low", table.low), ("high", table.high)):
+            columns[f"{key}_{end}"] = np.where(np.isnan(table.ragged), np.nan, values[:, at])
+    known = {name: values.tolist() for name, values in columns.items() if not np.isnan(values).all()}
+    known |= {f"trials_{at + 1}": table.trials[:, at].astype(int).tolist() for at in (0, 1)}
+    known |= {f"clusters_{at + 1}": table.clusters[:, at].astype(int).tolist() for at in (0, 1)}
+    if "largest_gap_category" in known:
+        known["largest_gap_category"] = [
+            at if math.isnan(at) else member.categories[int(at)] for at in known["largest_gap_category"]
+        ]
+    pairs = zip(*known.values(), strict=True)
+    alike = "by", member.by
+    # NaN is not itself.
+    return [dict([alike, *(one for one in zip(known, pair, strict=True) if one[1] == one[1])]) for pair in pairs]
 
 
 def _worse_off(member: Member, table: PairTable, rule: Rule) -> Ints:

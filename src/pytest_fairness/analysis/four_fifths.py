@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from pytest_fairness.analysis.family import Family, Member, missing_answers, pair_results
+from pytest_fairness.analysis.family import Family, Member, missing_answers
 from pytest_fairness.analysis.policy import (
     MAX_RAGGED,
     MINIMUM_N,
@@ -17,6 +16,7 @@ from pytest_fairness.analysis.policy import (
     Rule,
     capped,
     deciding_pair,
+    first_match,
     undecided,
     verdict_by,
 )
@@ -26,24 +26,14 @@ from pytest_fairness.analysis.reading import (
     ScoredRows,
     as_columns,
     check_level,
-    every_grouping,
+    groupings,
     nouns,
     reasons_by_group,
 )
 from pytest_fairness.analysis.sentences import left_without, lost_words, p_words
 from pytest_fairness.errors import FrameError, UsageError
 from pytest_fairness.model import JSON, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
-from pytest_fairness.statistics.arrays import (
-    Bools,
-    Coded,
-    Floats,
-    Ints,
-    Membership,
-    Values,
-    read_design,
-    require_frame,
-    row_name,
-)
+from pytest_fairness.statistics.arrays import Bools, Coded, Floats, Ints, Membership, Values, require_frame, row_name
 from pytest_fairness.statistics.compare import Metric, describe_groups
 from pytest_fairness.statistics.layout import Pairs
 from pytest_fairness.statistics.pair_table import PairTable, combine
@@ -104,46 +94,34 @@ def analyze_four_fifths(
     declared = None if reference == HIGHEST else reference
     if declared is not None and len(columns) > 1:
         raise UsageError("reference=… names one group, but by=… names several classes: analyse them one by one")
-    tables = [
-        _Decisions.of(
-            read_design(frame, chosen, cluster=cluster, block=block), name, yes, present, " × ".join(chosen), declared
-        )
-        for chosen in every_grouping(columns)
+    every = [
+        _grouping(called, design, name, yes, present, declared, bare=bare_ratio)
+        for called, design in groupings(frame, columns, cluster, block)
     ]
-    design = tables[0].design
+    design = every[0].design
     rule = Rule(alpha=alpha, correction=correction, **nouns(frame, design))
-    beside = [member for table in tables for member in missing_answers(table.by, table.design, table.rows.missing)]
-    family = Family([*(table.member(bare=bare_ratio) for table in tables), *beside], rule)
-    judged = family.judge()
-    pairs = [
-        pair
-        for table, member, (compared, decisions) in zip(tables, family.members, judged, strict=False)
-        for pair in table.results(member, compared, decisions, family.rule_of(member))
-    ]
-    pairs += [pair for table in tables for pair in family.results_beside(judged, table.by)]
-    decider = deciding_pair(pairs)
+    beside = [member for one in every for member in missing_answers(one.rows.by, one.design, one.rows.missing)]
+    family = Family([*(one.member for one in every), *beside], rule)
+    pairs = family.results(family.judge())
+    decider, called = deciding_pair(pairs), ", ".join(columns)
     verdict, reason = verdict_by(decider)
-    missing = reasons_by_group(frame, design, tables[0].rows.missing)
+    missing = reasons_by_group(frame, design, every[0].rows.missing)
+    numbers = {} if decider is None else _numbers(decider)
+    effect = "impact ratio = {impact_ratio:.3f} (95 % interval {impact_ratio_low:.3f} to {impact_ratio_high:.3f})"
     return finding_of(
         frame,
         assertion="four_fifths",
         verdict=verdict,
         reason=reason,
         sentence=four_fifths_sentence(
-            verdict,
-            reason,
-            decider,
-            by=", ".join(columns),
-            clusters=rule.cluster_noun,
-            cases=rule.case_noun,
-            missing=missing,
+            verdict, reason, decider, by=called, clusters=rule.cluster_noun, cases=rule.case_noun, missing=missing
         ),
-        by=", ".join(columns),
-        groups=[group for table in tables for group in table.groups()],
+        by=called,
+        groups=[group for one in every for group in one.groups],
         decider=decider,
-        test_statistic="" if decider is None else f"z = {_numbers(decider).get('z', 0.0):.4f} SD",
-        effect_size=_effect_size(decider),
-        notes=tuple(dict.fromkeys(_notes(tables, bare_ratio, missing, rule.case_noun))),
+        test_statistic="" if decider is None else f"z = {numbers.get('z', 0.0):.4f} SD",
+        effect_size=effect.format(**numbers) if "impact_ratio" in numbers else "",
+        notes=tuple(dict.fromkeys(_notes(every, bare_ratio, missing, rule.case_noun))),
         pairs=pairs,
         outcome=name,
         kind=OutcomeKind.BINARY,
@@ -151,7 +129,7 @@ def analyze_four_fifths(
         block=design.block_name,
         family={"size": family.size, "method": correction, "alpha": None if bare_ratio else alpha},
         details={
-            "reference": {table.by: table.reference for table in tables},
+            "reference": {one.rows.by: one.reference for one in every},
             "reference_declared": declared is not None,
             "mode": "bare ratio" if bare_ratio else "ratio with significance and flip-flop",
         },
@@ -200,128 +178,112 @@ def read_decisions(
     return found.name, yes.astype(np.float64), present
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Decisions:
-    """One grouping: the favourable decisions about each group; who was refused got none and counts.
+class _Decided(NamedTuple):
+    """The decisions about the groups of one class or intersection: the pairs with the ``reference`` (None without any
+    decision), which is the last of the groups of the ``rows`` and so the second of its pairs; the ``design`` has the
+    groups in their own order."""
 
-    In ``rows`` the ``reference`` (None without any decision) is the last of the groups of the ``design``, so that it is
-    the second of its pairs, at the places ``reported``.
-    """
-
-    by: str
-    design: Membership
+    member: Member
     rows: ScoredRows
-    refused: Bools
-    metric: Metric
+    design: Membership
     reference: str | None
-    reported: Ints
-    declared: bool
+    groups: list[GroupResult]
 
-    @classmethod
-    def of(
-        cls, design: Membership, name: str, yes: Floats, present: Bools, by: str, reference: str | None
-    ) -> _Decisions:
-        """Count and test. Raises FrameError for a *reference* that is no group."""
-        labels = design.group.labels
-        if reference is not None and reference not in labels:
-            raise FrameError(f"reference={reference!r} is no group of {by!r}; it has {', '.join(map(repr, labels))}")
-        refused = design.refused & ~design.undetermined
-        used = (present & ~design.undetermined) | refused
-        yes = np.where(refused, 0.0, yes)
-        at = reference_group(*_counts(design, yes, used)) if reference is None else labels.index(reference)
-        best = None if at is None else labels[at]
-        ordered = tuple(sorted(labels, key=lambda one: (one == best, labels.index(one))))
-        places = np.array([ordered.index(one) for one in labels], dtype=np.intp)
-        last = replace(design, group=Coded(places[design.group.codes], ordered))
-        values = Values(values=yes, kind=OutcomeKind.BINARY)
-        reading = Reading(name=name, values=values, unit="", lower_is_worse=True, favourable=1.0, low=0.0, high=1.0)
-        rows = ScoredRows(reading=reading, design=last, used=used, missing=~used)
-        metric = rows.measure()
-        return cls(
-            by=by,
-            design=design,
-            rows=rows,
-            refused=refused,
-            metric=metric,
-            reference=best,
-            reported=np.flatnonzero(metric.pairs.second == (len(labels) - 1 if best is not None else -1)),
-            declared=reference is not None,
-        )
 
-    def groups(self) -> list[GroupResult]:
-        found = describe_groups(
-            self.rows.design,
-            self.metric,
-            OutcomeKind.BINARY,
-            refused=self.refused,
-            missing=self.rows.missing,
-            refused_count=True,
-        )
-        return sorted(found, key=lambda group: group.group)
+def _grouping(
+    by: str, design: Membership, name: str, yes: Floats, present: Bools, reference: str | None, *, bare: bool
+) -> _Decided:
+    """Count and test; who was refused got no favourable decision and counts. Where the data choose the reference, all
+    pairs count in the family. Raises FrameError for a *reference* that is no group."""
+    labels, declared = design.group.labels, reference is not None
+    if declared and reference not in labels:
+        raise FrameError(f"reference={reference!r} is no group of {by!r}; it has {', '.join(map(repr, labels))}")
+    refused = design.refused & ~design.undetermined
+    used = (present & ~design.undetermined) | refused
+    yes = np.where(refused, 0.0, yes)
+    x, n = _counts(design, yes, used)
+    if reference is None and (at := reference_group(x, n)) is not None:
+        reference = labels[at]
+    ordered = tuple(sorted(labels, key=lambda one: (one == reference, labels.index(one))))
+    places = np.array([ordered.index(one) for one in labels], dtype=np.intp)
+    reading = Reading(
+        name=name,
+        values=Values(values=yes, kind=OutcomeKind.BINARY),
+        unit="",
+        lower_is_worse=True,
+        favourable=1.0,
+        low=0.0,
+        high=1.0,
+    )
+    last = replace(design, group=Coded(places[design.group.codes], ordered))
+    rows = ScoredRows(by=by, reading=reading, design=last, used=used, missing=~used)
+    metric = rows.measure()
+    reported = np.flatnonzero(metric.pairs.second == (len(labels) - 1 if reference is not None else -1))
+    table = _compared(rows, metric, reported)
+    lost, total = rows.unanswered(table)
 
-    def compared(self, metric: Metric, values: Floats, used: Bools) -> PairTable:
-        """The pairs with the reference, in whose decisions 1 is favourable."""
-        x, n = _counts(self.rows.design, values, used)
-        every, at = metric.pairs, self.reported
-        table = every.spread(Pairs(first=every.first[at], second=every.second[at]), at)
-        (x1, n1), (x2, n2) = ((np.array(x, float)[side], np.array(n, float)[side]) for side in
-                              (table.first, table.second))  # fmt: skip
-        return replace(
-            table,
-            p_value=_selection_p(metric)[self.reported],
-            difference=x1 / np.maximum(n1, 1) - x2 / np.maximum(n2, 1),
-            trials=np.stack([n1, n2], axis=1),
-            beside={**table.beside, "favourable_1": x1, "n_1": n1, "favourable_2": x2, "n_2": n2},
-        )
+    def imputed(at: int, high: bool) -> PairTable:
+        two = rows.imputed(table, at, high)
+        return _compared(two, two.measure(), np.zeros(1, dtype=np.intp))
 
-    def member(self, *, bare: bool) -> Member:
-        """The pairs with the reference; where the data choose it, all pairs count in the family."""
-        table = self.compared(self.metric, self.rows.reading.values.values, self.rows.used)
-        lost, total = self.rows.unanswered(table, self.rows.design.count(self.rows.used))
+    def judged(table: PairTable, at: int, rule: Rule) -> Decision:
+        """The rule on one pair, where the data allow it to be judged."""
+        ratio = _ratio(table, at)
+        if ratio is None:
+            group = int((table.first, table.second)[int(np.argmin(table.trials[at]))][at])
+            return undecided(Reason.N, f"decisions about {table.labels[group]}, which has none")
+        if table.ragged[at] > MAX_RAGGED:
+            return undecided(Reason.RAGGED, "both groups in every block, or block=None if blocks mean nothing here")
+        decision = decide(ratio, float(table.corrected[at]), alpha=rule.alpha, bare=bare, cases=rule.case_noun)
+        if decision.reason is Reason.SMALL_NUMBERS:
+            chance = chance_of(ratio.ratio, x, n, design_effect=float(table.beside["design_effect"][at]))
+            share = f"{100 * chance:.0f} %" if chance >= 0.005 else "under 1 %"
+            note = f"equal treatment brings a ratio this low in {share} of audits with as many {rule.case_noun}"
+            return replace(decision, notes=(*decision.notes, note))
+        if table.trials[at, 1] < SMALLEST_SHARE * sum(n) and decision.verdict is Verdict.PASS:
+            return undecided(Reason.N, "a reference group of at least 2 % of the data", *decision.notes)
+        return capped(table, at, rule) if decision.verdict is Verdict.FAIL and table.alone[at] else decision
 
-        def imputed(at: int, high: bool) -> PairTable:
-            values, used = self.rows.filled(table, at, high)
-            return self.compared(self.rows.measure(values, used), values, used)
-
-        return Member(
-            name=self.rows.reading.name,
-            by=self.by,
-            table=table,
-            kind=OutcomeKind.BINARY,
-            decide=partial(_decided, bare=bare),
-            unreported=np.zeros(0) if self.declared else np.delete(_selection_p(self.metric), self.reported),
-            lost=lost[:0] if bare else lost,
-            total=total,
-            imputed=imputed,
-            noun="decision",
-            lower_is_worse=True,
-            favourable=1.0,
-            alarm_only=False,
-        )
-
-    def results(self, member: Member, table: PairTable, decisions: list[Decision], rule: Rule) -> list[PairResult]:
-        x, n = _counts(self.design, self.rows.reading.values.values, self.rows.used)
-        figures: list[dict[str, JSON]] = [{"by": self.by} for _ in decisions]
-        for at, decision in enumerate(decisions):
-            ratio = _ratio(table, at)
-            if ratio is None:
-                continue
-            figures[at] |= _figures(table, at, ratio)
-            if decision.reason is Reason.SMALL_NUMBERS:
-                inflation = float(table.beside["design_effect"][at])
-                chance = chance_of(ratio.ratio, x, n, design_effect=inflation)
-                share = f"{100 * chance:.0f} %" if chance >= 0.005 else "under 1 %"
-                note = f"equal treatment brings a ratio this low in {share} of audits with as many {rule.case_noun}"
-                decisions[at] = replace(decision, notes=(*decision.notes, note))
-            if table.trials[at, 1] < SMALLEST_SHARE * sum(n) and decision.verdict is Verdict.PASS:
-                decisions[at] = undecided(Reason.N, "a reference group of at least 2 % of the data", *decision.notes)
-        every = self.metric.pairs.first.size
-        return pair_results(member, table, decisions, rule, statistics=figures, spec_tests=every)
+    member = Member(
+        name=name,
+        by=by,
+        table=table,
+        metric=metric,
+        kind=metric.kind,
+        decide=lambda table, rule: first_match(table, rule, (True, judged)),
+        report=lambda table: [{"by": by, **_figures(table, at)} for at in range(table.first.size)],
+        spec_tests=metric.pairs.first.size,
+        unreported=np.zeros(0) if declared else np.delete(_selection_p(metric), reported),
+        lost=lost[:0] if bare else lost,
+        total=total,
+        imputed=imputed,
+        noun="decision",
+        lower_is_worse=True,
+        favourable=1.0,
+        alarm_only=False,
+    )
+    groups = describe_groups(last, metric, metric.kind, refused=refused, missing=~used, refused_count=True)
+    return _Decided(member, rows, design, reference, sorted(groups, key=lambda group: group.group))
 
 
 def _counts(design: Membership, values: Floats, used: Bools) -> tuple[list[int], list[int]]:
     """The favourable decisions about each group, and all."""
     return design.count(used & (values == 1)).tolist(), design.count(used).tolist()
+
+
+def _compared(rows: ScoredRows, metric: Metric, reported: Ints) -> PairTable:
+    """The *reported* pairs, in whose decisions 1 is favourable."""
+    x, n = (np.array(some, float) for some in _counts(rows.design, rows.reading.values.values, rows.used))
+    every = metric.pairs
+    table = every.spread(Pairs(first=every.first[reported], second=every.second[reported]), reported)
+    (x1, n1), (x2, n2) = ((x[side], n[side]) for side in (table.first, table.second))
+    return replace(
+        table,
+        p_value=_selection_p(metric)[reported],
+        difference=x1 / np.maximum(n1, 1) - x2 / np.maximum(n2, 1),
+        trials=np.stack([n1, n2], axis=1),
+        beside={**table.beside, "favourable_1": x1, "n_1": n1, "favourable_2": x2, "n_2": n2},
+    )
 
 
 def _selection_p(metric: Metric) -> Floats:
@@ -343,7 +305,11 @@ def _ratio(table: PairTable, at: int) -> ImpactRatio | None:
     return impact_ratio(x1, n1, x2, n2, design_effect=float(table.beside["design_effect"][at]), df=float(table.df[at]))
 
 
-def _figures(table: PairTable, at: int, ratio: ImpactRatio) -> dict[str, JSON]:
+def _figures(table: PairTable, at: int) -> dict[str, JSON]:
+    """What is reported of a pair beside its verdict."""
+    ratio = _ratio(table, at)
+    if ratio is None:
+        return {}
     x1, n1, x2, n2 = (int(table.beside[key][at]) for key in ("favourable_1", "n_1", "favourable_2", "n_2"))
     return {
         "impact_ratio": ratio.ratio,
@@ -371,39 +337,24 @@ def _figures(table: PairTable, at: int, ratio: ImpactRatio) -> dict[str, JSON]:
 # ---------------------------------------------------------------- the rule
 
 
-def _decided(table: PairTable, rule: Rule, *, bare: bool) -> list[Decision]:
-    return [_decide(table, at, rule, bare=bare) for at in range(table.first.size)]
-
-
-def _decide(table: PairTable, at: int, rule: Rule, *, bare: bool) -> Decision:
-    ratio = _ratio(table, at)
-    if ratio is None:
-        group = int((table.first, table.second)[int(np.argmin(table.trials[at]))][at])
-        return undecided(Reason.N, f"decisions about {table.labels[group]}, which has none")
-    if table.ragged[at] > MAX_RAGGED:
-        return undecided(Reason.RAGGED, "both groups in every block, or block=None if blocks mean nothing here")
-    decision = decide(ratio, float(table.corrected[at]), alpha=rule.alpha, bare=bare, cases=rule.case_noun)
-    return capped(table, at, rule) if decision.verdict is Verdict.FAIL and table.alone[at] else decision
-
-
 def decide(ratio: ImpactRatio, q: float, *, alpha: float, bare: bool = False, cases: str = "cases") -> Decision:
     """The rule: the ratio, significance after correction, and whether one decision more would turn it."""
     if bare:
-        return Decision(verdict=Verdict.FAIL if ratio.below else Verdict.PASS)
+        return Decision(Verdict.FAIL if ratio.below else Verdict.PASS)
     if ratio.x_high == 0:
         return undecided(Reason.PRECISION, "favourable decisions in some group: without any there is no ratio")
     if ratio.below:
         if q < alpha and not ratio.flip_flop:
-            return Decision(verdict=Verdict.FAIL)
+            return Decision(Verdict.FAIL)
         why = "one decision more would turn it round" if ratio.flip_flop else "the difference is within chance"
         return undecided(Reason.SMALL_NUMBERS, f"more {cases} in the smaller group", f"below four fifths, but {why}")
     if q < alpha:
-        return Decision(verdict=Verdict.FLAG, notes=("at least four fifths, but the rates differ by more than chance",))
+        return Decision(Verdict.FLAG, notes=("at least four fifths, but the rates differ by more than chance",))
     fewest, least = min(ratio.n_low, ratio.n_high), MINIMUM_N[OutcomeKind.BINARY]
     if fewest < least:
         return undecided(Reason.PRECISION, f"at least {least} {cases} a group (now {fewest})")
     if ratio.low_90 >= LEAST_RATIO:
-        return Decision(verdict=Verdict.PASS)
+        return Decision(Verdict.PASS)
     needs = f"more {cases}, until the interval of the ratio stays above two thirds"
     return undecided(Reason.PRECISION, needs, "the interval reaches below two thirds")
 
@@ -459,31 +410,22 @@ def four_fifths_sentence(
     return f"{text}{lack}{basis}."
 
 
-def _effect_size(decider: PairResult | None) -> str:
-    if decider is None or "impact_ratio" not in decider.statistics:
-        return ""
-    s = _numbers(decider)
-    ends = f"{s['impact_ratio_low']:.3f} to {s['impact_ratio_high']:.3f}"
-    return f"impact ratio = {s['impact_ratio']:.3f} (95 % interval {ends})"
-
-
 def _numbers(pair: PairResult) -> dict[str, float]:
     return {name: float(value) for name, value in pair.statistics.items() if isinstance(value, (int, float))}
 
 
-def _notes(tables: Sequence[_Decisions], bare: bool, missing: Mapping[str, str], cases: str) -> Iterator[str]:
+def _notes(every: Sequence[_Decided], bare: bool, missing: Mapping[str, str], cases: str) -> Iterator[str]:
     if bare:
         yield (
             "judged by the bare ratio: with few decisions it falls below four fifths by chance alone (for four "
             "groups of 100 and a rate of one half, in about 40 % of fair audits)"
         )
     if missing:
-        yield lost_words(int(tables[0].rows.missing.sum()), cases, "decision", missing)
-    for table in tables:
-        counts = table.design.count(table.rows.used).tolist()
-        named = zip(table.design.group.labels, counts, strict=True)
-        tiny = [label for label, n in named if 0 < n < SMALLEST_SHARE * sum(counts)]
-        if tiny and table.reference is not None:
+        yield lost_words(int(every[0].rows.missing.sum()), cases, "decision", missing)
+    for one in every:
+        least = SMALLEST_SHARE * sum(group.n for group in one.groups)
+        tiny = [group.group for group in one.groups if 0 < group.n < least]
+        if tiny and one.reference is not None:
             yield f"under 2 % of the data, so never the reference: {', '.join(tiny)}"
-        if table.metric.copies_dropped:
+        if one.member.metric is not None and one.member.metric.copies_dropped:
             yield "repetitions with the same text count once in the tests, for a group has one cluster only"

@@ -8,6 +8,7 @@ what templates tested alone add to alarms and take from passes, about half a per
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -16,7 +17,7 @@ import numpy as np
 
 from pytest_fairness.analysis.false_alarms import ALPHA
 from pytest_fairness.analysis.policy import MARGIN, MINIMUM_N, RECOMMENDED_CLUSTERS, TRIVIAL
-from pytest_fairness.analysis.sentences import percent
+from pytest_fairness.analysis.sentences import RATES, percent
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import OutcomeKind
 from pytest_fairness.statistics.arrays import Bools
@@ -39,30 +40,44 @@ LIKELY = 0.8
 """How likely a PASS is to be, where nothing differs, with what a design is said to need."""
 ROUGH = 1000
 """Pairs that are drawn to look for a size; the figures of the one found are drawn in full."""
-RATES = (OutcomeKind.BINARY, OutcomeKind.REFUSAL)
-RATE = 0.5
 LEVELS = {OutcomeKind.ORDINAL: (3, 11, 5), OutcomeKind.CATEGORICAL: (3, 50, 3)}
 """Fewest and most levels or labels, and how many by default."""
 
 
-# ---------------------------------------------------------------- what becomes of pairs drawn from a design
+# ---------------------------------------------------------------- a design, and what becomes of pairs drawn from it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedOutcome:
-    """What is assumed of an outcome: *rate* of a yes/no outcome, *levels* of a rating or number of labels."""
+class PlannedDesign:
+    """What is assumed of an outcome (*rate* of a yes/no outcome, *levels* of a rating or number of labels), how many
+    tests make up the *family*, and what a group is asked: *names* (one: a label) in *templates*, *rows* replies a name,
+    *trials* in all."""
 
     kind: OutcomeKind
     rate: float
     levels: int
     icc: float
     alpha: float
+    family: int
+    names: int = 0
+    templates: int = 1
+    rows: int = 0
+    trials: int = 0
 
     @classmethod
     def of(
-        cls, kind: str | OutcomeKind, rate: float | None, levels: int | None, icc: float, alpha: float, effect: float
-    ) -> PlannedOutcome:
-        """Raises UsageError for an argument out of range, or one that the kind has not."""
+        cls,
+        kind: str | OutcomeKind,
+        *,
+        rate: float | None,
+        levels: int | None,
+        icc: float,
+        alpha: float,
+        effect: float,
+        groups: int,
+        metrics: int,
+    ) -> PlannedDesign:
+        """The assumptions. Raises UsageError for an argument out of range, or one that the kind has not."""
         known = [member.value for member in OutcomeKind]
         if kind not in known:
             raise UsageError(f"unknown outcome kind {kind!r}; it is one of {', '.join(known)}")
@@ -77,81 +92,78 @@ class PlannedOutcome:
             raise UsageError(f"levels={levels!r}: from {least} to {most}{few}")
         if not 0 <= icc < 1:
             raise UsageError(f"icc={icc!r}: a share of variance, from 0 to below 1")
-        _require_probabilities(alpha=alpha, rate=RATE if rate is None else rate)
+        _require_probabilities(alpha=alpha, rate=0.5 if rate is None else rate)
         if not (effect > 0 and math.isfinite(effect)):
             raise UsageError(f"effect={effect!r}: give the d that must not be missed, above 0")
         if found is OutcomeKind.CATEGORICAL and label_shares(effect, levels or usual).min() < 0:
             raise UsageError(f"effect={effect!r}: {levels or usual} labels cannot differ by so much")
-        return cls(kind=found, rate=rate or RATE, levels=levels or usual, icc=icc, alpha=alpha)
-
-    @property
-    def words(self) -> str:
-        if self.kind in RATES:
-            what = "favourable answers" if self.kind is OutcomeKind.BINARY else "refusals"
-            return f"{self.kind} outcome, {100 * self.rate:g} % {what}"
-        if self.kind in LEVELS:
-            what = "levels" if self.kind is OutcomeKind.ORDINAL else "labels"
-            return f"{self.kind} outcome, {self.levels} equally likely {what}"
-        return f"{self.kind} outcome"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedDesign:
-    """What a group is asked: *names* (one or none: a label) in *templates*, *rows* replies a name, *trials* in all."""
-
-    names: int
-    templates: int
-    rows: int
-    trials: int
+        if groups < 2:
+            raise UsageError(f"groups={groups!r}: a comparison needs at least 2")
+        family = groups * (groups - 1) // 2 * metrics
+        return cls(kind=found, rate=rate or 0.5, levels=levels or usual, icc=icc, alpha=alpha, family=family)
 
     @property
     def labels(self) -> bool:
         return self.names < 2
 
+    @property
+    def assumed(self) -> str:
+        """The outcome in words."""
+        what = {
+            OutcomeKind.BINARY: f", {100 * self.rate:g} % favourable answers",
+            OutcomeKind.REFUSAL: f", {100 * self.rate:g} % refusals",
+            OutcomeKind.ORDINAL: f", {self.levels} equally likely levels",
+            OutcomeKind.CATEGORICAL: f", {self.levels} equally likely labels",
+        }
+        return f"{self.kind} outcome{what.get(self.kind, '')}"
+
+    def asking(self, names: int, templates: int, repetitions: int) -> PlannedDesign:
+        rows = templates * repetitions
+        return replace(self, names=names, templates=templates, rows=rows, trials=names * rows)
+
 
 @lru_cache(maxsize=512)
-def found(outcome: PlannedOutcome, design: PlannedDesign, family: int, effect: float, draws: int = DRAWS) -> float:
+def found(design: PlannedDesign, effect: float, draws: int = DRAWS) -> float:
     """How often a pair that differs by *effect* is FLAG or FAIL."""
-    drawn = _draw(outcome, design, effect, draws)
-    return 0.0 if drawn is None else float(np.mean(_alarms(outcome, family, drawn)))
+    drawn = _draw(design, effect, draws)
+    return 0.0 if drawn is None else float(np.mean(_alarms(design, drawn)))
 
 
 @lru_cache(maxsize=512)
-def passed(outcome: PlannedOutcome, design: PlannedDesign, family: int, draws: int = DRAWS) -> float:
+def passed(design: PlannedDesign, draws: int = DRAWS) -> float:
     """How often a pair without a difference PASSes."""
-    drawn = _draw(outcome, design, 0.0, draws)
-    if drawn is None or design.trials < MINIMUM_N[outcome.kind]:
+    drawn = _draw(design, 0.0, draws)
+    if drawn is None or design.trials < MINIMUM_N[design.kind]:
         return 0.0
     inside = ((drawn.low > -MARGIN) & (drawn.high < MARGIN)).all(axis=1)
     if drawn.near is not None and drawn.constant is not None:
         saturated = design.labels or design.names >= RECOMMENDED_CLUSTERS
         inside = np.where(drawn.constant, saturated, inside | drawn.near)
-    return float(np.mean(inside & ~_alarms(outcome, family, drawn)))
+    return float(np.mean(inside & ~_alarms(design, drawn)))
 
 
-def _draw(outcome: PlannedOutcome, design: PlannedDesign, effect: float, draws: int) -> Drawn | None:
+def _draw(design: PlannedDesign, effect: float, draws: int) -> Drawn | None:
     """Pairs of the design, compared; None where no group has two of what a test needs.
 
     The clusters are the names, or the replies where there is one name.
     """
-    clusters, rows, icc = (design.rows, 1, 0.0) if design.labels else (design.names, design.rows, outcome.icc)
-    sample = Sample(clusters=clusters, rows=rows, icc=icc, labels=design.labels, blocks=design.templates)
+    clusters, rows, icc = (design.rows, 1, 0.0) if design.labels else (design.names, design.rows, design.icc)
     if clusters < 2:
         return None
-    if outcome.kind in RATES:
-        return draw_rates(sample, effect, outcome.rate, favourable=outcome.kind is OutcomeKind.BINARY, draws=draws)
-    if outcome.kind is OutcomeKind.ORDINAL:
-        return draw_ratings(sample, effect, outcome.levels, draws)
-    if outcome.kind is OutcomeKind.CATEGORICAL:
-        return draw_labels(
-            sample, effect, outcome.levels, draws // 2 if draws == DRAWS else draws // 4, intervals=effect == 0
-        )
+    sample = Sample(clusters=clusters, rows=rows, icc=icc, labels=design.labels, blocks=design.templates)
+    if design.kind in RATES:
+        return draw_rates(sample, effect, design.rate, favourable=design.kind is OutcomeKind.BINARY, draws=draws)
+    if design.kind is OutcomeKind.ORDINAL:
+        return draw_ratings(sample, effect, design.levels, draws)
+    if design.kind is OutcomeKind.CATEGORICAL:
+        some = draws // 2 if draws == DRAWS else draws // 4
+        return draw_labels(sample, effect, design.levels, some, intervals=effect == 0)
     return draw_scores(sample, effect, draws)
 
 
-def _alarms(outcome: PlannedOutcome, family: int, drawn: Drawn) -> Bools:
+def _alarms(design: PlannedDesign, drawn: Drawn) -> Bools:
     size = np.abs(drawn.effect).max(axis=1)
-    return np.asarray((drawn.p_value * family < outcome.alpha) & (size >= TRIVIAL))
+    return np.asarray((drawn.p_value * design.family < design.alpha) & (size >= TRIVIAL))
 
 
 # ---------------------------------------------------------------- a sample to be planned
@@ -183,10 +195,6 @@ class SamplePlan:
     notes: tuple[str, ...] = ()
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
 def plan_sample(
     kind: str | OutcomeKind = OutcomeKind.NUMERIC,
     *,
@@ -216,65 +224,65 @@ def plan_sample(
     Raises UsageError for an argument out of range, or where no affordable design finds the effect (the message says
     what limits it).
     """
-    outcome = PlannedOutcome.of(kind, rate, levels, icc, alpha, effect)
+    planned = PlannedDesign.of(
+        kind, rate=rate, levels=levels, icc=icc, alpha=alpha, effect=effect, groups=groups, metrics=metrics
+    )
     _require_probabilities(power=power)
     _require_one("", metrics=metrics, templates=templates, repetitions=repetitions)
-    family = _family(groups, metrics)
-    notes: list[str] = []
+    minimum, notes = MINIMUM_N[planned.kind], []
 
-    def design(names: int, templates: int) -> PlannedDesign:
-        rows = templates * repetitions
-        return PlannedDesign(names=names, templates=templates, rows=rows, trials=names * rows)
+    def design(number: int) -> PlannedDesign:
+        """With so many names, or so many templates where the names are given."""
+        return planned.asking(*((number, templates) if names is None else (names, number)), repetitions)
 
-    def enough(names: int, templates: int, draws: int) -> bool:
-        return found(outcome, design(names, templates), family, effect, draws) >= power
+    def enough(number: int, draws: int) -> bool:
+        return found(design(number), effect, draws) >= power
 
     if names is None:
-        fewest = _smallest(lambda k, draws: enough(k, templates, draws), 2)
+        fewest = _smallest(enough, 2)
+        if fewest is None and effect <= TRIVIAL:
+            why = (
+                f"an estimate under {TRIVIAL:g} raises no alarm, so no sample finds it often; look for a larger effect"
+            )
+            raise UsageError(f"effect={effect!r}: {why}")
         if fewest is None:
-            if effect <= TRIVIAL:
-                raise UsageError(
-                    f"effect={effect!r}: an estimate under {TRIVIAL:g} raises no alarm, so no sample finds it often; "
-                    "look for a larger effect"
-                )
             raise UsageError(f"effect={effect!r}: it takes over {AT_MOST} names a group; look for a larger effect")
-        names = max(fewest, math.ceil(MINIMUM_N[outcome.kind] / (templates * repetitions)), RECOMMENDED_CLUSTERS)
-        if names > fewest:
+        number = max(fewest, math.ceil(minimum / (templates * repetitions)), RECOMMENDED_CLUSTERS)
+        if number > fewest:
             notes.append(
-                f"{_count(fewest, 'name')} would find the effect; {names} are planned, so that the minimum sample size "
-                f"holds and at least {RECOMMENDED_CLUSTERS} names speak for a group"
+                f"{fewest} name{'s' * (fewest != 1)} would find the effect; {number} are planned, so that the minimum "
+                f"sample size holds and at least {RECOMMENDED_CLUSTERS} names speak for a group"
             )
     else:
         _require_one(" a group", names=names)
-        people, start = names, math.ceil(MINIMUM_N[outcome.kind] / (names * repetitions))
-        fewest = _smallest(lambda t, draws: enough(people, t, draws), start)
+        fewest = _smallest(enough, math.ceil(minimum / (names * repetitions)))
         if fewest is None:
-            most = found(outcome, design(names, AT_MOST), family, effect)
+            most = percent(found(design(AT_MOST), effect))
             raise UsageError(
-                f"names={names!r}: even {AT_MOST} templates find d = {effect:g} in {percent(most)} of pairs only; "
-                "it takes more names"
+                f"names={names!r}: even {AT_MOST} templates find d = {effect:g} in {most} of pairs only; it takes more "
+                "names"
             )
-        templates = fewest
+        number = fewest
         if names == 1:
             notes.append("one name a group: the result is about that name, and its FAIL is capped at FLAG")
-    chosen = design(names, templates)
-    passing = passed(outcome, chosen, family)
+    chosen = design(number)
+    passing = passed(chosen)
     if passing < LIKELY:
-        notes.append(f"to pass 80 % of equal pairs: {_ways(outcome, chosen, family, repetitions)}")
+        notes.append(f"to pass 80 % of equal pairs: {_ways(chosen, repetitions)}")
     return SamplePlan(
-        kind=outcome.kind,
-        outcome=outcome.words,
+        kind=chosen.kind,
+        outcome=chosen.assumed,
         groups=groups,
         effect=effect,
         icc=icc,
         alpha=alpha,
-        family=family,
-        names=names,
-        templates=templates,
+        family=chosen.family,
+        names=chosen.names,
+        templates=chosen.templates,
         repetitions=repetitions,
         calls_per_group=chosen.trials,
         calls=groups * chosen.trials,
-        power=found(outcome, chosen, family, effect),
+        power=found(chosen, effect),
         pass_probability=passing,
         notes=tuple(notes),
     )
@@ -297,16 +305,7 @@ def smallest(enough: Callable[[int], bool], start: int, most: int = AT_MOST) -> 
         if high == most:
             return None
         low, high = high, min(2 * high, most)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
-
-
-def _family(groups: int, metrics: int) -> int:
-    if groups < 2:
-        raise UsageError(f"groups={groups!r}: a comparison needs at least 2")
-    return groups * (groups - 1) // 2 * metrics
+    return low + 1 + bisect_left(range(low + 1, high), True, key=enough)
 
 
 def _require_one(where: str, **counts: int) -> None:
@@ -368,58 +367,50 @@ def assess_design(
     where nothing differs is out of reach. The other arguments are those of :func:`plan_sample`. Raises UsageError for
     an argument out of range.
     """
-    outcome = PlannedOutcome.of(kind, rate, levels, icc, alpha, effect)
+    planned = PlannedDesign.of(
+        kind, rate=rate, levels=levels, icc=icc, alpha=alpha, effect=effect, groups=groups, metrics=metrics
+    )
     _require_one(" a group", trials=trials, templates=templates, repetitions=repetitions)
-    family = _family(groups, metrics)
-    people, minimum = max(names, 1), MINIMUM_N[outcome.kind]
+    people, minimum = max(names, 1), MINIMUM_N[planned.kind]
     # Replies a name that tell something. Where one name is all there is, copies of a reply do not count either.
     rows = max(trials // (people * repetitions if repeats else people), 1)
-    here = PlannedDesign(
-        names=people, templates=templates, rows=rows, trials=rows if repeats and people < 2 else trials
-    )
-    passing = passed(outcome, here, family)
-    enough = here.trials >= minimum
-    why = []
-    if not enough:
-        why.append(f"{here.trials} of at least {minimum} trials a group")
-    if here.labels:
-        why.append("a single name or label a group: FAIL is capped at FLAG")
-    if passing < OUT_OF_REACH and enough:
-        why.append("too small for a PASS")
-    needs = _ways(outcome, here, family, 0 if repeats else repetitions) if passing < LIKELY else ""
+    trials = rows if repeats and people < 2 else trials
+    here = replace(planned, names=people, templates=templates, rows=rows, trials=trials)
+    passing, enough = passed(here), here.trials >= minimum
+    why = {
+        f"{here.trials} of at least {minimum} trials a group": not enough,
+        "a single name or label a group: FAIL is capped at FLAG": here.labels,
+        "too small for a PASS": passing < OUT_OF_REACH and enough,
+    }
     return DesignPower(
-        family=family,
+        family=here.family,
         effect=effect,
-        power=found(outcome, here, family, effect),
+        power=found(here, effect),
         pass_probability=passing,
         can_pass=enough and passing >= OUT_OF_REACH,
         can_fail=enough and not here.labels,
-        why="; ".join(why),
-        needs=needs,
+        why="; ".join(text for text, holds in why.items() if holds),
+        needs=_ways(here, 0 if repeats else repetitions) if passing < LIKELY else "",
         notes=("at temperature 0 repetitions tell nothing more; names and templates do",) if repeats else (),
     )
 
 
-def _ways(outcome: PlannedOutcome, here: PlannedDesign, family: int, repetitions: int) -> str:
+def _ways(here: PlannedDesign, repetitions: int) -> str:
     """The fewest names, templates or repetitions, each by itself, that make a PASS likely, in words; no *repetitions*
     where they tell nothing."""
 
     def likely(names: int, times: float) -> bool:
-        larger = replace(
-            here, names=names, rows=max(int(here.rows * times), 1), trials=int(here.trials * times * names / here.names)
-        )
-        return passed(outcome, larger, family, ROUGH) >= LIKELY
+        rows, trials = max(int(here.rows * times), 1), int(here.trials * times * names / here.names)
+        return passed(replace(here, names=names, rows=rows, trials=trials), ROUGH) >= LIKELY
 
     ways = []
-    if not here.labels:
-        names = smallest(lambda k: likely(k, 1.0), here.names)
-        if names is not None:
-            ways.append(f"{max(names, here.names + 1)} names a group (now {here.names})")
+    names = None if here.labels else smallest(lambda k: likely(k, 1.0), here.names)
+    if names is not None:
+        ways.append(f"{max(names, here.names + 1)} names a group (now {here.names})")
     unit = repetitions or here.templates
     times = smallest(lambda r: likely(here.names, r / unit), unit)
     if times is not None:
         more = math.ceil(here.templates * times / unit)
         ways.append(f"{max(more, here.templates + 1)} templates (now {here.templates})")
-        if repetitions:
-            ways.append(f"{max(times, repetitions + 1)} repetitions (now {repetitions})")
+        ways += [f"{max(times, repetitions + 1)} repetitions (now {repetitions})"] if repetitions else []
     return ", or ".join(ways) or "nothing that could be asked"

@@ -38,7 +38,7 @@ LIKELY_REFUSAL_DIFFERENCE = 0.2
 RECOMMENDED_CLUSTERS = 10
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Decision:
     """A verdict with its reason, what would decide it, and remarks for the reader."""
 
@@ -138,93 +138,84 @@ def significant(table: PairTable, rule: Rule) -> Bools:
     return np.asarray((table.corrected < rule.alpha) & ~table.trivial)
 
 
+def first_match(
+    table: PairTable, rule: Rule, *rows: tuple[Bools | bool, Decision | Callable[[PairTable, int, Rule], Decision]]
+) -> list[Decision]:
+    """The decision on every pair: that of the first of the *rows* whose condition holds. The last holds of all."""
+    fits = np.stack([np.broadcast_to(holds, table.first.size) for holds, _ in rows])
+    found = [rows[at][1] for at in np.argmax(fits, axis=0).tolist()]
+    return [one(table, at, rule) if callable(one) else one for at, one in enumerate(found)]
+
+
 def judge(table: PairTable, rule: Rule) -> list[Decision]:
-    """The decision on every pair: the first row of the policy that fits it."""
-    size, beyond = table.size, significant(table, rule)
-    alarm = beyond & (size >= TRIVIAL)
+    """The policy."""
+    beyond, least = significant(table, rule), table.trials.min(axis=1)
+    alarm, too_few = beyond & (table.size >= TRIVIAL), least < max(rule.minimum, 2)
     signs = np.sign(np.nan_to_num(table.effect))
-    least = table.trials.min(axis=1)
-    too_few = least < max(rule.minimum, 2)
-    evidence = np.where(table.single, least, table.clusters.min(axis=1))
-    same = table.constant & (size == 0)
-    rows: tuple[tuple[Bools, Decision | Callable[[int], Decision]], ...] = (
-        (table.ragged > MAX_RAGGED, lambda at: ragged(table, at)),
-        (too_few & alarm & (least >= 2), lambda at: few(table, at, rule, verdict=Verdict.FLAG)),
-        (too_few, lambda at: few(table, at, rule)),
-        (same & (not table.own_rows) & (evidence < RECOMMENDED_CLUSTERS), lambda at: _too_few_alike(table, at, rule)),
-        (same, lambda at: _saturated(table, at, rule)),
+    apart = "each group always has the same outcome, and the two differ"
+    turned = "the means and the ranks differ in opposite directions: a few extreme values turn the mean"
+    close = "beyond chance, but under 5 points and with a ratio of .8 or more, so FAIL is FLAG"
+    near = "the rates differ by less than 5 points, and their ratio is between .8 and 1.25 (90 % intervals)"
+    inside = "the whole 90 % interval of the difference is below the one declared"
+    return first_match(
+        table,
+        rule,
+        (table.ragged > MAX_RAGGED, ragged),
+        (too_few & alarm & (least >= 2), few_but_significant),
+        (too_few, few),
+        (table.constant & (table.size == 0), _alike),
         (
             table.constant & (table.clusters.min(axis=1) < 2),
-            undecided(Reason.N, f"at least 2 {rule.cluster_noun} a group", _APART),
+            undecided(Reason.N, f"at least 2 {rule.cluster_noun} a group", apart),
         ),
-        (table.constant & beyond, Decision(verdict=Verdict.FAIL, notes=(_APART,))),
-        (table.constant & table.trivial, Decision(verdict=Verdict.PASS, notes=(_APART, _DECLARED))),
-        (table.constant, lambda at: undecided(Reason.PRECISION, needed_size(table, at, rule), _APART)),
-        (alarm & (signs.min(axis=1) * signs.max(axis=1) < 0), _TURNED),
-        (alarm & (size <= MARGIN), Decision(verdict=Verdict.FLAG)),
-        (alarm & table.close, _CLOSE),
-        (alarm & (table.single | table.one_part), lambda at: capped(table, at, rule)),
-        (alarm, Decision(verdict=Verdict.FAIL)),
-        (np.all((table.low > -MARGIN) & (table.high < MARGIN), axis=1), Decision(verdict=Verdict.PASS)),
-        (table.near, _NEAR),
-        (table.inside, _INSIDE),
-        (np.ones(size.size, dtype=np.bool_), lambda at: undecided(Reason.PRECISION, needed_size(table, at, rule))),
+        (table.constant & beyond, Decision(Verdict.FAIL, notes=(apart,))),
+        (table.constant & table.trivial, Decision(Verdict.PASS, notes=(apart, "by less than the difference declared"))),
+        (table.constant, partial(_imprecise, notes=(apart,))),
+        (alarm & (signs.min(axis=1) * signs.max(axis=1) < 0), Decision(Verdict.FLAG, notes=(turned,))),
+        (alarm & (table.size <= MARGIN), Decision(Verdict.FLAG)),
+        (alarm & table.close, Decision(Verdict.FLAG, notes=(close,))),
+        (alarm & (table.single | table.one_part), capped),
+        (alarm, Decision(Verdict.FAIL)),
+        (np.all((table.low > -MARGIN) & (table.high < MARGIN), axis=1), Decision(Verdict.PASS)),
+        (table.near, Decision(Verdict.PASS, notes=(near,))),
+        (table.inside, Decision(Verdict.PASS, notes=(inside,))),
+        (True, _imprecise),
     )
-    first = np.argmax(np.stack([fits for fits, _ in rows]), axis=0).tolist()
-    found = [rows[at][1] for at in first]
-    return [one(at) if callable(one) else one for at, one in enumerate(found)]
-
-
-_APART = "each group always has the same outcome, and the two differ"
-_DECLARED = "by less than the difference declared"
-_TURNED = Decision(
-    verdict=Verdict.FLAG,
-    notes=("the means and the ranks differ in opposite directions: a few extreme values turn the mean",),
-)
-_CLOSE = Decision(
-    verdict=Verdict.FLAG, notes=("beyond chance, but under 5 points and with a ratio of .8 or more, so FAIL is FLAG",)
-)
-_NEAR = Decision(
-    verdict=Verdict.PASS,
-    notes=("the rates differ by less than 5 points, and their ratio is between .8 and 1.25 (90 % intervals)",),
-)
-_INSIDE = Decision(verdict=Verdict.PASS, notes=("the whole 90 % interval of the difference is below the one declared",))
-
-
-def ragged(table: PairTable, at: int) -> Decision:
-    lost = percent(table.ragged[at])
-    return undecided(Reason.RAGGED, f"every group in every block: {lost} of the rows are in blocks that lack a group")
 
 
 def undecided(reason: Reason, needs: str | None, *notes: str) -> Decision:
     """INCONCLUSIVE for a *reason*, and what it would take."""
-    return Decision(verdict=Verdict.INCONCLUSIVE, reason=reason, needs=needs, notes=notes)
+    return Decision(Verdict.INCONCLUSIVE, reason, needs, notes)
 
 
-def few(table: PairTable, at: int, rule: Rule, *, verdict: Verdict = Verdict.INCONCLUSIVE) -> Decision:
-    n = table.trials[at]
-    small = int(np.argmin(n))
-    group, fewest = table.labels[int((table.first, table.second)[small][at])], max(rule.minimum, 2)
+def ragged(table: PairTable, at: int, _: Rule) -> Decision:
+    lost = percent(table.ragged[at])
+    return undecided(Reason.RAGGED, f"every group in every block: {lost} of the rows are in blocks that lack a group")
+
+
+def few(table: PairTable, at: int, rule: Rule, verdict: Verdict = Verdict.INCONCLUSIVE) -> Decision:
+    side = int(np.argmin(table.trials[at]))
+    has = f"{table.labels[int((table.first, table.second)[side][at])]} has {table.trials[at, side]:.0f}"
+    least = f"at least {max(rule.minimum, 2)} {rule.case_noun}"
     if verdict is Verdict.INCONCLUSIVE:
-        return undecided(Reason.N, f"at least {fewest} {rule.case_noun} a group ({group} has {n[small]:.0f})")
-    note = f"significant, but {group} has {n[small]:.0f} of at least {fewest} {rule.case_noun}"
-    needs = f"at least {fewest} {rule.case_noun} a group ({group} has {n[small]:.0f})"
-    return Decision(verdict=verdict, needs=needs, notes=(note,))
+        return undecided(Reason.N, f"{least} a group ({has})")
+    return Decision(verdict, needs=f"{least} a group ({has})", notes=(f"significant, but {has} of {least}",))
 
 
-def _too_few_alike(table: PairTable, at: int, rule: Rule) -> Decision:
-    alike, noun = table.clusters[at].min(), rule.cluster_noun
-    if table.single[at]:
-        alike, noun = table.trials[at].min(), "replies that differ"
-    needs = f"at least {RECOMMENDED_CLUSTERS} {noun} a group (now {alike:.0f})"
-    return undecided(Reason.PRECISION, needs, "every outcome is the same, which so few cannot make more of")
+few_but_significant = partial(few, verdict=Verdict.FLAG)
 
 
-def _saturated(table: PairTable, at: int, rule: Rule) -> Decision:
-    noun = rule.case_noun if table.own_rows else rule.cluster_noun
-    if table.single[at]:
-        return Decision(verdict=Verdict.PASS, notes=(saturated(table.trials[at].min(), "replies that differ"),))
-    return Decision(verdict=Verdict.PASS, notes=(saturated(table.clusters[at].min(), noun),))
+def _imprecise(table: PairTable, at: int, rule: Rule, notes: tuple[str, ...] = ()) -> Decision:
+    return undecided(Reason.PRECISION, needed_size(table, at, rule), *notes)
+
+
+def _alike(table: PairTable, at: int, rule: Rule) -> Decision:
+    now, noun = units(table, at, rule)
+    noun = "replies that differ" if table.single[at] else noun
+    if now < RECOMMENDED_CLUSTERS and not table.own_rows:
+        needs = f"at least {RECOMMENDED_CLUSTERS} {noun} a group (now {now})"
+        return undecided(Reason.PRECISION, needs, "every outcome is the same, which so few cannot make more of")
+    return Decision(Verdict.PASS, notes=(saturated(now, noun),))
 
 
 def saturated(clusters: float, noun: str) -> str:
@@ -245,7 +236,7 @@ def capped(table: PairTable, at: int, rule: Rule) -> Decision:
     if table.single[at]:
         about, needs = f"one of the groups has a single one of its {noun}", f"at least 2 {noun} a group, better 20"
     note = f"{about}: the result is about that one, not about the group, so FAIL is capped at FLAG"
-    return Decision(verdict=Verdict.FLAG, needs=needs, notes=(note,))
+    return Decision(Verdict.FLAG, needs=needs, notes=(note,))
 
 
 def units(table: PairTable, at: int, rule: Rule) -> tuple[int, str]:
@@ -282,8 +273,5 @@ def until_significant(now: float, p: float, rule: Rule) -> list[float]:
 def needed(ways: Sequence[float], now: int, noun: str) -> str | None:
     """The fewest units a group of several *ways* to decide, in words; None where none is within reach."""
     finite = [way for way in ways if math.isfinite(way) and way < 1e7]
-    if not finite:
-        return None
-    return (
-        f"about {max(math.ceil(min(finite)), now + 1):,} {noun} a group if the difference stays as it is (now {now:,})"
-    )
+    more = f"about {max(math.ceil(min(finite)), now + 1):,} {noun} a group" if finite else ""
+    return f"{more} if the difference stays as it is (now {now:,})" if finite else None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pytest_fairness.analysis.family import Family, Member, pair_results
+from pytest_fairness.analysis.family import Family, Member
 from pytest_fairness.analysis.policy import Decision, Rule, assertion_verdict, deciding_pair
 from pytest_fairness.analysis.policy import judge as judge_table
 from pytest_fairness.analysis.provenance import finding_of
@@ -18,7 +18,7 @@ from pytest_fairness.analysis.reading import check_level, several
 from pytest_fairness.analysis.sentences import effect_words, interval_words, p_words, percent
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import ALARMS, JSON, Finding, GroupResult, OutcomeKind, PairResult, Reason, Verdict
-from pytest_fairness.statistics.arrays import Bools, Ints, require_frame
+from pytest_fairness.statistics.arrays import require_frame
 from pytest_fairness.statistics.bradley_terry import Among, LikelihoodRatio, bradley_terry, choose_among, interaction
 from pytest_fairness.statistics.choices import (
     FIRST,
@@ -106,9 +106,9 @@ def analyze_preference(
         choices = read_choices(
             frame, first=first, second=second, chosen=chosen, neither=neither, cluster=cluster, block=blocks
         )
-        labels, cluster_name, noun = choices.labels, choices.cluster_name, cluster_noun(choices.cluster_name)
+        cluster_name, noun = choices.cluster_name, cluster_noun(choices.cluster_name)
         compared = compare_all(choices)
-        groups = [_group(label, *_stood(choices, at)) for at, label in enumerate(labels)]
+        groups = _groups(choices)
         details, notes = _pairwise_details(choices, alpha)
     elif isinstance(cluster, tuple):
         raise UsageError("cluster=(…, …) is for pairwise choices; a choice among k has one cluster a trial")
@@ -123,9 +123,9 @@ def analyze_preference(
             cluster=cluster,
             block=blocks,
         )
-        labels, cluster_name, noun = slates.labels, cluster, cluster_noun(cluster).replace("name pairs", "names")
-        groups = [_group(label, *_stood_among(slates, at)) for at, label in enumerate(labels)]
-        compared, details = (_chosen if slates.rank is None else _ranked)(slates, compare_all(slates.as_pairs()))
+        cluster_name, noun = cluster, cluster_noun(cluster).replace("name pairs", "names")
+        groups = _groups(slates)
+        compared, details = _among_several(slates)
     if "refused" not in frame.columns:
         groups = [replace(group, refusal_rate=None) for group in groups]
     pairs = judge(compared, alpha=alpha, correction=correction, noun=noun)
@@ -140,7 +140,7 @@ def analyze_preference(
         by=by,
         groups=groups,
         decider=decider,
-        test_statistic="" if decider is None else f"z = {_number(decider, 'z'):.4f}",
+        test_statistic="" if decider is None else f"z = {decider.statistics['z']:.4f}",
         effect_size="" if decider is None else f"{decider.effect_name} = {effect_words(decider.effect)}",
         notes=notes,
         pairs=pairs,
@@ -185,32 +185,31 @@ def compare_all(choices: Choices) -> list[Compared]:
     """Every two groups that met at least once."""
     compared = []
     pairs = all_pairs(len(choices.labels))
+    kinds = {"neither": NEITHER, "unscored": UNSCORED, "refused": REFUSED}
+    test = "order-stratified z" if choices.listed else "z against one half"
     for a, b in zip(pairs.first.tolist(), pairs.second.tolist(), strict=True):
-        outcomes = choices.outcome[choices.between(a, b)]
-        if not outcomes.size:
+        met = choices.take(choices.between(a, b))
+        if not met.outcome.size:
             continue
-        preference = compare_pair(choices, a, b)
-        kinds = {"neither": NEITHER, "unscored": UNSCORED, "refused": REFUSED}
-        test = "order-stratified z" if choices.listed else "z against one half"
+        preference = compare_pair(met, a, b)
         compared.append(
             Compared(
                 a=choices.labels[a],
                 b=choices.labels[b],
                 preference=preference,
-                counts={what: int(np.sum(outcomes == outcome)) for what, outcome in kinds.items()},
-                trials=outcomes.size,
+                counts={what: int(np.sum(met.outcome == outcome)) for what, outcome in kinds.items()},
+                trials=met.outcome.size,
                 test=test if preference.p_cluster is None else f"{test}, and t on clusters",
-                imputed=partial(_imputed, choices, a, b),
+                imputed=partial(_imputed, met, a, b),
             )
         )
     return compared
 
 
-def _imputed(choices: Choices, a: int, b: int, won: bool) -> Preference:
+def _imputed(met: Choices, a: int, b: int, won: bool) -> Preference:
     """A against B with every trial whose choice could not be read won by A (*won*), or by B."""
-    unread = choices.between(a, b) & (choices.outcome == UNSCORED)
-    winner = np.where((choices.first == a) == won, FIRST, SECOND)
-    return compare_pair(replace(choices, outcome=np.where(unread, winner, choices.outcome)), a, b)
+    winner = np.where((met.first == a) == won, FIRST, SECOND)
+    return compare_pair(replace(met, outcome=np.where(met.outcome == UNSCORED, winner, met.outcome)), a, b)
 
 
 def judge(compared: Sequence[Compared], *, alpha: float, correction: str, noun: str) -> tuple[PairResult, ...]:
@@ -220,13 +219,18 @@ def judge(compared: Sequence[Compared], *, alpha: float, correction: str, noun: 
 
     def imputed(at: int, won: bool) -> PairTable | None:
         again = compared[at].imputed
-        if again is None:
-            return None
-        return _table([*compared[:at], replace(compared[at], preference=again(won)), *compared[at + 1 :]], noun)
+        return (
+            None if again is None else _table([replace(compared[at], preference=again(won))], table.effect_names, noun)
+        )
 
+    within = ("d within order",) if any(one.preference.within for one in compared) else ()
+    table = _table(compared, (*within, "d from win rate"), noun)
+    df, error = (np.array([getattr(one.preference, name) for one in compared]) for name in ("df", "error"))
+    # Near a rate of one half, d = 4·(rate − ½)·√3/π.
+    mde = (t_quantile(df, 1 - alpha / (2 * len(compared))) + t_quantile(df, 0.8)) * 4 * error * LOGIT_TO_D
     member = Member(
         name=METRIC,
-        table=_table(compared, noun),
+        table=table,
         kind=OutcomeKind.BINARY,
         decide=_decide,
         lost=np.array([[one.counts["unscored"]] for one in compared]),
@@ -236,35 +240,24 @@ def judge(compared: Sequence[Compared], *, alpha: float, correction: str, noun: 
         lower_is_worse=True,
         favourable=1.0,
         alarm_only=False,
+        report=lambda _: [_statistics(one) for one in compared],
+        mde=np.where(np.isfinite(mde), mde, np.nan),
     )
     family = Family([member], Rule(alpha=alpha, correction=correction, cluster_noun=noun))
-    ((table, decisions),) = family.judge()
+    judged = family.judge()
     for at, one in enumerate(compared):
-        if one.preference.first_share in {0.0, 1.0} and decisions[at].reason is not Reason.RAGGED:
-            notes = (*decisions[at].notes, "the position decided every choice")
-            decisions[at] = replace(decisions[at], notes=notes)
-    df, error = (np.array([getattr(one.preference, name) for one in compared]) for name in ("df", "error"))
-    # Near a rate of one half, d = 4·(rate − ½)·√3/π.
-    mde = (t_quantile(df, 1 - alpha / (2 * len(compared))) + t_quantile(df, 0.8)) * 4 * error * LOGIT_TO_D
-    return tuple(
-        pair_results(
-            member,
-            table,
-            decisions,
-            family.rule_of(member),
-            statistics=[_statistics(one) for one in compared],
-            mde=np.where(np.isfinite(mde), mde, np.nan),
-        )
-    )
+        decision = judged[0].decisions[at]
+        if one.preference.first_share in {0.0, 1.0} and decision.reason is not Reason.RAGGED:
+            notes = (*decision.notes, "the position decided every choice")
+            judged[0].decisions[at] = replace(decision, notes=notes)
+    return tuple(family.results(judged))
 
 
-def _table(compared: Sequence[Compared], noun: str) -> PairTable:
+def _table(compared: Sequence[Compared], effect_names: tuple[str, ...], noun: str) -> PairTable:
     found = [one.preference for one in compared]
-    effects = {"d from win rate": [one.effect for one in found]}
-    if any(one.within is not None for one in found):
-        # First, as the one that counts of two equal ones.
-        effects = {"d within order": [one.within or one.effect for one in found], **effects}
-    low, value, high = np.array(list(effects.values()), dtype=np.float64).transpose(2, 1, 0)
+    # The effect within orders stands first, as the one that counts of two equal ones.
+    effects = [[one.within or one.effect, one.effect][-len(effect_names) :] for one in found]
+    low, value, high = np.moveaxis(np.array(effects, dtype=np.float64), 2, 0)
     # Two that only rounding tells apart are equal: which one counts must not depend on the order of the groups.
     value[:, -1] = np.where(np.isclose(value[:, -1], value[:, 0], rtol=0, atol=1e-12), value[:, 0], value[:, -1])
     names = ("p_row", "p_cluster", "p_value", "lost", "rate", "binomial_p")
@@ -273,7 +266,7 @@ def _table(compared: Sequence[Compared], noun: str) -> PairTable:
         labels=tuple(label for pair in compared for label in (pair.a, pair.b)),
         first=2 * np.arange(len(found)),
         second=2 * np.arange(len(found)) + 1,
-        effect_names=tuple(effects),
+        effect_names=effect_names,
         own_rows=noun == "rows",
         effect=value,
         low=low,
@@ -306,8 +299,7 @@ def _decide(table: PairTable, rule: Rule) -> list[Decision]:
             needs = f"each two candidates in both orders: {lost} of their trials come in one order only"
             decisions[at] = replace(decision, needs=needs)
         elif below[at] and decision.verdict not in ALARMS and decision.reason is not Reason.N:
-            note = "the ratio of the two win rates is below .8, beyond chance"
-            decisions[at] = Decision(verdict=Verdict.FLAG, notes=(note,))
+            decisions[at] = Decision(Verdict.FLAG, notes=("the ratio of the two win rates is below .8, beyond chance",))
     return decisions
 
 
@@ -327,9 +319,9 @@ def _statistics(pair: Compared) -> dict[str, JSON]:
         **({} if p.first_share is None else {"first_listed_share": p.first_share}),
         **pair.counts,
     }
-    for name, effect in (("d_from_win_rate", p.effect), ("d_within_order", p.within or p.effect)):
-        ends = (None, None) if name == "d_within_order" and p.within is None else (effect.low, effect.high)
-        low, high = (None if end is None or not math.isfinite(end) else end for end in ends)
+    within = p.within or Interval(-math.inf, p.effect.value, math.inf)
+    for name, effect in (("d_from_win_rate", p.effect), ("d_within_order", within)):
+        low, high = (end if math.isfinite(end) else None for end in (effect.low, effect.high))
         found |= {name: effect.value, f"{name}_low": low, f"{name}_high": high}
     return found
 
@@ -337,41 +329,37 @@ def _statistics(pair: Compared) -> dict[str, JSON]:
 # ---------------------------------------------------------------- each group
 
 
-def _stood(choices: Choices, group: int) -> tuple[Bools, Ints | None, int, int, int]:
-    """Of the trials that a group stood in: whether it won each decided one, and of which cluster it was (None: rows);
-    how many chose neither, could not be read, and were refused."""
-    rows = choices.take(choices.stood(group))
-    done, names = rows.decided, choices.names_of(group)
-    neither, unread, refused = (int(np.sum(rows.outcome == outcome)) for outcome in (NEITHER, UNSCORED, REFUSED))
-    return rows.winner[done] == group, None if names is None else names[done], neither, unread, refused
-
-
-def _stood_among(slates: Slates, group: int) -> tuple[Bools, Ints | None, int, int, int]:
-    """As :func:`_stood`."""
-    done, refused = slates.decided, slates.refused
-    won = slates.won == group if slates.rank is None else slates.rank[:, group] == slates.rank.min(axis=1)
-    cluster = None if slates.cluster is None else slates.cluster[done]
-    return won[done], cluster, 0, int((~done & ~refused).sum()), int(refused.sum())
-
-
-def _group(label: str, won: Bools, cluster: Ints | None, neither: int, unread: int, refused: int) -> GroupResult:
-    """A group's share of wins among the decided trials that it stood in, with its 95 % interval."""
-    n = won.size
-    low, high, clusters = share_interval(won, cluster) if n else (None, None, 0)
-    total = n + neither + unread + refused
-    return GroupResult(
-        group=label,
-        n=n,
-        clusters=clusters,
-        value=float(won.mean()) if n else None,
-        low=low,
-        high=high,
-        refused=refused,
-        undetermined=neither,
-        unscored=unread,
-        refusal_rate=refused / total if total else None,
-        shares={"neither": neither / total} if total else {},
-    )
+def _groups(read: Choices | Slates) -> list[GroupResult]:
+    """Each group's share of wins among the decided trials that it stood in, with its 95 % interval."""
+    groups = []
+    for group, label in enumerate(read.labels):
+        if isinstance(read, Choices):
+            rows, names = read.take(read.stood(group)), read.names_of(group)
+            done, won, neither = rows.decided, rows.winner == group, int(np.sum(rows.outcome == NEITHER))
+            refused = int(np.sum(rows.outcome == REFUSED))
+        else:
+            done, names, neither, refused = read.decided, read.cluster, 0, int((~read.decided & read.refused).sum())
+            won = read.won == group if read.rank is None else read.rank[:, group] == read.rank.min(axis=1)
+        n = int(done.sum())
+        low, high, clusters = (
+            share_interval(won[done], None if names is None else names[done]) if n else (None, None, 0)
+        )
+        groups.append(
+            GroupResult(
+                group=label,
+                n=n,
+                clusters=clusters,
+                value=float(won[done].mean()) if n else None,
+                low=low,
+                high=high,
+                refused=refused,
+                undetermined=neither,
+                unscored=done.size - n - neither - refused,
+                refusal_rate=refused / done.size if done.size else None,
+                shares={"neither": neither / done.size} if done.size else {},
+            )
+        )
+    return groups
 
 
 # ---------------------------------------------------------------- all groups together: it informs and decides nothing
@@ -392,8 +380,7 @@ def _rates(choices: Choices) -> dict[str, float]:
 
 def _pairwise_details(choices: Choices, alpha: float) -> tuple[dict[str, JSON], tuple[str, ...]]:
     """Strengths, position and interactions, with trials taken as independent."""
-    notes: list[str] = []
-    (plain, robin), refused = round_robin(choices), no_choice_by_pair(choices)
+    (plain, robin), refused, strengths = round_robin(choices), no_choice_by_pair(choices), bradley_terry(choices)
     rates, first = _rates(choices), choices.outcome[choices.decided] == FIRST
     details: dict[str, JSON] = {
         "round_robin": {**_chi_square(robin), "chi_square_uncorrected": plain.statistic},
@@ -402,9 +389,7 @@ def _pairwise_details(choices: Choices, alpha: float) -> tuple[dict[str, JSON], 
         "first_listed_share": float(np.mean(first)) if first.size else None,
         "no_choice": _chi_square(refused),
     }
-    if refused.p < 0.005:
-        notes.append("some pairs of groups are left without a choice more often than others")
-    strengths = bradley_terry(choices)
+    notes = ["some pairs of groups are left without a choice more often than others"] * (refused.p < 0.005)
     if strengths is None:
         return details, tuple(notes)
     if not strengths.proper:
@@ -427,26 +412,21 @@ def _pairwise_details(choices: Choices, alpha: float) -> tuple[dict[str, JSON], 
             interactions[name] = {**_ratio(ratio), "selection_rate": {key: dict(own) for key, own in by_level.items()}}
             if ratio.p is not None and ratio.p < alpha:
                 notes.append(f"the preference depends on {name} ({p_words(ratio.p)}): judge each {name} by itself too")
-    if interactions:
-        details["interaction"] = interactions
-    return details, tuple(notes)
+    return details | ({"interaction": interactions} if interactions else {}), tuple(notes)
 
 
-def _ranked(slates: Slates, compared: list[Compared]) -> tuple[list[Compared], dict[str, JSON]]:
-    ranks = np.zeros((0, len(slates.labels))) if slates.rank is None else slates.rank[slates.decided]
-    details: dict[str, JSON] = {"friedman": _chi_square(friedman(ranks))}
-    if len(ranks):
-        details["mean_rank"] = dict(zip(slates.labels, ranks.mean(axis=0).tolist(), strict=True))
-    return compared, details
-
-
-def _chosen(slates: Slates, compared: list[Compared]) -> tuple[list[Compared], dict[str, JSON]]:
-    """The pairs by the conditional logit, where it has a maximum and the rows are evidence at all.
+def _among_several(slates: Slates) -> tuple[list[Compared], dict[str, JSON]]:
+    """The pairs of rankings as they are; those of choices by the conditional logit, where it has a maximum and the rows
+    are evidence at all.
 
     Where a group always or never won, and where one cluster's replies are mere copies, the plain comparison
     of the two groups' wins stands.
     """
-    done = slates.decided
+    compared, done = compare_all(slates.as_pairs()), slates.decided
+    if slates.rank is not None:
+        ranks = slates.rank[done]
+        means = dict(zip(slates.labels, ranks.mean(axis=0).tolist(), strict=True)) if len(ranks) else None
+        return compared, {"friedman": _chi_square(friedman(ranks)), **({"mean_rank": means} if means else {})}
     wins = np.bincount(slates.won[done], minlength=len(slates.labels)).astype(float)
     details: dict[str, JSON] = {"goodness_of_fit": _chi_square(goodness_of_fit(wins))}
     if not done.any():
@@ -498,19 +478,19 @@ def preference_sentence(
     """Who is chosen over whom, how often, how sure."""
     if decider is None:
         return f"{verdict}: there are no two groups of {by} to choose between."
-    winner, loser = decider.group_1, decider.group_2
+    winner, loser, s = decider.group_1, decider.group_2, decider.statistics
     if reason in (Reason.RAGGED, Reason.UNSCORED, Reason.N):
         return f"{verdict}: {winner} and {loser} cannot be compared; it would take {decider.needs}."
-    trials, rate = int(_number(decider, "n")), _number(decider, "win_rate_1")
+    trials, rate = s["n"], float(str(s["win_rate_1"]))
     if rate < 0.5:
         winner, loser, rate = loser, winner, 1 - rate
     gap = f"of two equal candidates {winner} is chosen over {loser} in {100 * rate:.1f} % of {trials:,} trials"
     if rate == 0.5:
         gap = f"{winner} and {loser} are chosen equally often in {trials:,} trials"
-    one, two = decider.statistics["clusters_1"], decider.statistics["clusters_2"]
+    one, two = s["clusters_1"], s["clusters_2"]
     units = f"{one} and {two} {noun}" if one != two else f"{one} {noun[:-1] if one == 1 else noun}"
     sure = f"{interval_words(decider, of=loser)}, corrected {p_words(decider.corrected_p_value)}"
-    known = f"({sure}{'' if noun == 'rows' else f'; {units}'}){_room(decider.statistics.get('first_listed_share'))}"
+    known = f"({sure}{'' if noun == 'rows' else f'; {units}'}){_room(s.get('first_listed_share'))}"
     if verdict in ALARMS:
         return f"{verdict}: {gap}, where 50 % would be even {known}."
     if verdict is Verdict.PASS:
@@ -526,7 +506,3 @@ def _room(first_share: JSON) -> str:
         return ""
     where, share = ("first", first_share) if first_share > 0.5 else ("second", 1 - first_share)
     return f"; the one listed {where} is chosen in {100 * share:.0f} %, which leaves little room for a preference"
-
-
-def _number(pair: PairResult, name: str) -> float:
-    return float(str(pair.statistics[name]))

@@ -24,20 +24,15 @@ def stamp(finding: Finding, frame: pd.DataFrame) -> Finding:
     """
     endpoints, models, tiers = (_distinct(frame, column) for column in ("endpoint", "model", "tier"))
     cut, not_run = _count(frame, "cut_short", True), _count(frame, "status", Status.NOT_RUN)
-    notes = list(finding.notes)
-    if len(endpoints) > 1:
-        notes.append(f"the table mixes {len(endpoints)} endpoints: {', '.join(endpoints)}")
-    if len(models) > 1:
-        notes.append(f"more than one model version answered: {', '.join(models)}")
-    if cut:
-        notes.append(
-            f"{cut:,} of {len(frame):,} replies were cut short at the limit on their length: raise max_tokens in "
-            "endpoints.yaml, or ask for less"
-        )
+    answered = f"{len(models)} model versions answered: {', '.join(models)}"
+    remarks = {
+        f"the table mixes {len(endpoints)} endpoints: {', '.join(endpoints)}": len(endpoints) > 1,
+        f"more than one model version answered: {', '.join(models)}": len(models) > 1,
+        f"{cut:,} of {len(frame):,} replies were cut short at the limit on their length: raise max_tokens in "
+        "endpoints.yaml, or ask for less": cut > 0,
+    }
     if finding.verdict is Verdict.PASS and (not_run or len(models) > 1):
-        because = f"{len(models)} model versions answered: {', '.join(models)}"
-        if not_run:
-            because = f"{not_run} planned trials were never run"
+        because = f"{not_run} planned trials were never run" if not_run else answered
         passed = finding.sentence.removeprefix("PASS: ").rstrip(".")
         finding = replace(
             finding,
@@ -53,7 +48,7 @@ def stamp(finding: Finding, frame: pd.DataFrame) -> Finding:
         model_endpoint=", ".join(endpoints) if endpoints else finding.model_endpoint,
         simulated=finding.simulated or _count(frame, "simulated", True) > 0,
         replayed=finding.replayed or _count(frame, "replayed", True) > 0,
-        notes=tuple(notes),
+        notes=(*finding.notes, *(text for text, holds in remarks.items() if holds)),
     )
     return replace(stamped, explanation=explain(stamped))
 

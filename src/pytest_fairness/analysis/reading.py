@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,16 @@ import numpy as np
 
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import OutcomeKind, Status
-from pytest_fairness.statistics.arrays import Bools, Floats, Ints, Membership, Values, read_outcome, require_frame
+from pytest_fairness.statistics.arrays import (
+    Bools,
+    Coded,
+    Ints,
+    Membership,
+    Values,
+    read_design,
+    read_outcome,
+    require_frame,
+)
 from pytest_fairness.statistics.compare import Metric, impute, measure
 from pytest_fairness.statistics.corrections import METHODS
 from pytest_fairness.statistics.pair_table import PairTable
@@ -54,12 +63,10 @@ def read(
     from pytest_fairness.scorers import outcome_of
 
     found = outcome_of(require_frame(frame), outcome, scorers)
-    wanted = kind
     if kind in (None, "auto"):
-        wanted = found.kind.value if found.kind is not None else None
-        if wanted is None and found.scorer is None and found.name == "refused":
-            wanted = OutcomeKind.REFUSAL.value
-    values = read_outcome(frame, found.name, found.values, wanted, favourable)
+        refusal = OutcomeKind.REFUSAL if found.scorer is None and found.name == "refused" else None
+        kind = found.kind or refusal
+    values = read_outcome(frame, found.name, found.values, kind, favourable)
     worse_low = found.lower_is_worse if lower_is_worse is None else lower_is_worse
     if lower_is_worse is None and values.kind is OutcomeKind.REFUSAL:
         worse_low = False
@@ -101,11 +108,13 @@ def check_level(alpha: float, correction: str, *, below: float = 1) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoredRows:
-    """An outcome over one grouping: which rows are ``used``, and which should have an outcome and are ``missing`` it.
+    """An outcome over one grouping, *by* name: which rows are ``used``, and which should have an outcome and are
+    ``missing`` it.
 
     A refusal is an outcome of its own, so what is refused is neither, unless refusing is the outcome.
     """
 
+    by: str
     reading: Reading
     design: Membership
     used: Bools
@@ -113,35 +122,24 @@ class ScoredRows:
     seed: int = 0
 
     @classmethod
-    def of(cls, design: Membership, reading: Reading, seed: int = 0) -> ScoredRows:
-        used = reading.values.present & ~design.undetermined
-        if reading.values.kind is OutcomeKind.REFUSAL:
-            return cls(reading=reading, design=design, used=used, missing=~used, seed=seed)
-        used &= ~design.refused
-        return cls(reading=reading, design=design, used=used, missing=~used & ~design.refused, seed=seed)
+    def of(cls, design: Membership, reading: Reading, by: str = "", seed: int = 0) -> ScoredRows:
+        unanswered = design.undetermined
+        if reading.values.kind is not OutcomeKind.REFUSAL:
+            unanswered = unanswered | design.refused
+        used = reading.values.present & ~unanswered
+        missing = ~used if reading.values.kind is OutcomeKind.REFUSAL else ~used & ~design.refused
+        return cls(by=by, reading=reading, design=design, used=used, missing=missing, seed=seed)
 
-    def measure(
-        self,
-        values: Floats | None = None,
-        used: Bools | None = None,
-        kind: OutcomeKind | None = None,
-        categories: int | None = None,
-    ) -> Metric:
-        """The outcome compared between all pairs of groups; or other *values* in its place."""
+    def measure(self) -> Metric:
+        """The outcome compared between all pairs of groups."""
         own = self.reading.values
-        return measure(
-            self.design,
-            own.values if values is None else values,
-            self.used if used is None else used,
-            kind or own.kind,
-            categories=len(own.categories) if categories is None else categories,
-            seed=self.seed,
-        )
+        return measure(self.design, own.values, self.used, own.kind, categories=len(own.categories), seed=self.seed)
 
-    def filled(self, table: PairTable, at: int, first_high: bool) -> tuple[Floats, Bools]:
-        """The values and the rows of the pair at a place, with what is missing of the first group at the high end and
-        of the second at the low one, or turned."""
-        own, codes, pair = self.reading.values, self.design.group.codes, (int(table.first[at]), int(table.second[at]))
+    def imputed(self, table: PairTable, at: int, first_high: bool) -> ScoredRows:
+        """The two groups of the pair at a place alone, with what is missing of the first at the high end and of the
+        second at the low one, or turned."""
+        own, codes = self.reading.values, self.design.group.codes
+        pair = int(table.first[at]), int(table.second[at])
         values = impute(
             own.values,
             own.kind,
@@ -152,7 +150,13 @@ class ScoredRows:
             first_high=first_high,
             scale=(self.reading.low, self.reading.high),
         )
-        return values, np.isin(codes, pair) & (self.used | self.missing)
+        two = Coded((codes == pair[1]).astype(np.intp), tuple(self.design.group.labels[one] for one in pair))
+        return replace(
+            self,
+            reading=replace(self.reading, values=replace(own, values=values)),
+            design=replace(self.design, group=two),
+            used=np.isin(codes, pair) & (self.used | self.missing),
+        )
 
     def refusals(self) -> Metric | None:
         """Refusals beside an outcome; None where there are none."""
@@ -161,11 +165,10 @@ class ScoredRows:
             return None
         return measure(design, design.refused.astype(np.float64), ~design.undetermined, OutcomeKind.REFUSAL)
 
-    def unanswered(self, table: PairTable, scored: Ints) -> tuple[Ints, Ints]:
+    def unanswered(self, table: PairTable) -> tuple[Ints, Ints]:
         """The trials of both groups of each pair (P × 2) that miss an outcome, and all of them."""
-        lost = self.design.count(self.missing)
-        pairs = np.stack([table.first, table.second], axis=1)
-        return lost[pairs], (lost + scored)[pairs]
+        lost, pairs = self.design.count(self.missing), np.stack([table.first, table.second], axis=1)
+        return lost[pairs], (lost + self.design.count(self.used))[pairs]
 
 
 def nouns(frame: pd.DataFrame, design: Membership) -> dict[str, Any]:
@@ -179,9 +182,13 @@ def nouns(frame: pd.DataFrame, design: Membership) -> dict[str, Any]:
     }
 
 
-def every_grouping(columns: tuple[str, ...]) -> list[tuple[str, ...]]:
-    """Each class by itself, then every intersection of two or more."""
-    return [chosen for size in range(1, len(columns) + 1) for chosen in combinations(columns, size)]
+def groupings(
+    frame: pd.DataFrame, columns: tuple[str, ...], cluster: str | None, block: str | None
+) -> Iterator[tuple[str, Membership]]:
+    """Each class by itself, then every intersection of two or more: what it is called, and who stands where."""
+    for size in range(1, len(columns) + 1):
+        for chosen in combinations(columns, size):
+            yield " × ".join(chosen), read_design(frame, chosen, cluster=cluster, block=block)
 
 
 def several(column: str) -> str:
@@ -193,10 +200,10 @@ def several(column: str) -> str:
 # ---------------------------------------------------------------- missing
 
 LONGEST = 100
-_UNREAD = "unread"
 _ENDED = {
     "": "without a value",
-    _UNREAD: "answered and not read",
+    Status.ANSWERED.value: "answered and not read",
+    Status.REFUSED.value: "answered and not read",
     Status.ERROR.value: "ended in an error",
     Status.EMPTY.value: "answered with nothing",
     Status.MALFORMED.value: "malformed",
@@ -208,20 +215,19 @@ _ENDED = {
 def reasons_by_group(frame: pd.DataFrame, design: Membership, missing: Bools) -> dict[str, str]:
     """For each group with *missing* rows: how many by status, and the first reason given.
 
-    An answered trial without an outcome is *unread*: the scorer made nothing of its reply.
+    An answered trial without an outcome is not read: the scorer made nothing of its reply.
     """
-    if not bool(missing.any()):
-        return {}
-    none = [""] * len(frame)
-    statuses, errors = (frame[name].tolist() if name in frame.columns else none for name in ("status", "error"))
+    rows = np.flatnonzero(missing)
+    groups = [design.group.labels[code] for code in design.group.codes[rows].tolist()]
+    statuses, errors = (
+        frame[name].iloc[rows].tolist() if name in frame.columns else [""] * rows.size for name in ("status", "error")
+    )
     found: dict[str, str] = {}
-    for code, label in enumerate(design.group.labels):
-        rows = np.flatnonzero(missing & (design.group.codes == code)).tolist()
-        held = (statuses[row] for row in rows)
-        words = Counter(_UNREAD if status in (Status.ANSWERED, Status.REFUSED) else str(status) for status in held)
-        why = " ".join(next((errors[row] for row in rows if isinstance(errors[row], str) and errors[row]), "").split())
-        if words:
-            text = ", ".join(f"{count} {_ENDED.get(word, word)}" for word, count in words.most_common())
-            short = why if len(why) <= LONGEST else why[: LONGEST - 1] + "…"
-            found[label] = text + (f", first: {short}" if why else "")
+    for label in (one for one in design.group.labels if one in groups):
+        own = [at for at, group in enumerate(groups) if group == label]
+        ended = Counter(_ENDED.get(str(statuses[at]), str(statuses[at])) for at in own)
+        why = " ".join(next((errors[at] for at in own if isinstance(errors[at], str) and errors[at]), "").split())
+        short = why if len(why) <= LONGEST else why[: LONGEST - 1] + "…"
+        text = ", ".join(f"{count} {words}" for words, count in ended.most_common())
+        found[label] = text + (f", first: {short}" if why else "")
     return found

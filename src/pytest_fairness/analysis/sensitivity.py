@@ -14,9 +14,8 @@ from pytest_fairness.analysis.equivalence import analyze_equivalence
 from pytest_fairness.analysis.explanations import explain
 from pytest_fairness.analysis.four_fifths import analyze_four_fifths, read_decisions
 from pytest_fairness.analysis.preference import analyze_preference
-from pytest_fairness.analysis.reading import Reading, as_columns, read
+from pytest_fairness.analysis.reading import as_columns, read
 from pytest_fairness.analysis.sentences import percent
-from pytest_fairness.errors import UsageError
 from pytest_fairness.model import ALARMS, Finding, OutcomeKind
 from pytest_fairness.statistics.arrays import Bools, Floats, Ints, read_design, require_frame
 from pytest_fairness.statistics.effects import LOGIT_TO_D
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 EFFECTS = (0.5, 0.8)
-COPIES = 5
+COPIES, SPLITS = 5, 10
 LEAST_CAUGHT = 0.5
 """A PASS that catches a planted ``max(EFFECTS)`` less often than this says little."""
 MOST_FALSE_ALARMS = 0.10
@@ -61,15 +60,13 @@ class Sensitivity:
 
 def _tally(caught: Sequence[tuple[float, str, bool]], alarms: Sequence[bool] = ()) -> Sensitivity:
     """From each planted effect, the group and whether it was caught; and from whether each split alarmed."""
-    hits: dict[float, list[bool]] = {}
-    missed: dict[float, set[str]] = {}
-    for effect, label, hit in caught:
-        hits.setdefault(effect, []).append(hit)
-        missed.setdefault(effect, set()).update([] if hit else [label])
+    effects = list(dict.fromkeys(effect for effect, _, _ in caught))
+    hits = {effect: [hit for d, _, hit in caught if d == effect] for effect in effects}
+    missed = {effect: {label for d, label, hit in caught if d == effect and not hit} for effect in effects}
     return Sensitivity(
         caught={effect: float(np.mean(found)) for effect, found in hits.items()},
         missed={effect: tuple(sorted(labels)) for effect, labels in missed.items()},
-        copies=len(next(iter(hits.values()))),
+        copies=len(hits[effects[0]]),
         false_alarms=float(np.mean(alarms)) if alarms else None,
         splits=len(alarms),
     )
@@ -82,7 +79,7 @@ def sensitivity(
     *,
     effects: Sequence[float] = EFFECTS,
     copies: int = COPIES,
-    splits: int = 10,
+    splits: int = SPLITS,
     seed: int = 0,
     cluster: str | None = "name",
     block: str | None = "template",
@@ -102,44 +99,39 @@ def sensitivity(
 
     Raises FrameError and UsageError as ``analyze_disparity`` does.
     """
-    if copies < 1 or splits < 0 or not effects or not all(d > 0 for d in effects):
-        raise UsageError("effects are above 0, copies at least 1, splits at least 0")
     frame = require_frame(frame)
     reading = read(frame, outcome, kind, lower_is_worse, scorers)
-    values, found, worse_low = reading.values.values, reading.values.kind, reading.lower_is_worse
-    settings = {**options, "cluster": cluster, "block": block, "kind": found.value, "lower_is_worse": worse_low}
+    own, worse_low = reading.values, reading.lower_is_worse
+    settings = {**options, "cluster": cluster, "block": block, "kind": own.kind.value, "lower_is_worse": worse_low}
     rng = np.random.default_rng(seed)
     caught: list[tuple[float, str, bool]] = []
     placebo: list[bool] = []
+
+    def table(values: Floats) -> pd.DataFrame:
+        """The frame with *values* as its outcome column, labels put back where the outcome has them."""
+        if not own.categories:
+            return frame.assign(**{reading.name: values})
+        labels = [None if np.isnan(value) else own.categories[int(value)] for value in values]
+        return frame.assign(**{reading.name: np.array(labels, dtype=object)})
 
     def alarms(table: pd.DataFrame, by: str | Sequence[str]) -> bool:
         return analyze(table, reading.name, by, **settings).verdict in ALARMS
 
     for column in as_columns(by):
         design = read_design(frame, (column,), cluster=cluster, block=block)
-        sd = within_sd(values, design.group.codes, design.block)
+        sd = within_sd(own.values, design.group.codes, design.block)
         for at, label in enumerate(design.group.labels):
             rows = design.group.codes == at
-            for d in effects:
-                for _ in range(copies if found in _AT_RANDOM else 1):
-                    planted = plant(values, found, rows, sd=sd, d=d, lower_is_worse=worse_low, rng=rng)
-                    caught.append((d, label, alarms(_with(frame, reading, planted), by)))
-            own = _with(frame, reading, values)[rows]
+            for d in np.repeat(effects, copies if own.kind in _AT_RANDOM else 1).tolist():
+                planted = plant(own.values, own.kind, rows, sd=sd, d=d, lower_is_worse=worse_low, rng=rng)
+                caught.append((d, label, alarms(table(planted), by)))
+            one = table(own.values)[rows]
             for _ in range(splits):
                 first = halves(design.cluster[rows], rng)
                 if first is not None:
-                    split = own.assign(**{column: np.where(first, "half 1", "half 2")})
+                    split = one.assign(**{column: np.where(first, "half 1", "half 2")})
                     placebo.append(alarms(split, column))
     return _tally(caught, placebo)
-
-
-def _with(frame: pd.DataFrame, reading: Reading, values: Floats) -> pd.DataFrame:
-    """The frame with *values* as its outcome column, labels put back where the outcome is categorical."""
-    categories = reading.values.categories
-    if not categories:
-        return frame.assign(**{reading.name: values})
-    labels = [None if np.isnan(value) else categories[int(value)] for value in values]
-    return frame.assign(**{reading.name: np.array(labels, dtype=object)})
 
 
 # ---------------------------------------------------------------- each assertion on copies of its own data
@@ -179,15 +171,8 @@ def _of_four_fifths(
         known = isinstance(by, str) and reference in set(table[by])
         return analyze_four_fifths(table, column, by, reference=reference if known else None, **given)
 
-    return sensitivity(
-        frame.assign(**{name: np.where(present, yes, np.nan)}),
-        name,
-        by,
-        kind=OutcomeKind.BINARY.value,
-        lower_is_worse=True,
-        analyze=analyze,
-        **options,
-    )
+    decided = frame.assign(**{name: np.where(present, yes, np.nan)})
+    return sensitivity(decided, name, by, kind="binary", lower_is_worse=True, analyze=analyze, **options)
 
 
 def _of_choices(
@@ -197,6 +182,7 @@ def _of_choices(
     first: str = "first",
     second: str = "second",
     chosen: str = "chosen",
+    copies: int = COPIES,
     **options: Any,
 ) -> Sensitivity:
     """Each group loses some of the choices that it won. No placebo: two candidates of one group never meet."""
@@ -209,12 +195,11 @@ def _of_choices(
         other = np.where(one == label, two, one)
         decided = stood & ((was == label) | (was == other))
         won = np.where(decided, (was == label).astype(np.float64), np.nan)
-        for d in EFFECTS:
-            for _ in range(COPIES):
-                wins = plant(won, OutcomeKind.BINARY, stood, sd=1.0, d=d, lower_is_worse=True, rng=rng)
-                table = frame.assign(**{chosen: np.where(decided, np.where(wins == 1, label, other), was)})
-                found = analyze_preference(table, by, first=first, second=second, chosen=chosen, **options)
-                caught.append((d, label, found.verdict in ALARMS))
+        for d in np.repeat(EFFECTS, copies).tolist():
+            wins = plant(won, OutcomeKind.BINARY, stood, sd=1.0, d=d, lower_is_worse=True, rng=rng)
+            table = frame.assign(**{chosen: np.where(decided, np.where(wins == 1, label, other), was)})
+            found = analyze_preference(table, by, first=first, second=second, chosen=chosen, **options)
+            caught.append((d, label, found.verdict in ALARMS))
     return _tally(caught)
 
 
@@ -283,12 +268,12 @@ def plant(
 def _turn(y: Floats, d: float, *, down: bool, rng: np.random.Generator) -> Floats:
     """As many 1 into 0 (*down*) or 0 into 1 as move the log odds; the other way where there are none left."""
     n, ones = y.size, float(y.sum())
-    if (down and ones == 0) or (not down and ones == n):
+    if ones == (0 if down else n):
         down = not down
     rate = (ones + 0.5) / (n + 1)
     logit = math.log(rate / (1 - rate)) + (-d if down else d) / LOGIT_TO_D
     target = 1 / (1 + math.exp(-logit))
-    share = max(0.0, 1 - target / (ones / n)) if down else max(0.0, 1 - (1 - target) / (1 - ones / n))
+    share = 1 - target / (ones / n) if down else 1 - (1 - target) / (1 - ones / n)
     flip = (y == (1 if down else 0)) & (rng.random(n) < share)
     return np.where(flip, 1 - y, y)
 
@@ -303,8 +288,7 @@ def _relabel(values: Floats, here: Bools, d: float, rng: np.random.Generator) ->
     kept = _turn((own == mode).astype(np.float64), d, down=True, rng=rng) == 1
     others = labels != mode
     drawn = rng.choice(labels[others], size=own.size, p=counts[others] / counts[others].sum())
-    moved, back = (own == mode) & ~kept, (own != mode) & kept
-    return np.where(moved, drawn, np.where(back, mode, own))
+    return np.where(kept, mode, np.where(own == mode, drawn, own))
 
 
 def within_sd(values: Floats, group: Ints, block: Ints) -> float:

@@ -135,8 +135,8 @@ class Subject:
         if decider is None:
             return f"{verdict}: there are no two groups of {self.by} to compare."
         also = "; ".join(self._alarm(pairs) for pairs in _by_worse(alarms)[:2])
-        named = dict.fromkeys(group for pair in alarms for group in (pair.group_1, pair.group_2))
         own = self.groups[self.outcome]
+        named = dict.fromkeys(group for pair in alarms for group in (pair.group_1, pair.group_2))
         empty = [group for group in named if group in own and own[group].n == 0]
         if empty:
             return f"{verdict}: {listed(empty)} cannot be compared on {self.outcome}: {also}."
@@ -153,18 +153,16 @@ class Subject:
     def _difference(self, pair: PairResult) -> str:
         if self.turning and pair.worse_off is not None:
             worse, better, low, high = self._ordered(pair)
-            return (
-                f"{worse} ranks lower than {better} on {self.outcome} ({self._sure(pair)}), but its mean does not: "
-                f"{self._amount(low)} against {self._amount(high)}; {self.turning}"
-            )
+            means = f"{self._amount(low)} against {self._amount(high)}; {self.turning}"
+            ranks = f"{worse} ranks lower than {better} on {self.outcome} ({self._sure(pair)})"
+            return f"{ranks}, but its mean does not: {means}"
         worst, answered = (pair.statistics.get(f"{which}_p_value") for which in ("worst_rank", "complete_case"))
         if isinstance(worst, float) and isinstance(answered, float) and worst < answered:
             # The p-value is that of the worst ranks, the effect that of the answers: each stands with its own.
-            effect = interval_words(pair, of=pair.worse_off)
-            return (
-                f"{self._gap(pair)} among those answered ({effect}; {self._basis(pair)}), and by more with refusals "
-                f"ranked worst (corrected {p_words(pair.corrected_p_value)})"
-            )
+            effect = f"{interval_words(pair, of=pair.worse_off)}; {self._basis(pair)}"
+            corrected = f"corrected {p_words(pair.corrected_p_value)}"
+            more = f"and by more with refusals ranked worst ({corrected})"
+            return f"{self._gap(pair)} among those answered ({effect}), {more}"
         if self.in_block and pair.corrected_p_value >= ALPHA:
             return f"{self.in_block}; over all {self.block}s {self._gap(pair)} ({self._sure(pair)})"
         return f"{self._gap(pair)} ({self._sure(pair)}){self._likewise(pair)}"
@@ -182,10 +180,9 @@ class Subject:
         among = "between the two groups" if self.pairs == 1 else f"among {self.pairs} pairs of groups"
         same = next((note for note in pair.notes if note.startswith("saturated: ")), "")
         if same:
-            return (
-                f"no difference {among} of {self.by} on {self.outcome}: always {self._always(pair)} "
-                f"({self._basis(pair)}); {same.removeprefix('saturated: every outcome is the same; ')}"
-            )
+            always = f"always {self._always(pair)} ({self._basis(pair)})"
+            bound = same.removeprefix("saturated: every outcome is the same; ")
+            return f"no difference {among} of {self.by} on {self.outcome}: {always}; {bound}"
         size, sure = "larger than small", interval_words(pair, of=pair.worse_off)
         low, high = (pair.statistics.get(f"risk_difference_90_{end}") for end in ("low", "high"))
         near = any("less than 5 points" in note for note in pair.notes)
@@ -200,42 +197,30 @@ class Subject:
         if self.kind is not OutcomeKind.CATEGORICAL:
             worse, better, one, two = self._ordered(pair)
             widest = f"{worse} {self._value(one)}, {better} {self._amount(two)}"
-        return (
-            f"no difference {size} on {self.outcome} {among} of {self.by}; the widest: {widest} ({sure}; "
-            f"{self._basis(pair)})"
-        )
+        none = f"no difference {size} on {self.outcome} {among} of {self.by}"
+        return f"{none}; the widest: {widest} ({sure}; {self._basis(pair)})"
 
     def _open(self, reason: Reason | None, pair: PairResult) -> str:
-        needs = f"; it would take {pair.needs}" if pair.needs else ""
-        if reason is Reason.N:
-            return f"too few {self.cases} to judge {self.outcome} by {self.by}{needs}"
-        if reason is Reason.UNSCORED:
-            why = [f"{group}: {self.missing[group]}" for group in (pair.group_1, pair.group_2) if group in self.missing]
-            because = f" ({'; '.join(why)})" if why else ""
-            return f"too many {self.cases} have no {self.outcome} to compare the groups of {self.by}{because}{needs}"
-        if reason is Reason.RAGGED:
-            blocks = f"the groups of {self.by} do not stand in the same {self.block}s"
-            return f"{blocks}, so {self.outcome} cannot be compared{needs}"
-        two, sure = f"{pair.group_1} and {pair.group_2}", self._sure(pair)
-        if reason is Reason.TEMPLATE:
-            return (
-                f"the groups of {self.by} agree on {self.outcome} on the whole, but {two} may not in every "
-                f"{self.block} ({sure}){needs}"
-            )
-        if reason is Reason.DIFFERENTIAL_REFUSAL:
-            return (
-                f"on {self.outcome} the answers agree, but {two} are not refused equally often, so the answers do not "
-                f"settle it ({sure})"
-            )
-        return f"{self._gap(pair)}, too uncertain to tell ({sure}){needs}"
+        why = [f"{group}: {self.missing[group]}" for group in (pair.group_1, pair.group_2) if group in self.missing]
+        words = {
+            "outcome": self.outcome,
+            "by": self.by,
+            "block": self.block,
+            "cases": self.cases,
+            "two": f"{pair.group_1} and {pair.group_2}",
+            "because": f" ({'; '.join(why)})" if why else "",
+        }
+        text = _OPEN[reason].format(**words) if reason in _OPEN else f"{self._gap(pair)}, too uncertain to tell"
+        sure = "" if reason in (Reason.N, Reason.UNSCORED, Reason.RAGGED) else f" ({self._sure(pair)})"
+        needs = reason is not Reason.DIFFERENTIAL_REFUSAL and pair.needs
+        return text + sure + (f"; it would take {pair.needs}" if needs else "")
 
     # ------------------------------------------------------------ parts
 
     def _alarm(self, pairs: Sequence[PairResult]) -> str:
         """Who is refused, or left without an answer, more often than whom: *pairs* have the same worse-off group."""
         worse, _, one, other = self._ordered(pairs[0])
-        group = self.groups[pairs[0].metric].get(worse)
-        rates = ""
+        group, rates = self.groups[pairs[0].metric].get(worse), ""
         if group is not None and other is not None:
             of = f"({round((one or 0.0) * group.n)} of {group.n})"
             rates = f"{amount(one, OutcomeKind.BINARY)} {of} against {amount(other, OutcomeKind.BINARY)}"
@@ -277,40 +262,32 @@ class Subject:
     def _gap(self, pair: PairResult) -> str:
         """By how much which of the two is worse off; without a favourable answer, how the two differ."""
         if self.kind is OutcomeKind.CATEGORICAL:
-            return self._gap_of_labels(pair)
-        worse, better, one, two = self._ordered(pair)
-        if one is None or two is None:
-            return f"{worse if one is None else better} has no {self.outcome} to compare"
-        if one == two and pair.worse_off is None:
-            return f"{worse} and {better} are alike on {self.outcome}, both {self._value(one)}"
-        if one == two:
-            return f"{worse} ranks below {better} on {self.outcome}, with the same mean of {self._value(one)}"
-        against = f"{self._amount(one)} against {self._amount(two)}"
+            first, second = (self.groups[pair.metric].get(group) for group in (pair.group_1, pair.group_2))
+            if first is None or second is None or not first.shares or not second.shares:
+                return f"{pair.group_1} and {pair.group_2} cannot both be compared on {pair.metric}"
+            label = max(first.shares, key=lambda name: abs(first.shares[name] - second.shares.get(name, 0.0)))
+            one, two = (f"{100 * group.shares.get(label, 0.0):.1f} %" for group in (first, second))
+            often = f"how often {pair.metric} is {label!r}: {one} of {self.cases} against {two}"
+            return f"{pair.group_1} and {pair.group_2} differ most in {often}"
+        worse, better, low, high = self._ordered(pair)
+        if low is None or high is None:
+            return f"{worse if low is None else better} has no {self.outcome} to compare"
+        against, on = f"{self._amount(low)} against {self._amount(high)}", f"on {self.outcome}"
+        if low == high and pair.worse_off is None:
+            return f"{worse} and {better} are alike {on}, both {self._value(low)}"
+        if low == high:
+            return f"{worse} ranks below {better} {on}, with the same mean of {self._value(low)}"
         if pair.worse_off is None and len(self.answers) == 2:
             other, this = self.answers
-            often = f"{this!r} rather than {other!r} in {self._amount(one)} of {self.cases}"
-            return f"{worse} and {better} differ on {self.outcome}: {often} against {self._amount(two)}"
+            often = f"{this!r} rather than {other!r} in {self._amount(low)} of {self.cases}"
+            return f"{worse} and {better} differ {on}: {often} against {self._amount(high)}"
         if pair.worse_off is None:
-            return f"{worse} and {better} differ on {self.outcome}: {against}"
-        much = self._amount(abs(one - two))
-        if self.kind in RATES:
-            much = f"{100 * abs(one - two):.1f} percentage points"
+            return f"{worse} and {better} differ {on}: {against}"
+        much = f"{100 * abs(low - high):.1f} percentage points" if self.kind in RATES else self._amount(abs(low - high))
         if self.kind is OutcomeKind.REFUSAL:
             return f"{worse} is refused more often than {better}: {against}, {much}"
-        return (
-            f"{worse} is worse off than {better} on {self.outcome}: {self._value(one)} against {self._amount(two)}, "
-            f"{much} {'lower' if one < two else 'higher'}"
-        )
-
-    def _gap_of_labels(self, pair: PairResult) -> str:
-        first, second = (self.groups[pair.metric].get(group) for group in (pair.group_1, pair.group_2))
-        if first is None or second is None or not first.shares or not second.shares:
-            return f"{pair.group_1} and {pair.group_2} cannot both be compared on {pair.metric}"
-        label = max(first.shares, key=lambda name: abs(first.shares[name] - second.shares.get(name, 0.0)))
-        return (
-            f"{pair.group_1} and {pair.group_2} differ most in how often {pair.metric} is {label!r}: "
-            f"{100 * first.shares[label]:.1f} % of {self.cases} against {100 * second.shares.get(label, 0.0):.1f} %"
-        )
+        values = f"{self._value(low)} against {self._amount(high)}, {much} {'lower' if low < high else 'higher'}"
+        return f"{worse} is worse off than {better} {on}: {values}"
 
     def _basis(self, pair: PairResult) -> str:
         """``200 trials from 20 names a group``; where the two differ, the worse-off one first."""
@@ -325,11 +302,22 @@ class Subject:
         return " and ".join(f"{g.n:,} {self.cases} from {unit}" for g, unit in zip(found, units, strict=True))
 
 
+_OPEN = {
+    Reason.N: "too few {cases} to judge {outcome} by {by}",
+    Reason.UNSCORED: "too many {cases} have no {outcome} to compare the groups of {by}{because}",
+    Reason.RAGGED: "the groups of {by} do not stand in the same {block}s, so {outcome} cannot be compared",
+    Reason.TEMPLATE: "the groups of {by} agree on {outcome} on the whole, but {two} may not in every {block}",
+    Reason.DIFFERENTIAL_REFUSAL: (
+        "on {outcome} the answers agree, but {two} are not refused equally often, so the answers do not settle it"
+    ),
+}
+
+
 def _by_worse(pairs: Sequence[PairResult]) -> list[list[PairResult]]:
     """*pairs* in their order, those with the same worse-off group together."""
-    found: dict[str, list[PairResult]] = {}
+    found: dict[tuple[str, str], list[PairResult]] = {}
     for pair in pairs:
-        found.setdefault(f"{pair.metric}\0{pair.worse_off or pair.group_1}", []).append(pair)
+        found.setdefault((pair.metric, pair.worse_off or pair.group_1), []).append(pair)
     return list(found.values())
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from pytest_fairness.errors import ApprovalRefusedError
 
@@ -40,11 +41,9 @@ class ApprovalPolicy:
 class Approval:
     """The provenance that stands in a baseline.
 
-    ``approved_by_source`` says how the name was learned: ``FAIRNESS_APPROVER``, ``git`` or ``login``.
-    ``dirty``: tracked files other than baselines differed from ``git_commit``; both are ``None`` outside a
-    repository. ``previous_digest`` is the digest of the baseline that this one replaced. ``regression``:
-    scores had fallen and the approval was given all the same. ``simulated`` and ``replayed`` say where the
-    replies came from.
+    ``approved_by_source``: whence the name comes, ``FAIRNESS_APPROVER``, ``git`` or ``login``. ``dirty``: tracked files
+    other than baselines differed from ``git_commit``; both are ``None`` outside a repository. ``regression``: scores
+    had fallen, and the approval was given all the same. ``previous_digest``: of the baseline that this one replaced.
     """
 
     approved_by: str
@@ -66,16 +65,14 @@ def new_approval(
     *,
     rootdir: Path,
     folder: Path,
-    run_id: str | None,
-    simulated: bool,
-    replayed: bool,
     unfinished: int,
     environ: Mapping[str, str],
+    **facts: Any,
 ) -> Approval:
     """An approval given now, by whoever runs this session, at the commit that is checked out in *rootdir*.
 
-    *unfinished* counts planned trials that were not answered, refused or otherwise concluded. Raises
-    ApprovalRefusedError where no approval may be considered at all.
+    *unfinished* counts planned trials that were not answered, refused or otherwise concluded; *facts* are further
+    fields. Raises ApprovalRefusedError where no approval may be considered at all.
     """
     justification = _one_line(policy.justification, None)
     refusal = None
@@ -85,15 +82,10 @@ def new_approval(
             f"Approve on a developer's machine and commit the file, or add {ALLOW_IN_CI} if this job is meant to "
             "approve."
         )
-    elif not justification:
+    elif not 0 < len(justification) <= _MAX_JUSTIFICATION:
         refusal = (
-            "a baseline records why it was approved. Say so with "
-            f'{JUSTIFICATION} "what changed, and what was reviewed".'
-        )
-    elif len(justification) > _MAX_JUSTIFICATION:
-        refusal = (
-            f"the justification has {len(justification)} characters; {JUSTIFICATION} takes up to {_MAX_JUSTIFICATION}. "
-            "Put the details in another place and name it."
+            f'a baseline records why it was approved. Say so with {JUSTIFICATION} "what changed, and what was '
+            f'reviewed", in up to {_MAX_JUSTIFICATION} characters (here are {len(justification)}).'
         )
     elif unfinished:
         refusal = (
@@ -112,9 +104,7 @@ def new_approval(
         git_commit=commit,
         dirty=dirty,
         tool_version=metadata.version("pytest-fairness"),
-        run_id=run_id,
-        simulated=simulated,
-        replayed=replayed,
+        **facts,
     )
 
 
@@ -137,11 +127,8 @@ def approver(environ: Mapping[str, str], rootdir: Path) -> tuple[str, str]:
 
 
 def git_state(rootdir: Path, folder: Path) -> tuple[str | None, bool | None]:
-    """The commit checked out in *rootdir* and whether tracked files outside *folder* differ from it.
-
-    ``(None, None)`` without git, outside a repository and before the first commit. The folder of baselines is
-    left out: the second approval of a session would otherwise find the tree changed by the first. Remotes are
-    never read, since their URLs may carry tokens.
+    """The commit checked out in *rootdir*, and whether tracked files outside *folder* differ from it: there the second
+    approval of a session would find the tree changed by the first. (None, None) where :func:`git_commit` has none.
     """
     commit = git_commit(rootdir)
     if commit is None:

@@ -35,11 +35,9 @@ def fingerprint(value: Any) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fingerprints:
-    """What a score was made of, so that a change since the approval can be named.
+    """What a score was made of, so that a change since the approval can be named; an empty one is unknown.
 
-    ``endpoint`` and ``models`` (those that said they answered) by name, since people approve names; as digests,
-    ``identity``: the endpoint's model, parameters and address; ``template``: the prompts; ``scorer``: name, version
-    and source; ``design``: everything else that decides what is asked. An empty one is unknown.
+    ``endpoint`` and ``models`` (those that say they answered) are names, since people approve names; others digests.
     """
 
     endpoint: str = ""
@@ -83,21 +81,6 @@ class BaselineDocument:
     lower_is_worse: bool = True
 
     @property
-    def category_scores(self) -> dict[str, float]:
-        """The mean of the persona means in each category that has a scored persona."""
-        means = self._means()
-        scored = {label: [means[key] for key in ids if key in means] for label, ids in self.summary.categories.items()}
-        return {label: math.fsum(found) / len(found) for label, found in scored.items() if found}
-
-    @property
-    def pass_count(self) -> int | None:
-        """How many personas reach the threshold; ``None`` without one."""
-        if self.threshold is None:
-            return None
-        sign = 1 if self.lower_is_worse else -1
-        return sum(sign * (mean - self.threshold) >= 0 for mean in self._means().values())
-
-    @property
     def digest(self) -> str:
         """The digest that stands in the text."""
         return digest(self._body())
@@ -136,32 +119,29 @@ class BaselineDocument:
             if not isinstance(body["test_id"], str) or not isinstance(body["score"], str):
                 raise TypeError("test_id and score are texts")
             return cls(
-                test_id=body["test_id"],
-                score=body["score"],
                 summary=ScoreSummary.from_dict({**body["run"], **scores}),
                 fingerprints=Fingerprints(**{**body["fingerprints"], "models": tuple(body["fingerprints"]["models"])}),
                 approval=Approval(**body["approval"]),
-                threshold=body["threshold"],
-                lower_is_worse=body["lower_is_worse"],
+                **{name: body[name] for name in ("test_id", "score", "threshold", "lower_is_worse")},
             )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             what = f"a field is missing or has the wrong type ({type(error).__name__}: {error})"
             raise _damaged(where, what) from error
 
-    def _means(self) -> dict[str, float]:
-        """As written: what is derived from them must come out the same when the text is read back."""
-        return {key: _rounded(score.mean) for key, score in self.summary.personas.items()}
-
     def _body(self) -> dict[str, Any]:
         run: Any = self.summary.to_dict()
         personas, categories, overall = (run.pop(key) for key in ("personas", "categories", "overall"))
+        # As written: what is derived from the means must come out the same when the text is read back.
+        means = {key: _rounded(score.mean) for key, score in self.summary.personas.items()}
+        scored = {label: [means[key] for key in ids if key in means] for label, ids in categories.items()}
+        sign, passes = 1 if self.lower_is_worse else -1, self.threshold
         body = {
             "schema": _SCHEMA,
             "test_id": self.test_id,
             "score": self.score,
             "overall_score": float(overall),
-            "category_scores": self.category_scores,
-            "pass_count": self.pass_count,
+            "category_scores": {label: math.fsum(found) / len(found) for label, found in scored.items() if found},
+            "pass_count": None if passes is None else sum(sign * (mean - passes) >= 0 for mean in means.values()),
             "personas": personas,
             "run": run,
         }

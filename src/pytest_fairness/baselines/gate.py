@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pytest_fairness.baselines.approval import ALLOW_REGRESSION, APPROVE, Approval, ApprovalPolicy
+from pytest_fairness.baselines.approval import ALLOW_REGRESSION, APPROVE, ApprovalPolicy
 from pytest_fairness.baselines.document import BaselineDocument
 from pytest_fairness.errors import ApprovalRefusedError, BaselineError
 from pytest_fairness.model import JSON, Finding, OutcomeKind, Reason, Verdict, to_json
@@ -57,7 +57,18 @@ class Gate:
         """Judge, then give the text of this run's document. Raises ApprovalRefusedError and BaselineError."""
         worse = self._judge()
         if approval := self.proposed.approval:
-            self._check_fit()
+            summary, finding, why = self.proposed.summary, self.finding, None
+            if not summary.personas:
+                why = "no persona has a score in this run, so there is none to approve"
+            elif summary.unscored > _MAX_UNSCORED * summary.trials:
+                why = (
+                    f"{summary.unscored} of {summary.trials} trials have no score (more than 5 %). Mend the scorer, or "
+                    "find out what was answered, and run again"
+                )
+            elif finding is not None and finding.reason in _UNFIT:
+                why = f"this run is {finding.verdict} ({finding.reason}) and no yardstick: {_clause(finding)}"
+            if why:
+                raise ApprovalRefusedError(f"Approval refused: {why}.")
             if worse and not self.policy.approve_regression:
                 raise ApprovalRefusedError(
                     f"Approval refused: {worse}. Mend what got worse; or, if that is meant and reviewed, "
@@ -82,7 +93,21 @@ class Gate:
             return None
         self.changes = self.proposed.fingerprints.changes_since(self.approved.fingerprints)
         if self.approved.approval.simulated != self.simulated:
-            self._check_replaceable()
+            # A live run may replace a simulated baseline; nothing else crosses between the two.
+            if self.proposed.approval is None:
+                mine, theirs = ("simulated", "live") if self.simulated else ("live", "simulated")
+                raise BaselineError(
+                    f"The approved baseline of {self.proposed.score!r} comes from a {theirs} endpoint and this run is "
+                    f"{mine}: one says nothing about the other. Run against a {theirs} endpoint, or approve a baseline "
+                    f"from a {mine} run with {APPROVE}."
+                    + (" That replaces no live baseline: remove its file first." if self.simulated else "")
+                )
+            if self.simulated:
+                raise ApprovalRefusedError(
+                    f"Approval refused: the approved baseline of {self.proposed.score!r} comes from a live "
+                    "endpoint and this run is simulated. Choose the live endpoint with --fairness-endpoint; "
+                    "or, if the live baseline is really to go, remove its file first."
+                )
             return None
         self.finding = self.compare(self.approved.summary)
         old, new = self.approved.summary, self.proposed.summary
@@ -102,37 +127,6 @@ class Gate:
             )
         return None
 
-    def _check_replaceable(self) -> None:
-        """A live run may replace a simulated baseline; nothing else crosses between the two."""
-        if self.proposed.approval is None:
-            mine, theirs = ("simulated", "live") if self.simulated else ("live", "simulated")
-            raise BaselineError(
-                f"The approved baseline of {self.proposed.score!r} comes from a {theirs} endpoint and this run is "
-                f"{mine}: one says nothing about the other. Run against a {theirs} endpoint, or approve a baseline "
-                f"from a {mine} run with {APPROVE}."
-                + (" That replaces no live baseline: remove its file first." if self.simulated else "")
-            )
-        if self.simulated:
-            raise ApprovalRefusedError(
-                f"Approval refused: the approved baseline of {self.proposed.score!r} comes from a live "
-                "endpoint and this run is simulated. Choose the live endpoint with --fairness-endpoint; "
-                "or, if the live baseline is really to go, remove its file first."
-            )
-
-    def _check_fit(self) -> None:
-        summary, finding, why = self.proposed.summary, self.finding, None
-        if not summary.personas:
-            why = "no persona has a score in this run, so there is none to approve"
-        elif summary.unscored > _MAX_UNSCORED * summary.trials:
-            why = (
-                f"{summary.unscored} of {summary.trials} trials have no score (more than 5 %). Mend the scorer, or "
-                "find out what was answered, and run again"
-            )
-        elif finding is not None and finding.reason in _UNFIT:
-            why = f"this run is {finding.verdict} ({finding.reason}) and no yardstick: {_clause(finding)}"
-        if why:
-            raise ApprovalRefusedError(f"Approval refused: {why}.")
-
     def compared(self) -> Finding:
         """The comparison with the approved baseline; nothing was written."""
         unwritten = "Nothing was written: these scores and fingerprints are the approved ones."
@@ -145,7 +139,9 @@ class Gate:
 
     def written(self) -> Finding:
         """What was approved just now: the first baseline, one that held, or a regression by permission."""
-        document, approval, finding = self.proposed, _approval(self.proposed), self.finding
+        document, approval, finding = self.proposed, self.proposed.approval, self.finding
+        if approval is None:
+            raise BaselineError("The document is a proposal and was not approved.")
         if finding is None:
             replaced = "the simulated baseline was replaced and" if self.approved else "there was no baseline before:"
             finding = Finding(
@@ -181,8 +177,7 @@ class Gate:
         """*finding* with *notes*, what changed since the approval, and the provenance of *document*."""
         if finding is None or document is None:
             raise BaselineError("Nothing was compared.")
-        if self.changes and self.approved is not None:
-            old = _approval(self.approved)
+        if self.changes and self.approved is not None and (old := self.approved.approval) is not None:
             since = f"Since the approval by {old.approved_by} at {old.approved_at}, {'; '.join(self.changes)}."
             notes = (since, *notes)
         baseline: dict[str, JSON] = {
@@ -193,12 +188,6 @@ class Gate:
             "approval": to_json(document.approval),
         }
         return replace(finding, notes=(*finding.notes, *notes), details={**finding.details, "baseline": baseline})
-
-
-def _approval(document: BaselineDocument) -> Approval:
-    if document.approval is None:
-        raise BaselineError("The document is a proposal and was not approved.")
-    return document.approval
 
 
 def _clause(finding: Finding) -> str:

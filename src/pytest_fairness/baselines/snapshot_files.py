@@ -39,9 +39,8 @@ def slug(text: str, limit: int = _MAX_SLUG) -> str:
 def baseline_name(test_id: str, score: str) -> str:
     """The file name of the baseline of *score* in the test *test_id*: a readable slug and a hash of the exact identity.
 
-    Equal only for equal arguments (up to a 48-bit hash collision, which the reader notices because a document
-    names its own test and score), on case-insensitive file systems too, where syrupy's names of the ids ``a/b`` and
-    ``a:b`` are one. Never hidden, never a reserved name.
+    Equal for equal arguments alone (a collision of the 48 bits is noticed on reading), on case-insensitive file systems
+    too, where syrupy's names of the ids ``a/b`` and ``a:b`` are one. Never hidden, never a reserved name.
     """
     identity = json.dumps([test_id, score]).encode()  # a list, so that ("a", "b.c") and ("a.b", "c") differ
     readable = ".".join(part for part in (slug(test_id.replace(".py::", "::")), slug(score, 60)) if part)
@@ -56,10 +55,8 @@ class BaselineFolder:
     anchor: Path
 
     def read(self, name: str) -> bytes | None:
-        """The content of the file *name*, or ``None`` if there is none.
-
-        Raises BaselineError for anything but a regular, singly linked file of a sane size inside the folder,
-        and StoreError if it cannot be read.
+        """The content of the file *name*, None if there is none. Raises BaselineError for anything but a regular,
+        singly linked file of a sane size inside the folder, and StoreError if it cannot be read.
         """
         path = self._inside(name)
         try:
@@ -81,10 +78,8 @@ class BaselineFolder:
         return content
 
     def write(self, name: str, content: bytes) -> Path:
-        """Put *content* in place of the file *name*, wholly or not at all, and make it durable.
-
-        Readers see the old content or the new, never a part. Raises BaselineError where the name is taken by
-        a link or by anything that is not a regular file, and StoreError if the disk refuses.
+        """Put *content* in place of the file *name*, wholly or not at all, and make it durable. Raises BaselineError
+        for a name that is taken by a link or anything but a regular file, and StoreError if the disk refuses.
         """
         path = self._inside(name)
         try:
@@ -159,10 +154,8 @@ def find_orphans(
 ) -> dict[str, str]:
     """The baselines that no collected test claims, by name, each with why: reported, never deleted.
 
-    *collected* and *finished* are test ids, of all tests found and of those that ran to their end; *used* are
-    the file names that were looked for. A test that finished without asking for a file of its own no longer claims
-    it; one that did not run keeps what it has. Call this only for a run that collected everything: a selected, failed
-    or interrupted one leaves baselines unread that the next run needs.
+    *collected* and *finished* are the ids of all tests and of those that ran to their end, *used* the file names that
+    were looked for. A test that did not run keeps what it has: call this for a run that collected everything.
     """
     found = {}
     for name in (name for name in folder.names() if name not in used):

@@ -132,13 +132,12 @@ class BaselineStore:
     ) -> Finding:
         """Compare *summary* with the approved baseline of *score* in this test; under approve, write it.
 
-        *compare* turns the approved summary into the finding about this run. *unfinished* counts the planned
-        trials that came to no conclusion. *threshold* is the score from which a persona passes;
-        *lower_is_worse* is the direction of the score, which *compare* knows too.
+        *compare* turns the approved summary into the finding about this run. *unfinished* counts the planned trials
+        that came to no conclusion. *threshold* and *lower_is_worse* are those of :class:`BaselineDocument`.
 
         The finding returned is the comparison, with what changed since the approval in its notes and the
         baseline's provenance in ``details["baseline"]``. FAIL is a regression, its approval refused or not
-        asked for; a first approval is PASS; an approved regression is FLAG with its justification filled.
+        requested; a first approval is PASS; an approved regression is FLAG with its justification filled.
 
         Raises MissingBaselineError without a baseline, ApprovalRefusedError where nothing may be approved,
         BaselineError for a baseline that cannot be trusted or is of the other kind (simulated or live),

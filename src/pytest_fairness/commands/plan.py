@@ -72,12 +72,7 @@ def add(subparsers: Any) -> None:
     )
     for name, declared in _OPTIONS:
         parser.add_argument(name, **declared)
-    parser.set_defaults(run=run)
-
-
-def run(arguments: argparse.Namespace) -> tuple[str, int]:
-    """Plan a sample, or price a suite. Raises UsageError for what cannot be planned or collected."""
-    return _sample(arguments) if arguments.suite is None else _suite(arguments)
+    parser.set_defaults(run=lambda arguments: _sample(arguments) if arguments.suite is None else _suite(arguments))
 
 
 # ---------------------------------------------------------------- a sample
@@ -144,17 +139,15 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     fairness = guest.session_if_any(session.config)
     try:
         suite = None if fairness is None else _priced_suite(fairness, session.items, assumed)
-    except UsageError as error:
-        path.write_text(json.dumps({"error": str(error)}), encoding="utf-8")
-        return
-    if suite is None or not suite["tests"]:
-        result: dict[str, Any] = {
-            "error": f"no test with a grid among {len(session.items)} collected items: nothing to price "
-            "(a fairness test has @pytest.mark.fairness_grid or fairness_pairs)"
-        }
-    else:
+        if suite is None or not suite["tests"]:
+            raise UsageError(
+                f"no test with a grid among {len(session.items)} collected items: nothing to price "
+                "(a fairness test has @pytest.mark.fairness_grid or fairness_pairs)"
+            )
         text = json.dumps(suite, indent=2) + "\n" if assumed["json"] else _table(suite)
         result = {"text": text, "code": 1 if suite["problems"] else 0}
+    except UsageError as error:
+        result = {"error": str(error)}
     path.write_text(json.dumps(result), encoding="utf-8")
 
 
@@ -164,11 +157,15 @@ def _priced_suite(fairness: FairnessSession, items: list[pytest.Item], assumed: 
     """
     from pytest_fairness.pytest_layer.estimate import chance_of_red, estimates
 
-    settings, unknown = fairness.settings, []
-    endpoint, why = _endpoint(fairness)
+    settings, unknown, endpoint = fairness.settings, [], None
+    why = "it is not in the price table; give price: in endpoints.yaml"
+    try:
+        endpoint = fairness.systems.configured()
+    except FairnessError as error:
+        why = str(error)
     if endpoint is None or endpoint.price is None:
         unknown.append(f"the price of endpoint {settings.endpoint!r} is unknown: {why}")
-    rows = list(estimates(fairness.context, items, fairness.grids, endpoint))
+    rows = list(estimates(fairness.context, items, fairness.grids, endpoint, reply_tokens=assumed["reply_tokens"]))
     silent = assumed["endpoint"] is None
     if silent and any(row.own[0].requests for row in rows):
         unknown.append(
@@ -176,6 +173,13 @@ def _priced_suite(fairness: FairnessSession, items: list[pytest.Item], assumed: 
         )
     assumed["concurrency"] = assumed["concurrency"] or settings.concurrency
     tests = [_priced(row, None if silent and row.own[0].requests else endpoint, assumed) for row in rows]
+    problems = []
+    for test in tests:
+        # Which of its protected classes a test judges, only it knows.
+        classes = test["classes"]
+        if classes and not any(one["can_pass"] and one["can_fail"] for one in classes.values()):
+            reasons = ", ".join(f"{name}: {one['why']}" for name, one in classes.items())
+            problems.append(f"{test['test']}: no protected class can ever both PASS and FAIL ({reasons})")
     return {
         "endpoint": settings.endpoint,
         "simulated": endpoint is not None and endpoint.simulated,
@@ -183,50 +187,22 @@ def _priced_suite(fairness: FairnessSession, items: list[pytest.Item], assumed: 
         "max_cost": settings.max_cost,
         "tests": tests,
         "unpriced": "; ".join(unknown),
-        # Which of its protected classes a test judges, only it knows.
-        "problems": [
-            f"{test['test']}: no protected class can ever both PASS and FAIL ({_reasons(test['classes'])})"
-            for test in tests
-            if test["classes"] and not any(one["can_pass"] and one["can_fail"] for one in test["classes"].values())
-        ],
+        "problems": problems,
         "assumed": assumed,
     }
-
-
-def _reasons(classes: dict[str, Any]) -> str:
-    return ", ".join(f"{name}: {design['why']}" for name, design in classes.items())
-
-
-def _endpoint(fairness: FairnessSession) -> tuple[Endpoint | None, str]:
-    try:
-        return fairness.systems.configured(), "it is not in the price table; give price: in endpoints.yaml"
-    except FairnessError as error:
-        return None, str(error)
 
 
 def _priced(row: TestEstimate, endpoint: Endpoint | None, assumed: dict[str, Any]) -> dict[str, Any]:
     """One test. ``requests``, tokens, ``cost`` and ``seconds`` are to be expected, ``most_…`` is the most; the cost is
     None where the price is unknown. ``classes`` says what each protected class can find out.
     """
-    from pytest_fairness.analysis.planning import assess_design
-    from pytest_fairness.pytest_layer.estimate import shapes
+    from pytest_fairness.pytest_layer.estimate import power_of, shapes
 
-    reply = min(assumed["reply_tokens"] or row.reply_tokens, row.longest_reply)
     few, most = row.requests(own=True)
-    price, grid, classes = None if endpoint is None else endpoint.price, row.planned.grid, {}
-    for name, shape in shapes(grid, swapped=False).items():
-        if shape.groups > 1:
-            design = assess_design(
-                **shape._asdict(),
-                templates=len(grid.templates),
-                repetitions=grid.repetitions,
-                repeats=row.temperature == 0,
-                **{statistic: assumed[statistic] for statistic in _STATISTICS},
-            )
-            classes[name] = {"groups": shape.groups, "names": shape.names, **asdict(design)}
+    price, grid, reply = None if endpoint is None else endpoint.price, row.planned.grid, row.reply_tokens
+    statistics = {name: assumed[name] for name in _STATISTICS}
     return {
-        **{name: getattr(row, name) for name in ("test", "tier", "temperature", "items", "cells", "trials")},
-        "shared": row.shared,
+        **{name: getattr(row, name) for name in ("test", "tier", "temperature", "items", "cells", "trials", "shared")},
         "again": row.new * row.again,
         "reply_tokens": reply,
         "requests": round(few.requests),
@@ -235,9 +211,17 @@ def _priced(row: TestEstimate, endpoint: Endpoint | None, assumed: dict[str, Any
         "output_tokens": round(few.requests * reply),
         "cost": None if price is None else few.usual_cost(price, reply),
         "most_cost": None if price is None else most.most_cost(price, row.longest_reply),
-        "seconds": max(few.requests / assumed["concurrency"], min(few.requests, row.longest)) * assumed["latency"],
+        "seconds": few.requests / assumed["concurrency"] * assumed["latency"],
         "choices": row.planned.tiers_by_arm,
-        "classes": classes,
+        "classes": {
+            name: {
+                "groups": shape.groups,
+                "names": shape.names,
+                **asdict(power_of(grid, shape, row.temperature, **statistics)),
+            }
+            for name, shape in shapes(grid, swapped=False).items()
+            if shape.groups > 1
+        },
     }
 
 
@@ -246,6 +230,8 @@ def _priced(row: TestEstimate, endpoint: Endpoint | None, assumed: dict[str, Any
 
 def _table(suite: dict[str, Any]) -> str:
     """The suite as text: two lines a test and one a protected class, the total, and what was assumed."""
+    from pytest_fairness.analysis.false_alarms import words
+    from pytest_fairness.pytest_layer.estimate import dollars
     from pytest_fairness.reports.escaping import line, wrapped
 
     tests, assumed = suite["tests"], suite["assumed"]
@@ -266,9 +252,14 @@ def _table(suite: dict[str, Any]) -> str:
             lines.append(f"    {test['shared']:,} of its trials are asked by tests above, and not priced again")
         if test["choices"]:
             lines.append("    choices between candidates: the number of repetitions decides what they find")
+    again = sum(test["again"] for test in tests)
     lengths = sorted({test["reply_tokens"] for test in tests})
     paragraphs = [
-        _false_alarm(suite),
+        f"Chance of a false red at most {words(suite['false_alarm'])}, if each test asserts once"
+        + f"; an alarm is first asked about again, with up to {again:,} trials more, which the cost includes"
+        * bool(again)
+        + "."
+        + ("" if suite["max_cost"] is None else f" The cap of {dollars(suite['max_cost'])} holds for both together."),
         f"Assumed: replies of {' or '.join(map(str, lengths))} tokens, as the scorers ask for; {assumed['latency']:g} "
         f"s a request, {assumed['concurrency']} in flight; {assumed['kind']} outcome, ICC {assumed['icc']:g}, each "
         "class a family by itself. Tokens are estimated from the length of the texts. At most: a second sample for "
@@ -278,17 +269,6 @@ def _table(suite: dict[str, Any]) -> str:
     ]
     wrapped_lines = [each for paragraph in paragraphs for each in wrapped(paragraph, _WIDTH)]
     return "\n".join([*lines, "whole suite", whole, "", *wrapped_lines, ""])
-
-
-def _false_alarm(suite: dict[str, Any]) -> str:
-    from pytest_fairness.analysis.false_alarms import words
-    from pytest_fairness.pytest_layer.estimate import dollars
-
-    text = f"Chance of a false red at most {words(suite['false_alarm'])}, if each test asserts once"
-    if again := sum(test["again"] for test in suite["tests"]):
-        text += f"; an alarm is first asked about again, with up to {again:,} trials more, which the cost includes"
-    cap = "" if suite["max_cost"] is None else f" The cap of {dollars(suite['max_cost'])} holds for both together."
-    return f"{text}.{cap}"
 
 
 _HEADING = ("tier", "items", "cells", "trials", "requests", "tokens in", "tokens out", "cost", "at most", "time")

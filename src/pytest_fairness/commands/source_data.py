@@ -46,19 +46,20 @@ def names(arguments: argparse.Namespace) -> tuple[str, int]:
 def personas(arguments: argparse.Namespace) -> tuple[str, int]:
     """Check everything in a personas folder but the names; of sets, arms and strategies, the first problem a file."""
     from pytest_fairness.design.arms import ready_arms
-    from pytest_fairness.design.candidates import check_sets
+    from pytest_fairness.design.candidates import CandidateSet
     from pytest_fairness.design.data_checks import Problem, check_personas, check_signals
     from pytest_fairness.design.personas import PersonaMatrix
     from pytest_fairness.design.signals import Signals
-    from pytest_fairness.design.strategies import load_strategies
+    from pytest_fairness.design.sources import entries
+    from pytest_fairness.design.strategies import Strategy
     from pytest_fairness.errors import UsageError
 
     folder: Path | None = arguments.folder
     matrix, signals = PersonaMatrix.load(folder), Signals.load(folder)
     problems = [*check_personas(matrix), *check_signals(signals)]
-    for name, read in (("candidates", check_sets), ("arms", ready_arms), ("strategies", load_strategies)):
+    for name, kind in (("candidates", CandidateSet), ("arms", None), ("strategies", Strategy)):
         try:
-            read(folder)
+            ready_arms(folder) if kind is None else entries(f"{name}.yaml", folder, kind)
         except UsageError as error:
             problems.append(Problem(f"{name}.yaml", str(error)))
     return _listed(problems, f"{len(matrix)} personas and {len(signals.kinds)} kinds of signal", folder)

@@ -10,19 +10,19 @@ import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, NamedTuple
+
+import msgspec
 
 from pytest_fairness.design.names import GENDER, Name, NameBanks
 from pytest_fairness.design.personas import Persona
-from pytest_fairness.design.render import BY_GENDER, pronouns
 from pytest_fairness.design.signals import LABEL, Condition, Signals
 from pytest_fairness.design.sources import entries
-from pytest_fairness.design.templates import read_template
-from pytest_fairness.design.units import given_values, refuse_shared
+from pytest_fairness.design.templates import pronouns_of, read_template
+from pytest_fairness.design.units import given_values, refuse_shared, refuse_uneven
 from pytest_fairness.documents import Text
-from pytest_fairness.errors import UsageError, did_you_mean, listed, refuse_twice
+from pytest_fairness.errors import InvalidEntry, UsageError, did_you_mean, listed
 
-Given: TypeAlias = "str | Name | Persona | Path"
 NEITHER = "neither"
 CANDIDATES = "candidates"
 QUALIFICATIONS = "qualifications"
@@ -44,53 +44,45 @@ class Candidate:
     text: str | None = None
     values: Mapping[str, str] = field(default_factory=dict)
 
-    def line(self, position: int, qualifications: str) -> str:
-        """``Greg Walsh, 2 Years of Experience, Male, White``: a candidate as the list has it; a résumé in full."""
-        if self.text is not None:
-            return "\n".join(part for part in (self.demographics, self.text) if part)
-        parts = (self.name or label_of(position), qualifications, self.demographics)
-        return ", ".join(part for part in parts if part)
-
-    def qualifications(self, context: Mapping[str, str]) -> str:
-        """Those that the test gives to all, or what a persona brings along."""
-        years = self.values.get("experience_years")
-        return context.get(QUALIFICATIONS, "" if years is None else f"{years} years of experience")
-
     def slots(self, position: int, context: Mapping[str, str]) -> dict[str, str]:
-        """What its numbered slots hold, by their names without the number."""
-        name = self.name or label_of(position)
+        """What its numbered slots hold, by their names without the number.
+
+        ``candidate`` is the line of a list, ``Greg Walsh, 2 Years of Experience, Male, White``, or a résumé in full;
+        qualifications are those that the test gives to all, or what a persona brings along.
+        """
+        label = f"Candidate {chr(65 + position)}"
+        name = self.name or label
         first, _, last = name.partition(" ")
+        years = self.values.get("experience_years")
+        qualifications = context.get(QUALIFICATIONS, "" if years is None else f"{years} years of experience")
+        line = ", ".join(part for part in (name, qualifications, self.demographics) if part)
+        if self.text is not None:
+            line = "\n".join(part for part in (self.demographics, self.text) if part)
         return {
             **self.values,
-            **(pronouns(BY_GENDER[self.groups[GENDER]]) if self.groups.get(GENDER) in BY_GENDER else {}),
+            **pronouns_of(self.groups.get(GENDER)),
             "name": name,
             "first_name": first,
             "last_name": last,
             "demographics": self.demographics,
-            "label": label_of(position),
-            "candidate": self.line(position, self.qualifications(context)),
+            "label": label,
+            "candidate": line,
             "resume": self.text or "",
-            QUALIFICATIONS: self.qualifications(context),
+            QUALIFICATIONS: qualifications,
         }
-
-
-def label_of(position: int) -> str:
-    """``Candidate A`` for the first in the list, counted from 0."""
-    return f"Candidate {chr(65 + position)}"
 
 
 def values_of(slate: Sequence[Candidate], context: Mapping[str, str]) -> dict[str, str]:
     """What every slot of a template holds for *slate*: numbered slots, the context, and ``{candidates}``: numbered
     lines, or, for résumés, each under its label.
     """
-    values = dict(context)
-    for at, candidate in enumerate(slate):
-        values |= {f"{slot}_{at + 1}": value for slot, value in candidate.slots(at, context).items()}
-    qualifications = context.get(QUALIFICATIONS) or slate[0].qualifications(context)
-    lines = [candidate.line(at, qualifications) for at, candidate in enumerate(slate)]
+    filled = [candidate.slots(at, context) for at, candidate in enumerate(slate)]
+    values = {f"{slot}_{number}": text for number, own in enumerate(filled, start=1) for slot, text in own.items()}
     if any(candidate.text is not None for candidate in slate):
-        return values | {CANDIDATES: "\n\n".join(f"{label_of(at)}:\n{line}" for at, line in enumerate(lines))}
-    return values | {CANDIDATES: "\n".join(f"{number}. {line}" for number, line in enumerate(lines, start=1))}
+        lines = "\n\n".join(f"{own['label']}:\n{own['candidate']}" for own in filled)
+    else:
+        lines = "\n".join(f"{number}. {own['candidate']}" for number, own in enumerate(filled, start=1))
+    return {**context, **values, CANDIDATES: lines}
 
 
 def surfaces(slate: Iterable[Candidate], text: str) -> dict[str, Mapping[str, str]]:
@@ -106,27 +98,28 @@ def surfaces(slate: Iterable[Candidate], text: str) -> dict[str, Mapping[str, st
 # ---------------------------------------------------------------- the groups of a test
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
-    """One group as it was given: its classes, and its own names, personas or résumés, if any; ``kind`` is theirs."""
+class Group(NamedTuple):
+    """One group as it was given: its classes, and its own names, personas or résumés (``kind``), if any."""
 
     label: str
     classes: Mapping[str, str]
-    given: tuple[Given, ...] = ()
-
-    @property
-    def kind(self) -> str | None:
-        return _kind(self.given[0]) if self.given else None
+    given: tuple[Any, ...] = ()
+    kind: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CandidateSet:
+class CandidateSet(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """An entry of ``personas/candidates.yaml``: groups that are set against each other, and where they are from."""
 
     name: str
     source: Text
     groups: dict[str, dict[str, str | list[str]] | list[str]]
     note: str = ""
+
+    def __post_init__(self) -> None:
+        try:
+            candidate_groups(self.groups)
+        except UsageError as error:
+            raise InvalidEntry(str(error)) from None
 
 
 def candidate_groups(candidates: object, folder: Path | None = None) -> tuple[Group, ...]:
@@ -135,8 +128,7 @@ def candidate_groups(candidates: object, folder: Path | None = None) -> tuple[Gr
     - their classes, ``{"gender": "male", "race_ethnicity": "white"}``, with ``"names": [...]`` for names of one's own;
     - a list of names, of :class:`Persona`, or of résumés: Paths, or texts of more than one line.
 
-    Raises UsageError for a set that is not known, fewer than two groups, an empty or mixed list, and a value that
-    stands twice.
+    Raises UsageError for whatever could not be set against each other.
     """
     if isinstance(candidates, str):
         sets = entries("candidates.yaml", folder, CandidateSet)
@@ -155,20 +147,9 @@ def candidate_groups(candidates: object, folder: Path | None = None) -> tuple[Gr
     if any(group.label == NEITHER for group in groups):
         raise UsageError(f"candidates: {NEITHER!r} is what a choice of nobody is called; give the group another name")
     sizes = {group.label: len(group.given) for group in groups if group.given}
-    if len(set(sizes.values())) > 1:
-        counts = ", ".join(f"{label}: {size}" for label, size in sizes.items())
-        raise UsageError(f"candidates: the groups have different numbers of candidates ({counts}); give each the same")
+    refuse_uneven("candidates: the groups have different numbers of candidates", sizes)
     refuse_shared("candidates", {group.label: group.given for group in groups if group.kind == "name"})
     return groups
-
-
-def check_sets(folder: Path | None = None) -> None:
-    """Raises UsageError for the first set in ``candidates.yaml`` that no experiment could use."""
-    for name, candidates in entries("candidates.yaml", folder, CandidateSet).items():
-        try:
-            candidate_groups(candidates.groups)
-        except UsageError as error:
-            raise UsageError(f"{name}: {error}") from None
 
 
 def _group(label: str, value: object) -> Group:
@@ -180,19 +161,15 @@ def _group(label: str, value: object) -> Group:
             raise UsageError(f"{where}: give classes and their groups, such as {{'gender': 'female'}}, beside 'names'")
         value = value.get("names")
         if not value:
-            return Group(label=label, classes=classes)
+            return Group(label, classes)
     given = given_values(where, value, (str, Name, Persona, Path), "name, Persona, or Path to a résumé")
-    if len({_kind(item) for item in given}) > 1:
+    kinds = set()
+    for item in given:
+        whole = isinstance(item, Path) or "\n" in str(item).strip()
+        kinds.add("persona" if isinstance(item, Persona) else "résumé" if whole else "name")
+    if len(kinds) > 1:
         raise UsageError(f"{where} mixes names, personas and résumés; give candidates of one kind")
-    if _kind(given[0]) == "name":
-        refuse_twice(f"{where}:", map(str, given))
-    return Group(label=label, classes=classes, given=given)
-
-
-def _kind(item: Given) -> str:
-    if isinstance(item, Persona):
-        return "persona"
-    return "résumé" if isinstance(item, Path) or (isinstance(item, str) and "\n" in item.strip()) else "name"
+    return Group(label, classes, given, *kinds)
 
 
 # ---------------------------------------------------------------- names and words for them
@@ -230,7 +207,7 @@ class Casting:
         by_name = {name: value for name, value in group.classes.items() if name in self.banks.protected_classes}
         named = condition.by_name and bool(group.given or by_name)
         if named and group.given:
-            names = tuple(Name.given(item) for item in group.given if isinstance(item, (str, Name)))
+            names = tuple(map(Name.given, group.given))
         elif named:
             names = self._most(lambda n: self.banks.signalling(by_name, n, seed=self.seed))
         else:
@@ -239,7 +216,7 @@ class Casting:
             names = self._most(lambda n: self.banks.neutral(n, seed=self.seed), floor=groups)
             names = names[at % len(names) :] + names[: at % len(names)]
         return tuple(
-            Candidate(group=group.label, groups=dict(group.classes), name=name.full, named=named, demographics=words)
+            Candidate(group=group.label, groups=group.classes, name=name.full, named=named, demographics=words)
             for name in names
         )
 
@@ -259,11 +236,10 @@ class Casting:
 
     def _most(self, draw: Callable[[int], tuple[Name, ...]], floor: int = 1) -> tuple[Name, ...]:
         """As many names as wanted, or as the bank has."""
-        found = draw(floor)  # what is wrong with the group itself is found here
         for n in range(max(self.wanted, floor), floor, -1):
             with contextlib.suppress(UsageError):
                 return draw(n)
-        return found
+        return draw(floor)
 
 
 def _namesakes(moved: Sequence[Candidate], others: Mapping[str, Sequence[Candidate]]) -> int:
@@ -275,16 +251,12 @@ def _namesakes(moved: Sequence[Candidate], others: Mapping[str, Sequence[Candida
     )
 
 
-def _whole(group: Group, item: Given, words: str) -> Candidate:
+def _whole(group: Group, item: Persona | Path | str, words: str) -> Candidate:
     """A candidate that brings everything along: a persona, or a résumé."""
     if isinstance(item, Persona):
+        groups = {**item.groups, **group.classes}
         return Candidate(
-            group=group.label,
-            groups={**item.groups, **group.classes},
-            name=item.name,
-            named=True,
-            demographics=words,
-            values={name: str(value) for name, value in item.attributes.items() if name != "id"},
+            group=group.label, groups=groups, name=item.name, named=True, demographics=words, values=item.slots
         )
-    text = read_template(item).text if isinstance(item, Path) else str(item)
-    return Candidate(group=group.label, groups=dict(group.classes), text=text.strip(), demographics=words)
+    text = read_template(item).text if isinstance(item, Path) else item
+    return Candidate(group=group.label, groups=group.classes, text=text.strip(), demographics=words)

@@ -10,20 +10,18 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from math import ceil
 from pathlib import Path
 from typing import Any
 
+from pytest_fairness.design.axes import LazyCells, axes, check_counts, positions
 from pytest_fairness.design.names import NameBanks
 from pytest_fairness.design.personas import Persona, PersonaMatrix
-from pytest_fairness.design.render import LABEL_SLOT, SLOTS, Unit, axes, check_axes_used, render
-from pytest_fairness.design.sampling import LazyCells, check_counts, positions
 from pytest_fairness.design.signals import CONTROL, PRONOUN, Condition, Signals, conditions
 from pytest_fairness.design.slugs import join
-from pytest_fairness.design.templates import Template, TemplateLike, base_slot, templates
-from pytest_fairness.design.units import Sources, group_axis, group_units
-from pytest_fairness.errors import UsageError, did_you_mean, listed
+from pytest_fairness.design.templates import SLOTS, Template, TemplateLike, base_slot, templates
+from pytest_fairness.design.units import LABEL_SLOT, Crossing, Unit, group_axis
+from pytest_fairness.errors import UsageError, did_you_mean, refuse_twice
 from pytest_fairness.model import JSON, Cell
 
 _FEW_NAMES = 10
@@ -41,7 +39,7 @@ class Grid(LazyCells):
 
     @property
     def radices(self) -> tuple[int, ...]:
-        return (len(self.templates), *(len(axis.texts) for axis in self.axes), len(self.units))
+        return (len(self.templates), *map(len, self.axes), len(self.units))
 
     @property
     def fewest_names(self) -> int:
@@ -54,12 +52,11 @@ class Grid(LazyCells):
     def cell_at(self, position: int) -> Cell:
         template_at, *choices, unit_at = self.digits(position)
         template, unit = self.templates[template_at], self.units[unit_at]
-        texts, context, where = self.context(choices)
-        values = {**unit.values, **texts}
-        prompt, signals = render(template, unit, values, self.name_slot)
+        values, context, where = self.context(choices)
+        prompt, signals = unit.render(template, values, self.name_slot)
         system = None
         if self.system is not None:
-            system, in_system = render(self.system, unit, values, self.name_slot, needs_labels=False)
+            system, in_system = unit.render(self.system, values, self.name_slot, needs_labels=False)
             signals = {**in_system, **signals}
         return Cell(
             id=join([template.id, *where, *unit.parts]),
@@ -79,7 +76,7 @@ class Grid(LazyCells):
     def describe(self) -> str:
         """The size in words, a line each, with what deserves a second thought."""
         parts = [f"{len(self.templates)} template{'s' * (len(self.templates) != 1)}"]
-        parts += [f"{len(axis.texts)} {axis.name}" for axis in self.axes]
+        parts += [f"{len(axis)} {axis.name}" for axis in self.axes]
         parts.append(f"{len(self.units)} combinations of group and name")
         lines = [f"{' × '.join(parts)} = {self.full_size:,} cells"]
         if self.positions is not None:
@@ -114,11 +111,8 @@ def expand_grid(
     """The grid of *template* × context × *groups* and names, or personas.
 
     The arguments are those of the marker ``fairness_grid``, as docs/grids.md lists them; any keyword that is none is an
-    axis, ``role=["nurse"]``. A class that names do not signal is conveyed by its label wherever its slot is.
-
-    Raises UsageError, naming the template or axis and the mend, for anything that would make a grid other
-    than it looks: unknown slots, unused axes, empty or unknown groups, names that stand twice, groups of
-    different sizes, a swap that changes nothing.
+    axis, ``role=["nurse"]``. Raises UsageError, naming the template or axis and the mend, for anything that would make
+    a grid other than it looks.
     """
     parsed = templates(template)
     system_template = None if system is None else Template("system", system)
@@ -129,21 +123,25 @@ def expand_grid(
         raise UsageError(f"name_slot={name_slot!r}: a slot's name is made of letters, digits and _")
     if groups is not None and not groups:
         raise UsageError("groups is empty; give at least one protected class, such as {'gender': ['female', 'male']}")
-    sources = Sources(
+    people: object = PersonaMatrix.load(personas_folder) if persona == "matrix" else persona
+    personas = [people] if isinstance(people, Persona) else list(people or ()) if isinstance(people, Iterable) else []
+    if persona is not None and not (personas and all(isinstance(item, Persona) for item in personas)):
+        raise UsageError(f"persona={persona!r:.60}: give 'matrix', a Persona, or a list of at least one Persona")
+    if groups is None and not personas:
+        raise UsageError("the grid has neither groups nor personas: give groups={...} or persona='matrix'")
+    crossing = Crossing(
         banks=NameBanks.load(personas_folder),
         signals=Signals.load(personas_folder),
-        slots=frozenset(slot for each in everything for slot in each.plain_slots),
+        axes=[group_axis(name, value) for name, value in (groups or {}).items()],
+        personas=personas,
+        slots=frozenset().union(*(each.plain_slots for each in everything)),
         after_who=frozenset(slot for each in everything for slot in re.findall(r"\bwho \{(\w+)\}", each.text)),
         name_slot=name_slot,
         names=names,
         seed=seed,
     )
-    personas = _personas(persona, personas_folder)
-    if groups is None and not personas:
-        raise UsageError("the grid has neither groups nor personas: give groups={...} or persona='matrix'")
-    group_axes = [group_axis(name, value) for name, value in (groups or {}).items()]
-    ways = conditions(signal) if group_axes else (Condition("persona", by_name=False, kind=None),)
-    units, group_size = group_units(group_axes, ways, sources, personas)
+    ways = conditions(signal) if groups else (Condition("persona", by_name=False, kind=None),)
+    units, group_size = crossing.units(ways)
     grid = Grid(
         templates=parsed,
         axes=context_axes,
@@ -153,159 +151,115 @@ def expand_grid(
         repetitions=repetitions or _FEWEST_REPETITIONS,
         parameters=dict(parameters or {}),
     )
-    _check(grid)
+    _check(grid, everything)
     if sample is not None and sample < grid.size:
         grid = replace(grid, positions=positions(grid.radices[:-1], len(units), group_size, sample, seed))
-    return grid if repetitions is not None else replace(grid, repetitions=_enough_repetitions(grid))
-
-
-def _enough_repetitions(grid: Grid) -> int:
-    """As many as bring every group that the grid swaps to the recommended number of trials, at least 2.
-
-    Personas without swapped groups differ in everything, and their groups are as large as the matrix makes them.
-    """
-    units = Counter(group for unit in grid.units for group in unit.swapped.items())
-    if not units:
-        return _FEWEST_REPETITIONS
-    cells = min(units.values()) * grid.size / len(grid.units)
-    return max(_FEWEST_REPETITIONS, ceil(_RECOMMENDED_TRIALS / max(cells, 1)))
-
-
-def _personas(persona: str | Persona | Iterable[Persona] | None, folder: Path | None) -> Sequence[Persona]:
-    if persona is None:
-        return ()
-    if persona == "matrix":
-        return PersonaMatrix.load(folder)
-    if isinstance(persona, str) or not isinstance(persona, (Persona, Iterable)):
-        raise UsageError(f"persona={persona!r}: give 'matrix', a Persona, or a list of Personas")
-    given: list[Any] = [persona] if isinstance(persona, Persona) else list(islice(persona, 100_000))
-    if not given:
-        raise UsageError("persona is an empty list; give at least one persona, or leave it out")
-    if not all(isinstance(item, Persona) for item in given):
-        raise UsageError("persona: the list holds something other than a Persona")
-    return PersonaMatrix(given)
+    # Personas without swapped groups differ in everything, and their groups are as large as the matrix makes them.
+    swapped = Counter(group for unit in units for group in unit.swapped.items())
+    if repetitions is None and swapped:
+        cells = min(swapped.values()) * grid.size / len(units)
+        enough = ceil(_RECOMMENDED_TRIALS / max(cells, 1))
+        grid = replace(grid, repetitions=max(_FEWEST_REPETITIONS, enough))
+    return grid
 
 
 # ---------------------------------------------------------------- what makes a grid other than it looks
 
 
-def _check(grid: Grid) -> None:
+def _check(grid: Grid, everything: Sequence[Template]) -> None:
     """Raises UsageError for the first fault; the order goes from what is easiest to mend."""
-    everything = (*grid.templates, *((grid.system,) if grid.system else ()))
     filled = {slot for unit in grid.units for slot in (*unit.values, *unit.labels)} - SLOTS
-    used = frozenset(slot for template in everything for slot in template.plain_slots)
+    used = frozenset().union(*(template.plain_slots for template in everything))
     for axis in grid.axes:
         if axis.name in filled:
             raise UsageError(
                 f"axis {axis.name!r}: the slot {{{axis.name}}} is filled by the name, the group or the persona "
                 "already; rename the axis"
             )
-        check_axes_used([axis], used, did_you_mean(axis.name, expand_grid.__kwdefaults__ or ()))
+        axis.check_used(used, did_you_mean(axis.name, expand_grid.__kwdefaults__ or ()))
+    by_context = frozenset(slot for axis in grid.axes for slot in axis.values[0])
     for template in everything:
-        _check_slots(grid, template)
+        for unit in grid.units:
+            _check_slots(template, unit, by_context | unit.values.keys() | unit.labels.keys())
     for template in grid.templates:
-        _check_places(grid, template)
-    owner: dict[str, Unit] = {}
-    for unit in grid.units:
-        other = owner.setdefault(join(unit.parts), unit)
-        if other is not unit:
-            raise UsageError(
-                f"two cells would have the id {join([grid.templates[0].id, *unit.parts])} ({other.cluster!r} and "
-                f"{unit.cluster!r}); rename a group or a name"
-            )
+        for unit in grid.units:
+            _check_places(template, unit, grid.name_slot)
+    refuse_twice("two groups or names come to one id:", (join(unit.parts) for unit in grid.units))
     for template in grid.templates:
         _check_swap(grid, template)
 
 
-def _check_slots(grid: Grid, template: Template) -> None:
-    """Every slot has a value in every unit."""
-    by_context = frozenset(slot for axis in grid.axes for slot in axis.slots)
-    for unit in grid.units:
-        known = by_context | unit.values.keys() | unit.labels.keys() | ({LABEL_SLOT} if unit.labels else set())
-        slot = template.missing(known)
-        if slot is None:
-            continue
-        wanted = base_slot(slot) or slot
-        if wanted in SLOTS:
-            raise UsageError(
-                f"template {template.id!r} uses {{{slot}}}, and the gender of {unit.cluster!r} is not known: "
-                "add pronouns='they', or an axis pronouns=['she/her', 'he/him', 'they/them']"
-            )
+def _check_slots(template: Template, unit: Unit, known: frozenset[str]) -> None:
+    """Every slot has a value."""
+    known |= {LABEL_SLOT} if unit.labels else set()
+    slot = template.missing(known)
+    if slot is not None and base_slot(slot) in SLOTS:
         raise UsageError(
-            f"template {template.id!r}: nothing fills the slot {{{slot}}} (slots that are filled: "
-            f"{listed(sorted(known - SLOTS))}, and pronouns such as {{they}}){did_you_mean(wanted, known)}; "
-            f"give an axis {wanted}=[...], or take the slot out"
+            f"template {template.id!r} uses {{{slot}}}, and the gender of {unit.cluster!r} is not known: "
+            "add pronouns='they', or an axis pronouns=['she/her', 'he/him', 'they/them']"
         )
+    template.check(known)
 
 
-def _check_places(grid: Grid, template: Template) -> None:
+def _check_places(template: Template, unit: Unit, name_slot: str) -> None:
     """What conveys a group has a place in the template."""
-    slots, name_slot = template.plain_slots, grid.name_slot
-    for unit in grid.units:
-        loose = unit.loose(template)
-        if loose and not {LABEL_SLOT, name_slot} & slots:
-            missing = next(iter(loose))
-            raise UsageError(
-                f"template {template.id!r} has no place for the words that convey {missing}: write {{{missing}}}, "
-                f"{{{LABEL_SLOT}}} or {{{name_slot}}} in it"
-            )
-        carried = {name for slot in slots for name in unit.conveys.get(slot, ())} | unit.labels.keys()
-        lost = [name for name, group in unit.swapped.items() if name not in carried and group != CONTROL]
-        if lost and unit.signal == PRONOUN:
-            raise UsageError(f"template {template.id!r} has no pronoun, such as {{they}} or {{their}}")
-        if lost:
-            raise UsageError(
-                f"template {template.id!r} has no slot for the name, so nothing in it conveys {lost[0]}: "
-                f"write {{{name_slot}}} where the name belongs"
-            )
-        if not unit.swapped and not slots & (unit.values.keys() - SLOTS):
-            raise UsageError(
-                f"template {template.id!r} uses nothing of the personas, so all would be asked the same: write "
-                f"{{{name_slot}}} where the name belongs"
-            )
+    slots, loose = template.plain_slots, unit.loose(template)
+    carried = {name for slot in slots for name in unit.conveys.get(slot, ())} | unit.labels.keys()
+    lost = [name for name, group in unit.swapped.items() if name not in carried and group != CONTROL]
+    why, mend = None, f": write {{{name_slot}}} where the name belongs"
+    if loose and not {LABEL_SLOT, name_slot} & slots:
+        missing = next(iter(loose))
+        why = f"has no place for the words that convey {missing}"
+        mend = f": write {{{missing}}}, {{{LABEL_SLOT}}} or {{{name_slot}}} in it"
+    elif lost and unit.signal == PRONOUN:
+        why, mend = "has no pronoun", ", such as {they} or {their}"
+    elif lost:
+        why = f"has no slot for the name, so nothing in it conveys {lost[0]}"
+    elif not unit.swapped and not slots & (unit.values.keys() - SLOTS):
+        why = "uses nothing of the personas, so all would be asked the same"
+    if why is not None:
+        raise UsageError(f"template {template.id!r} {why}{mend}")
 
 
 def _check_swap(grid: Grid, template: Template) -> None:
     """No two units of a comparison may give the same text: the swap between them would change nothing."""
     context, *_ = grid.context([0] * len(grid.axes))
-    seen: dict[tuple[str | None, str], Unit] = {}
+    seen: dict[tuple[str, str], Unit] = {}
     for unit in (unit for unit in grid.units if unit.swapped):
-        text, _ = render(template, unit, {**unit.values, **context}, grid.name_slot)
+        text, _ = unit.render(template, context, grid.name_slot)
         other = seen.setdefault((unit.signal, text), unit)
         if other is unit:
             continue
         if other.swapped != unit.swapped:
             pair = " and ".join(f"{'/'.join(one.swapped.values())} ({one.cluster})" for one in (other, unit))
-            raise UsageError(
-                f"template {template.id!r}: the swap changes nothing. {pair} give the same text; write the whole name, "
-                "or a slot that differs"
+            why = f"the swap changes nothing. {pair} give the same text; write the whole name, or a slot that differs"
+        elif unit.persona is not None and other.persona != unit.persona:
+            why = (
+                f"the personas {other.persona} and {unit.persona} give the same text, as personas share the names of "
+                "a group: add a slot that tells them apart, such as {experience_years}, or leave groups= out"
             )
-        if unit.persona is not None and other.persona != unit.persona:
-            raise UsageError(
-                f"template {template.id!r}: the personas {other.persona} and {unit.persona} give the same text, as "
-                "personas share the names of a group: add a slot that tells them apart, such as "
-                "{experience_years}, or leave groups= out"
+        else:
+            why = (
+                f"{other.cluster!r} and {unit.cluster!r} give the same text, so the second is no evidence of its own; "
+                "write the whole name, or drop one"
             )
-        raise UsageError(
-            f"template {template.id!r}: {other.cluster!r} and {unit.cluster!r} give the same text, so the "
-            "second is no evidence of its own; write the whole name, or drop one"
-        )
+        raise UsageError(f"template {template.id!r}: {why}")
 
 
 # ---------------------------------------------------------------- a second, independent sample
 
 
 def other_names(grid: Grid, arguments: Mapping[str, Any]) -> Grid | None:
-    """*grid*, made by ``expand_grid(**arguments)``, with as many other names, or as many as are left.
+    """*grid*, made by ``expand_grid(**arguments)``, with as many other names, or as many as are left: the same number a
+    group, at least ten (or all that *grid* has, if those are fewer).
 
-    Every group gets the same number: that of *grid*, or the most that the banks have left, at least ten (or all that
-    *grid* has, if those are fewer). None where there are not so many, where names are not what varies (personas,
-    words), and where the names were given in the test and are used up.
+    None where there are not so many, as with names of a test's own, and where names are not what varies.
     """
     if arguments.get("persona") is not None:
         return None
     used = {unit.cluster for unit in grid.units}
-    size = min(_sizes(grid.units).values())
+    sizes = _sizes(grid.units)
+    size = min(sizes.values())
     for more in range(size, min(size, _FEW_NAMES) - 1, -1):
         try:
             # A smaller number of names is the beginning of a larger one, so the rest is new.
@@ -313,14 +267,14 @@ def other_names(grid: Grid, arguments: Mapping[str, Any]) -> Grid | None:
         except UsageError:
             continue
         units = tuple(unit for unit in wider.units if unit.cluster not in used)
-        if len(set(_sizes(units).values())) != 1 or _sizes(units).keys() != _sizes(grid.units).keys():
-            continue
+        left = _sizes(units)
         # With fewer names the positions of a sample would mean other cells.
-        if grid.positions is None or len(units) == len(grid.units):
+        same = grid.positions is None or len(units) == len(grid.units)
+        if same and left.keys() == sizes.keys() and len(set(left.values())) == 1:
             return replace(wider, units=units, positions=grid.positions, repetitions=grid.repetitions)
     return None
 
 
 def _sizes(units: Sequence[Unit]) -> Counter[tuple[tuple[str, str], ...]]:
     """How many units each combination of groups has, under each signal."""
-    return Counter((*sorted(unit.swapped.items()), ("signal", unit.signal or "")) for unit in units)
+    return Counter((*sorted(unit.swapped.items()), ("signal", unit.signal)) for unit in units)

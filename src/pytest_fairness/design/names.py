@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import combinations, cycle, zip_longest
 from pathlib import Path
@@ -20,9 +20,9 @@ from pytest_fairness.errors import InvalidEntry, UsageError, did_you_mean, liste
 RACE = "race_ethnicity"
 GENDER = "gender"
 SEXES = ("female", "male")
-NEUTRAL = "neutral"
-_SHARED = (NEUTRAL, "shared")
+_SHARED = ("neutral", "shared")
 _INITIALS = "JMRSCDKLTABEGHNPW"
+_MOST = 20
 BLOCKING = frozenset({"contradicted", "ambiguous", "weak"})
 """Flags of names that a bank keeps on record and never draws."""
 
@@ -44,13 +44,11 @@ Flag: TypeAlias = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NameEntry:
-    """A first name or a surname with its evidence: one row of ``personas/names/*.csv``.
+class NameEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """A first name or a surname (of no gender) with its evidence: one row of ``personas/names/*.csv``.
 
-    ``strength`` and ``perceived`` are shares from 0 to 1: of the bearers who belong to the group (or as
-    ``strength_measure`` says), and of the people who read the name as the group's. ``bearers`` is a count.
-    ``tradition`` keeps first names and surnames that belong together. ``gender`` is "" for surnames.
+    ``strength``: the share of the bearers who belong to the group, or as ``strength_measure`` says; ``perceived``: of
+    the people who read the name as the group's. ``tradition`` keeps first names and surnames together.
     """
 
     protected_class: str
@@ -89,34 +87,10 @@ class NameEntry:
         return not self.flags & BLOCKING
 
 
-def _entries(relative: str, folder: Path | None) -> dict[Key, NameEntry]:
-    """Every name of a table by key; those of the user's *folder* replace ours."""
-    known = {field.name for field in fields(NameEntry)} - {"where"}
-    needed = {"protected_class", "group", "name", "source"}
-    if "first" in relative:
-        needed |= {"gender"}
-    else:
-        known -= {"gender"}
-    merged: dict[Key, NameEntry] = {}
-    for path in layers(relative, folder):
-        own: dict[Key, NameEntry] = {}
-        for row in rows(path, needed, known):
-            cells: Any = row.data
-            cells |= {"flags": cells.get("flags", "").split(), "where": row.where()}
-            entry = row.convert(NameEntry, strict=False)
-            if entry.key in own:
-                raise row.wrong(f"{entry.name!r} stands already in {own[entry.key].where}; keep one")
-            own[entry.key] = entry
-        merged |= own
-    return merged
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Name:
-    """A full name and the groups that it signals.
-
-    ``groups`` holds every protected class that the name conveys, gender included where it is known;
-    ``strength`` is that of the first name. A neutral name signals nothing and has no groups.
+    """A full name and the groups that it signals: of every class that it conveys, gender included where it is known;
+    none of a neutral name. ``strength`` is that of the first name.
     """
 
     first: str
@@ -145,20 +119,11 @@ class Name:
         return self.full
 
 
-def _read_banks(folder: Path | None) -> NameBanks:
-    return NameBanks(*(_entries(f"names/{table}.csv", folder) for table in ("first_names", "surnames")))
-
-
-@cache
-def _shipped_banks() -> NameBanks:
-    return _read_banks(None)
-
-
 class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
     """Names by protected class and group; as a mapping, as many as the bank can balance, at most 20 a group.
 
-    ``race_ethnicity`` and ``age`` have banks of their own. ``gender`` draws the same number of names from
-    every group of ``race_ethnicity``, so that women and men differ in nothing else that their names say.
+    ``gender`` has no bank of its own: it draws the same number from every group of ``race_ethnicity``, so that women
+    and men differ in nothing else that their names say.
     """
 
     def __init__(self, first_names: Mapping[Key, NameEntry], surnames: Mapping[Key, NameEntry]) -> None:
@@ -170,15 +135,16 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
         """The shipped banks, extended or replaced by the user's ``personas`` *folder*. Raises UsageError."""
         return _shipped_banks() if folder is None else _read_banks(folder)
 
-    @cached_property
-    def _banks(self) -> dict[str, dict[str, tuple[Name, ...]]]:
-        return {
-            name: {group: self.names(name, group, self._balanced(name, group)) for group in self.groups(name)}
-            for name in self.protected_classes
-        }
-
     def __getitem__(self, protected_class: str) -> Mapping[str, tuple[Name, ...]]:
-        return self._banks[protected_class]
+        if protected_class not in self.protected_classes:
+            raise KeyError(protected_class)
+        races = self.groups(RACE) if protected_class == GENDER else ()
+        names = {}
+        for group in self.groups(protected_class):
+            cells = [(RACE, race, group) for race in races] or [(protected_class, group, sex) for sex in SEXES]
+            fewest = min(len(self.first_name_pool(*cell)) for cell in cells)
+            names[group] = self.names(protected_class, group, min(_MOST, len(cells) * fewest))
+        return names
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.protected_classes)
@@ -189,8 +155,7 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
     @cached_property
     def protected_classes(self) -> tuple[str, ...]:
         """What names can signal."""
-        own = dict.fromkeys(entry.protected_class for entry in self.first_names.values())
-        return tuple(dict.fromkeys([*own, GENDER]))
+        return tuple(dict.fromkeys([*(entry.protected_class for entry in self.first_names.values()), GENDER]))
 
     def groups(self, protected_class: str) -> tuple[str, ...]:
         """The groups of *protected_class*, in the order of the file. Raises UsageError if unknown."""
@@ -218,16 +183,13 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
         return self.names(base, groups[base], n, gender=gender, seed=seed)
 
     def names(
-        self, protected_class: str, group: str, n: int = 20, *, gender: str | None = None, seed: int = 0
+        self, protected_class: str, group: str, n: int = _MOST, *, gender: str | None = None, seed: int = 0
     ) -> tuple[Name, ...]:
         """*n* different full names that signal *group*, half women's and half men's unless *gender* is given.
 
-        The order depends on the bank, *seed* and nothing else, women and men take turns, and a smaller *n*
-        gives the beginning of a larger one. First names are never repeated. Surnames are used as evenly and as
-        rarely as the bank allows: each once before any is used twice, unless its traditions are too small for
-        that. ``gender`` may be ``female``, ``male`` or ``unisex``.
-
-        Raises UsageError for an unknown class, group or gender, and where the bank has too few names.
+        The order depends on the bank and *seed* alone, women and men take turns, and a smaller *n* gives the beginning
+        of a larger one. First names are never repeated, surnames as rarely as the bank allows. ``gender`` may be
+        ``female``, ``male`` or ``unisex``. Raises UsageError for what is unknown, and where there are too few names.
         """
         self._check_group(protected_class, group)
         if n < 1:
@@ -239,7 +201,19 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
             shares = {race: n // len(races) + (i < n % len(races)) for i, race in enumerate(races)}
             drawn = [self.names(RACE, race, k, gender=group, seed=seed) for race, k in shares.items() if k]
             return tuple(_in_turns(drawn))
-        firsts = self._firsts(protected_class, group, n, gender, seed)
+        if gender not in (None, *SEXES, "unisex"):
+            raise UsageError(f"gender {gender!r}: names are female, male or unisex")
+        wanted = {gender: n} if gender else {"female": (n + 1) // 2, "male": n // 2}
+        pools = [self.first_name_pool(protected_class, group, sex, seed=seed) for sex in wanted]
+        spread = _spread(pools, self._surnames(protected_class, group, seed))
+        for (sex, count), pool in zip(wanted.items(), spread, strict=True):
+            if len(pool) < count:
+                raise UsageError(
+                    f"the name bank {protected_class}/{group} has {len(pool)} {sex} names, and {count} are needed for "
+                    f"{n} names; ask for at most {len(pool) * (1 if gender else 2)}, or add names with their source to "
+                    "your own personas/names/first_names.csv"
+                )
+        firsts = _in_turns([pool[:count] for pool, count in zip(spread, wanted.values(), strict=True)])
         return tuple(
             Name(
                 first=first.name,
@@ -251,37 +225,25 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
             for first, last in zip(firsts, self.surnames_for(firsts, protected_class, group, seed=seed), strict=True)
         )
 
-    def neutral(self, n: int = 20, *, seed: int = 0) -> tuple[Name, ...]:
-        """*n* names of an initial and a surname common in several groups, which signal no group.
-
-        Every group of a comparison by label gets the same ones. Raises UsageError where there are too few.
-        """
+    def neutral(self, n: int = _MOST, *, seed: int = 0) -> tuple[Name, ...]:
+        """*n* names of an initial and a surname common in several groups, which signal none. Raises UsageError."""
         shared = self._surnames(*_SHARED, seed)
         if len(shared) < n:
             raise UsageError(f"there are {len(shared)} neutral names, and {n} are wanted; ask for fewer")
-        initials = (_INITIALS[i % len(_INITIALS)] for i in range(n))
         return tuple(
-            Name(first=f"{initial}.", last=entry.name, groups={}, source=entry.source)
-            for initial, entry in zip(initials, shared[:n], strict=True)
+            Name(first=f"{_INITIALS[i % len(_INITIALS)]}.", last=entry.name, groups={}, source=entry.source)
+            for i, entry in enumerate(shared[:n])
         )
-
-    def available(self, protected_class: str, group: str) -> dict[str, int]:
-        """How many first names may be drawn, by gender."""
-        own = (protected_class, group)
-        return dict(Counter(entry.gender for entry in self.first_names.values() if entry.of == own and entry.drawn))
 
     def first_name_pool(self, protected_class: str, group: str, gender: str, *, seed: int = 0) -> list[NameEntry]:
         """Every first name that may be drawn, in the order of *seed*."""
         own = (e for e in self.first_names.values() if e.of == (protected_class, group) and e.gender == gender)
-        return _shuffled((entry for entry in own if entry.drawn), seed)
+        return _shuffled(own, seed)
 
     def surnames_for(
         self, firsts: Sequence[NameEntry], protected_class: str, group: str, *, seed: int = 0
     ) -> list[NameEntry]:
-        """A surname for each first name: of its tradition where there are such, the least used first.
-
-        Raises UsageError where there are no surnames at all.
-        """
+        """A surname for each first name: of its tradition where there are such, the least used first."""
         surnames = self._surnames(protected_class, group, seed)
         used: Counter[str] = Counter()
         chosen = []
@@ -300,35 +262,37 @@ class NameBanks(Mapping[str, Mapping[str, tuple[Name, ...]]]):
                 f"{did_you_mean(group, known)}"
             )
 
-    def _balanced(self, protected_class: str, group: str) -> int:
-        """The largest even number of names, up to 20, that the bank can give."""
-        if protected_class == GENDER:
-            races = self.groups(RACE)
-            return min(20, len(races) * min(self.available(RACE, race).get(group, 0) for race in races))
-        counts = self.available(protected_class, group)
-        return min(20, 2 * min(counts.get(sex, 0) for sex in SEXES))
-
-    def _firsts(self, protected_class: str, group: str, n: int, gender: str | None, seed: int) -> list[NameEntry]:
-        if gender not in (None, *SEXES, "unisex"):
-            raise UsageError(f"gender {gender!r}: names are female, male or unisex")
-        wanted = {gender: n} if gender else {"female": (n + 1) // 2, "male": n // 2}
-        pools = [self.first_name_pool(protected_class, group, sex, seed=seed) for sex in wanted]
-        spread = _spread(pools, self._surnames(protected_class, group, seed))
-        for (sex, count), pool in zip(wanted.items(), spread, strict=True):
-            if len(pool) < count:
-                raise UsageError(
-                    f"the name bank {protected_class}/{group} has {len(pool)} {sex} names, and {count} are needed for "
-                    f"{n} names; ask for at most {len(pool) * (1 if gender else 2)}, or add names with their source to "
-                    "your own personas/names/first_names.csv"
-                )
-        return _in_turns([pool[:count] for pool, count in zip(spread, wanted.values(), strict=True)])
-
     def _surnames(self, protected_class: str, group: str, seed: int) -> list[NameEntry]:
         # Names that signal an age carry surnames that all groups share, in one order.
         for wanted in ((protected_class, group), _SHARED):
-            if found := [entry for entry in self.surnames.values() if entry.of == wanted and entry.drawn]:
-                return _shuffled(found, seed)
+            if found := _shuffled((entry for entry in self.surnames.values() if entry.of == wanted), seed):
+                return found
         raise UsageError(f"there are no surnames for {protected_class}/{group}")
+
+
+def _read_banks(folder: Path | None) -> NameBanks:
+    """The first names and surnames by key; those of the user's *folder* replace ours."""
+    banks: list[dict[Key, NameEntry]] = []
+    for relative, needed in (("names/first_names.csv", {"gender"}), ("names/surnames.csv", set[str]())):
+        known = [name for name in NameEntry.__struct_fields__ if name != "where" and (needed or name != "gender")]
+        merged: dict[Key, NameEntry] = {}
+        for path in layers(relative, folder):
+            own: dict[Key, NameEntry] = {}
+            for row in rows(path, needed | {"protected_class", "group", "name", "source"}, known):
+                cells: Any = row.data
+                cells |= {"flags": cells.get("flags", "").split(), "where": row.where()}
+                entry = row.convert(NameEntry, strict=False)
+                if entry.key in own:
+                    raise row.wrong(f"{entry.name!r} stands already in {own[entry.key].where}; keep one")
+                own[entry.key] = entry
+            merged |= own
+        banks.append(merged)
+    return NameBanks(*banks)
+
+
+@cache
+def _shipped_banks() -> NameBanks:
+    return _read_banks(None)
 
 
 def _spread(pools: Sequence[Sequence[NameEntry]], surnames: Sequence[NameEntry]) -> list[list[NameEntry]]:
@@ -347,42 +311,32 @@ def _spread(pools: Sequence[Sequence[NameEntry]], surnames: Sequence[NameEntry])
     while any(left):
         for tradition in {entry.tradition for pool in left for entry in pool}:
             room[tradition] += stock[tradition] or len(surnames)
-        needed = _evenly(left, room)
-        while any(needed):
-            for sex in range(len(left)):
-                if needed[sex]:
-                    needed[sex] -= 1
-                    entry, left, room = next(
-                        (entry, rest, after)
-                        for entry, rest, after in _choices(left, room, sex)
-                        if _fits(rest, after, needed)
-                    )
-                    spread[sex].append(entry)
-    return spread
-
-
-def _evenly(left: Sequence[Sequence[NameEntry]], room: Mapping[str, int]) -> list[int]:
-    """How many names of each sex one round gives: in turns, until a sex that has names left finds no room."""
-    needed = [0] * len(left)
-    for sex in cycle(range(len(left))):
-        if needed == [len(pool) for pool in left]:
-            break
-        if needed[sex] < len(left[sex]):
-            needed[sex] += 1
+        # How many names of each sex the round gives: in turns, until a sex that has names left finds no room.
+        needed = [0] * len(left)
+        for sex in cycle(range(len(left))):
+            needed[sex] += needed[sex] < len(left[sex])
             if not _fits(left, room, needed):
                 needed[sex] -= 1
                 break
-    return needed
+            if needed == [len(pool) for pool in left]:
+                break
+        while any(needed):
+            for sex in (sex for sex in range(len(left)) if needed[sex]):
+                needed[sex] -= 1
+                spread[sex].append(_take(left, room, needed, sex))
+    return spread
 
 
-def _choices(
-    left: list[list[NameEntry]], room: Counter[str], sex: int
-) -> Iterator[tuple[NameEntry, list[list[NameEntry]], Counter[str]]]:
-    """Each name of *sex* that has room, with the names and the room that it leaves."""
+def _take(left: list[list[NameEntry]], room: Counter[str], needed: Sequence[int], sex: int) -> NameEntry:
+    """The first name of *sex* that has room and leaves enough for those that are *needed*; taken out of both."""
     for at, entry in enumerate(left[sex]):
-        if room[entry.tradition]:
-            rest = [*left[:sex], left[sex][:at] + left[sex][at + 1 :], *left[sex + 1 :]]
-            yield entry, rest, room - Counter([entry.tradition])
+        room[entry.tradition] -= 1
+        del left[sex][at]
+        if room[entry.tradition] >= 0 and _fits(left, room, needed):
+            return entry
+        room[entry.tradition] += 1
+        left[sex].insert(at, entry)
+    raise AssertionError("a round gives only as many names as fit")
 
 
 def _fits(left: Sequence[Sequence[NameEntry]], room: Mapping[str, int], needed: Sequence[int]) -> bool:
@@ -397,8 +351,9 @@ def _fits(left: Sequence[Sequence[NameEntry]], room: Mapping[str, int], needed: 
 
 
 def _shuffled(entries: Iterable[NameEntry], seed: int) -> list[NameEntry]:
-    """An order of the names and the seed alone: neither Python's generator nor the file's order matters."""
-    return sorted(entries, key=lambda e: hashlib.sha256(f"{seed}\x1f{e.name}".encode()).digest())
+    """Those that may be drawn, in an order of names and seed alone: neither Python's nor the file's matters."""
+    drawn = (entry for entry in entries if entry.drawn)
+    return sorted(drawn, key=lambda e: hashlib.sha256(f"{seed}\x1f{e.name}".encode()).digest())
 
 
 def _in_turns(rows: Sequence[Sequence[T]]) -> list[T]:

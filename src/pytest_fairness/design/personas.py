@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeAlias, overload
+from typing import Self, TypeAlias
+
+import msgspec
 
 from pytest_fairness.design.slugs import is_slug
 from pytest_fairness.design.sources import entries
 from pytest_fairness.documents import Text
-from pytest_fairness.errors import InvalidEntry, UsageError, did_you_mean, listed
+from pytest_fairness.errors import InvalidEntry, UsageError, did_you_mean, listed, refuse_twice
 
 Wanted: TypeAlias = "str | int | float | Sequence[str] | Sequence[int] | Sequence[float]"
 SCORES = ("technical_skills", "communication", "problem_solving")
@@ -28,6 +29,7 @@ QUOTAS: Mapping[str, Mapping[str, int]] = {
     "career_transition": {"same_industry": 70, "career_change": 30},
 }
 """Category → group → how many of the 100, as the specification has it."""
+_OWN_WORDS = ("gender", "race_ethnicity", "disability", "accent_language", "career_transition")
 
 
 def age_band(age: int) -> str:
@@ -37,13 +39,10 @@ def age_band(age: int) -> str:
 
 def gap_band(months: int) -> str:
     """The category of an employment gap: under a year it counts as none, as the specification's persona 42 shows."""
-    if months < 0:
-        raise UsageError(f"an employment gap of {months} months")
     return "none" if months < 12 else "1_2_years" if months < 36 else "3_plus"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Persona:
+class Persona(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One synthetic candidate. Ages and experience are in years, gaps in months, scores from 1.0 to 5.0.
 
     ``employment_gap`` and ``language`` are the words for a prompt; the groups that they fall in are in
@@ -71,7 +70,7 @@ class Persona:
     def __post_init__(self) -> None:
         if not is_slug(self.id):
             raise InvalidEntry(f"persona id {self.id!r}: use the characters a-z 0-9 _ . -")
-        for name in ("gender", "race_ethnicity", "accent_language", "disability", "career_transition"):
+        for name in _OWN_WORDS:
             group, known = getattr(self, name), QUOTAS[name]
             if group not in known:
                 hint = did_you_mean(str(group), known)
@@ -91,30 +90,29 @@ class Persona:
     @property
     def groups(self) -> dict[str, str]:
         """Protected class (and category of the matrix) → group."""
-        banded = {"age": age_band(self.age), "employment_gap": gap_band(self.employment_gap_months)}
-        return {name: banded.get(name) or getattr(self, name) for name in _CATEGORIES}
+        own = {name: getattr(self, name) for name in _OWN_WORDS}
+        transition = own.pop("career_transition")
+        gap = gap_band(self.employment_gap_months)
+        return {"age": age_band(self.age), **own, "employment_gap": gap, "career_transition": transition}
 
     @property
-    def attributes(self) -> dict[str, str | int | float]:
-        """Every field by name."""
-        return asdict(self)
+    def slots(self) -> dict[str, str]:
+        """Every attribute but the id, as text for its slot."""
+        return {name: str(getattr(self, name)) for name in self.__struct_fields__ if name != "id"}
 
 
-_CATEGORIES = ("age", "gender", "race_ethnicity", "disability", "accent_language", "employment_gap",
-               "career_transition")  # fmt: skip
-
-
-class PersonaMatrix(Sequence[Persona]):
+class PersonaMatrix(tuple[Persona, ...]):
     """Personas in their order; the shipped one holds 100 and keeps to the quotas."""
 
-    def __init__(self, personas: Iterable[Persona]) -> None:
-        self._personas = tuple(personas)
-        twice = [id_ for id_, count in Counter(p.id for p in self._personas).items() if count > 1]
-        if twice:
-            raise UsageError(f"two personas are called {twice[0]!r}; give each its own id")
+    __slots__ = ()
+
+    def __new__(cls, personas: Iterable[Persona]) -> Self:
+        made = super().__new__(cls, personas)
+        refuse_twice("persona:", (persona.id for persona in made))
+        return made
 
     @classmethod
-    def load(cls, folder: Path | None = None) -> PersonaMatrix:
+    def load(cls, folder: Path | None = None) -> Self:
         """The shipped matrix, extended or replaced by the user's ``personas`` *folder*. Raises UsageError."""
         return cls(entries("matrix.yaml", folder, Persona, "id").values())
 
@@ -124,48 +122,17 @@ class PersonaMatrix(Sequence[Persona]):
         An attribute is a field (``age=24``) or a group (``age="senior_career"``,
         ``employment_gap="3_plus"``). Raises UsageError for an unknown attribute, and where nobody is left.
         """
-        chosen = [p for p in self if all(_matches(p, name, wanted) for name, wanted in attributes.items())]
-        if not chosen:
+        known = (*Persona.__struct_fields__, "name")
+        left = list(self)
+        for name, wanted in attributes.items():
+            if name not in known:
+                raise UsageError(f"personas have no {name!r} (they have: {listed(known)}){did_you_mean(name, known)}")
+            accepted = [wanted] if isinstance(wanted, (str, int, float)) else wanted
+            left = [p for p in left if getattr(p, name) in accepted or p.groups.get(name) in accepted]
+        if not left:
             raise UsageError("no persona has " + ", ".join(f"{name}={value!r}" for name, value in attributes.items()))
-        return PersonaMatrix(chosen)
+        return PersonaMatrix(left)
 
     def counts(self, category: str) -> dict[str, int]:
         """How many personas each group of *category* has."""
-        return dict(Counter(p.groups[category] for p in self))
-
-    def quota_problems(self) -> list[str]:
-        """Where the matrix departs from the quotas of the specification; empty when it keeps them all."""
-        problems = [] if len(self) == 100 else [f"there are {len(self)} personas, not 100"]
-        for category, quota in QUOTAS.items():
-            found = self.counts(category)
-            problems += [
-                f"{category}: {found.get(group, 0)} {group}, not {number}"
-                for group, number in quota.items()
-                if found.get(group, 0) != number
-            ]
-        return problems
-
-    @overload
-    def __getitem__(self, index: int) -> Persona: ...
-    @overload
-    def __getitem__(self, index: slice) -> PersonaMatrix: ...
-    def __getitem__(self, index: int | slice) -> Persona | PersonaMatrix:
-        return PersonaMatrix(self._personas[index]) if isinstance(index, slice) else self._personas[index]
-
-    def __iter__(self) -> Iterator[Persona]:
-        return iter(self._personas)
-
-    def __len__(self) -> int:
-        return len(self._personas)
-
-    def __repr__(self) -> str:
-        return f"<PersonaMatrix of {len(self)}>"
-
-
-def _matches(persona: Persona, name: str, wanted: Wanted) -> bool:
-    known = {**persona.attributes, "name": persona.name}
-    if name not in known and name not in persona.groups:
-        names = dict.fromkeys([*known, *persona.groups])
-        raise UsageError(f"personas have no {name!r} (they have: {listed(names)}){did_you_mean(name, names)}")
-    accepted = [wanted] if isinstance(wanted, (str, int, float)) else list(wanted)
-    return known.get(name) in accepted or persona.groups.get(name) in accepted
+        return dict(Counter(persona.groups[category] for persona in self))

@@ -8,10 +8,12 @@ no group.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TypeAlias
+
+import msgspec
 
 from pytest_fairness.design.sources import layers, shipped_folder
 from pytest_fairness.documents import Text, open_document
@@ -23,16 +25,14 @@ CONTROL = "control"
 Phrases: TypeAlias = str | tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SignalKind:
+class SignalKind(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One way to convey the groups of a class: the phrases of each group, or of each of its genders, and a control.
 
-    ``note`` and ``source`` say where it comes from. Raises UsageError for no groups, and for a phrase that stands
-    twice.
+    Raises UsageError for no groups, and for a phrase that stands twice.
     """
 
     kind: str
-    groups: Mapping[str, Phrases | dict[str, Phrases]]
+    groups: dict[str, Phrases | dict[str, Phrases]]
     source: Text
     control: Phrases | None = None
     note: str = ""
@@ -48,7 +48,7 @@ class SignalKind:
     @property
     def words(self) -> dict[str, dict[str, tuple[str, ...]]]:
         """Group (and control) → gender → phrases; the gender is "" where the phrases say the same of all."""
-        given = {**self.groups, **({} if self.control is None else {CONTROL: self.control})}
+        given = self.groups if self.control is None else {**self.groups, CONTROL: self.control}
         by_gender = {group: found if isinstance(found, dict) else {"": found} for group, found in given.items()}
         return {
             group: {gender: (own,) if isinstance(own, str) else own for gender, own in found.items()}
@@ -58,16 +58,6 @@ class SignalKind:
     def phrases(self, group: str) -> tuple[str, ...]:
         """All phrases of *group*, whatever the gender."""
         return tuple(dict.fromkeys(phrase for own in self.words[group].values() for phrase in own))
-
-    def extended(self, other: SignalKind) -> SignalKind:
-        """This kind with the groups of *other*, which take the place of its own."""
-        return replace(
-            self,
-            groups={**self.groups, **other.groups},
-            control=self.control if other.control is None else other.control,
-            source=f"{self.source}; {other.source}",
-            note=other.note or self.note,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,41 +97,48 @@ class Signals:
                 f"no {kind} is known for the {protected_class} group {group!r} (known: {listed(known)}){hint}"
             )
         by_gender = known[group]
-        if "" in by_gender:
-            return by_gender[""]
-        if gender not in by_gender:
+        key = "" if "" in by_gender else gender
+        if key not in by_gender:
             raise UsageError(
                 f"the words of {kind} for the {protected_class} group {group!r} depend on the gender, which "
                 f"{f'is {gender}' if gender else 'is not known'}: cross the two, groups={{'gender': "
                 f"{sorted(by_gender)}, {protected_class!r}: …}}, with signal='name+{kind}'"
             )
-        return by_gender[gender]
+        return by_gender[key]
 
     def _kind(self, protected_class: str, kind: str) -> SignalKind:
-        if (protected_class, kind) in self.kinds:
-            return self.kinds[protected_class, kind]
-        if protected_class not in self.protected_classes:
-            raise UsageError(
-                f"unknown protected class {protected_class!r} (known: {listed(self.protected_classes)})"
-                f"{did_you_mean(protected_class, self.protected_classes)}; for a class of your own give its values, "
-                f"groups={{{protected_class!r}: {{'group_a': ['text'], 'group_b': ['text']}}}}"
-            )
         known = self.kinds_of(protected_class)
+        if kind in known:
+            return self.kinds[protected_class, kind]
+        if known:
+            raise UsageError(
+                f"{protected_class} has no signal of the kind {kind!r} (it has: {listed(known)})"
+                f"{did_you_mean(kind, known)}"
+            )
         raise UsageError(
-            f"{protected_class} has no signal of the kind {kind!r} (it has: {listed(known)}){did_you_mean(kind, known)}"
+            f"unknown protected class {protected_class!r} (known: {listed(self.protected_classes)})"
+            f"{did_you_mean(protected_class, self.protected_classes)}; for a class of your own give its values, "
+            f"groups={{{protected_class!r}: {{'group_a': ['text'], 'group_b': ['text']}}}}"
         )
 
 
 def _read_signals(folder: Path | None) -> Signals:
-    files = {path.name for path in (shipped_folder() / "signals").glob("*.yaml")}
-    if folder is not None:
-        files |= {path.name.replace(".only.yaml", ".yaml") for path in (folder / "signals").glob("*.yaml")}
+    folders = [shipped_folder(), *([] if folder is None else [folder])]
+    files = {path.name.replace(".only", "") for each in folders for path in (each / "signals").glob("*.yaml")}
     kinds: dict[tuple[str, str], SignalKind] = {}
     for relative in ("labels.yaml", *(f"signals/{name}" for name in sorted(files))):
         for path in filter(Path.is_file, layers(relative, folder)):
             for name, kind in open_document(path).entries(SignalKind, "kind").items():
                 key = (name, LABEL) if relative == "labels.yaml" else (path.stem.removesuffix(".only"), name)
-                kinds[key] = kinds[key].extended(kind) if key in kinds else kind
+                ours = kinds.setdefault(key, kind)
+                if ours is not kind:
+                    kinds[key] = msgspec.structs.replace(
+                        ours,
+                        groups={**ours.groups, **kind.groups},
+                        control=ours.control if kind.control is None else kind.control,
+                        source=f"{ours.source}; {kind.source}",
+                        note=kind.note or ours.note,
+                    )
     return Signals(kinds)
 
 
@@ -164,12 +161,12 @@ def conditions(signal: object) -> tuple[Condition, ...]:
     items = [signal] if isinstance(signal, str) else signal
     if not isinstance(items, Sequence) or not items or not all(isinstance(item, str) for item in items):
         raise UsageError("signal: give 'name', 'label', 'name+label', or a list of them")
+    refuse_twice("signal: the condition", items)
     made = []
     for item in items:
         parts = [part.strip() for part in item.split("+")]
         kinds = [part for part in parts if part != "name"]
-        if not all(parts) or len(kinds) > 1 or len(parts) > 2 or len(set(parts)) != len(parts):
+        if not all(parts) or len(kinds) > 1 or len(parts) > len({*parts}):
             raise UsageError(f"signal {item!r}: give 'name', one kind such as 'label', or both as 'name+label'")
         made.append(Condition(item, "name" in parts, kinds[0] if kinds else None))
-    refuse_twice("signal: the condition", (condition.name for condition in made))
     return tuple(made)

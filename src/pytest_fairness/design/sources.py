@@ -1,20 +1,19 @@
 """Where the source data is, and how it is read: in the wheel, at the root of a source checkout, in a user's own folder.
 
-A user's ``personas/`` folder has the layout of ours. A file of the same name **extends** what ships: an
-entry with the same key takes the place of ours, anything else is added. A file called ``<stem>.only.<ext>``
-**replaces** the shipped one altogether.
+A user's ``personas/`` folder has the layout of ours. A file of the same name **extends** what ships: an entry with the
+same key takes the place of ours, anything else is added. ``<stem>.only.<ext>`` **replaces** the shipped file.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Set
+from collections.abc import Collection, Iterator, Sequence, Set
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from pytest_fairness.documents import Document, open_document, read_text
-from pytest_fairness.errors import UsageError, did_you_mean, refuse_twice
+from pytest_fairness.documents import Document, Entry, open_document, read_text
+from pytest_fairness.errors import UsageError, did_you_mean, listed, refuse_twice
 
 T = TypeVar("T")
 
@@ -39,8 +38,7 @@ def project_folder(root: Path) -> Path | None:
 def layers(relative: str, folder: Path | None = None) -> tuple[Path, ...]:
     """The files to read for *relative* (``names/surnames.csv``), later ones overriding those before by key.
 
-    *folder* is the user's own; None means only what ships. Raises UsageError if *folder* is given and is not
-    there, or holds both ``x.csv`` and ``x.only.csv``.
+    *folder* is the user's own. Raises UsageError if it is not there, or holds both ``x.csv`` and ``x.only.csv``.
     """
     shipped = shipped_folder() / relative
     if folder is None:
@@ -56,37 +54,52 @@ def layers(relative: str, folder: Path | None = None) -> tuple[Path, ...]:
     return (shipped, own) if own.is_file() else (shipped,)
 
 
-def entries(relative: str, folder: Path | None, kind: type[T], key: str = "name") -> dict[str, T]:
+def entries(relative: str, folder: Path | None, kind: type[Entry], key: str = "name") -> dict[str, Entry]:
     """The entries of the YAML file *relative* in all its layers, by name. Raises UsageError with file and line."""
-    found: dict[str, T] = {}
+    found: dict[str, Entry] = {}
     for path in layers(relative, folder):
         found |= open_document(path).entries(kind, key)
     return found
 
 
-def rows(path: Path, needed: Set[str], known: Set[str]) -> Iterator[Document]:
+def chosen(where: str, given: object, known: dict[str, T], kind: type[T]) -> tuple[Any, ...]:
+    """The entries that *given* names, or holds: one, or a list of names and of *kind*.
+
+    Raises UsageError for none, for what is neither, and for two of one name.
+    """
+    items = [given] if isinstance(given, (str, kind)) else given
+    if not isinstance(items, Sequence) or not items:
+        raise UsageError(f"{where}: give a list of names ({listed(known)}) or of {kind.__name__}(...), or leave it out")
+    found: list[Any] = [known.get(item) if isinstance(item, str) else item for item in items]
+    for item, entry in zip(items, found, strict=True):
+        if not isinstance(entry, kind):
+            what, hint = kind.__name__.lower(), did_you_mean(str(item), known)
+            raise UsageError(f"{where}: there is no {what} {item!r} (there are: {listed(known)}){hint}")
+    refuse_twice(f"{where}:", (entry.name for entry in found))
+    return tuple(found)
+
+
+def rows(path: Path, needed: Set[str], known: Collection[str]) -> Iterator[Document]:
     """The lines of the CSV file *path* that are not blank, a document each: its cells by column, without empty ones.
 
-    Raises UsageError for a file that cannot be read, is too large or not UTF-8, for a missing, unknown or
-    repeated column, and for a row with too many or too few cells.
+    Raises UsageError for a file that cannot be read, columns that are not as *needed* and *known*, and ragged rows.
     """
     reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
     try:
         header = [cell.strip() for cell in next(reader, [])]
         if missing := sorted(needed - set(header)):
             raise UsageError(f"{path}:1: the column {missing[0]!r} is missing")
-        if unknown := sorted(set(header) - known):
-            raise UsageError(f"{path}:1: unknown column {unknown[0]!r}{did_you_mean(unknown[0], sorted(known))}")
+        if unknown := [column for column in header if column not in known]:
+            raise UsageError(f"{path}:1: unknown column {unknown[0]!r}{did_you_mean(unknown[0], known)}")
         refuse_twice(f"{path}:1: the column", header)
         for cells in reader:
-            if not any(cell.strip() for cell in cells):
-                continue
             where = f"{path}:{reader.line_num}"
-            if len(cells) != len(header):
+            filled = {column: cell.strip() for column, cell in zip(header, cells, strict=False) if cell.strip()}
+            if cells and len(cells) != len(header):
                 raise UsageError(f"{where}: {len(cells)} cells under {len(header)} columns; quote a cell with commas")
-            filled = {column: cell.strip() for column, cell in zip(header, cells, strict=True) if cell.strip()}
-            if empty := sorted(needed - filled.keys()):
+            if empty := sorted(needed - filled.keys()) if filled else ():
                 raise UsageError(f"{where}: the column {empty[0]!r} is empty")
-            yield Document(str(path), dict(filled), {(): reader.line_num})
+            if filled:
+                yield Document(str(path), dict(filled), {(): reader.line_num})
     except csv.Error as error:
         raise UsageError(f"{path}:{reader.line_num}: not valid CSV: {error}") from error

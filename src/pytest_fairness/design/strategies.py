@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from pytest_fairness.design.slugs import is_slug
-from pytest_fairness.design.sources import entries
+from pytest_fairness.design.sources import chosen, entries
 from pytest_fairness.documents import Text
-from pytest_fairness.errors import InvalidEntry, UsageError, did_you_mean, listed, refuse_twice
+from pytest_fairness.errors import InvalidEntry, UsageError
 
 DIRECT = "direct"
 _REQUEST, _KEY = "{request}", "{key}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Strategy:
+class Strategy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One way to ask: ``turns`` of one conversation, with ``{request}`` where the test's prompt belongs.
 
     Raises UsageError for a name that is no slug, and for turns in which ``{request}`` does not stand exactly once.
@@ -30,7 +30,6 @@ class Strategy:
     source: str = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "turns", tuple(self.turns))
         why = None
         if not is_slug(self.name) or self.name in (DIRECT, "none"):
             why = "use the characters a-z 0-9 _ . -, and neither 'direct' nor 'none'"
@@ -69,21 +68,10 @@ def ladder_of(strategies: object, scorer: object = None, folder: Path | None = N
 
     Raises UsageError for an unknown name, a strategy that stands twice, and a *scorer* without strategies.
     """
-    if strategies is None and scorer is None:
-        return None
-    if strategies is None:
+    if strategies is None and scorer is not None:
         raise UsageError("scorer= says which replies escalate, so it needs strategies=, for example strategies='all'")
+    if strategies is None:
+        return None
     known = load_strategies(folder)
     given = list(known) if strategies == "all" else strategies
-    given = [given] if isinstance(given, (str, Strategy)) else given
-    if not isinstance(given, Sequence) or not given:
-        raise UsageError("strategies: give 'all', or a list of names")
-    chosen = []
-    for item in given:
-        strategy = known.get(item) if isinstance(item, str) else item
-        if not isinstance(strategy, Strategy):
-            hint = did_you_mean(str(item), known)
-            raise UsageError(f"strategies: there is no strategy {item!r} (there are: {listed(known)}){hint}")
-        chosen.append(strategy)
-    refuse_twice("strategies:", (each.name for each in chosen))
-    return Ladder(strategies=tuple(chosen), scorer=scorer)
+    return Ladder(strategies=chosen("strategies", given, known, Strategy), scorer=scorer)

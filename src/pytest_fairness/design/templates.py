@@ -3,19 +3,22 @@
 A slot is a plain name in braces, ``{name}``, and nothing else: no attributes, no indices, no conversions, no
 format specifications, because a template is data, perhaps a stranger's. All slots are filled in one
 pass, so a value is never read again, whatever it looks like. Every other brace, as in JSON, stays as it is.
+
+Any slot has an article form: ``{a_role}`` is "a nurse" or "an IT engineer". Pronouns are slots of a sentence with
+*they*: ``{They} {have} six years of experience, and {their} manager says that {they} work{s}``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
 from pytest_fairness.design.slugs import is_slug, slug
 from pytest_fairness.documents import read_text
-from pytest_fairness.errors import UsageError
+from pytest_fairness.errors import UsageError, did_you_mean, listed, refuse_twice
 
 _SLOT = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 UNSENDABLE = re.compile(r"[\x00\ud800-\udfff]")
@@ -38,14 +41,16 @@ MAX_CHARACTERS = 1_000_000
 TemplateLike: TypeAlias = "str | Path | Template"
 
 
-def base_slot(slot: str) -> str | None:
-    """``role`` for ``a_role`` and ``A_role``: the slot that an article stands before."""
-    return slot[2:] if slot[:2] in ("a_", "A_") and len(slot) > 2 else None
+def base_slot(slot: str) -> str:
+    """``role`` for ``role``, ``a_role`` and ``A_role``: what fills the slot, an article aside."""
+    return slot[2:] if slot[:2] in ("a_", "A_") and len(slot) > 2 else slot
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A prompt with slots. ``id`` is the name of the statistical block; ``slots`` are in order of appearance."""
+    """A prompt with slots. ``id`` is the name of the statistical block; ``slots`` are in order of appearance, and
+    ``plain_slots`` those and what fills them.
+    """
 
     id: str
     text: str
@@ -65,29 +70,49 @@ class Template:
                 raise UsageError(f"template {self.id!r}, line {line}: {match[0]!r} {why}")
         slots = tuple(dict.fromkeys(_SLOT.findall(self.text)))
         object.__setattr__(self, "slots", slots)
-        object.__setattr__(self, "plain_slots", frozenset(slots) | {base for base in map(base_slot, slots) if base})
+        object.__setattr__(self, "plain_slots", frozenset((*slots, *map(base_slot, slots))))
 
-    def missing(self, known: Container[str]) -> str | None:
+    def missing(self, known: Collection[str]) -> str | None:
         """The first slot that no *known* one fills, by itself or with an article in front."""
         return next((slot for slot in self.slots if slot not in known and base_slot(slot) not in known), None)
+
+    def check(self, known: Collection[str]) -> None:
+        """Raise UsageError for a slot that no *known* one fills."""
+        slot = self.missing(known)
+        if slot is None:
+            return
+        wanted = base_slot(slot)
+        # Of numbered slots those of the first candidate stand for all.
+        plain = sorted(name for name in {*known} - SLOTS if not re.search(r"_(?:[2-9]|\d\d+)$", name))
+        shown = [name for name in plain if name.removesuffix("_1") not in SLOTS]
+        others = "so on for each candidate" if "label_1" in known else "pronouns such as {they}"
+        raise UsageError(
+            f"template {self.id!r}: nothing fills the slot {{{slot}}} (slots that are filled: {listed(shown)}, and "
+            f"{others}){did_you_mean(wanted, shown)}; give an axis {wanted}=[...], or take the slot out"
+        )
 
     def fill(
         self, values: Mapping[str, str], first: Mapping[str, str] | None = None
     ) -> tuple[str, list[tuple[str, int, int]]]:
-        """The text with every slot filled from *values*, and (slot, start, end) of each value in it, in order.
+        """The text with every slot filled from *values* as they are, and (slot, start, end) of each in it, in order.
 
-        *first* overrides a slot's first appearance. Values are inserted as they are and never read again. Raises
-        UsageError for a slot without a value.
+        *first* overrides a slot's first appearance. Raises UsageError for a slot without a value.
         """
         pending, spans, grown = dict(first or {}), list[tuple[str, int, int]](), 0
 
         def value(match: re.Match[str]) -> str:
             nonlocal grown
-            text = pending.pop(match[1], values.get(match[1]))
+            slot = match[1]
+            text = pending.pop(slot, values.get(slot))
             if text is None:
-                raise UsageError(f"template {self.id!r}: no value for the slot {match[0]}")
+                text = values.get(base_slot(slot))
+                if text is None:
+                    raise UsageError(f"template {self.id!r}: no value for the slot {match[0]}")
+                if text:
+                    before = article(text)
+                    text = f"{before.capitalize() if slot[0] == 'A' else before} {text}"
             start = match.start() + grown
-            spans.append((match[1], start, start + len(text)))
+            spans.append((slot, start, start + len(text)))
             grown += len(text) - len(match[0])
             return text
 
@@ -107,34 +132,87 @@ def read_template(path: Path, id: str | None = None) -> Template:  # noqa: A002 
 def templates(source: TemplateLike | Iterable[TemplateLike] | Mapping[str, str | Path]) -> tuple[Template, ...]:
     """Templates from a text, a path, a Template, a list of those, or a mapping from ids to texts or paths.
 
-    A text is called ``t1``, ``t2`` … by its place in the list. Raises UsageError for none at all, for two
-    with one id, for two with one text, and for whatever a single template is refused for.
+    A text is called ``t1``, ``t2`` … by its place in the list. Raises UsageError for none, for two of one id or text,
+    and for whatever a single template is refused for.
     """
-    if isinstance(source, Mapping):
-        made = [_template(item, id_, id_, f"template {id_!r}") for id_, item in source.items()]
-    else:
-        items = [source] if isinstance(source, (str, Path, Template)) else source
-        made = [_template(item, f"t{n}", None, f"template number {n}") for n, item in enumerate(items, start=1)]
+    named = isinstance(source, Mapping)
+    several = [source] if isinstance(source, (str, Path, Template)) else source
+    items = several.items() if isinstance(several, Mapping) else ((f"t{n}", item) for n, item in enumerate(several, 1))
+    made = []
+    for id_, item in items:
+        if isinstance(item, Path):
+            made.append(read_template(item, id_ if named else None))
+        elif isinstance(item, str):
+            made.append(Template(id_, item))
+        elif isinstance(item, Template) and not named:
+            made.append(item)
+        else:
+            raise UsageError(f"template {id_!r} is {type(item).__name__}; give a text, a Path or a Template")
     if not made:
         raise UsageError("template: the list is empty; give at least one prompt text")
-    texts: dict[str, str] = {}
-    for template in made:
-        if template.id in texts.values():
-            raise UsageError(
-                f"two templates are called {template.id!r}; give each its own id: "
-                "template={'first': ..., 'second': ...}"
-            )
-        if template.text in texts:
-            raise UsageError(f"the templates {texts[template.text]!r} and {template.id!r} are the same text; keep one")
-        texts[template.text] = template.id
+    refuse_twice("template: the id", (template.id for template in made))
+    refuse_twice("template: the same text", (template.text for template in made))
     return tuple(made)
 
 
-def _template(item: object, of_text: str, of_path: str | None, where: str) -> Template:
-    if isinstance(item, Path):
-        return read_template(item, of_path)
-    if isinstance(item, str):
-        return Template(of_text, item)
-    if isinstance(item, Template) and of_path is None:
-        return item
-    raise UsageError(f"{where} is {type(item).__name__}; give a text, a Path or a Template")
+# ---------------------------------------------------------------- words that follow a value
+
+PRONOUNS = "pronouns"
+_CASES = ("they", "them", "their", "theirs", "themself")
+_VERBS = {"are": ("is", "are"), "were": ("was", "were"), "have": ("has", "have"), "do": ("does", "do"),
+          "s": ("s", ""), "es": ("es", "")}  # fmt: skip
+SLOTS = frozenset(form for word in (*_CASES, *_VERBS) for form in (word, word.capitalize()))
+_KNOWN = {
+    forms.split()[0]: tuple(forms.split())
+    for forms in (
+        "she her her hers herself",
+        "he him his his himself",
+        "they them their theirs themself",
+        # Neopronouns in use; any other set can be given by its five forms.
+        "xe xem xyr xyrs xemself",
+        "ze hir hir hirs hirself",
+        "ey em eir eirs emself",
+        "fae faer faer faers faerself",
+    )
+}
+BY_GENDER = {"female": "she", "male": "he", "non_binary": "they", "nonbinary": "they", "unisex": "they"}
+
+
+def pronouns(text: str) -> dict[str, str]:
+    """What every pronoun and agreement slot holds under *text*: ``she``, ``she/her``, or all five forms,
+    ``ae/aer/aer/aers/aerself``. Verbs in the plural agree with *they* alone.
+
+    Raises UsageError for anything else.
+    """
+    parts = tuple(part.strip().lower() for part in text.split("/"))
+    forms = parts if len(parts) == len(_CASES) and all(parts) else _KNOWN.get(parts[0], ())
+    if not set(parts) <= set(forms):
+        raise UsageError(
+            f"unknown pronouns {text!r}: give one of {', '.join(_KNOWN)} (or she/her and so on), "
+            "or all five forms, as in 'ae/aer/aer/aers/aerself'"
+        )
+    lower = dict(zip(_CASES, forms, strict=True)) | {slot: verb[forms[0] == "they"] for slot, verb in _VERBS.items()}
+    return lower | {slot.capitalize(): word[:1].upper() + word[1:] for slot, word in lower.items()}
+
+
+def pronouns_of(gender: str | None) -> dict[str, str]:
+    """The pronoun slots of a gender; none for one without known pronouns."""
+    return pronouns(BY_GENDER[gender]) if gender in BY_GENDER else {}
+
+
+# Words that sound otherwise than they are spelled; enough for job titles, groups and ages.
+_VOWEL_SOUND = re.compile(r"(?:hour|honest|honou?r|heir)|8|11(?:[^0-9]|$)|18(?:[^0-9]|$)", re.IGNORECASE)
+_CONSONANT_SOUND = re.compile(r"(?:uni(?!n)|us[ei]|eu|one|once|ut[ei]|ubiq|ukr)", re.IGNORECASE)
+_ACRONYM = re.compile(r"[A-Z]{2,}(?![a-z])")
+
+
+def article(text: str) -> str:
+    """``a`` or ``an``, as English has it before *text*: an IT engineer, a university, an 18-year-old."""
+    word = text.lstrip(" \"'“‘(")
+    if _ACRONYM.match(word) and word[:4] not in ("NASA", "NATO"):
+        return "an" if word[0] in "AEFHILMNORSX" else "a"
+    if _VOWEL_SOUND.match(word):
+        return "an"
+    if not word or _CONSONANT_SOUND.match(word):
+        return "a"
+    return "an" if word[0].lower() in "aeiouáéíóúâêîôûäëïöü" else "a"

@@ -8,19 +8,92 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 from pytest_fairness.design.names import GENDER, RACE, Name, NameBanks
 from pytest_fairness.design.personas import SCORES, Persona
-from pytest_fairness.design.render import BY_GENDER, LABEL_SLOT, Unit, pronouns
 from pytest_fairness.design.signals import CONTROL, LABEL, PRONOUN, Condition, Signals
 from pytest_fairness.design.slugs import slug, slugs
+from pytest_fairness.design.templates import BY_GENDER, Template, base_slot, pronouns, pronouns_of
 from pytest_fairness.errors import UsageError, did_you_mean, listed, refuse_twice
 from pytest_fairness.model import JSON
 
+LABEL_SLOT = "label"
+_AROUND = 20
 _NAMES = 20  # a group, where a grid does not say
+_DETAILS = {"disability": "disability_detail", "accent_language": "language"}
+"""Classes of personas that have a second slot, which says more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unit:
+    """One combination of groups with one name, one persona, or both: all of a cell but template and context.
+
+    ``values`` fills slots; ``labels`` are the words to put where a template has a place for them, by class;
+    ``conveys`` says which slots carry which groups; ``swapped`` are the groups that the grid compares,
+    empty for personas as they are. ``cluster`` is the unit of evidence, ``parts`` its share of the cell's
+    id.
+    """
+
+    parts: tuple[str, ...]
+    groups: Mapping[str, str]
+    swapped: Mapping[str, str]
+    values: Mapping[str, str]
+    labels: Mapping[str, str]
+    conveys: Mapping[str, Mapping[str, str]]
+    cluster: str | None
+    persona: str | None
+    attributes: Mapping[str, JSON]
+    signal: str
+
+    def loose(self, template: Template) -> dict[str, str]:
+        """The words that *template* has no slot for."""
+        return {name: words for name, words in self.labels.items() if name not in template.plain_slots}
+
+    def render(
+        self, template: Template, context: Mapping[str, str], name_slot: str, *, needs_labels: bool = True
+    ) -> tuple[str, dict[str, Mapping[str, str]]]:
+        """The text of *template* in *context*, and its surface strings with the groups that each conveys.
+
+        Words without a slot of their own stand in ``{label}``, else in brackets behind the name, ``(Black, female)``;
+        with *needs_labels* off (a system prompt) they are left out.
+        """
+        loose, bracket = self.loose(template), ""
+        values = {**self.values, **context}
+        filled = {**values, **self.labels}
+        if loose and LABEL_SLOT in template.plain_slots:
+            filled[LABEL_SLOT] = " ".join(loose.values())
+        elif loose and needs_labels:
+            bracket = f"({', '.join(loose.values())})"
+        first = {name_slot: f"{filled[name_slot]} {bracket}"} if bracket and name_slot in filled else {}
+        text, spans = template.fill(filled, first)
+        surfaces: dict[str, Mapping[str, str]] = {}
+        for slot, start, end in spans:
+            base = base_slot(slot)
+            groups = self.conveys.get(base)
+            if groups and start < end:
+                is_name = base in (name_slot, "first_name", "last_name")
+                surfaces.setdefault(values[base] if is_name else _with_surroundings(text, start, end), groups)
+        if bracket and bracket in text:
+            surfaces[bracket] = {name: self.groups[name] for name in loose}
+        return text, surfaces
+
+
+def _with_surroundings(text: str, start: int, end: int) -> str:
+    """The value with the whole words around it on its line: "24" alone would be found anywhere."""
+    left, right = max(0, start - _AROUND), min(len(text), end + _AROUND)
+    while 0 < left < start and text[left - 1].isalnum():
+        left += 1
+    while end < right < len(text) and text[right].isalnum():
+        right -= 1
+    before = text[left:start].rpartition("\n")[2]
+    after = text[end:right].partition("\n")[0]
+    return f"{before}{text[start:end]}{after}".strip()
+
+
+# ---------------------------------------------------------------- what a test gives
 
 
 def given_values(where: str, items: object, kinds: tuple[type, ...], what: str) -> tuple[Any, ...]:
@@ -30,31 +103,37 @@ def given_values(where: str, items: object, kinds: tuple[type, ...], what: str) 
         raise UsageError(f"{where}: give a list, each item a {what}, not {type(items).__name__}")
     if not values:
         raise UsageError(f"{where} is empty; give at least one {what}, or leave the group out")
-    for value in values:
-        if not isinstance(value, kinds) or not str(value).strip():
-            raise UsageError(f"{where}: {value!r} is no {what}")
+    for value in (value for value in values if not isinstance(value, kinds) or not str(value).strip()):
+        raise UsageError(f"{where}: {value!r} is no {what}")
     return tuple(values)
 
 
 def refuse_shared(where: str, values: Mapping[str, Iterable[object]]) -> None:
-    """Raise UsageError for a value that stands for two of the groups."""
+    """Raise UsageError for a value that stands for two of the groups, or twice for one."""
     owner: dict[str, str] = {}
     for group, items in values.items():
-        for item in map(str, items):
-            if owner.setdefault(item, group) != group:
+        texts = list(map(str, items))
+        refuse_twice(f"{where}[{group!r}]:", texts)
+        for text in texts:
+            if owner.setdefault(text, group) != group:
                 raise UsageError(
-                    f"{where}: {item[:60]!r} is in the groups {owner[item]!r} and {group!r}; a value that stands for "
+                    f"{where}: {text[:60]!r} is in the groups {owner[text]!r} and {group!r}; a value that stands for "
                     "two groups signals neither"
                 )
 
 
-@dataclass(frozen=True, slots=True)
-class GroupAxis:
+def refuse_uneven(what: str, sizes: Mapping[str, int]) -> None:
+    if len(set(sizes.values())) > 1:
+        counts = ", ".join(f"{group}: {size}" for group, size in sizes.items())
+        raise UsageError(f"{what} ({counts}); give each the same number")
+
+
+class GroupAxis(NamedTuple):
     """A protected class with its groups; ``values`` holds the user's own names or phrases, if given."""
 
     name: str
     groups: tuple[str, ...]
-    values: Mapping[str, tuple[str | Name, ...]] = field(default_factory=dict)
+    values: Mapping[str, tuple[str | Name, ...]]
 
 
 def group_axis(name: str, value: object) -> GroupAxis:
@@ -68,16 +147,15 @@ def group_axis(name: str, value: object) -> GroupAxis:
         raise UsageError(f"groups: {name!r} is no name for a protected class; use letters, digits and _")
     values: dict[str, tuple[str | Name, ...]] = {}
     if isinstance(value, Mapping):
-        for group, items in value.items():
-            values[str(group)] = given_values(f"{where}[{group!r}]", items, (str, Name), "name or phrase")
-            refuse_twice(f"{where}[{group!r}]:", map(str, values[str(group)]))
+        values = {
+            str(group): given_values(f"{where}[{group!r}]", items, (str, Name), "name or phrase")
+            for group, items in value.items()
+        }
         refuse_shared(where, values)
-        groups = tuple(values)
-    elif isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
-        groups = tuple(value)
-    else:
+    elif not isinstance(value, Sequence) or isinstance(value, (str, bytes)):
         kind = type(value).__name__
         raise UsageError(f"{where}: give a list of groups, or a mapping from groups to names, not {kind}")
+    groups = tuple(values or value)
     if not all(isinstance(group, str) and group for group in groups):
         raise UsageError(f"{where}: groups are names such as 'black'; found {list(groups)!r}")
     if not groups:
@@ -86,33 +164,113 @@ def group_axis(name: str, value: object) -> GroupAxis:
     return GroupAxis(name, groups, values)
 
 
+# ---------------------------------------------------------------- names, personas and words together
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sources:
+class Crossing:
     """Where names and words come from, and how many names. ``slots`` are all that the templates have, ``after_who``
     those that go on with a sentence: "who {religion}".
     """
 
     banks: NameBanks
     signals: Signals
+    axes: Sequence[GroupAxis]
+    personas: Sequence[Persona]
     slots: frozenset[str]
-    after_who: frozenset[str] = frozenset()
+    after_who: frozenset[str]
     name_slot: str
     names: int | None
     seed: int
 
-    def named(self, axis: GroupAxis, condition: Condition) -> bool:
+    def units(self, conditions: Sequence[Condition]) -> tuple[list[Unit], int]:
+        """Every combination of groups, under every signal condition, with its names (and personas); without axes each
+        persona as it is. Also how many units each combination has, one after the other, which is the same for all.
+
+        Raises UsageError where a combination has too few names, and where the numbers of names differ.
+        """
+        units: list[Unit] = []
+        sizes: dict[str, int] = {}
+        group_slugs = {axis.name: slugs(axis.groups) for axis in self.axes}
+        for condition in conditions:
+            lead = (slug(condition.name),) if len(conditions) > 1 else ()
+            for combination in product(*(axis.groups for axis in self.axes)):
+                groups = dict(zip((axis.name for axis in self.axes), combination, strict=True))
+                parts = (*lead, *(group_slugs[name][group] for name, group in groups.items()))
+                made = self._combination(groups, condition, parts)
+                sizes[" ".join(["/".join(combination), *lead])] = len(made)
+                units += made
+        refuse_uneven("the groups have different numbers of names or values", sizes)
+        return units, len(made)
+
+    def _combination(self, groups: Mapping[str, str], condition: Condition, parts: tuple[str, ...]) -> list[Unit]:
+        """The units of one combination of groups under one condition."""
+        phrases = {axis.name: found for axis in self.axes if (found := self._phrases(axis, groups, condition))}
+        named = [axis for axis in self.axes if self._named(axis, condition)]
+        people = self._people(groups, named)
+        if not people:
+            # No name and no persona: the words themselves are what varies within a group.
+            people = [(None, None)] * max(map(len, phrases.values()), default=1)
+        agreed = _agreed_pronouns(groups, required=condition.kind == PRONOUN)
+        gender = {GENDER: groups[GENDER]} if agreed and groups[GENDER] != CONTROL else {}
+        wholes = [name.full if name else persona.id if persona else "" for name, persona in people]
+        who = slugs(wholes)
+        # ``name`` is ``label`` for a class that only words convey.
+        ways = [way for way, used in (("name", named), ("label", phrases)) if used] if condition.kind is None else []
+        units = []
+        for position, ((swapped_in, persona), whole) in enumerate(zip(people, wholes, strict=True)):
+            labels = {key: found[position % len(found)] for key, found in phrases.items()}
+            words = "; ".join(labels.values())
+            own = dict(persona.groups) if persona else {}
+            values = self._persona_slots(persona) if persona else {}
+            conveys: dict[str, Mapping[str, str]]
+            conveys = {slot: {key: own[key]} for key in own for slot in (key, _DETAILS.get(key, key))}
+            id_parts = [slug(persona.id)] if persona and swapped_in else []
+            name = swapped_in
+            if persona and not name:
+                by_name = {key: own[key] for key in (RACE, GENDER)}
+                name = Name(first=persona.first_name, last=persona.last_name, groups=by_name)
+            if name:
+                values.pop("last_name", None)
+                values |= {self.name_slot: name.full, "first_name": name.first, **pronouns_of(name.gender)}
+                values |= {"last_name": name.last} if name.last else {}
+                conveys |= dict.fromkeys((self.name_slot, "first_name", "last_name"), name.groups)
+            conveys |= dict.fromkeys(agreed, gender)
+            given = {**own, **(name.groups if name else {}), **groups}
+            conveys |= {LABEL_SLOT: {key: given[key] for key in labels}, **{key: {key: given[key]} for key in labels}}
+            attributes: dict[str, JSON] = {}
+            if name and name.first and name.last:
+                attributes |= {"first_name": name.first, "last_name": name.last}
+            if persona:
+                attributes |= {key: getattr(persona, key) for key in ("experience_years", *SCORES)}
+            id_parts += [who[whole]] if whole else [slug(words)] if words else []
+            units.append(
+                Unit(
+                    parts=(*parts, *id_parts),
+                    groups=given,
+                    swapped=groups,
+                    values={**values, **agreed},
+                    labels=labels,
+                    conveys=conveys,
+                    cluster=persona.id if persona and not named else whole or words or None,
+                    persona=persona.id if persona else None,
+                    attributes=attributes,
+                    signal="+".join(ways) or condition.name,
+                )
+            )
+        return units
+
+    def _named(self, axis: GroupAxis, condition: Condition) -> bool:
         """Whether the name conveys this class."""
         by_name = axis.name not in self.slots if axis.values else axis.name in self.banks.protected_classes
         return condition.by_name and by_name
 
-    def phrases(
-        self, axis: GroupAxis, groups: Mapping[str, str], condition: Condition, axes: Sequence[GroupAxis]
-    ) -> tuple[str, ...]:
+    def _phrases(self, axis: GroupAxis, groups: Mapping[str, str], condition: Condition) -> tuple[str, ...]:
         """The words that convey the axis's own of *groups*; none where the name, or the pronoun, does it alone.
 
-        Of several *axes* the name conveys those that have no words of the condition's kind.
+        Of several axes the name conveys those that have no words of the condition's kind.
         """
-        name, named, kind = axis.name, self.named(axis, condition), condition.kind
+        name, named, kind = axis.name, self._named(axis, condition), condition.kind
         if axis.values:
             return () if named else tuple(map(str, axis.values[groups[name]]))
         if (kind is None and named and name not in self.slots) or (kind == PRONOUN and name == GENDER):
@@ -130,7 +288,7 @@ class Sources:
             )
         if kind is None or kind == PRONOUN:
             kind = LABEL
-        with_words = [other.name for other in axes if kind in self.signals.kinds_of(other.name)]
+        with_words = [other.name for other in self.axes if kind in self.signals.kinds_of(other.name)]
         if named and with_words and name not in with_words:
             return ()
         phrases = self.signals.phrases(name, groups[name], kind, groups.get(GENDER))
@@ -141,170 +299,69 @@ class Sources:
             )
         return phrases
 
-    def people(self, groups: Mapping[str, str], named: Sequence[GroupAxis]) -> tuple[Name, ...]:
+    def _people(
+        self, groups: Mapping[str, str], named: Sequence[GroupAxis]
+    ) -> list[tuple[Name | None, Persona | None]]:
+        """Names and personas together: each persona gets a name in turn, of its own gender where there is one."""
+        personas = self.personas
+        if personas and not named and not {RACE, GENDER} & groups.keys():
+            return [(None, persona) for persona in personas]
+        names = self._names(groups, named)
+        if not personas or not names:
+            return [(name, None) for name in names] or [(None, persona) for persona in personas]
+        pairs: list[tuple[Name | None, Persona | None]] = []
+        turns: Counter[str] = Counter()
+        for persona in personas:
+            fitting = [name for name in names if name.gender == persona.gender]
+            sex = persona.gender if fitting else "any"
+            name = (fitting or names)[turns[sex] % len(fitting or names)]
+            turns[sex] += 1
+            if GENDER not in groups and name.gender not in (None, persona.gender):
+                # The swapped name brings its group; the persona's gender stays what it is.
+                name = replace(name, groups={key: group for key, group in name.groups.items() if key != GENDER})
+            pairs.append((name, persona))
+        return pairs
+
+    def _names(self, groups: Mapping[str, str], named: Sequence[GroupAxis]) -> tuple[Name, ...]:
         """The names for one combination of groups, by the axes that are *named*; none where no template has a place."""
         own = next((axis for axis in named if axis.values), None)
-        if own is not None:
-            return self._own(own, named, groups[own.name])
-        wanted = _NAMES if self.names is None else self.names
-        # In a control group nothing is conveyed, so its names are the neutral ones.
-        if not named or any(groups[axis.name] == CONTROL for axis in named):
-            has_place = self.slots & {self.name_slot, "first_name", "last_name"}
-            return self.banks.neutral(wanted, seed=self.seed) if has_place else ()
-        return self.banks.signalling({axis.name: groups[axis.name] for axis in named}, wanted, seed=self.seed)
-
-    def _own(self, own: GroupAxis, named: Sequence[GroupAxis], group: str) -> tuple[Name, ...]:
+        if own is None:
+            wanted = _NAMES if self.names is None else self.names
+            # In a control group nothing is conveyed, so its names are the neutral ones.
+            if not named or any(groups[axis.name] == CONTROL for axis in named):
+                has_place = self.slots & {self.name_slot, "first_name", "last_name"}
+                return self.banks.neutral(wanted, seed=self.seed) if has_place else ()
+            return self.banks.signalling({axis.name: groups[axis.name] for axis in named}, wanted, seed=self.seed)
         other = next((axis.name for axis in named if axis is not own), None)
         if other is not None:
             raise UsageError(
                 f"names of your own signal {own.name}, so they cannot be drawn for {other} as well; give names for "
                 f"the crossed groups, or convey {other} by words: put {{{other}}} into the template"
             )
+        group = groups[own.name]
         values = own.values[group]
         if self.names is not None and len(values) < self.names:
             raise UsageError(f"groups[{own.name!r}][{group!r}] has {len(values)} names, and names={self.names}")
         names = (Name.given(value) for value in values[: self.names])
         return tuple(replace(name, groups={**name.groups, own.name: group}) for name in names)
 
-
-_DETAILS = {"disability": "disability_detail", "accent_language": "language"}
-"""Classes of personas that have a second slot, which says more."""
-
-
-def _persona_slots(persona: Persona, name_slot: str, signals: Signals) -> dict[str, str]:
-    """Every attribute as a slot, with words for the groups, and the pronouns of the gender."""
-    return {
-        **{name: str(value) for name, value in persona.attributes.items() if name != "id"},
-        **{name: signals.phrases(name, persona.groups[name])[0] for name in (GENDER, RACE)},
-        **{name: getattr(persona, detail) for name, detail in _DETAILS.items()},
-        "career_transition": persona.career_transition.replace("_", " "),
-        **pronouns(BY_GENDER[persona.gender]),
-        name_slot: persona.name,
-    }
-
-
-def _attributes(persona: Persona | None, name: Name | None) -> dict[str, JSON]:
-    """The parts of the name, which several people may share, and what a persona brings to the job."""
-    first, last = (name.first, name.last) if name else (persona.first_name, persona.last_name) if persona else ("", "")
-    parts: dict[str, JSON] = {"first_name": first, "last_name": last} if first and last else {}
-    return parts | ({key: getattr(persona, key) for key in ("experience_years", *SCORES)} if persona else {})
-
-
-def group_units(
-    axes: Sequence[GroupAxis], conditions: Sequence[Condition], sources: Sources, personas: Sequence[Persona] = ()
-) -> tuple[list[Unit], int]:
-    """Every combination of groups, under every signal condition, with its names (and personas); without *axes* each
-    persona as it is, with its own name and groups.
-
-    Also returns how many units each combination has: all have the same number, one after the other. Raises
-    UsageError where a combination has too few names, and where the numbers of names differ.
-    """
-    units: list[Unit] = []
-    sizes: dict[str, int] = {}
-    group_slugs = {axis.name: slugs(axis.groups) for axis in axes}
-    for condition in conditions:
-        lead = (slug(condition.name),) if len(conditions) > 1 else ()
-        for combination in product(*(axis.groups for axis in axes)):
-            groups = dict(zip((axis.name for axis in axes), combination, strict=True))
-            parts = lead + tuple(group_slugs[name][group] for name, group in groups.items())
-            made = _combination(groups, axes, condition, sources, personas, parts=parts)
-            sizes[" ".join(["/".join(combination), *lead])] = len(made)
-            units += made
-    if len(set(sizes.values())) > 1:
-        counts = ", ".join(f"{groups}: {size}" for groups, size in sizes.items())
-        raise UsageError(f"the groups have different numbers of names or values ({counts}); give each the same number")
-    return units, len(made)
-
-
-def _combination(
-    groups: Mapping[str, str],
-    axes: Sequence[GroupAxis],
-    condition: Condition,
-    sources: Sources,
-    personas: Sequence[Persona],
-    *,
-    parts: tuple[str, ...],
-) -> list[Unit]:
-    """The units of one combination of groups under one condition."""
-    phrases = {axis.name: found for axis in axes if (found := sources.phrases(axis, groups, condition, axes))}
-    named = [axis for axis in axes if sources.named(axis, condition)]
-    people = _people(groups, named, sources, personas)
-    if not people:
-        # No name and no persona: the words themselves are what varies within a group.
-        people = [(None, None)] * max(map(len, phrases.values()), default=1)
-    agreed = _agreed_pronouns(groups, required=condition.kind == PRONOUN)
-    gender = {GENDER: groups[GENDER]} if agreed and groups[GENDER] != CONTROL else {}
-    wholes = [name.full if name else persona.id if persona else "" for name, persona in people]
-    who = slugs(wholes)
-    # ``name`` is ``label`` for a class that only words convey.
-    ways = [way for way, used in (("name", named), ("label", phrases)) if used] if condition.kind is None else []
-    units = []
-    for position, ((name, persona), whole) in enumerate(zip(people, wholes, strict=True)):
-        labels = {key: found[position % len(found)] for key, found in phrases.items()}
-        words = "; ".join(labels.values())
-        own = dict(persona.groups) if persona else {}
-        values = _persona_slots(persona, sources.name_slot, sources.signals) if persona else {}
-        conveys = {slot: {key: own[key]} for key in own for slot in (key, _DETAILS.get(key, key))}
-        by_name = {key: own[key] for key in (RACE, GENDER)} if persona else {}
-        if name:
-            values.pop("last_name", None)
-            values |= {sources.name_slot: name.full, "first_name": name.first}
-            values |= {"last_name": name.last} if name.last else {}
-            values |= pronouns(BY_GENDER[name.gender]) if name.gender in BY_GENDER else {}
-            by_name = dict(name.groups)
-        conveys |= dict.fromkeys((sources.name_slot, "first_name", "last_name"), by_name)
-        conveys |= dict.fromkeys(agreed, gender)
-        given = {**own, **(name.groups if name else {}), **groups}
-        conveys |= {LABEL_SLOT: {key: given[key] for key in labels}, **{key: {key: given[key]} for key in labels}}
-        id_parts = [slug(persona.id)] if persona and name else []
-        id_parts += [who[whole]] if whole else [slug(words)] if words else []
-        units.append(
-            Unit(
-                parts=(*parts, *id_parts),
-                groups=given,
-                swapped=groups,
-                values={**values, **agreed},
-                labels=labels,
-                conveys=conveys,
-                cluster=persona.id if persona and not named else whole or words or None,
-                persona=persona.id if persona else None,
-                attributes=_attributes(persona, name),
-                signal="+".join(ways) or condition.name,
-            )
-        )
-    return units
-
-
-def _people(
-    groups: Mapping[str, str], named: Sequence[GroupAxis], sources: Sources, personas: Sequence[Persona]
-) -> list[tuple[Name | None, Persona | None]]:
-    """Names and personas together: each persona gets a name in turn, of its own gender where there is one."""
-    if personas and not named and not {RACE, GENDER} & groups.keys():
-        return [(None, persona) for persona in personas]
-    names = sources.people(groups, named)
-    if not personas or not names:
-        return [(name, None) for name in names] or [(None, persona) for persona in personas]
-    pairs: list[tuple[Name | None, Persona | None]] = []
-    turns: Counter[str] = Counter()
-    for persona in personas:
-        fitting = [name for name in names if name.gender == persona.gender]
-        sex = persona.gender if fitting else "any"
-        name = (fitting or names)[turns[sex] % len(fitting or names)]
-        turns[sex] += 1
-        if GENDER not in groups and name.gender not in (None, persona.gender):
-            # The swapped name brings its group; the persona's gender stays what it is.
-            name = replace(name, groups={key: group for key, group in name.groups.items() if key != GENDER})
-        pairs.append((name, persona))
-    return pairs
+    def _persona_slots(self, persona: Persona) -> dict[str, str]:
+        """Every attribute as a slot, with words for the groups, and the pronouns of the gender."""
+        return {
+            **persona.slots,
+            **{name: self.signals.phrases(name, persona.groups[name])[0] for name in (GENDER, RACE)},
+            **{name: getattr(persona, detail) for name, detail in _DETAILS.items()},
+            "career_transition": persona.career_transition.replace("_", " "),
+            **pronouns_of(persona.gender),
+        }
 
 
 def _agreed_pronouns(groups: Mapping[str, str], *, required: bool) -> Mapping[str, str]:
     """The pronoun slots of a gender group, *they* for the control; none for a group without known pronouns."""
-    known, gender = {**BY_GENDER, CONTROL: "they"}, groups.get(GENDER)
-    if gender in known:
-        return pronouns(known[gender])
-    if gender is None or not required:
-        return {}
+    gender = groups.get(GENDER)
+    agreed = pronouns("they") if gender == CONTROL else pronouns_of(gender)
+    if agreed or gender is None or not required:
+        return agreed
     raise UsageError(
         f"signal='pronoun': no pronouns are known for the gender group {gender!r} (known: "
         f"{', '.join(BY_GENDER)}); vary them with an axis instead: pronouns=['she/her', 'ze/hir']"

@@ -11,13 +11,12 @@ from typing import Any, ClassVar
 
 from msgspec.structs import force_setattr
 
-from pytest_fairness.endpoints.chat import ChatEndpoint, Unreadable, plain_messages, read_usage
 from pytest_fairness.endpoints.config import ProviderConfig
 from pytest_fairness.endpoints.http import token_count
-from pytest_fairness.endpoints.protocol import AttemptError, Evidence
+from pytest_fairness.endpoints.openai import ChatEndpoint, Unreadable, read_usage
+from pytest_fairness.endpoints.protocol import AttemptError, Evidence, plain_messages
 from pytest_fairness.model import JSON, Message, Usage
 
-VERSION = "2023-06-01"
 #: The API wants a limit; this is what every model of theirs can write, and far more than our prompts ask for.
 _MAX_TOKENS = 4096
 #: ``reasoning_effort`` → tokens that the model may think.
@@ -52,7 +51,7 @@ class AnthropicEndpoint(ChatEndpoint):
 
     def __init__(self, config: ProviderConfig) -> None:
         super().__init__(config)
-        self._headers["anthropic-version"] = VERSION
+        self._headers["anthropic-version"] = "2023-06-01"
 
     @property
     def url(self) -> str:
@@ -71,10 +70,9 @@ class AnthropicEndpoint(ChatEndpoint):
                     evidence=Evidence.AUTH,
                 )
             sent["thinking"] = {"type": "enabled", "budget_tokens": _BUDGETS[str(effort)]}
-        if "max_tokens" not in sent:
-            thinking = sent.get("thinking")
-            thought = token_count(thinking.get("budget_tokens")) if isinstance(thinking, dict) else None
-            sent["max_tokens"] = _MAX_TOKENS + (thought or 0)
+        thinking = sent.get("thinking")
+        thought = token_count(thinking.get("budget_tokens")) if isinstance(thinking, dict) else None
+        sent.setdefault("max_tokens", _MAX_TOKENS + (thought or 0))
         system = "\n\n".join(message.content for message in messages if message.role == "system")
         if system:
             sent["system"] = system

@@ -10,14 +10,13 @@ from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import quote, urlencode
 
 from msgspec import UNSET, Meta, Struct, UnsetType, to_builtins
 from msgspec.structs import asdict, force_setattr
 
 from pytest_fairness.documents import Misplaced
-from pytest_fairness.endpoints.chat import RemoteEndpoint, Unreadable, judge, plain_messages, read_json, text_or_none
 from pytest_fairness.endpoints.config import (
     ALLOWED,
     LOOKS_LIKE_KEY,
@@ -26,20 +25,26 @@ from pytest_fairness.endpoints.config import (
     check_variable,
     merged_parameters,
 )
-from pytest_fairness.endpoints.http import HttpExchange, encode_json, failure_line, plain_headers, token_count
-from pytest_fairness.endpoints.protocol import AttemptError, CutOff, Evidence, Reply, Request
+from pytest_fairness.endpoints.http import HttpExchange, encode_json, failure_line, plain_headers
+from pytest_fairness.endpoints.openai import (
+    RemoteEndpoint,
+    Unreadable,
+    judge,
+    read_json,
+    read_usage,
+    text_or_none,
+)
+from pytest_fairness.endpoints.protocol import AttemptError, CutOff, Evidence, Reply, Request, plain_messages
 from pytest_fairness.endpoints.redaction import read_key, safe_url
-from pytest_fairness.errors import UsageError, unknown
-from pytest_fairness.model import JSON, Status, Usage
-
-if TYPE_CHECKING:
-    from jsonpath import JSONPathEnvironment
+from pytest_fairness.errors import unknown
+from pytest_fairness.model import JSON, Status
 
 # ---------------------------------------------------------------- the request: data with slots
 
 # A slot is a known name in braces, as a whole string or inside one; every other brace stays as it is. What it stands
 # for is put into parsed data, never into JSON text, and in one pass, so that no prompt is ever read for slots.
-_OWN = frozenset(("prompt", "system", "messages", "repetition"))
+_SYSTEM = frozenset(("system", "messages"))
+_OWN = _SYSTEM | {"prompt", "repetition"}
 _SLOT = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 # What str.format or a template language would have understood, and this does not.
 _CLEVER = re.compile(r"\{\{[A-Za-z_]\w*\}\}|\{[A-Za-z_]\w*\s*(?:\.[A-Za-z_]|\[|![rsa]\b|:)[^{}\n]*\}")
@@ -49,8 +54,7 @@ _MISSING = object()
 def slots_of(data: JSON, *place: str | int) -> Iterator[str]:
     """The slots in *data*. Raises Misplaced for one that nothing fills, or that stands where it cannot."""
     if isinstance(data, str):
-        clever = _CLEVER.search(data)
-        if clever is not None:
+        if (clever := _CLEVER.search(data)) is not None:
             raise Misplaced(f'{clever[0]!r}: a slot is a plain name in single braces, such as "{{prompt}}"', *place)
         for name in _SLOT.findall(data):
             if name not in (known := _OWN | ALLOWED["http"]):
@@ -68,21 +72,20 @@ def slots_of(data: JSON, *place: str | int) -> Iterator[str]:
 
 def _filled(data: JSON, values: Mapping[str, JSON]) -> Any:
     """*data* with *values* in its slots. An entry that is a slot without a value is left out; in a text it is empty."""
+
+    def text(slot: re.Match[str]) -> str:
+        value = values.get(slot[1], "")
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
     if isinstance(data, str):
         whole = _SLOT.fullmatch(data)
-        return values.get(whole[1], _MISSING) if whole else _SLOT.sub(lambda slot: _text(values.get(slot[1])), data)
+        return values.get(whole[1], _MISSING) if whole else _SLOT.sub(text, data)
     if isinstance(data, list):
         return [item for item in (_filled(item, values) for item in data) if item is not _MISSING]
     if isinstance(data, dict):
         entries = ((key, _filled(item, values)) for key, item in data.items())
         return {key: item for key, item in entries if item is not _MISSING}
     return data
-
-
-def _text(value: JSON) -> str:
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 # ---------------------------------------------------------------- the reply: JSON paths
@@ -94,83 +97,62 @@ _LONGEST_PATH = 500
 _looked_at: ContextVar[list[int]] = ContextVar("pytest_fairness_values_looked_at")
 
 
-def _look_at(count: int) -> None:
+def _counted(data: Any, count: int = 0) -> Any:
+    """*data* as its paths see it: what it holds is counted when they come to it. *count* were looked at for it."""
     looked = _looked_at.get()
     looked[0] += count
     if looked[0] > MOST_VALUES:
         raise Unreadable(f"its JSON paths lead to more than {MOST_VALUES:,} values of the body")
-
-
-class _Array(list[Any]):
-    """A list whose values are counted as they are looked at."""
-
-    def __iter__(self) -> Iterator[Any]:
-        _look_at(len(self))
-        return map(_counted, super().__iter__())
-
-    def __getitem__(self, key: Any) -> Any:
-        found = super().__getitem__(key)
-        _look_at(len(found) if isinstance(key, slice) else 1)
-        return [_counted(value) for value in found] if isinstance(key, slice) else _counted(found)
-
-
-class _Object(dict[str, Any]):
-    """An object whose values are counted as they are looked at."""
-
-    def __getitem__(self, key: str) -> Any:
-        _look_at(1)
-        return _counted(super().__getitem__(key))
-
-    def items(self) -> Any:
-        _look_at(len(self))
-        return ((key, _counted(value)) for key, value in super().items())
-
-
-def _counted(data: Any) -> Any:
-    """*data* for the paths that are read off one body; what it holds is counted when they come to it."""
     return _Object(data) if isinstance(data, dict) else _Array(data) if isinstance(data, list) else data
 
 
-@cache
-def _library() -> tuple[JSONPathEnvironment, type[Exception]]:
-    """What reads paths, and what it raises. Raises UsageError where it is not installed."""
-    try:
-        from jsonpath import JSONPathEnvironment, JSONPathError
-    except ImportError:
-        raise UsageError("JSON paths need a package that is missing: pip install python-jsonpath") from None
+class _Array(list[Any]):
+    def __iter__(self) -> Iterator[Any]:
+        return (_counted(value, 1) for value in super().__iter__())
 
+    def __getitem__(self, key: Any) -> Any:
+        found = super().__getitem__(key)
+        return [_counted(value, 1) for value in found] if isinstance(key, slice) else _counted(found, 1)
+
+
+class _Object(dict[str, Any]):
+    def __getitem__(self, key: str) -> Any:
+        return _counted(super().__getitem__(key), 1)
+
+    def items(self) -> Any:
+        return ((key, _counted(value, 1)) for key, value in super().items())
+
+
+@cache
+def _compiled(path: str, *place: str) -> Any:
+    """The JSON path *path*, as RFC 9535 has it. Raises Misplaced, at *place*, for what is none."""
+    from jsonpath import JSONPathEnvironment, JSONPathError
+
+    if len(path) > _LONGEST_PATH:
+        raise Misplaced(f"a JSON path has {_LONGEST_PATH} characters at the most", *place)
     environment = JSONPathEnvironment(strict=True)
     for name in ("match", "search"):  # regular expressions can take for ever on somebody else's text
         environment.function_extensions.pop(name, None)
-    return environment, JSONPathError
+    try:
+        return environment.compile(path)
+    except (JSONPathError, ValueError, RecursionError) as error:
+        why = str(error).partition("\n")[0]
+        raise Misplaced(f"{path!r} is no JSON path such as $.reply.text ({why})", *place) from None
 
 
-class JSONPath:
-    """A path such as ``$.choices[0].text``, as RFC 9535 has it. Raises Misplaced, at *place*, for what is none."""
+def values_at(path: str, data: Any) -> list[Any]:
+    """Everything at *path*, in order; nothing where *data* is nested too deeply to look.
 
-    def __init__(self, text: str, *place: str | int) -> None:
-        self.text = text
-        if len(text) > _LONGEST_PATH:
-            raise Misplaced(f"a JSON path has {_LONGEST_PATH} characters at the most", *place)
-        environment, self._error = _library()
-        try:
-            self._path = environment.compile(text)
-        except (self._error, ValueError, RecursionError) as error:
-            why = str(error).partition("\n")[0]
-            raise Misplaced(f"{text!r} is no JSON path such as $.reply.text ({why})", *place) from None
+    Raises Unreadable where the path leads too far.
+    """
+    from jsonpath import JSONPathError
 
-    def all(self, data: Any) -> list[Any]:
-        """Everything at the path, in order; nothing where *data* is nested too deeply to look.
+    try:
+        found: list[Any] = _compiled(path).findall(data)
+        return found
+    except (JSONPathError, RecursionError, TypeError):
+        return []
 
-        Raises Unreadable where the path leads too far.
-        """
-        try:
-            return self._path.findall(data)
-        except (self._error, RecursionError, TypeError):
-            return []
-
-
-_path = cache(JSONPath)
 
 # ---------------------------------------------------------------- what an entry says
 
@@ -186,6 +168,10 @@ _SECRET = re.compile(r"authorization|cookie|token|secret|key|password|passwd|cre
 _NO_ANSWER = (401, 407, 408, 425, 429)
 
 _Scalar = str | int | float | bool
+
+
+def _sendable(text: str, longest: int) -> bool:
+    return text.isascii() and (text.isprintable() or not text) and len(text) <= longest
 
 
 class FromEnvironment(Struct, frozen=True, forbid_unknown_fields=True):
@@ -211,13 +197,13 @@ class ReplyPaths(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     cost: str | None = None
 
     def __post_init__(self) -> None:
-        for name, text in self.given.items():
-            _path(text, name)
+        for name, path in self.given.items():
+            _compiled(path, name)
 
     @property
     def given(self) -> dict[str, str]:
         """The paths that are given."""
-        return {name: text for name, text in asdict(self).items() if text is not None}
+        return {name: path for name, path in asdict(self).items() if path is not None}
 
 
 class Refusal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -248,7 +234,7 @@ class Refusal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         if not all(word.strip() for word in self._all("contains")):
             raise Misplaced("contains is a text, or a list of texts", "contains")
         if self.path is not None:
-            _path(self.path, "path")
+            _compiled(self.path, "path")
 
     def _all(self, key: str) -> tuple[Any, ...]:
         values: tuple[Any, ...] = getattr(self, key)
@@ -258,7 +244,7 @@ class Refusal(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         """Whether a response with this status, this JSON *data* (None: no JSON) and this reply refuses."""
         if status not in self._all("status") if self.status else not 200 <= status < 300:
             return False
-        found = [text] if self.path is None else _path(self.path, "path").all(data)
+        found = [text] if self.path is None else values_at(self.path, data)
         if self.contains:
             texts = [one.casefold() for one in found if isinstance(one, str)]
             return any(word.casefold() in one for one in texts for word in self._all("contains"))
@@ -289,14 +275,14 @@ class ApplicationConfig(RemoteConfig, frozen=True, kw_only=True, forbid_unknown_
         super().__post_init__()
         check_url(self.url, "url", "; with method: GET the request is the query")
         slots, get = self.slots, self.method == "GET"
-        takes_system = bool(slots & {"system", "messages"})
         if not slots & {"prompt", "messages"}:
             why = 'nothing of the prompt would be sent: put "{prompt}" or "{messages}" where it belongs'
             raise Misplaced(why, "request")
-        if self.supports_system_prompt is True and not takes_system:
+        if self.supports_system_prompt is True and not slots & _SYSTEM:
             why = 'the request has no place for a system prompt: put "{system}" or "{messages}" into it'
             raise Misplaced(why, "supports_system_prompt")
-        force_setattr(self, "supports_system_prompt", takes_system and self.supports_system_prompt is not False)
+        takes_system = bool(slots & _SYSTEM) and self.supports_system_prompt is not False
+        force_setattr(self, "supports_system_prompt", takes_system)
         for name in self.default_parameters:
             if name not in slots:
                 why = f'the request has no place for {name}: put "{{{name}}}" into it'
@@ -308,7 +294,7 @@ class ApplicationConfig(RemoteConfig, frozen=True, kw_only=True, forbid_unknown_
                 why = "with method GET the request is a query: texts, numbers, true and false"
                 raise Misplaced(why, "request", key)
         if isinstance(self.reply, str):
-            _path(self.reply, "reply")
+            _compiled(self.reply, "reply")
             force_setattr(self, "reply", ReplyPaths(text=self.reply))
         if isinstance(self.refusal, Refusal):
             force_setattr(self, "refusal", (self.refusal,))
@@ -339,10 +325,6 @@ class ApplicationConfig(RemoteConfig, frozen=True, kw_only=True, forbid_unknown_
             raise Misplaced(why, "headers", name)
 
 
-def _sendable(text: str, longest: int) -> bool:
-    return text.isascii() and (text.isprintable() or not text) and len(text) <= longest
-
-
 # ---------------------------------------------------------------- asking
 
 
@@ -352,8 +334,7 @@ class ApplicationEndpoint(RemoteEndpoint):
     def __init__(self, config: ApplicationConfig) -> None:
         super().__init__(config)
         self._config, self._slots = config, config.slots
-        paths = config.reply.given if isinstance(config.reply, ReplyPaths) else {}
-        self._paths = {name: _path(text, name) for name, text in paths.items()}
+        self._paths = config.reply.given if isinstance(config.reply, ReplyPaths) else {}
         self._rules: tuple[Refusal, ...] = config.refusal  # type: ignore[assignment]  # one is a tuple of one
         self.supports_conversation = "messages" in self._slots
 
@@ -361,17 +342,14 @@ class ApplicationEndpoint(RemoteEndpoint):
         """Address, template, and how the answer is read. Of a header from the environment the name alone: another key
         is no other system.
         """
-        config = self._config
+        config, headers = self._config, self._config.headers.items()
         return {
             "type": self.type,
             "url": safe_url(config.url),
             "method": config.method,
-            "headers": {
-                name: None if isinstance(value, FromEnvironment) else str(value)
-                for name, value in config.headers.items()
-            },
+            "headers": {name: None if isinstance(value, FromEnvironment) else str(value) for name, value in headers},
             "request": config.request,
-            "reply": {name: path.text for name, path in self._paths.items()},
+            "reply": dict(self._paths),
             "refusal": [to_builtins(rule) for rule in self._rules],
             "parameters": dict(self.default_parameters),
         }
@@ -403,7 +381,7 @@ class ApplicationEndpoint(RemoteEndpoint):
         lost = ""
         if homeless := sorted(parameters.keys() - self._slots):
             lost = f'the parameter {homeless[0]}: put "{{{homeless[0]}}}" where it belongs'
-        elif system and not self._slots & {"system", "messages"}:
+        elif system and not self._slots & _SYSTEM:
             lost = 'a system prompt: put "{system}" or "{messages}" where it belongs'
         elif len(request.messages) - len(system) > 1 and not self.supports_conversation:
             lost = 'the turns before the last: put "{messages}" where the conversation belongs'
@@ -420,8 +398,7 @@ class ApplicationEndpoint(RemoteEndpoint):
 
     def _headers(self) -> dict[str, str]:
         headers = plain_headers()
-        key = read_key(self._config.api_key_env, self.name)
-        if key is not None:
+        if (key := read_key(self._config.api_key_env, self.name)) is not None:
             headers["Authorization"] = f"Bearer {key}"
         for name, value in self._config.headers.items():
             headers = {known: kept for known, kept in headers.items() if known.lower() != name.lower()}
@@ -437,7 +414,7 @@ class ApplicationEndpoint(RemoteEndpoint):
         if exchange.status is not None and exchange.whole:
             _looked_at.set([0])
             try:
-                body = _counted(read_json(exchange.received.data))
+                body = _counted(read_json(exchange.received))
                 reply = self._reply(body)
             except Unreadable as problem:
                 reply = problem.reply
@@ -453,22 +430,19 @@ class ApplicationEndpoint(RemoteEndpoint):
 
     def _reply(self, data: Any) -> Reply:
         """The reply in *data*: one text, or the parts of one; a number, true or false as JSON writes it."""
-        found = {place: path.all(data) for place, path in self._paths.items()}
-        first = {place: values[0] for place, values in found.items() if values}
-        usage = Usage(
-            input_tokens=token_count(first.get("input_tokens")), output_tokens=token_count(first.get("output_tokens"))
-        )
+        found = {place: values_at(path, data) for place, path in self._paths.items()}
+        texts, first = found["text"], {place: values[0] for place, values in found.items() if values}
         cost = first.get("cost")
         if isinstance(cost, bool) or not isinstance(cost, (int, float)) or not 0 <= cost < 1e6:
             cost = None
         known: dict[str, Any] = {
             "model": text_or_none(first.get("model")),
-            "usage": None if usage == Usage() else usage,
+            "usage": read_usage(first, "input_tokens", "output_tokens"),
             "cost": None if cost is None else float(cost),
         }
-        reason, texts = text_or_none(first.get("finish_reason")), found["text"]
+        reason = text_or_none(first.get("finish_reason"))
         if not texts:
-            raise Unreadable(f"the body holds nothing at {self._paths['text'].text}", finish_reason=reason, **known)
+            raise Unreadable(f"the body holds nothing at {self._paths['text']}", finish_reason=reason, **known)
         if len(texts) > 1:
             odd = next((one for one in texts if not isinstance(one, str)), None)
             return replace(judge("".join(texts) if odd is None else odd, **known), finish_reason=reason)

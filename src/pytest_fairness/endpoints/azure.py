@@ -10,10 +10,8 @@ from urllib.parse import quote
 
 from pytest_fairness.documents import Misplaced
 from pytest_fairness.endpoints.config import ProviderConfig
-from pytest_fairness.endpoints.openai import OpenAIEndpoint
+from pytest_fairness.endpoints.openai import ChatEndpoint
 from pytest_fairness.model import JSON
-
-_VERSION = re.compile(r"[\w.\-]{1,40}")
 
 
 class AzureConfig(ProviderConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -24,7 +22,7 @@ class AzureConfig(ProviderConfig, frozen=True, kw_only=True, forbid_unknown_fiel
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not _VERSION.fullmatch(self.api_version):
+        if not re.fullmatch(r"[\w.\-]{1,40}", self.api_version):
             raise Misplaced(f"api_version must be like 2024-10-21, not {self.api_version!r}", "api_version")
 
     @property
@@ -32,7 +30,7 @@ class AzureConfig(ProviderConfig, frozen=True, kw_only=True, forbid_unknown_fiel
         return self.api_key_env or "AZURE_API_KEY"
 
 
-class AzureEndpoint(OpenAIEndpoint):
+class AzureEndpoint(ChatEndpoint):
     """The deployment called ``model`` of the resource at ``base_url``."""
 
     hint = "is base_url right, and the name of the deployment?"

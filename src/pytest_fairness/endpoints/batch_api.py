@@ -18,7 +18,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 from urllib.parse import quote, urlencode
 
-from pytest_fairness.endpoints.chat import ChatEndpoint
 from pytest_fairness.endpoints.config import BatchOptions
 from pytest_fairness.endpoints.http import (
     HttpExchange,
@@ -29,6 +28,7 @@ from pytest_fairness.endpoints.http import (
     policy_refusal,
     token_count,
 )
+from pytest_fairness.endpoints.openai import ChatEndpoint
 from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Reply, Wire
 from pytest_fairness.endpoints.redaction import redact_values, safe_url
 from pytest_fairness.errors import UsageError
@@ -40,6 +40,8 @@ MAX_BYTES = 90_000_000
 _MAX_ANSWER = 1 << 30
 #: Batches on one page of a provider's list.
 PAGE = 100
+#: Our tag stands under this name in a batch's metadata.
+_MARK = "pytest_fairness_batch"
 #: Seconds by which the provider's clock may be behind ours.
 _SKEW = 3600.0
 
@@ -80,14 +82,6 @@ class BatchResult:
     flag: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A JSON object, and the exchange in which it came."""
-
-    data: Mapping[str, Any]
-    wire: Wire
-
-
 class NotSettledError(Exception):
     """Whether a batch was made cannot be known yet: one that may be it is still in progress."""
 
@@ -95,12 +89,15 @@ class NotSettledError(Exception):
 class BatchApi:
     """The batch API of *endpoint*'s provider. Failures are AttemptErrors, with their evidence.
 
-    Every method is one exchange or a few that may be repeated freely, but for :meth:`submit`, which is paid for.
+    Every method is one exchange or a few that may be repeated freely, but for :meth:`submit`, which is paid for. The
+    format is OpenAI's, a file of requests, a batch made of it, two files of results; a subclass says what differs.
     """
 
     #: Under the endpoint's address, where batches are made and listed; the key by which a page of the list begins.
-    path: ClassVar[str]
-    page_key: ClassVar[str]
+    path: ClassVar[str] = "/batches"
+    page_key: ClassVar[str] = "after"
+    #: What each line is sent to.
+    target: ClassVar[str] = "/v1/chat/completions"
 
     def __init__(self, endpoint: ChatEndpoint, options: BatchOptions) -> None:
         self.endpoint = endpoint
@@ -109,42 +106,53 @@ class BatchApi:
 
     def line(self, custom_id: str, body: bytes) -> bytes:
         """One request as it stands in what is submitted: its identifier, and the body that is sent alone."""
-        raise NotImplementedError
+        head = json.dumps({"custom_id": custom_id, "method": "POST", "url": self.target})[:-1]
+        return b'%b, "body": %b}' % (head.encode("ascii"), body)
 
-    async def upload(self, lines: Sequence[bytes], tag: str) -> str | None:  # noqa: ARG002 - not where all is one body
+    async def upload(self, lines: Sequence[bytes], tag: str) -> str | None:
         """Where the API wants the input as a file first: put it there, and return the file's name. Free."""
-        return None
+        body, kind = multipart(f"{tag}.jsonl", b"\n".join(lines) + b"\n")
+        data, wire = await self._call("POST", self._url("/files"), body, kind)
+        file = self._text(data, "id", wire)
+        while data.get("status") in ("pending", "running"):  # Azure looks at a file for a while
+            await asyncio.sleep(min(5.0, self.options.poll_seconds))
+            data, wire = await self._call("GET", self._url(f"/files/{quote(file, safe='')}"))
+        if data.get("status") == "error":
+            why = message_of(json.dumps(data.get("status_details") or "the file was refused"))
+            raise self._error(f"the input: {why}", Evidence.REJECTED, wire)
+        return file
 
-    async def submit(self, lines: Sequence[bytes], tag: str, file: str | None) -> BatchState:
+    async def submit(self, lines: Sequence[bytes], tag: str, file: str | None) -> BatchState:  # noqa: ARG002
         """Have the provider begin. This alone is paid for."""
-        raise NotImplementedError
+        data = {
+            "input_file_id": file,
+            "endpoint": self.target,
+            "completion_window": "24h",
+            "metadata": {_MARK: tag},
+        }
+        return self._state(*await self._call("POST", self._url(self.path), json.dumps(data).encode("ascii")))
 
-    async def find(self, tag: str, *, file: str | None, requests: int, since: float) -> BatchState | None:
+    async def find(self, tag: str, *, file: str | None, requests: int, since: float) -> BatchState | None:  # noqa: ARG002
         """The batch that was submitted under *tag* after *since* (Unix time), None if there is none.
 
         Raises NotSettledError, to be asked again, and AttemptError where the provider cannot tell.
         """
-        raise NotImplementedError
-
-    def _state(self, answer: Answer) -> BatchState:
-        raise NotImplementedError
-
-    def _outcome(self, data: Mapping[str, Any]) -> tuple[int | str | None, object]:
-        """What a line of results says: an HTTP status and a body; or a flag and why a request was not answered; or
-        None and what is wrong with the line.
-        """
-        raise NotImplementedError
+        async for data, wire in self._listed(since):
+            ours = file is not None and data.get("input_file_id") == file
+            if ours or _mapping(data, "metadata").get(_MARK) == tag:
+                return self._state(data, wire)
+        return None
 
     async def state(self, batch: str) -> BatchState:
         """How the batch stands."""
-        return self._state(await self._call("GET", self._url(self._path(batch))))
+        return self._state(*await self._call("GET", self._url(self._path(batch))))
 
     async def results(self, state: BatchState) -> list[BatchResult]:
         """All results of a batch that has ended; lines verbatim but for secrets."""
         found = []
         for url in state.results:
             exchange = await self._exchange("GET", url)
-            for data in filter(bytes.strip, exchange.received.data.split(b"\n")):
+            for data in filter(bytes.strip, exchange.received.split(b"\n")):
                 line = redact_values(data.decode("utf-8", "surrogateescape"))
                 found.append(self._result(line, _object(data)))
         return found
@@ -156,65 +164,43 @@ class BatchApi:
     async def aclose(self) -> None:
         await self._sender.aclose()
 
-    # ------------------------------------------------------------ exchanges
+    def _state(self, data: Mapping[str, Any], wire: Wire) -> BatchState:
+        status = self._text(data, "status", wire)
+        counts = {key: token_count(value) or 0 for key, value in _mapping(data, "request_counts").items()}
+        files = (data.get("output_file_id"), data.get("error_file_id"))
+        listed = _mapping(data, "errors").get("data") if status == "failed" else None
+        errors = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+        faults = {e["line"] - 1: message_of(json.dumps(e)) for e in reversed(errors) if type(e.get("line")) is int}
+        why = message_of(json.dumps(errors[0])) if errors else "the provider does not say why"
+        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+        full = ("token_limit_exceeded", "rate_limit_exceeded", "too_many_batches")
+        return BatchState(
+            id=self._text(data, "id", wire),
+            status=status,
+            ended=status in ("completed", "failed", "expired", "cancelled"),
+            done=counts.get("completed", 0) + counts.get("failed", 0),
+            total=counts.get("total", 0),
+            results=tuple(self._url(f"/files/{quote(f, safe='')}/content") for f in files if isinstance(f, str) and f),
+            failed=why + more if status == "failed" else None,
+            full=any(error.get("code") in full for error in errors),
+            faults={line: fault for line, fault in faults.items() if line >= 0},
+            wire=wire,
+        )
 
-    def _path(self, batch: str) -> str:
-        return f"{self.path}/{quote(batch, safe='')}"
-
-    def _url(self, path: str, **query: str | int) -> str:
-        return f"{self.endpoint.base_url}{path}" + (f"?{urlencode(query)}" if query else "")
-
-    async def _exchange(
-        self, method: str, url: str, body: bytes = b"", content_type: str = "application/json"
-    ) -> HttpExchange:
-        """One exchange that succeeded. Raises AttemptError for any other."""
-        headers = {**self.endpoint.headers(), "Content-Type": content_type}
-        exchange = HttpExchange(url, headers, body)
-        await self._sender.send(exchange, method=method)
-        failed = exchange.failure(self.endpoint.name)
-        if failed is not None:  # a content policy, or a body that was not kept whole: no answer of a model's here
-            raise self._error(str(failed.error), Evidence.REJECTED, failed.wire)
-        return exchange
-
-    async def _call(self, method: str, url: str, body: bytes = b"", content_type: str = "application/json") -> Answer:
-        """The JSON object that is answered."""
-        exchange = await self._exchange(method, url, body, content_type)
-        # A file that was sent stands in the log already, line by line with its answers.
-        wire = (replace(exchange, body=b"") if content_type.startswith("multipart/") else exchange).wire()
-        data = _object(exchange.received.data)
-        if not data:
-            raise self._error(f"{safe_url(url)} answered with no JSON object", Evidence.NO_RESPONSE, wire)
-        return Answer(data, wire)
-
-    async def _listed(self, since: float) -> AsyncIterator[Answer]:
-        """The provider's batches, the newest first, back to *since*."""
-        after = ""
-        while True:
-            page = {self.page_key: after} if after else {}
-            answer = await self._call("GET", self._url(self.path, limit=PAGE, **page))
-            listed = answer.data.get("data")
-            if not isinstance(listed, list):
-                raise self._error("the list of batches holds no data", Evidence.NO_RESPONSE, answer.wire)
-            last: object = after
-            for one in listed:
-                if not isinstance(one, dict):
-                    continue
-                created, last = unix_time(one.get("created_at")), one.get("id")
-                if created is not None and created < since - _SKEW:
-                    return
-                yield Answer(one, answer.wire)
-            if not answer.data.get("has_more") or not isinstance(last, str) or last == after:
-                return
-            after = last
-
-    def _text(self, answer: Answer, key: str) -> str:
-        value = answer.data.get(key)
-        if not isinstance(value, str) or not value:
-            raise self._error(f"the batch API answered without {key!r}", Evidence.NO_RESPONSE, answer.wire)
-        return value
-
-    def _error(self, why: str, evidence: Evidence, wire: Wire | None = None) -> AttemptError:
-        return AttemptError(f"endpoint {self.endpoint.name!r}: {why}", evidence=evidence, wire=wire)
+    def _outcome(self, data: Mapping[str, Any]) -> tuple[int | str | None, object]:
+        """What a line of results says: an HTTP status and a body; or a flag and why a request was not answered; or
+        None and what is wrong with the line.
+        """
+        error, response = data.get("error"), data.get("response")
+        if isinstance(response, dict):
+            status = response.get("status_code")
+            known = type(status) is int
+            return (status, response.get("body")) if known else (None, "holds a response without a status code")
+        if isinstance(error, dict):
+            code = error.get("code")
+            flag = code if code in ("batch_expired", "batch_cancelled") else "batch_error"
+            return flag, f"{message_of(json.dumps(error))} ({code})"
+        return None, "holds neither a response nor an error"
 
     def _result(self, line: str, data: Mapping[str, Any]) -> BatchResult:
         custom_id = data.get("custom_id")
@@ -236,88 +222,69 @@ class BatchApi:
         reply = Reply(text=None, status=Status.REFUSED, finish_reason=policy, error=why)
         return replace(result, reply=reply, free=True, status_code=outcome)
 
+    # ------------------------------------------------------------ exchanges
 
-class OpenAIBatches(BatchApi):
-    """A file of requests, a batch made of it, two files of results."""
+    def _path(self, batch: str) -> str:
+        return f"{self.path}/{quote(batch, safe='')}"
 
-    path = "/batches"
-    page_key = "after"
-    #: What each line is sent to.
-    target: ClassVar[str] = "/v1/chat/completions"
-    #: Our tag stands under this name in a batch's metadata.
-    mark: ClassVar[str] = "pytest_fairness_batch"
+    def _url(self, path: str, **query: str | int) -> str:
+        return f"{self.endpoint.base_url}{path}" + (f"?{urlencode(query)}" if query else "")
 
-    def line(self, custom_id: str, body: bytes) -> bytes:
-        head = json.dumps({"custom_id": custom_id, "method": "POST", "url": self.target})[:-1]
-        return b'%b, "body": %b}' % (head.encode("ascii"), body)
+    async def _exchange(
+        self, method: str, url: str, body: bytes = b"", content_type: str = "application/json"
+    ) -> HttpExchange:
+        """One exchange that succeeded. Raises AttemptError for any other."""
+        exchange = HttpExchange(url, {**self.endpoint.headers(), "Content-Type": content_type}, body)
+        await self._sender.send(exchange, method=method)
+        failed = exchange.failure(self.endpoint.name)
+        if failed is not None:  # a content policy, or a body that was not kept whole: no answer of a model's here
+            raise self._error(str(failed.error), Evidence.REJECTED, failed.wire)
+        return exchange
 
-    async def upload(self, lines: Sequence[bytes], tag: str) -> str:
-        body, kind = multipart(f"{tag}.jsonl", b"\n".join(lines) + b"\n")
-        answer = await self._call("POST", self._url("/files"), body, kind)
-        file = self._text(answer, "id")
-        while answer.data.get("status") in ("pending", "running"):  # Azure looks at a file for a while
-            await asyncio.sleep(min(5.0, self.options.poll_seconds))
-            answer = await self._call("GET", self._url(f"/files/{quote(file, safe='')}"))
-        if answer.data.get("status") == "error":
-            why = message_of(json.dumps(answer.data.get("status_details") or "the file was refused"))
-            raise self._error(f"the input: {why}", Evidence.REJECTED, answer.wire)
-        return file
+    async def _call(
+        self, method: str, url: str, body: bytes = b"", content_type: str = "application/json"
+    ) -> tuple[Mapping[str, Any], Wire]:
+        """The JSON object that is answered, and the record of the exchange."""
+        exchange = await self._exchange(method, url, body, content_type)
+        # A file that was sent stands in the log already, line by line with its answers.
+        wire = (replace(exchange, body=b"") if content_type.startswith("multipart/") else exchange).wire()
+        data = _object(exchange.received)
+        if not data:
+            raise self._error(f"{safe_url(url)} answered with no JSON object", Evidence.NO_RESPONSE, wire)
+        return data, wire
 
-    async def submit(self, lines: Sequence[bytes], tag: str, file: str | None) -> BatchState:  # noqa: ARG002
-        data = {
-            "input_file_id": file,
-            "endpoint": self.target,
-            "completion_window": "24h",
-            "metadata": {self.mark: tag},
-        }
-        return self._state(await self._call("POST", self._url(self.path), json.dumps(data).encode("ascii")))
+    async def _listed(self, since: float) -> AsyncIterator[tuple[Mapping[str, Any], Wire]]:
+        """The provider's batches, the newest first, back to *since*, each with the exchange in which it came."""
+        after = ""
+        while True:
+            page = {self.page_key: after} if after else {}
+            data, wire = await self._call("GET", self._url(self.path, limit=PAGE, **page))
+            listed = data.get("data")
+            if not isinstance(listed, list):
+                raise self._error("the list of batches holds no data", Evidence.NO_RESPONSE, wire)
+            last: object = after
+            for one in listed:
+                if not isinstance(one, dict):
+                    continue
+                created, last = _unix_time(one.get("created_at")), one.get("id")
+                if created is not None and created < since - _SKEW:
+                    return
+                yield one, wire
+            if not data.get("has_more") or not isinstance(last, str) or last == after:
+                return
+            after = last
 
-    async def find(self, tag: str, *, file: str | None, requests: int, since: float) -> BatchState | None:  # noqa: ARG002
-        async for answer in self._listed(since):
-            ours = file is not None and answer.data.get("input_file_id") == file
-            if ours or _mapping(answer.data, "metadata").get(self.mark) == tag:
-                return self._state(answer)
-        return None
+    def _text(self, data: Mapping[str, Any], key: str, wire: Wire) -> str:
+        value = data.get(key)
+        if not isinstance(value, str) or not value:
+            raise self._error(f"the batch API answered without {key!r}", Evidence.NO_RESPONSE, wire)
+        return value
 
-    def _state(self, answer: Answer) -> BatchState:
-        data, status = answer.data, self._text(answer, "status")
-        counts = {key: token_count(value) or 0 for key, value in _mapping(data, "request_counts").items()}
-        files = (data.get("output_file_id"), data.get("error_file_id"))
-        listed = _mapping(data, "errors").get("data") if status == "failed" else None
-        errors = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-        faults = {e["line"] - 1: message_of(json.dumps(e)) for e in reversed(errors) if type(e.get("line")) is int}
-        why = message_of(json.dumps(errors[0])) if errors else "the provider does not say why"
-        more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-        full = ("token_limit_exceeded", "rate_limit_exceeded", "too_many_batches")
-        return BatchState(
-            id=self._text(answer, "id"),
-            status=status,
-            ended=status in ("completed", "failed", "expired", "cancelled"),
-            done=counts.get("completed", 0) + counts.get("failed", 0),
-            total=counts.get("total", 0),
-            results=tuple(
-                self._url(f"/files/{quote(file, safe='')}/content") for file in files if isinstance(file, str) and file
-            ),
-            failed=why + more if status == "failed" else None,
-            full=any(error.get("code") in full for error in errors),
-            faults={line: fault for line, fault in faults.items() if line >= 0},
-            wire=answer.wire,
-        )
-
-    def _outcome(self, data: Mapping[str, Any]) -> tuple[int | str | None, object]:
-        error, response = data.get("error"), data.get("response")
-        if isinstance(response, dict):
-            status = response.get("status_code")
-            known = type(status) is int
-            return (status, response.get("body")) if known else (None, "holds a response without a status code")
-        if isinstance(error, dict):
-            code = error.get("code")
-            flag = code if code in ("batch_expired", "batch_cancelled") else "batch_error"
-            return flag, f"{message_of(json.dumps(error))} ({code})"
-        return None, "holds neither a response nor an error"
+    def _error(self, why: str, evidence: Evidence, wire: Wire | None = None) -> AttemptError:
+        return AttemptError(f"endpoint {self.endpoint.name!r}: {why}", evidence=evidence, wire=wire)
 
 
-class AzureBatches(OpenAIBatches):
+class AzureBatches(BatchApi):
     """The deployment must be one for batches."""
 
     endpoint: Any
@@ -345,14 +312,17 @@ class AnthropicBatches(BatchApi):
     def line(self, custom_id: str, body: bytes) -> bytes:
         return b'{"custom_id": %b, "params": %b}' % (json.dumps(custom_id).encode("ascii"), body)
 
+    async def upload(self, lines: Sequence[bytes], tag: str) -> str | None:  # noqa: ARG002 - all is one body
+        return None
+
     async def submit(self, lines: Sequence[bytes], tag: str, file: str | None) -> BatchState:  # noqa: ARG002
         body = b'{"requests": [%b]}' % b", ".join(lines)
-        return self._state(await self._call("POST", self._url(self.path), body))
+        return self._state(*await self._call("POST", self._url(self.path), body))
 
     async def find(self, tag: str, *, file: str | None, requests: int, since: float) -> BatchState | None:  # noqa: ARG002
         unsettled = False
-        async for answer in self._listed(since):
-            state = self._state(answer)
+        async for data, wire in self._listed(since):
+            state = self._state(data, wire)
             if state.total != requests:
                 continue
             if not state.ended:
@@ -363,9 +333,9 @@ class AnthropicBatches(BatchApi):
             raise NotSettledError
         return None
 
-    def _state(self, answer: Answer) -> BatchState:
-        batch, status = self._text(answer, "id"), self._text(answer, "processing_status")
-        counts = {key: token_count(value) or 0 for key, value in _mapping(answer.data, "request_counts").items()}
+    def _state(self, data: Mapping[str, Any], wire: Wire) -> BatchState:
+        batch, status = self._text(data, "id", wire), self._text(data, "processing_status", wire)
+        counts = {key: token_count(value) or 0 for key, value in _mapping(data, "request_counts").items()}
         total = sum(counts.get(key, 0) for key in ("processing", "succeeded", "errored", "canceled", "expired"))
         return BatchState(
             id=batch,
@@ -375,7 +345,7 @@ class AnthropicBatches(BatchApi):
             total=total,
             # Not the address that is given in the answer: a key goes nowhere but to base_url.
             results=(self._url(self._path(batch) + "/results"),) if status == "ended" else (),
-            wire=answer.wire,
+            wire=wire,
         )
 
     def _outcome(self, data: Mapping[str, Any]) -> tuple[int | str | None, object]:
@@ -412,7 +382,7 @@ def multipart(filename: str, content: bytes) -> tuple[bytes, str]:
     return head.encode() + content + f"\r\n--{boundary}--\r\n".encode(), f"multipart/form-data; boundary={boundary}"
 
 
-def unix_time(value: object) -> float | None:
+def _unix_time(value: object) -> float | None:
     """A moment as providers write it, in Unix time: seconds, or ISO 8601."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return float(value)

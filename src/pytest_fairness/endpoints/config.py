@@ -11,8 +11,7 @@ The format is that of the ISO 42001 test specification (§6.4)::
         default_temperature: 1.0
 
 Keys are never in the file, only the names of the variables that hold them. Which parameters may be sent is an
-allow-list: whatever would change who answers, or how often we ask, is on none (``mock_response``, ``fallbacks``,
-``num_retries``, ``api_base``, ``callbacks``, ``extra_headers``, ``drop_params``).
+allow-list, ``parameters.yaml``.
 """
 
 from __future__ import annotations
@@ -21,12 +20,14 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, fields
+from importlib.resources import files
 from typing import Annotated, Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
 from msgspec import Meta, Struct
 from msgspec.structs import force_setattr
 
+from pytest_fairness import documents
 from pytest_fairness.documents import Misplaced
 from pytest_fairness.endpoints.prices import price_table
 from pytest_fairness.endpoints.protocol import AttemptError, Endpoint, Evidence, Limits, Price
@@ -52,10 +53,8 @@ class EndpointConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
             if isinstance(value, str) and (not value.strip() or not value.isprintable() or len(value) > _LONGEST):
                 raise Misplaced(f"{key} must be a text on one line, not {value[:_LONGEST]!r}", key)
         if not _NAME.fullmatch(self.name):
-            why = (
-                "must begin with a letter or digit and hold no more than 100 of letters, digits, spaces and . : @ / + -"
-            )
-            raise Misplaced(f"the name {self.name!r} {why}", "name")
+            why = "begin with a letter or digit and hold no more than 100 of letters, digits, spaces and . : @ / + -"
+            raise Misplaced(f"the name {self.name!r} must {why}", "name")
 
     @property
     def limits(self) -> Limits:
@@ -105,32 +104,25 @@ class RemoteConfig(SystemConfig, frozen=True, kw_only=True, forbid_unknown_field
         super().__post_init__()
         if self.api_key_env is not None:
             check_variable(self.api_key_env, "api_key_env")
+        check_url(getattr(self, "base_url", None), "base_url")
 
 
-class _AddressConfig(RemoteConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An entry with an address."""
-
-    base_url: str | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_url(self.base_url, "base_url")
-
-
-class ThirdPartyConfig(_AddressConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ThirdPartyConfig(RemoteConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An entry of a type that a project or another plugin provides: ``options`` are its own affair."""
 
+    base_url: str | None = None
     model: str | None = None
     options: dict[str, Any] = {}
 
 
-class ModelConfig(_AddressConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ModelConfig(RemoteConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """An entry of one model of a provider; *official_key* and the price list are the provider's own address's."""
 
     default_url: ClassVar[str] = ""
     official_host: ClassVar[str] = ""
     official_key: ClassVar[str | None] = None
 
+    base_url: str | None = None
     model: str
 
     @property
@@ -221,41 +213,18 @@ def _price(given: Any) -> Price | None:
             raise Misplaced(unknown("key", key, _PRICE_KEYS), "price", key)
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e6:
             raise Misplaced(f"{key} must be US dollars, 0 or more, not {value!r}", "price", key)
-    if "per_call" not in given and not given.keys() >= {"input_per_million", "output_per_million"}:
+    if "per_call" not in given and len(given) < 2:
         raise Misplaced("price needs input_per_million and output_per_million, or per_call", "price")
     return Price(**{key: float(given.get(key, 0.0)) for key in _PRICE_KEYS})
 
 
 # ---------------------------------------------------------------- parameters
 
-_COMMON = frozenset(("temperature", "top_p", "max_tokens", "stop"))
-#: Of vLLM and other servers that speak OpenAI's format.
-_SERVERS = frozenset(("top_k", "min_p", "repetition_penalty"))
-_OPENAI = _COMMON | {
-    "max_completion_tokens", "seed", "presence_penalty", "frequency_penalty", "logit_bias", "reasoning_effort",
-    "response_format", "verbosity",
-}  # fmt: skip
+_PARAMETERS: Any = documents.parse(files(__package__).joinpath("parameters.yaml").read_bytes(), "parameters.yaml").data
 #: Endpoint type → the parameters it takes.
 ALLOWED: Mapping[str, frozenset[str]] = {
-    "openai": _OPENAI | _SERVERS,
-    "azure": _OPENAI,
-    "anthropic": _COMMON | {"top_k", "thinking", "reasoning_effort"},
-    "ollama": _COMMON
-    | {"seed", "top_k", "min_p", "frequency_penalty", "presence_penalty", "num_ctx", "num_predict", "keep_alive"},
-    "litellm": _OPENAI | _SERVERS | {"thinking"},
-    "simulated": _OPENAI | _SERVERS,
-    # Of these, an application takes those for which its request has a slot.
-    "http": _OPENAI | _SERVERS,
-    "callable": frozenset(),
-}
-_NUMBER, _WHOLE = (int, float), (int,)
-# name → lowest, highest, and the types of its values
-_RANGES: Mapping[str, tuple[float, float, tuple[type, ...]]] = {
-    "temperature": (0, 2, _NUMBER),
-    **dict.fromkeys(("top_p", "min_p"), (0, 1, _NUMBER)),
-    **dict.fromkeys(("presence_penalty", "frequency_penalty"), (-2, 2, _NUMBER)),
-    **dict.fromkeys(("max_tokens", "max_completion_tokens", "top_k", "num_ctx", "num_predict"), (1, math.inf, _WHOLE)),
-    "seed": (-math.inf, math.inf, _WHOLE),
+    kind: frozenset(name for name, row in _PARAMETERS.items() if kind in row["types"].split())
+    for kind in ("openai", "azure", "anthropic", "ollama", "litellm", "simulated", "http", "callable")
 }
 
 
@@ -268,11 +237,13 @@ def check_parameters(system: SystemConfig | Endpoint, parameters: Mapping[str, J
     for name, value in parameters.items() if allowed is not None else ():
         if name not in (allowed or ()):
             raise Misplaced(f"{where}: {unknown('parameter', name, allowed or ())}", *place)
-        low, high, kind = _RANGES.get(name, (0.0, 0.0, None))
-        if kind is not None and (type(value) not in kind or not low <= value <= high):  # type: ignore[operator]  # a number
-            what = "a number" if float in kind else "a whole number"
+        row = _PARAMETERS[name]
+        kind, least, greatest = row.get("kind"), row.get("least"), row.get("greatest")
+        numbers = (int, float) if kind == "number" else (int,)
+        low, high = (-math.inf if least is None else least), (math.inf if greatest is None else greatest)
+        if kind is not None and (type(value) not in numbers or not low <= value <= high):  # type: ignore[operator]
             between = f" from {low:g} to {high:g}" if math.isfinite(high) else ", 1 or more" if low == 1 else ""
-            raise Misplaced(f"{where}: {name} must be {what}{between}, not {value!r}", *place)
+            raise Misplaced(f"{where}: {name} must be a {kind}{between}, not {value!r}", *place)
 
 
 def merged_parameters(endpoint: Endpoint, given: Mapping[str, JSON]) -> dict[str, JSON]:

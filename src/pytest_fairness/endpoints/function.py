@@ -1,16 +1,14 @@
 """A Python callable as the system under test: sync, async or a generator; one text, or the whole conversation.
 
-A parameter called ``messages`` gets the conversation as a list of ``{"role": …, "content": …}``; otherwise
-the only required parameter gets the last user message. A sync function runs in a thread, with the context
-variables of the caller, so that it may block. Whatever it raises is an outcome of the trial, never a crash of
-the run.
+A parameter called ``messages`` gets the conversation as a list of ``{"role": …, "content": …}``; otherwise the only
+required parameter gets the last user message. A sync function runs in a thread, with the context variables of the
+caller, so that it may block. Whatever it raises is an outcome of the trial, never a crash of the run.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import hashlib
 import importlib
 import inspect
@@ -21,10 +19,12 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from pytest_fairness.endpoints.protocol import Price, Reply, Request
+from pytest_fairness.endpoints.protocol import FREE, Price, Reply, Request, plain_messages
 from pytest_fairness.endpoints.redaction import redact
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON, Status
@@ -58,13 +58,15 @@ class FunctionEndpoint:
 
     type = "callable"
     simulated = False
+    price: Price | None = FREE
 
     def __init__(self, function: Callable[..., Any], *, name: str | None = None) -> None:
         self._function = function
-        plain = _innermost(function)
-        owner = plain if hasattr(plain, "__qualname__") else type(plain)
+        plain = function
+        while isinstance(plain, partial):
+            plain = plain.func
+        owner: Any = plain if hasattr(plain, "__qualname__") else type(plain)
         qualified = f"{getattr(owner, '__module__', None) or 'builtins'}:{owner.__qualname__}"
-        self._whole = _takes_conversation(function, qualified)
         routine = inspect.unwrap(plain)
         call = routine if inspect.isroutine(routine) else getattr(routine, "__call__", routine)  # noqa: B004 - no test
         self._asynchronous = inspect.iscoroutinefunction(call) or inspect.isasyncgenfunction(call)
@@ -76,20 +78,17 @@ class FunctionEndpoint:
         self._threads = DaemonThreads(_THREADS)
         self.name = name or qualified.rpartition(":")[2]
         # A function of one text never sees a system prompt, nor the turns before, so it cannot be tested with them.
-        self.supports_system_prompt = self.supports_conversation = self._whole
+        self.supports_system_prompt = self.supports_conversation = _takes_conversation(function, qualified)
         self.default_parameters: Mapping[str, JSON] = {}
-        self.price: Price | None = Price(input_per_million=0.0, output_per_million=0.0)
 
     def identity(self) -> dict[str, JSON]:
         return dict(self._identity)
 
     async def ask(self, request: Request) -> Reply:
-        if self._whole:
-            # Fresh dictionaries each time: what the function does to them is its own affair.
-            messages = [{"role": message.role, "content": message.content} for message in request.messages]
-            call = functools.partial(self._function, messages=messages)
+        if self.supports_conversation:
+            call = partial(self._function, messages=plain_messages(request.messages))
         else:
-            call = functools.partial(self._function, request.messages[-1].content)
+            call = partial(self._function, request.messages[-1].content)
         here = Ambient(request)
         token = AMBIENT.set(here)
         try:
@@ -121,10 +120,11 @@ class FunctionEndpoint:
 def callable_endpoint(function: Callable[..., Any] | str, *, name: str | None = None) -> FunctionEndpoint:
     """*function* as an endpoint; a text is the import path of one, ``"my_app.letters:write"``, imported now.
 
-    Raises UsageError if there is no such function, or it cannot be called with one text or with ``messages``.
+    Raises UsageError if there is no such function, or it cannot be called with one text or with ``messages``; an error
+    within its module is raised as it is.
     """
     if isinstance(function, str):
-        function = imported(function)
+        function = _imported(function)
     if not callable(function):
         raise UsageError(f"{function!r} is not callable: give a function that takes a text and returns the reply")
     return FunctionEndpoint(function, name=name)
@@ -135,8 +135,7 @@ def is_import_path(text: str) -> bool:
     return _IMPORT_PATH.fullmatch(text) is not None
 
 
-def imported(path: str) -> Callable[..., Any]:
-    """What *path* names. An error within the module is raised as it is; UsageError for all else."""
+def _imported(path: str) -> Any:
     if not is_import_path(path):
         raise UsageError(f"{path!r} is no import path: write package.module:function")
     module, _, names = path.partition(":")
@@ -149,24 +148,19 @@ def imported(path: str) -> Callable[..., Any]:
             f"{path!r}: there is no module {error.name!r} to import; is its folder on the path (pythonpath = in "
             "pytest's settings), or the package installed?"
         ) from None
-    for name in names.split("."):
-        if not hasattr(found, name):
-            raise UsageError(f"{path!r}: {module} has no {names}")
-        found = getattr(found, name)
+    try:
+        found = attrgetter(names)(found)
+    except AttributeError:
+        raise UsageError(f"{path!r}: {module} has no {names}") from None
     if not callable(found):
         raise UsageError(f"{path!r} is {type(found).__name__}, which cannot be called")
-    function: Callable[..., Any] = found
-    return function
+    return found
 
 
-def _finish(call: Callable[[], Any]) -> Any:
+def _answer(call: Callable[[], Any]) -> Any:
     """Call, and join a generator's parts here in the thread, where it may block."""
-    try:
-        answer = call()
-        return _joined(list(answer)) if isinstance(answer, Iterator) else answer
-    except StopIteration as error:
-        # A future cannot carry StopIteration.
-        raise RuntimeError(f"StopIteration: {error}") from error
+    answer = call()
+    return _joined(list(answer)) if isinstance(answer, Iterator) else answer
 
 
 def _joined(parts: list[Any]) -> Any:
@@ -176,12 +170,6 @@ def _joined(parts: list[Any]) -> Any:
 
 
 # ---------------------------------------------------------------- what kind of function it is
-
-
-def _innermost(function: Any) -> Any:
-    while isinstance(function, functools.partial):
-        function = function.func
-    return function
 
 
 def _takes_conversation(function: Callable[..., Any], name: str) -> bool:
@@ -194,11 +182,8 @@ def _takes_conversation(function: Callable[..., Any], name: str) -> bool:
     taken = parameters.get("messages") or next((p for p in parameters.values() if p.kind in one), None)
     if taken is None:
         raise UsageError(f"{name} takes no text: give it one parameter for the prompt")
-    required = [
-        p.name
-        for p in parameters.values()
-        if p is not taken and p.kind not in (kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD) and p.default is kinds.empty
-    ]
+    others = [p for p in parameters.values() if p is not taken and p.default is kinds.empty]
+    required = [p.name for p in others if p.kind not in (kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD)]
     if required:
         raise UsageError(
             f"{name} needs {', '.join(required)} as well: give them defaults, or wrap it in a function of one text"
@@ -214,7 +199,7 @@ def _fingerprint(function: Any) -> str | None:
     type. ``None`` where there is no source.
     """
     setup: list[Any] = []
-    while isinstance(function, functools.partial):
+    while isinstance(function, partial):
         setup += (function.args, sorted(function.keywords.items()))
         function = function.func
     function = inspect.unwrap(function)
@@ -229,15 +214,13 @@ def _fingerprint(function: Any) -> str | None:
     for cell in getattr(function, "__closure__", None) or ():
         with contextlib.suppress(ValueError):  # a variable that is not bound yet
             setup.append(cell.cell_contents)
-    parts = [source, *map(_text_of, [*setup, getattr(function, "__defaults__", None)])]
+    parts = [source]
+    for value in (*setup, getattr(function, "__defaults__", None)):
+        try:
+            parts.append(_ADDRESS.sub("", repr(value)))
+        except Exception:  # noqa: BLE001 - somebody's __repr__ must not keep a run from starting
+            parts.append(type(value).__qualname__)
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _text_of(value: Any) -> str:
-    try:
-        return _ADDRESS.sub("", repr(value))
-    except Exception:  # noqa: BLE001 - somebody's __repr__ must not keep a run from starting
-        return type(value).__qualname__
 
 
 # ---------------------------------------------------------------- threads
@@ -258,7 +241,7 @@ class DaemonThreads:
     async def call(self, call: Callable[[], Any]) -> Any:
         """What *call* returns, in a thread with the caller's context. Cancelled before it began, it never is called."""
         future: Future[Any] = Future()
-        self._calls.put((future, functools.partial(copy_context().run, _finish, call)))
+        self._calls.put((future, partial(copy_context().run, _answer, call)))
         if not self._idle.acquire(blocking=False) and self._threads < self._most:
             self._threads += 1
             threading.Thread(target=self._work, name=f"fairness-callable-{self._threads}", daemon=True).start()
@@ -270,6 +253,8 @@ class DaemonThreads:
             if future.set_running_or_notify_cancel():
                 try:
                     future.set_result(call())
+                except StopIteration as error:  # which no future can carry
+                    future.set_exception(RuntimeError(f"StopIteration: {error}"))
                 except BaseException as error:  # noqa: BLE001 - it is the caller's, whatever it is
                     future.set_exception(error)
             self._idle.release()

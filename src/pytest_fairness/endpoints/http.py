@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import email.utils
-import importlib
 import json
 import math
 import re
@@ -19,7 +18,7 @@ import zlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -66,13 +65,13 @@ def encode_json(payload: JSON | Mapping[str, JSON]) -> bytes:
 
 
 def make_wire(
-    *,
     url: str,
     request_body: bytes,
     request_headers: Mapping[str, str],
-    response_headers: Mapping[str, str] | None = None,
-    response_body: bytes = b"",
     status_code: int | None = None,
+    response_headers: Mapping[str, str] = MappingProxyType({}),
+    response_body: bytes = b"",
+    *,
     truncated: bool = False,
 ) -> Wire:
     """The record of one exchange, as far as it got, without secrets."""
@@ -82,7 +81,7 @@ def make_wire(
         request_body=sent,
         request_headers=safe_headers(request_headers, REQUEST_HEADERS),
         status_code=status_code,
-        response_headers=safe_headers(response_headers or {}, RESPONSE_HEADERS),
+        response_headers=safe_headers(response_headers, RESPONSE_HEADERS),
         response_body=received,
         truncated=truncated,
     )
@@ -166,40 +165,17 @@ def retry_after(headers: Mapping[str, str], *, now: float | None = None) -> floa
 _ENCODINGS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 
 
-class BoundedBody:
-    """Takes the chunks of a response, unpacks them if the server packed them unasked, and stops at a limit.
+def unpacked(packed: bytes, encoding: str | None, limit: int = MAX_RESPONSE_BYTES) -> tuple[bytes, bool, bool]:
+    """What a server *packed*, unasked; whether it is longer than *limit*, where it is cut; whether it can be read.
 
     A few kilobytes of gzip can unpack to gigabytes, so unpacking goes no further than what may be kept.
     """
-
-    def __init__(self, content_encoding: str | None, limit: int = MAX_RESPONSE_BYTES) -> None:
-        encoding = (content_encoding or "identity").strip().lower()
-        self._unpack = zlib.decompressobj(_ENCODINGS[encoding]) if encoding in _ENCODINGS else None
-        self._limit = limit
-        self._parts: list[bytes] = []
-        self._size = 0
-        self.readable = encoding == "identity" or self._unpack is not None
-        self.full = False
-
-    def feed(self, chunk: bytes) -> bool:
-        """Take *chunk*; ``False`` once the limit is reached and no more need be read."""
-        room = self._limit - self._size
-        if self._unpack is not None:
-            try:
-                chunk = self._unpack.decompress(chunk, room + 1)
-            except zlib.error:
-                self.readable = False
-                self._unpack = None
-        if len(chunk) > room:
-            chunk, self.full = chunk[:room], True
-        self._parts.append(chunk)
-        self._size += len(chunk)
-        return not self.full
-
-    @property
-    def data(self) -> bytes:
-        """What was kept."""
-        return b"".join(self._parts)
+    encoding = (encoding or "identity").strip().lower()
+    data, readable = packed, encoding == "identity"
+    if encoding in _ENCODINGS:
+        with contextlib.suppress(zlib.error):
+            data, readable = zlib.decompressobj(_ENCODINGS[encoding]).decompress(packed, limit + 1), True
+    return data[:limit], max(len(packed), len(data)) > limit, readable
 
 
 @dataclass(slots=True)
@@ -207,7 +183,9 @@ class HttpExchange:
     """A request, and as far as it got: ``status`` is ``None`` until a response begins, ``error`` says how it broke off.
 
     ``query`` is what a GET sends behind the question mark; the log holds it in the place of the body. ``hint`` is what
-    to look at where there is nothing at the address.
+    to look at where there is nothing at the address. ``leaving`` is awaited before the first byte leaves; what it
+    raises keeps the request from leaving, and is ``refused``. ``sent``: there was a connection, so that bytes may have
+    left. ``received`` is ``full`` where it was cut at the limit, ``readable`` unless it is packed as nobody knows.
     """
 
     url: str
@@ -215,47 +193,30 @@ class HttpExchange:
     body: bytes
     query: str = ""
     hint: str = ""
-    #: Awaited before the first byte leaves; what it raises keeps the request from leaving.
     leaving: Callable[[], Awaitable[None]] | None = None
-    #: Whether there was a connection for it, so that bytes may have left.
     sent: bool = False
     refused: Exception | None = None
-    #: Why there was no connection, in words.
     unreachable: str = ""
     status: int | None = None
     response_headers: Mapping[str, str] = field(default_factory=dict)
-    received: BoundedBody = field(default_factory=lambda: BoundedBody(None))
+    received: bytes = b""
+    full: bool = False
+    readable: bool = True
     error: str | None = None
-
-    async def leave(self) -> None:
-        """There is a connection, and the request is about to leave on it. ``refused`` says why it may not."""
-        if self.sent:
-            self.refused = ConnectionAbortedError("a second request of one attempt")
-            return
-        try:
-            if self.leaving is not None:
-                await self.leaving()
-            self.sent = True
-        except Exception as error:  # noqa: BLE001 - raised where the connection is closed because of it
-            self.refused = error
 
     def wire(self) -> Wire:
         """The record of it, without secrets."""
-        return make_wire(
-            url=self.url,
-            request_body=self.body or self.query.encode(),
-            request_headers=self.headers,
-            status_code=self.status,
-            response_headers=self.response_headers,
-            response_body=self.received.data,
-            truncated=self.received.full or (self.error is not None and self.status is not None),
+        body, truncated = (
+            self.body or self.query.encode(),
+            self.full or (self.error is not None and self.status is not None),
         )
+        response = (self.status, self.response_headers, self.received)
+        return make_wire(self.url, body, self.headers, *response, truncated=truncated)
 
     @property
     def whole(self) -> bool:
         """Whether a response came and can be read to its end, whatever its status."""
-        received = self.received
-        return self.status is not None and self.error is None and not received.full and received.readable
+        return self.status is not None and self.error is None and not self.full and self.readable
 
     @property
     def succeeded(self) -> bool:
@@ -268,7 +229,7 @@ class HttpExchange:
             return Evidence.NO_RESPONSE if self.sent else Evidence.NOT_SENT
         if self.succeeded:
             return Evidence.PARTIAL
-        return evidence_of(self.status, self.received.data.decode("utf-8", "replace"))
+        return evidence_of(self.status, self.received.decode("utf-8", "replace"))
 
     def failure(self, name: str) -> Reply | None:
         """What this comes to if it is no whole success; ``None`` if it is, and the body can be read.
@@ -283,8 +244,8 @@ class HttpExchange:
             what = f"HTTP {status}, and the response broke off" if status is not None else what
             line = f"{what} ({self.error})"
         elif self.succeeded:
-            full = f"the body is longer than {len(self.received.data):,} bytes"
-            error = full if self.received.full else "the body is packed and cannot be unpacked"
+            full = f"the body is longer than {len(self.received):,} bytes"
+            error = full if self.full else "the body is packed and cannot be unpacked"
             return Reply(text=None, status=Status.MALFORMED, error=error, wire=wire)
         else:
             line, policy = failure_line(status, wire.response_body), policy_refusal(status, wire.response_body)
@@ -325,12 +286,17 @@ class Sender:
                 trace_request_ctx=exchange,
             ) as response:
                 exchange.response_headers = dict(response.headers)
-                exchange.received = BoundedBody(response.headers.get("Content-Encoding"), self._max_response_bytes)
                 exchange.status = response.status
-                async for chunk in response.content.iter_any():
-                    if not exchange.received.feed(chunk):
-                        response.close()  # the rest of an endless body is not waited for
-                        break
+                packed, limit = bytearray(), self._max_response_bytes
+                try:
+                    async for chunk in response.content.iter_any():
+                        packed += chunk
+                        if len(packed) > limit:
+                            response.close()  # the rest of an endless body is not waited for
+                            break
+                finally:
+                    found = unpacked(bytes(packed), response.headers.get("Content-Encoding"), limit)
+                    exchange.received, exchange.full, exchange.readable = found
         except asyncio.CancelledError:
             exchange.error = "cut off"
             raise CutOff(evidence=exchange.evidence, wire=exchange.wire()) from None
@@ -340,10 +306,6 @@ class Sender:
             exchange.sent = exchange.sent and not isinstance(error, unsent)
             exchange.error = redact(f"{type(error).__name__}: {error}")
             exchange.unreachable = "" if exchange.sent else _why_unreachable(exchange.url, error)
-
-    async def prepare(self) -> None:
-        """Import what sending takes, which may be seconds where much is going on."""
-        await asyncio.to_thread(importlib.import_module, "aiohttp")
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -358,6 +320,11 @@ class Sender:
         if self._session is None or self._loop is not loop:
             if self._session is not None:
                 self._session.detach()  # it belongs to another loop, which alone could close it
+            trace = aiohttp.TraceConfig()
+            trace.on_connection_create_start.append(_begin)
+            trace.on_connection_create_end.append(_leave)
+            trace.on_connection_reuseconn.append(_leave)
+            trace.on_request_headers_sent.append(_check)  # which are not sent yet
             self._loop = loop
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=self._concurrency, keepalive_timeout=_KEEP_ALIVE_SECONDS),
@@ -365,51 +332,55 @@ class Sender:
                 cookie_jar=aiohttp.DummyCookieJar(),
                 trust_env=False,
                 auto_decompress=False,
-                trace_configs=[_departures()],
+                trace_configs=[trace],
             )
         return self._session
 
 
+# An exchange is noted as sent when there is a connection for it, a new one or one that is used again; one that may not
+# leave is stopped before its headers do. By itself aiohttp asks a second time, where it takes a request to be harmless.
+_SECOND = "a second request of one attempt"
+
+
+async def _begin(_session: object, context: SimpleNamespace, _parameters: object) -> None:
+    if context.trace_request_ctx.sent:
+        raise ConnectionAbortedError(_SECOND)
+
+
+async def _leave(_session: object, context: SimpleNamespace, _parameters: object) -> None:
+    exchange: HttpExchange = context.trace_request_ctx
+    if exchange.sent:
+        exchange.refused = ConnectionAbortedError(_SECOND)
+        return
+    try:
+        if exchange.leaving is not None:
+            await exchange.leaving()
+        exchange.sent = True
+    except Exception as error:  # noqa: BLE001 - raised where the connection is closed because of it
+        exchange.refused = error
+
+
+async def _check(_session: object, context: SimpleNamespace, _parameters: object) -> None:
+    if context.trace_request_ctx.refused is not None:
+        raise context.trace_request_ctx.refused
+
+
+_INSECURE = "no secure connection to {}: is it http:// there, or a certificate that is not trusted here?"
+#: Class of an exception, or of what it came from → why there is no connection to an address, and what to look at.
+_UNREACHABLE = {
+    "ConnectionRefusedError": "{} refuses connections: is the server running?",
+    "ClientConnectorDNSError": "the host of {} is not known: is base_url right, and is there a network?",
+    "ClientConnectorCertificateError": _INSECURE,
+    "ClientConnectorSSLError": _INSECURE,
+    "ConnectionTimeoutError": f"{{}} answers no connection within {_CONNECT_SECONDS:g} s: is base_url right, and "
+    "reachable?",
+    "ClientConnectorError": "no connection to {}: is base_url right, and reachable?",
+}
+
+
 def _why_unreachable(url: str, error: Exception) -> str:
-    """What keeps a connection to *url* from being made, and what to look at; empty where *error* does not tell."""
-    import aiohttp
-
-    parts = urlsplit(safe_url(url))
-    address = f"{parts.scheme}://{parts.netloc}"
-    secure = (aiohttp.ClientConnectorCertificateError, aiohttp.ClientConnectorSSLError)
-    reasons: tuple[tuple[Any, str], ...] = (
-        (ConnectionRefusedError, f"{address} refuses connections: is the server running?"),
-        (aiohttp.ClientConnectorDNSError,
-         f"the host of {address} is not known: is base_url right, and is there a network?"),
-        (secure, f"no secure connection to {address}: is it http:// there, or a certificate that is not trusted here?"),
-        (aiohttp.ConnectionTimeoutError,
-         f"{address} answers no connection within {_CONNECT_SECONDS:g} s: is base_url right, and reachable?"),
-        (aiohttp.ClientConnectorError, f"no connection to {address}: is base_url right, and reachable?"),
-    )  # fmt: skip
     causes = (error, getattr(error, "os_error", None))
-    return next((reason for kind, reason in reasons if any(isinstance(cause, kind) for cause in causes)), "")
-
-
-def _departures() -> aiohttp.TraceConfig:
-    """Notes for each exchange when there is a connection for it, a new one or one that is used again, and stops one
-    that may not leave before its headers do.
-    """
-    import aiohttp
-
-    async def begin(_session: object, context: SimpleNamespace, _parameters: object) -> None:
-        if context.trace_request_ctx.sent:  # by itself aiohttp asks again, where it takes a request to be harmless
-            raise ConnectionAbortedError("a second request of one attempt")
-
-    async def leave(_session: object, context: SimpleNamespace, _parameters: object) -> None:
-        await context.trace_request_ctx.leave()
-
-    async def check(_session: object, context: SimpleNamespace, _parameters: object) -> None:
-        if context.trace_request_ctx.refused is not None:
-            raise context.trace_request_ctx.refused
-
-    trace = aiohttp.TraceConfig()
-    trace.on_connection_create_start.append(begin)
-    trace.on_connection_create_end.append(leave)
-    trace.on_connection_reuseconn.append(leave)
-    trace.on_request_headers_sent.append(check)  # which are not sent yet
-    return trace
+    kinds = {kind.__name__ for cause in causes for kind in type(cause).__mro__}
+    parts = urlsplit(safe_url(url))
+    why = next((why for kind, why in _UNREACHABLE.items() if kind in kinds), "")
+    return why.format(f"{parts.scheme}://{parts.netloc}")

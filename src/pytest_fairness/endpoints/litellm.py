@@ -21,7 +21,6 @@ from dataclasses import replace
 from typing import Any
 
 from pytest_fairness.documents import Misplaced
-from pytest_fairness.endpoints.chat import plain_messages
 from pytest_fairness.endpoints.config import ModelConfig, merged_parameters
 from pytest_fairness.endpoints.http import (
     encode_json,
@@ -31,9 +30,17 @@ from pytest_fairness.endpoints.http import (
     policy_refusal,
     retry_after,
 )
-from pytest_fairness.endpoints.openai import OpenAIEndpoint
+from pytest_fairness.endpoints.openai import ChatEndpoint
 from pytest_fairness.endpoints.prices import price_table
-from pytest_fairness.endpoints.protocol import AttemptError, CutOff, Evidence, Price, Reply, Request, Wire
+from pytest_fairness.endpoints.protocol import (
+    AttemptError,
+    CutOff,
+    Evidence,
+    Price,
+    Reply,
+    Request,
+    Wire,
+)
 from pytest_fairness.endpoints.redaction import read_key, remember_environment, safe_url
 from pytest_fairness.errors import MissingExtra, UsageError
 from pytest_fairness.model import JSON, Status
@@ -79,40 +86,29 @@ class LiteLLMConfig(ModelConfig, frozen=True, kw_only=True, forbid_unknown_field
         return self.price or (price_table().find(provider, model) if self.base_url is None else None)
 
 
-class LiteLLMEndpoint:
+class LiteLLMEndpoint(ChatEndpoint):
     """One provider's model; an entry of another type comes here with ``via: litellm``.
 
     Raises MissingExtra if litellm is not installed, UsageError where the environment would change the address.
     """
 
-    simulated = False
+    announces_leaving = False
 
     def __init__(self, config: ModelConfig) -> None:
         _check_installed(f"endpoint {config.name!r} (type {config.type})")
-        self.name, self.type = config.name, config.type
-        self.supports_system_prompt = config.supports_system_prompt
-        self.default_parameters: Mapping[str, JSON] = dict(config.default_parameters)
-        self.price = config.known_price
-        self._base_url = config.address or None
-        self._key_variable = config.key_variable
+        super().__init__(config)
+        if config.type != "litellm" and not self.model.startswith(f"{config.type}/"):
+            self.model = f"{config.type}/{self.model}"
         self._version: str | None = getattr(config, "api_version", None)
-        named = config.type == "litellm" or config.model.startswith(f"{config.type}/")
-        self._model = config.model if named else f"{config.type}/{config.model}"
         self._litellm: Any = None
-        if self._base_url is None:
-            _refuse_rerouting(self._model.partition("/")[0], self.name)
+        if not self.base_url:
+            _refuse_rerouting(self.model.partition("/")[0], self.name)
         # litellm finds keys in the environment by itself; whatever it finds must not be written down.
         remember_environment()
 
     def identity(self) -> dict[str, JSON]:
-        return {
-            "type": self.type,
-            "via": "litellm",
-            "model": self._model,
-            "base_url": safe_url(self._base_url) if self._base_url else None,
-            "parameters": dict(self.default_parameters),
-            **({"api_version": self._version} if self._version else {}),
-        }
+        version: dict[str, JSON] = {"api_version": self._version} if self._version else {}
+        return {**super().identity(), "via": "litellm", "base_url": safe_url(self.base_url) or None, **version}
 
     async def prepare(self) -> None:
         """Import litellm in a thread, for it takes seconds. Raises AttemptError where it, or the provider, is wrong."""
@@ -126,7 +122,7 @@ class LiteLLMEndpoint:
             why = f"litellm is installed and cannot be imported ({type(error).__name__}: {error}); install it again: "
             raise self._error(f"{why}pip install --force-reinstall 'pytest-fairness[llm]'", Evidence.AUTH) from error
         try:
-            litellm.get_llm_provider(model=self._model, api_base=self._base_url)
+            litellm.get_llm_provider(model=self.model, api_base=self.base_url or None)
         except Exception as error:
             raise self._error(f"nothing can be sent: {error}", Evidence.AUTH) from error
         self._litellm = litellm
@@ -134,17 +130,19 @@ class LiteLLMEndpoint:
     async def ask(self, request: Request) -> Reply:
         key = read_key(self._key_variable, self.name)
         given: dict[str, JSON] = {
-            "model": self._model,
-            "messages": plain_messages(request.messages),
+            "model": self.model,
+            "messages": [{"role": m.role, "content": m.content} for m in request.messages],
             **merged_parameters(self, request.parameters),
         }
         await self.prepare()
         optional = {
-            "api_base": self._base_url,
-            "api_key": key or (_NO_KEY if self._base_url else None),
+            "api_base": self.base_url or None,
+            "api_key": key or (_NO_KEY if self.base_url else None),
             "api_version": self._version,
         }
-        _quieten()
+        # Where a suite makes warnings errors, those from within litellm must not end a call. Filters, not
+        # catch_warnings: that changes those of the whole process, and puts back the wrong ones when two calls overlap.
+        warnings.filterwarnings("ignore", module=r"(?:litellm|openai|pydantic|httpx2?)(?:\.|$)")
         try:
             response = await self._litellm.acompletion(
                 **given,
@@ -163,7 +161,7 @@ class LiteLLMEndpoint:
             # The text of a refusal goes where providers have it, from where litellm puts it.
             message = choice.get("message") or {}
             message.setdefault("refusal", (message.get("provider_specific_fields") or {}).get("refusal"))
-        reply = OpenAIEndpoint.interpret(data)
+        reply = ChatEndpoint.interpret(data)
         # Where the provider counted nothing, litellm writes zeros: such an answer is charged at its worst case.
         counted = reply.usage is not None and (reply.usage.input_tokens or reply.usage.output_tokens)
         wire = self._wire(given, response.model_dump_json().encode(), response)
@@ -196,14 +194,8 @@ class LiteLLMEndpoint:
 
     def _wire(self, given: Mapping[str, JSON], returned: bytes, outcome: Any, status: int | None = None) -> Wire:
         """What litellm was given and what it returned, in the place of what went over the wire."""
-        return make_wire(
-            url=self._base_url or f"litellm:{self._model}",
-            request_body=encode_json(given),
-            request_headers={},
-            status_code=status,
-            response_headers=_headers(outcome),
-            response_body=returned,
-        )
+        url, headers = self.base_url or f"litellm:{self.model}", _headers(outcome)
+        return make_wire(url, encode_json(given), {}, status, headers, returned)
 
 
 def _headers(outcome: Any) -> dict[str, str]:
@@ -269,13 +261,3 @@ def load_litellm() -> Any:
             if logger.level == logging.NOTSET or name == "LiteLLM":
                 logger.setLevel(logging.ERROR)
         return litellm
-
-
-def _quieten() -> None:
-    """Keep warnings from within litellm from ending a call where the suite makes warnings errors.
-
-    Filters rather than ``catch_warnings``, which would change the filters of the whole process for as long as
-    a call is under way and put back the wrong ones when two calls overlap. Whoever set up filters for a test
-    undoes these.
-    """
-    warnings.filterwarnings("ignore", module=r"(?:litellm|openai|pydantic|httpx2?)(?:\.|$)")

@@ -10,12 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
-from pytest_fairness.endpoints.chat import ChatEndpoint, Unreadable, plain_messages, read_usage
 from pytest_fairness.endpoints.config import ModelConfig
-from pytest_fairness.endpoints.protocol import Price
+from pytest_fairness.endpoints.openai import ChatEndpoint, Unreadable, read_usage
+from pytest_fairness.endpoints.protocol import FREE, Price, plain_messages
 from pytest_fairness.model import JSON, Message, Usage
-
-_LOCAL = ("localhost", "127.0.0.1", "::1")
 
 
 class OllamaConfig(ModelConfig, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -26,8 +24,8 @@ class OllamaConfig(ModelConfig, frozen=True, kw_only=True, forbid_unknown_fields
     @property
     def known_price(self) -> Price | None:
         """Models that run on one's own machine cost nothing a call."""
-        free = Price(input_per_million=0.0, output_per_million=0.0)
-        return self.price or (free if urlsplit(self.address).hostname in _LOCAL else None)
+        local = urlsplit(self.address).hostname in ("localhost", "127.0.0.1", "::1")
+        return self.price or (FREE if local else None)
 
 
 class OllamaEndpoint(ChatEndpoint):
@@ -38,7 +36,7 @@ class OllamaEndpoint(ChatEndpoint):
         return f"{self.base_url}/api/chat"
 
     @property
-    def hint(self) -> str:  # type: ignore[override]  # depends on the address
+    def hint(self) -> str:
         if urlsplit(self.base_url).path:
             return "base_url is the address alone, such as http://localhost:11434"
         return f"is the model there? ollama pull {self.model}"

@@ -1,15 +1,32 @@
-"""OpenAI, and every server that speaks its chat completions: vLLM, LM Studio, llama.cpp, gateways and proxies.
+"""OpenAI's chat completions, which vLLM, LM Studio, llama.cpp, gateways and proxies speak too.
 
-https://platform.openai.com/docs/api-reference/chat
+https://platform.openai.com/docs/api-reference/chat. Other providers are subclasses that say what differs. Reading is
+total on any bytes, and invents nothing: a body that is no such answer is MALFORMED, one without text EMPTY, one by
+which the model or the provider declines REFUSED, one that reports an error ERROR. All of them are complete answers
+that were paid for.
 """
 
 from __future__ import annotations
 
+import asyncio
+import importlib
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
-from pytest_fairness.endpoints.chat import ChatEndpoint, Unreadable, kind_of, plain_messages, read_usage
-from pytest_fairness.endpoints.config import ProviderConfig
+from pytest_fairness.endpoints.config import ModelConfig, ProviderConfig, RemoteConfig, merged_parameters
+from pytest_fairness.endpoints.http import (
+    CONCURRENCY,
+    HttpExchange,
+    Sender,
+    encode_json,
+    message_of,
+    plain_headers,
+    token_count,
+)
+from pytest_fairness.endpoints.protocol import AttemptError, Evidence, Reply, Request, plain_messages
+from pytest_fairness.endpoints.redaction import read_key, safe_url
 from pytest_fairness.model import JSON, Message, Status, Usage
 
 
@@ -21,27 +38,64 @@ class OpenAIConfig(ProviderConfig, frozen=True, kw_only=True, forbid_unknown_fie
     official_key: ClassVar[str | None] = "OPENAI_API_KEY"
 
 
-class OpenAIEndpoint(ChatEndpoint):
-    """A model that is asked with chat completions."""
+class RemoteEndpoint:
+    """What is asked at an address. The bytes that are sent are ours."""
+
+    simulated = False
+    announces_leaving = True
+
+    def __init__(self, config: RemoteConfig) -> None:
+        self.name, self.type = config.name, config.type
+        self.supports_system_prompt = config.supports_system_prompt is True
+        self.default_parameters: Mapping[str, JSON] = dict(config.default_parameters)
+        self.price = config.known_price
+        self._sender = Sender(concurrency=config.concurrency or CONCURRENCY)
+
+    async def prepare(self) -> None:
+        """Import what sending takes, which may be seconds where much is going on."""
+        await asyncio.to_thread(importlib.import_module, "aiohttp")
+
+    async def aclose(self) -> None:
+        await self._sender.aclose()
+
+
+class ChatEndpoint(RemoteEndpoint):
+    """``POST`` to :attr:`url` with a key, if there is one."""
+
+    #: The header that carries the key, and what stands before it.
+    key_header: ClassVar[tuple[str, str]] = ("Authorization", "Bearer ")
+    #: The provider's batch API where the entry says so: then it is asked in batches alone.
+    batches: Any = None
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__(config)
+        self.model, self.base_url = config.model, config.address
+        self._key_variable = config.key_variable
+        self._headers = plain_headers()
 
     @property
     def url(self) -> str:
+        """What requests are posted to."""
         return f"{self.base_url}/chat/completions"
 
     @property
-    def hint(self) -> str:  # type: ignore[override]  # depends on the address
+    def hint(self) -> str:
+        """What to look at where the server knows no such address."""
         ends_so = self.base_url.endswith("/v1")
         return "is the model's name right?" if ends_so else "base_url usually ends in /v1; is the model's name right?"
 
     def payload(self, messages: Sequence[Message], parameters: Mapping[str, JSON]) -> dict[str, JSON]:
+        """The body of the request."""
         return {"model": self.model, "messages": plain_messages(messages), **parameters}
 
     @staticmethod
     def usage(data: Mapping[str, Any]) -> Usage | None:
+        """The tokens that the JSON object of a success counts."""
         return read_usage(data.get("usage"), "prompt_tokens", "completion_tokens")
 
     @staticmethod
     def content(data: Mapping[str, Any]) -> tuple[Any, Any, Any]:
+        """What it says: the text, the finish reason, the text of a refusal. Raises Unreadable."""
         choices = data.get("choices")
         if not isinstance(choices, list):
             raise Unreadable(f"choices is {kind_of(choices)}, not a list")
@@ -51,3 +105,117 @@ class OpenAIEndpoint(ChatEndpoint):
         if not isinstance(message, dict):
             raise Unreadable("the choice holds no message")
         return message.get("content"), choices[0].get("finish_reason"), message.get("refusal")
+
+    @classmethod
+    def interpret(cls, data: Any) -> Reply:
+        """The reply in the JSON *data* of a success."""
+        if not isinstance(data, dict):
+            return Unreadable(f"the body is JSON {kind_of(data)}, not an object").reply
+        known: dict[str, Any] = {"model": text_or_none(data.get("model")), "usage": cls.usage(data)}
+        try:
+            if data.get("error"):
+                message = message_of(json.dumps({"error": data["error"]}))
+                raise Unreadable(f"an error in a 200: {message}", Status.ERROR)
+            text, reason, refusal = cls.content(data)
+        except Unreadable as problem:
+            return replace(problem.reply, **known)
+        return judge(text, text_or_none(reason), refusal=refusal, **known)
+
+    def read(self, body: bytes) -> Reply:
+        """What the *body* of a success says."""
+        try:
+            return self.interpret(read_json(body))
+        except Unreadable as problem:
+            return problem.reply
+
+    def headers(self) -> dict[str, str]:
+        """Of a request. Raises AttemptError where the key is not to be had."""
+        key, (header, prefix) = read_key(self._key_variable, self.name), self.key_header
+        return {**self._headers, **({} if key is None else {header: f"{prefix}{key}"})}
+
+    def identity(self) -> dict[str, JSON]:
+        return {
+            "type": self.type,
+            "model": self.model,
+            "base_url": safe_url(self.base_url),
+            "parameters": dict(self.default_parameters),
+        }
+
+    async def body(self, request: Request) -> bytes:
+        """The body that :meth:`ask` sends. Raises AttemptError for parameters that are not taken."""
+        return encode_json(self.payload(request.messages, merged_parameters(self, request.parameters)))
+
+    async def ask(self, request: Request) -> Reply:
+        if self.batches is not None:  # the price is that of calls in batches: alone, a call costs more
+            why = f"endpoint {self.name!r} is asked in batches alone, and so cannot be a step, or be asked one by one: "
+            raise AttemptError(f"{why}give it a second entry without `batch:`", evidence=Evidence.AUTH)
+        headers, body = self.headers(), await self.body(request)
+        exchange = HttpExchange(self.url, headers, body, hint=self.hint, leaving=request.leaving)
+        await self._sender.send(exchange)
+        return exchange.failure(self.name) or replace(self.read(exchange.received), wire=exchange.wire())
+
+    async def aclose(self) -> None:
+        await super().aclose()
+        if self.batches is not None:
+            await self.batches.aclose()
+
+
+# ---------------------------------------------------------------- reading
+
+
+class Unreadable(Exception):
+    """A body that holds no answer; ``reply`` is what it counts as."""
+
+    def __init__(self, error: str, status: Status = Status.MALFORMED, **known: Any) -> None:
+        super().__init__(error)
+        self.reply = Reply(text=None, status=status, error=error, **known)
+
+
+def read_json(body: bytes) -> Any:
+    """The JSON in *body*. Raises Unreadable where there is none."""
+    if not body.strip():
+        raise Unreadable("the body of the response is empty")
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        start = body[:200].decode("utf-8", "replace")
+        raise Unreadable(f"the body is not JSON: {message_of(start)}") from None
+
+
+#: Finish reasons by which a provider says that it, or its model, declined.
+_REFUSING = frozenset(("content_filter", "refusal", "safety", "prohibited_content", "guardrail_intervened"))
+
+
+def judge(content: Any, reason: str | None = None, *, refusal: Any = None, **known: Any) -> Reply:
+    """The reply with a message's *content*, the provider's finish *reason*, and what it gave as its *refusal*."""
+    status, text, error = Status.ANSWERED, content, None
+    blank = content is None or (isinstance(content, str) and not content.strip())
+    if isinstance(refusal, str) and refusal.strip():
+        status, text = Status.REFUSED, refusal
+    elif content is not None and not isinstance(content, str):
+        status, text, error = Status.MALFORMED, None, f"the content is {kind_of(content)}, not a text"
+    elif reason is not None and reason.lower() in _REFUSING:
+        status, text = Status.REFUSED, None if blank else content
+    elif blank:
+        because = f" (finish reason {reason})" if reason else ""
+        status, text, error = Status.EMPTY, None, f"the reply holds no text{because}"
+    return Reply(text=text, status=status, error=error, finish_reason=reason, **known)
+
+
+def read_usage(data: Any, input_key: str, output_key: str) -> Usage | None:
+    """Tokens as counted; what is no plausible count becomes ``None``, so that it is charged at its worst case."""
+    if not isinstance(data, dict):
+        return None
+    usage = Usage(input_tokens=token_count(data.get(input_key)), output_tokens=token_count(data.get(output_key)))
+    return None if usage == Usage() else usage
+
+
+def text_or_none(value: Any) -> str | None:
+    """*value* if it is a text that says something."""
+    return value if isinstance(value, str) and value else None
+
+
+def kind_of(value: Any) -> str:
+    """What kind of JSON *value* is, in words."""
+    names = {type(None): "null", bool: "true or false", int: "a number", float: "a number", str: "a string"}
+    return names.get(type(value), "a list" if isinstance(value, list) else "an object")

@@ -37,9 +37,9 @@ class PipelineStep(Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         slots = _SLOT.findall(self.prompt)
-        odd = next((slot for slot in slots if slot not in (TEXT, PROMPT)), None)
-        if odd is not None or not slots:
-            what = f"nothing fills the slot {{{odd}}}" if slots else "the prompt has no slot"
+        odd = [slot for slot in slots if slot not in (TEXT, PROMPT)]
+        if odd or not slots:
+            what = f"nothing fills the slot {{{odd[0]}}}" if odd else "the prompt has no slot"
             why = f"there are {{{TEXT}}}, for the text of the step before, and {{{PROMPT}}}, for what the test asks"
             raise Misplaced(f"{what}: {why}", "prompt")
 
@@ -108,15 +108,10 @@ class PipelineEndpoint:
 
     def identity(self) -> dict[str, JSON]:
         """Who the steps are, with their parameters, and what each is sent."""
-        steps: list[JSON] = [
-            {
-                "endpoint": step.ready.identity(),
-                "parameters": dict(step.ready.default_parameters),
-                "prompt": step.prompt,
-                "system": step.system,
-            }
-            for step in self.steps
-        ]
+        steps: list[JSON] = []
+        for step in self.steps:
+            known = {"endpoint": step.ready.identity(), "parameters": dict(step.ready.default_parameters)}
+            steps.append({**known, "prompt": step.prompt, "system": step.system})
         return {"type": self.type, "steps": steps}
 
     async def ask(self, request: Request) -> Reply:  # noqa: ARG002 - as the protocol has it
@@ -138,14 +133,16 @@ def pipeline_endpoint(steps: Sequence[Any], *, name: str = "pipeline") -> Pipeli
     """
     if isinstance(steps, str) or not isinstance(steps, Sequence):
         raise UsageError("pipeline_endpoint() takes a list of steps")
-    return PipelineEndpoint([_step(step, number) for number, step in enumerate(steps, start=1)], name=name)
-
-
-def _step(given: Any, number: int) -> PipelineStep:
-    if isinstance(given, Ask):
-        if given.endpoint is None:
-            raise UsageError(f"step {number} of the pipeline asks nobody: say Ask(endpoint=...)")
-        return PipelineStep(given.endpoint, _AS_IT_IS if given.prompt is None else given.prompt, given.system)
-    if isinstance(given, (str, Endpoint)) or callable(given):
-        return PipelineStep(given)
-    raise UsageError(f"step {number} of the pipeline is {given!r}: give a function, an endpoint, its name, or Ask(...)")
+    made = []
+    for number, given in enumerate(steps, start=1):
+        if isinstance(given, Ask):
+            if given.endpoint is None:
+                raise UsageError(f"step {number} of the pipeline asks nobody: say Ask(endpoint=...)")
+            prompt = _AS_IT_IS if given.prompt is None else given.prompt
+            made.append(PipelineStep(given.endpoint, prompt, given.system))
+        elif isinstance(given, (str, Endpoint)) or callable(given):
+            made.append(PipelineStep(given))
+        else:
+            why = "give a function, an endpoint, its name, or Ask(...)"
+            raise UsageError(f"step {number} of the pipeline is {given!r}: {why}")
+    return PipelineEndpoint(made, name=name)

@@ -35,19 +35,14 @@ class PriceTable(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         pair = self.prices.get(provider, {}).get(model)
         return None if pair is None else Price(input_per_million=pair[0], output_per_million=pair[1])
 
-
-def read_price_table(data: bytes, source: str) -> PriceTable:
-    """The table in *data*. Raises UsageError, naming *source* and the line, for anything that is no price."""
-    table = documents.parse(data, source).convert(PriceTable)
-    return structs.replace(table, sha256=hashlib.sha256(data).hexdigest())
+    def provenance(self) -> dict[str, JSON]:
+        """Which table a price came from that nobody gave, for the run's log."""
+        return {key: getattr(self, key) for key in ("version", "as_of", "sha256")}
 
 
 @cache
 def price_table() -> PriceTable:
     """The table that is shipped with the package."""
-    return read_price_table(files(__package__).joinpath("prices.yaml").read_bytes(), "prices.yaml")
-
-
-def provenance() -> dict[str, JSON]:
-    """Which table of ours a price came from that nobody gave, for the run's log."""
-    return {key: getattr(price_table(), key) for key in ("version", "as_of", "sha256")}
+    data = files(__package__).joinpath("prices.yaml").read_bytes()
+    table = documents.parse(data, "prices.yaml").convert(PriceTable)
+    return structs.replace(table, sha256=hashlib.sha256(data).hexdigest())

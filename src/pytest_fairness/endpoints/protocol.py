@@ -9,7 +9,7 @@ spent.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol, runtime_checkable
@@ -33,6 +33,11 @@ class Request:
     key: str = ""
     signals: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     leaving: Callable[[], Awaitable[None]] | None = field(default=None, compare=False, repr=False)
+
+
+def plain_messages(messages: Sequence[Message]) -> list[JSON]:
+    """Role and content of each, as most formats want them."""
+    return [{"role": message.role, "content": message.content} for message in messages]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +124,9 @@ class Price:
         """Dollars for one call with this many tokens."""
         tokens = input_tokens * self.input_per_million + output_tokens * self.output_per_million
         return tokens / 1_000_000 + self.per_call
+
+
+FREE = Price(input_per_million=0.0, output_per_million=0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,13 +18,12 @@ from pytest_fairness import documents
 from pytest_fairness.endpoints.anthropic import AnthropicConfig, AnthropicEndpoint
 from pytest_fairness.endpoints.application import ApplicationConfig, ApplicationEndpoint
 from pytest_fairness.endpoints.azure import AzureConfig, AzureEndpoint
-from pytest_fairness.endpoints.batch_api import AnthropicBatches, AzureBatches, OpenAIBatches
-from pytest_fairness.endpoints.chat import ChatEndpoint
+from pytest_fairness.endpoints.batch_api import AnthropicBatches, AzureBatches, BatchApi
 from pytest_fairness.endpoints.config import BatchOptions, EndpointConfig, ModelConfig, ProviderConfig, ThirdPartyConfig
 from pytest_fairness.endpoints.function import callable_endpoint
 from pytest_fairness.endpoints.litellm import LiteLLMConfig, LiteLLMEndpoint
 from pytest_fairness.endpoints.ollama import OllamaConfig, OllamaEndpoint
-from pytest_fairness.endpoints.openai import OpenAIConfig, OpenAIEndpoint
+from pytest_fairness.endpoints.openai import ChatEndpoint, OpenAIConfig
 from pytest_fairness.endpoints.pipeline import PipelineConfig, PipelineEndpoint
 from pytest_fairness.endpoints.protocol import AttemptError, Endpoint, Evidence, Limits, Price, Reply, Request
 from pytest_fairness.endpoints.simulated import Planted, SimulatedEndpoint
@@ -41,10 +40,7 @@ _NOT_IN_A_FILE = {
     'it, or callable_endpoint("my_app.letters:write")',
     "replay": "a recorded run is replayed with --fairness-replay RUN; its systems are those that it asked",
 }
-_KEYS_IN_A_FILE = ("api_key", "key", "token", "password", "secret")
-
-
-_BATCHES = {"openai": OpenAIBatches, "azure": AzureBatches, "anthropic": AnthropicBatches}
+_BATCHES = {"openai": BatchApi, "azure": AzureBatches, "anthropic": AnthropicBatches}
 
 
 def _chat(kind: Callable[[Any], ChatEndpoint]) -> Factory:
@@ -64,7 +60,7 @@ def _chat(kind: Callable[[Any], ChatEndpoint]) -> Factory:
 #: Type → what its entry may say, and what makes an endpoint of it.
 _TYPES: Mapping[str, tuple[type[EndpointConfig], Factory]] = {
     SIMULATED: (Planted, SimulatedEndpoint),
-    "openai": (OpenAIConfig, _chat(OpenAIEndpoint)),
+    "openai": (OpenAIConfig, _chat(ChatEndpoint)),
     "anthropic": (AnthropicConfig, _chat(AnthropicEndpoint)),
     "ollama": (OllamaConfig, _chat(OllamaEndpoint)),
     "azure": (AzureConfig, _chat(AzureEndpoint)),
@@ -120,7 +116,7 @@ def _entry(document: documents.Document, types: frozenset[str], *place: str | in
     if kind not in known:
         why = f"type {kind}: {_NOT_IN_A_FILE[kind]}" if kind in _NOT_IN_A_FILE else unknown("type", kind, known)
         raise document.wrong(why, *place, "type")
-    for key in _KEYS_IN_A_FILE:
+    for key in ("api_key", "key", "token", "password", "secret"):
         if key in entry:
             why = f"{key}: a key must not stand in a file; name its variable with api_key_env"
             raise document.wrong(why, *place, key)
@@ -155,17 +151,14 @@ def create_endpoint(
         config = replace(config, steps=tuple(steps))
     endpoint = {**BUILT_IN_TYPES, **(types or {})}[config.type](config)
     if not isinstance(endpoint, Endpoint):
-        raise UsageError(
-            f"endpoint type {config.type!r}: its factory returned {type(endpoint).__name__}, which is no Endpoint"
-        )
+        why = f"its factory returned {type(endpoint).__name__}, which is no Endpoint"
+        raise UsageError(f"endpoint type {config.type!r}: {why}")
     if limits != Limits():
         try:
             endpoint.limits = limits  # type: ignore[attr-defined]  # one that an endpoint may have
         except AttributeError:
-            raise UsageError(
-                f"endpoint {config.name!r}: type {config.type!r} cannot hold limits per minute: its class needs an "
-                "attribute called limits"
-            ) from None
+            why = f"type {config.type!r} cannot hold limits per minute: its class needs an attribute called limits"
+            raise UsageError(f"endpoint {config.name!r}: {why}") from None
     return endpoint
 
 
@@ -192,10 +185,8 @@ def as_endpoint(system: Any) -> Endpoint:
         return system
     if callable(system):
         return callable_endpoint(system)
-    raise UsageError(
-        f"the endpoint is {type(system).__name__}: give an endpoint, or a function that takes a text and returns "
-        "the reply"
-    )
+    why = "give an endpoint, or a function that takes a text and returns the reply"
+    raise UsageError(f"the endpoint is {type(system).__name__}: {why}")
 
 
 class RecordedEndpoint:
@@ -217,9 +208,8 @@ class RecordedEndpoint:
             price = recorded.get("price")
             self.price = None if price is None else Price(**price)
         except (KeyError, TypeError, ValueError) as error:
-            raise UsageError(
-                f"the recorded endpoint cannot be read ({error!r}): replay with the version that wrote it"
-            ) from error
+            why = f"the recorded endpoint cannot be read ({error!r}): replay with the version that wrote it"
+            raise UsageError(why) from error
 
     def identity(self) -> dict[str, JSON]:
         return dict(self._identity)

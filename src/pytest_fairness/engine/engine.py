@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import os
 import signal
 import sys
@@ -23,7 +22,7 @@ from typing import Any, Self, TypeVar
 import msgspec
 
 from pytest_fairness.endpoints.batch_api import batches_of
-from pytest_fairness.endpoints.prices import provenance
+from pytest_fairness.endpoints.prices import price_table
 from pytest_fairness.engine.lane import EngineContext, Lane
 from pytest_fairness.engine.progress import Watch
 from pytest_fairness.engine.queue import Queue
@@ -126,8 +125,7 @@ class Engine(EngineContext):
                     else:
                         found[key] = _recorded(record)
             if missing:
-                of = hashlib.sha256("".join(sorted(set(keys))).encode()).hexdigest()[:16]
-                found |= self._ask(missing, of)
+                found |= self._ask(missing)
             # Which further cells share a trial, so that the table of every cell can be rebuilt from the log.
             for key, one in zip(keys, planned, strict=True):
                 use = (key, one.cell.id)
@@ -137,7 +135,7 @@ class Engine(EngineContext):
             self.store.flush()
             return [found[key][0] for key in keys]
 
-    def _ask(self, missing: Mapping[str, PlannedTrial], of: str) -> dict[str, tuple[Trial, str]]:
+    def _ask(self, missing: Mapping[str, PlannedTrial]) -> dict[str, tuple[Trial, str]]:
         """The trials of *missing*, each with the identifier of the cell that its record has."""
         if self._stopped is not None:
             raise EndpointError(str(self._stopped))
@@ -148,7 +146,7 @@ class Engine(EngineContext):
             if not lane.endpoint.simulated:
                 self.budget.check_price(lane.endpoint.name, lane.endpoint.price)
         others = [lane.endpoint.name for lane in lanes if lane is not self.own_lane]
-        queue = self._queue = self._make_queue(missing, of, others)
+        queue = self._queue = self._make_queue(missing, others)
         if self.deadline is not None and self.until is None:
             self.until = time.monotonic() + self.deadline
         for lane in (self.own_lane, *lanes):
@@ -167,11 +165,11 @@ class Engine(EngineContext):
             found[key] = trial, one.cell.id
         return found
 
-    def _make_queue(self, missing: Mapping[str, PlannedTrial], of: str, others: Sequence[str]) -> Queue:
+    def _make_queue(self, missing: Mapping[str, PlannedTrial], others: Sequence[str]) -> Queue:
         """The queue of *missing*, whose steps ask the systems *others*, too."""
         api = batches_of(self.endpoint)
         if api is None:
-            return Queue(missing, self, of)
+            return Queue(missing, self)
         whose = f"endpoint {self.endpoint.name!r} is asked in batches"
         if others:
             raise UsageError(
@@ -185,7 +183,7 @@ class Engine(EngineContext):
             )
         from pytest_fairness.engine.batches import BatchQueue
 
-        return BatchQueue(missing, self, of, api=api)
+        return BatchQueue(missing, self, api=api)
 
     def _finish(self, queue: Queue) -> None:
         """Have the event loop work *queue* off. After an interrupt nothing more is sent; what is in flight ends if it
@@ -237,7 +235,7 @@ class Engine(EngineContext):
                     "identity": to_json(endpoint.identity()),
                     **{key: to_json(getattr(endpoint, key)) for key in about},
                 },
-                "price_table": None if endpoint.simulated or endpoint.price is None else provenance(),
+                "price_table": None if endpoint.simulated or endpoint.price is None else price_table().provenance(),
                 "limits": to_json(lane.limits),
                 "batch": None if api is None else msgspec.to_builtins(api.options),
                 "retry": to_json(self.retry),

@@ -14,7 +14,7 @@ from dataclasses import KW_ONLY, asdict, dataclass, replace
 from pytest_fairness.endpoints.protocol import AttemptError, Endpoint, Evidence, Request, limits_of
 from pytest_fairness.engine.attempt import CANCELLED, Tariff, cut_off, failed, replied
 from pytest_fairness.engine.conversation import Conversation
-from pytest_fairness.engine.progress import ProgressSink
+from pytest_fairness.engine.progress import Progress
 from pytest_fairness.errors import StoreError, UsageError
 from pytest_fairness.model import JSON, MODEL_DIFFERS, UNPRICED, USAGE_INVALID
 from pytest_fairness.runs.keys import identity_hash
@@ -41,7 +41,7 @@ class EngineContext:
     deadline: float | None = None
     max_attempts: int = 3
     retry: Retry = NEVER
-    progress: ProgressSink | None = None
+    progress: Progress | None = None
     is_refusal: Callable[[str], bool] | None = None
 
     def __post_init__(self) -> None:

@@ -80,10 +80,10 @@ class Queue:
     this process asked; ``why``, if more is known than that the time was over, why one was left.
     """
 
-    def __init__(self, missing: Mapping[str, PlannedTrial], context: EngineContext, of: str = "") -> None:
+    def __init__(self, missing: Mapping[str, PlannedTrial], context: EngineContext) -> None:
         self.finished: dict[str, Trial] = {}
         self.why: dict[str, str] = {}
-        self._missing, self._context, self._of = missing, context, of
+        self._missing, self._context = missing, context
         self._store, self._progress = context.store, context.progress
         # A few more than may be in flight: their money is reserved, on the disk, before a place is free.
         self._workers_wanted = min(context.concurrency + 1 + context.concurrency // 8, len(missing))
@@ -108,7 +108,7 @@ class Queue:
         that was in flight is logged, and gives up the claims of what was not asked.
         """
         if self._progress is not None:
-            self._progress.begin(len(self._missing), self._context.endpoint.name, self._of)
+            self._progress.begin(len(self._missing), self._context.endpoint.name)
         try:
             with self._first_error():
                 await self._prepare()

@@ -5,24 +5,27 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import pytest
 
+from pytest_fairness.baselines.justifications import Justification, parse
+from pytest_fairness.design.grid import expand_grid
+from pytest_fairness.design.pairs import expand_pairs
+from pytest_fairness.design.sources import project_folder
+from pytest_fairness.design.strategies import ladder_of
 from pytest_fairness.errors import UsageError
 from pytest_fairness.pytest_layer.marks import DESIGNS, GRID, PAIRS, PULLS, has_design
-
-if TYPE_CHECKING:
-    from pytest_fairness.baselines.justifications import Justification
-    from pytest_fairness.pytest_layer.plans import Planned, Resolve, Usable
+from pytest_fairness.pytest_layer.plans import Planned, PlannedGrid, PlannedPairs, Resolve, Usable
+from pytest_fairness.scorers import Scorer, is_refusal
 
 #: Items of one test. Each takes pytest some 4 kB and 0.2 ms before the first one runs.
 _MOST_ITEMS = 20_000
 
 #: Identifies a test function across its parameters: the node id of its parent, and its name.
-Key: TypeAlias = "tuple[str, str]"
+Key: TypeAlias = tuple[str, str]
 #: A test function, its tier (2 where it has none) and its temperature (None: the deployment's own).
-Selection: TypeAlias = "tuple[Key, int, float | None]"
+Selection: TypeAlias = tuple[Key, int, float | None]
 
 
 def name_of(item: pytest.Item) -> str:
@@ -82,26 +85,29 @@ def expand(metafunc: pytest.Metafunc, tier: str, scorers: Callable[[], Mapping[s
 def _planned(
     marker: pytest.Mark, metafunc: pytest.Metafunc, scorers: Callable[[], Mapping[str, Any]], resolve: Resolve
 ) -> Planned:
-    from pytest_fairness.design.grid import expand_grid
-    from pytest_fairness.design.pairs import expand_pairs
-    from pytest_fairness.design.strategies import ladder_of
-    from pytest_fairness.pytest_layer.plans import PlannedGrid, PlannedPairs
-
-    arguments = _arguments(marker, Path(metafunc.definition.path).parent, metafunc.config.rootpath)
-    temperatures = _temperatures(arguments)
+    root, folder = metafunc.config.rootpath, Path(metafunc.definition.path).parent
+    expand = expand_pairs if marker.name == PAIRS else expand_grid
+    if marker.args:
+        example = "groups" if marker.name == GRID else "candidates"
+        raise UsageError(f"{marker.name} takes keyword arguments only, for example template=..., {example}=...")
+    arguments = {key: _located(value, folder, root) for key, value in marker.kwargs.items()}
+    arguments.setdefault("personas_folder", project_folder(root))
+    temperatures, ladder = _temperatures(arguments), None
+    if marker.name == GRID:
+        asked_for = arguments.pop("strategies", None), arguments.pop("scorer", None)
+        ladder = ladder_of(*asked_for, arguments["personas_folder"])
+    try:
+        inspect.signature(expand).bind(**arguments)
+    except TypeError as error:
+        raise UsageError(f"{marker.name}: {error}") from None
     if marker.name == PAIRS:
-        return PlannedPairs(_called(marker, expand_pairs, arguments), temperatures, arguments, resolve)
-    ladder = ladder_of(arguments.pop("strategies", None), arguments.pop("scorer", None), arguments["personas_folder"])
-    grid = _called(marker, expand_grid, arguments)
-    if ladder is None:
-        return PlannedGrid(grid, None, temperatures, arguments)
-    return PlannedGrid(grid, ladder, temperatures, arguments, usable(ladder.scorer, scorers()))
+        return PlannedPairs(expand_pairs(**arguments), temperatures, arguments, resolve)
+    judge = {} if ladder is None else {"usable": usable(ladder.scorer, scorers())}
+    return PlannedGrid(expand_grid(**arguments), ladder, temperatures, arguments, **judge)
 
 
 def usable(scorer: Any, scorers: Mapping[str, Any]) -> Usable:
     """What tells a reply that can be used: it does not decline, and *scorer*, if there is one, reads it."""
-    from pytest_fairness.scorers import Scorer, is_refusal
-
     if scorer is None:
         return (lambda text: bool(text.strip()) and not is_refusal(text)), "not refused"
     if isinstance(scorer, str) and scorer not in scorers:
@@ -109,25 +115,6 @@ def usable(scorer: Any, scorers: Mapping[str, Any]) -> Usable:
     known = scorers[scorer] if isinstance(scorer, str) else scorer
     known = known if isinstance(known, Scorer) else Scorer(name="own", score=known)
     return (lambda text: not is_refusal(text) and known.score(text) is not None), known.fingerprint
-
-
-def _arguments(marker: pytest.Mark, folder: Path, root: Path) -> dict[str, Any]:
-    from pytest_fairness.design.sources import project_folder
-
-    if marker.args:
-        example = "groups" if marker.name == GRID else "candidates"
-        raise UsageError(f"{marker.name} takes keyword arguments only, for example template=..., {example}=...")
-    arguments = {key: _located(value, folder, root) for key, value in marker.kwargs.items()}
-    arguments.setdefault("personas_folder", project_folder(root))
-    return arguments
-
-
-def _called(marker: pytest.Mark, function: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
-    try:
-        inspect.signature(function).bind(**arguments)
-    except TypeError as error:
-        raise UsageError(f"{marker.name}: {error}") from None
-    return function(**arguments)
 
 
 def _temperatures(arguments: dict[str, Any]) -> tuple[float | None, ...]:
@@ -208,18 +195,14 @@ def active_items(items: Iterable[pytest.Item], grids: Container[Key]) -> dict[Se
 
 def labels_of(item: pytest.Item) -> tuple[str, str, tuple[Justification, ...]]:
     """Id, description and justifications of *item*; the nearest marker wins. Raises UsageError for unknown keys."""
-    from pytest_fairness.baselines.justifications import parse
-
     keywords: dict[str, Any] = {}
     for marker in reversed(list(item.iter_markers("fairness"))):
         keywords |= marker.kwargs
-    for key in keywords:
-        if key not in ("id", "description", "justification"):
-            raise UsageError(
-                f"{item.nodeid}: @pytest.mark.fairness has no {key!r}; it takes id, description and justification"
-            )
-    function = getattr(item, "function", None)
-    docstring = (inspect.getdoc(function) or "").strip().partition("\n")[0] if function else ""
+    for key in keywords.keys() - {"id", "description", "justification"}:
+        raise UsageError(
+            f"{item.nodeid}: @pytest.mark.fairness has no {key!r}; it takes id, description and justification"
+        )
+    docstring = (inspect.getdoc(getattr(item, "function", item)) or "").strip().partition("\n")[0]
     given = keywords.get("justification")
     return (
         str(keywords.get("id") or nodeid_of(item)),

@@ -15,10 +15,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import pytest
 
 from pytest_fairness.endpoints.redaction import MARK, is_secret, redact, remember, safe_url
-from pytest_fairness.pytest_layer.options import OPTIONS
+from pytest_fairness.pytest_layer.options import OPTIONS, arguments_of
 
-#: Under this a worker, whose own command line is xdist's, receives that of its controller.
-ARGUMENTS = "fairness_arguments"
 #: Options of pytest, pytest-xdist and pytest-html whose values are written down.
 _WITH_VALUE = frozenset(
     (
@@ -37,21 +35,41 @@ def recorded_command(config: pytest.Config) -> list[str]:
     """``pytest`` and its arguments as they may stand in a file that is shown around; in a worker those of its
     controller. From now on the secrets among them are cut out of everything else, too.
     """
-    given = getattr(config, "workerinput", {}).get(ARGUMENTS) or arguments_of(config)
+    given = getattr(config, "workerinput", {}).get("fairness_arguments") or arguments_of(config)
     for secret in secrets_of(given["all"]):
         remember(secret)
-    return ["pytest", *_recorded(given["all"], frozenset(given["tests"]), config.rootpath)]
+    command = ["pytest"]
+    for name, between, value in parsed(given["all"]):
+        known = not value or name in _WITH_VALUE or name in _INI or (between == " " and value in given["tests"])
+        shown = _value(name, value, config.rootpath) if known else MARK
+        command += filter(None, (name, shown) if between == " " else (name + between + shown,))
+    return command
 
 
-def arguments_of(config: pytest.Config) -> dict[str, list[str]]:
-    """The arguments of the command line, ``all`` of them, and those that name ``tests``."""
-    tests = config.args if config.args_source is config.ArgsSource.ARGS else []
-    return {"all": list(map(str, config.invocation_params.args)), "tests": list(map(str, tests))}
+def parsed(arguments: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    """Each option, what stands between it and its value (a blank where that is an argument by itself), and the value or
+    whatever else follows; what follows no option has an empty name.
+    """
+    option = ""
+    for argument in [*arguments, "-"]:
+        if not argument.startswith("-"):
+            yield option, " ", argument
+            option = ""
+            continue
+        if option:
+            yield option, "", ""
+        if argument.startswith("--") or _FLAGS.fullmatch(argument):
+            option, between, value = argument.partition("=")
+        else:
+            option, between, value = argument[:2], "", argument[2:]
+        if between or value:
+            yield option, between, value
+            option = ""
 
 
 def secrets_of(arguments: Sequence[str]) -> list[str]:
     """Those values in *arguments* that are secrets by the name of their option, or by their place in an address."""
-    found = [value for name, value in _options(arguments) if is_secret(name, value)]
+    found = [value for name, _, value in parsed(arguments) if name and is_secret(name, value)]
     for argument in arguments:
         for address in _ADDRESS.findall(argument):
             found += _secrets_in(address)
@@ -75,28 +93,6 @@ def recorded_text(text: str, root: Path) -> str:
     return text
 
 
-def _recorded(arguments: Sequence[str], tests: frozenset[str], root: Path) -> Iterator[str]:
-    option = ""  # the one before, if its value is still to come
-    for argument in arguments:
-        if not argument.startswith("-"):
-            yield _value(option, argument, root) if argument in tests or option else MARK
-            option = ""
-            continue
-        name, between, value = _split(argument)
-        known = name in _WITH_VALUE or name in _INI
-        option = name if known and not value else ""
-        yield name if not value else f"{name}{between}{_value(name, value, root) if known else MARK}"
-
-
-def _split(argument: str) -> tuple[str, str, str]:
-    """Name and value of ``--name=value`` and ``-nvalue``, with what stands between them."""
-    if argument.startswith("--"):
-        return argument.partition("=")
-    if _FLAGS.fullmatch(argument):
-        return argument, "", ""
-    return argument[:2], "", argument[2:]
-
-
 def _value(option: str, value: str, root: Path) -> str:
     if option in _INI:
         name, between, given = value.partition("=")
@@ -105,14 +101,6 @@ def _value(option: str, value: str, root: Path) -> str:
     if Path(path).is_absolute():
         path = recorded_path(Path(path), root)
     return recorded_text(f"{path}{between}{rest}", root)
-
-
-def _options(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Each option with what follows it, which is its value if it takes one."""
-    for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
-        name, between, value = argument.partition("=")
-        if name.startswith("-") and (between or not following.startswith("-")):
-            yield name, value if between else following
 
 
 def _secrets_in(address: str) -> list[str]:

@@ -6,17 +6,21 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pytest
+
 from pytest_fairness.analysis.false_alarms import chance, of_session
+from pytest_fairness.context import RunContext, Settings
+from pytest_fairness.design.grid import Grid
+from pytest_fairness.design.pairs import PairGrid
+from pytest_fairness.endpoints.protocol import Endpoint, Price
+from pytest_fairness.engine.scripts import Escalation, Pipeline
 from pytest_fairness.pytest_layer import collection, marks
+from pytest_fairness.pytest_layer.plans import Planned, PlannedCell, parameters_of
+from pytest_fairness.runs.money import UNLIMITED_OUTPUT, output_limit
+from pytest_fairness.scorers.scorer import SHORT_REPLY
 
 if TYPE_CHECKING:
-    import pytest
-
-    from pytest_fairness.context import RunContext, Settings
-    from pytest_fairness.design.grid import Grid
-    from pytest_fairness.design.pairs import PairGrid
-    from pytest_fairness.endpoints.protocol import Endpoint, Price
-    from pytest_fairness.pytest_layer.plans import Planned, PlannedCell
+    from pytest_fairness.analysis.planning import DesignPower
 
 LATENCY = 2.0
 """Seconds a request takes, about."""
@@ -72,22 +76,16 @@ def requests_of(entry: PlannedCell) -> tuple[Requests, Requests]:
     A conversation sends its earlier turns and their replies again with each turn. A pipeline gives each step the
     reply to the one before. Of strategies, the first may do, or all may be tried.
     """
-    from pytest_fairness.engine.scripts import Escalation, Pipeline
-
     cell, script = entry.cell, entry.script
-    if isinstance(script, Escalation):
-        first, *others = (_conversation(cell.system, rung.turns) for rung in script.rungs)
-        whole = first
-        for other in others:
-            whole = whole.plus(other)
-        return first, whole
+    few = whole = Requests()
     if isinstance(script, Pipeline):
-        steps = Requests()
         for step, (system, turn) in enumerate(zip(script.systems, cell.turns, strict=False)):
-            steps = steps.plus(Requests(1, 1 + (system is not None), _size(turn) + _size(system), int(step > 0)))
-        return steps, steps
-    whole = _conversation(cell.system, cell.turns)
-    return whole, whole
+            whole = whole.plus(Requests(1, 1 + (system is not None), _size(turn) + _size(system), int(step > 0)))
+        return whole, whole
+    for turns in [rung.turns for rung in script.rungs] if isinstance(script, Escalation) else [cell.turns]:
+        whole = whole.plus(_conversation(cell.system, turns))
+        few = few if few.requests else whole
+    return few, whole
 
 
 def _conversation(system: str | None, turns: tuple[str, ...]) -> Requests:
@@ -112,23 +110,29 @@ class Shape(NamedTuple):
 
 def shapes(grid: Grid | PairGrid, *, swapped: bool) -> dict[str, Shape]:
     """The classes of a grid; *swapped*: those alone that it swaps, while everything else stays. None of pairs."""
-    from pytest_fairness.design.grid import Grid
-
-    if not isinstance(grid, Grid):
-        return {}
     found: dict[str, dict[str, list[str | None]]] = {}
-    for unit in grid.units:
+    for unit in grid.units if isinstance(grid, Grid) else ():
         for by, group in (unit.swapped if swapped else unit.groups).items():
             found.setdefault(by, {}).setdefault(group, []).append(unit.cluster)
-    trials = grid.calls / len(grid.units)
     return {
         by: Shape(
             groups=len(groups),
             names=min(len(set(clusters) - {None}) for clusters in groups.values()),
-            trials=max(1, int(min(map(len, groups.values())) * trials)),
+            trials=max(1, int(min(map(len, groups.values())) * grid.calls / len(grid.units))),
         )
         for by, groups in found.items()
+        if isinstance(grid, Grid)
     }
+
+
+def power_of(grid: Grid | PairGrid, shape: Shape, temperature: object, **assumed: Any) -> DesignPower:
+    """What *grid* can find out about the class of that *shape*; *assumed* of its outcome."""
+    from pytest_fairness.analysis.planning import assess_design
+
+    templates, repeats = len(grid.templates), temperature == 0
+    return assess_design(
+        **shape._asdict(), templates=templates, repetitions=grid.repetitions, repeats=repeats, **assumed
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,8 +141,8 @@ class TestEstimate:
 
     ``shared`` of its ``trials`` are those of tests before it: a run asks each once, and they are in no requests.
     ``configured`` are the fewest requests to the endpoint of the settings, and the most, if every strategy is tried;
-    ``own`` those to a system of the test's own, whose price only the test knows; ``longest`` is the most of one trial.
-    ``again``: an alarm asks a second sample. ``reply_tokens`` are those of a usual reply, ``longest_reply`` the most.
+    ``own`` those to a system of the test's own, whose price only the test knows. ``again``: an alarm asks a second
+    sample. ``reply_tokens`` are those of a usual reply, ``longest_reply`` the most.
     """
 
     __test__ = False  # not a test class, whatever its name says to pytest
@@ -152,7 +156,6 @@ class TestEstimate:
     shared: int
     configured: tuple[Requests, Requests]
     own: tuple[Requests, Requests]
-    longest: float
     again: bool
     reply_tokens: int
     longest_reply: int
@@ -176,40 +179,36 @@ def estimates(
     endpoint: Endpoint | None,
     *,
     sample: int | None = None,
+    reply_tokens: int | None = None,
 ) -> Iterator[TestEstimate]:
     """What each fairness test among *items* is going to ask; *endpoint* is that of the settings, where it is known.
 
     Requests are counted on about *sample* cells of each design, if given, so that a grid of a million cells is not
-    expanded to be announced.
+    expanded to be announced. *reply_tokens* are those of a usual reply, where somebody knows better.
     """
-    from pytest_fairness.runs.money import UNLIMITED_OUTPUT, output_limit
-
     counted: dict[Any, int] = {}
     cellwise = collection.selected_cells(items)
     for selection, members in collection.active_items(items, grids).items():
         (key, tier, temperature), item = selection, members[0]
         planned, cells = grids[key], cellwise.get(selection)
-        parameters: dict[str, Any] = {
-            **planned.grid.parameters,
-            **({} if temperature is None else {"temperature": temperature}),
-        }
+        parameters: dict[str, Any] = parameters_of(planned, temperature)
         chosen = range(len(planned.grid)) if cells is None else cells
         entries = planned.entries(tier, chosen[:: 1 if sample is None else max(1, len(chosen) // sample)])
         repetitions, share = planned.grid.repetitions, len(chosen) / max(1, len(entries))
         counts = {own: (Requests(), Requests()) for own in (False, True)}
-        before, longest, bringing = 0, 0.0, brings_its_own(item)
+        before, bringing = 0, brings_its_own(item)
         for entry in entries:
             script = None if entry.script is None else repr(entry.script.identity())
             sent = (entry.cell.system, entry.cell.turns, entry.cell.arm, entry.first, id(entry.system), script)
-            place = system_of(item), repr(sorted(parameters.items())), sent
+            place = _system_of(item), repr(sorted(parameters.items())), sent
             known = min(counted.get(place, 0), repetitions)
             counted[place] = max(counted.get(place, 0), repetitions)
             before += known
-            few, most = requests_of(entry)
             own, factor = bringing or entry.asks_others, share * (repetitions - known)
-            counts[own] = counts[own][0].plus(few, factor), counts[own][1].plus(most, factor)
-            longest = max(longest, most.requests)
+            few, most = (one.plus(more, factor) for one, more in zip(counts[own], requests_of(entry), strict=True))
+            counts[own] = few, most
         limit = output_limit({**({} if endpoint is None else endpoint.default_parameters), **parameters})
+        longest = UNLIMITED_OUTPUT if limit is None else limit
         yield TestEstimate(
             test="::".join(key),
             tier=tier,
@@ -220,10 +219,9 @@ def estimates(
             shared=round(share * before),
             configured=counts[False],
             own=counts[True],
-            longest=longest,
             again=cells is None and looks_again(context.settings, planned),
-            reply_tokens=usual_reply(item, planned, context.scorers),
-            longest_reply=UNLIMITED_OUTPUT if limit is None else limit,
+            reply_tokens=min(reply_tokens or _usual_reply(item, planned, context.scorers), longest),
+            longest_reply=longest,
             planned=planned,
         )
 
@@ -233,7 +231,7 @@ def brings_its_own(item: pytest.Item) -> bool:
     return any(fixture.func.__module__ != marks.FIXTURES for fixture in marks.fixtures_of(item, "endpoint")[-1:])
 
 
-def system_of(item: pytest.Item) -> str:
+def _system_of(item: pytest.Item) -> str:
     """What tells the system under test of one test from that of another: the ``endpoint`` fixture that it gets."""
     return " ".join(f"{one.baseid} {one.func.__module__}" for one in marks.fixtures_of(item, "endpoint"))
 
@@ -245,11 +243,7 @@ def looks_again(settings: Settings, planned: Planned) -> bool:
     return asks and planned.on_other_names is not None
 
 
-def chance_of_red(
-    settings: Settings,
-    items: Sequence[pytest.Item],
-    grids: Mapping[collection.Key, Planned],
-) -> float:
+def chance_of_red(settings: Settings, items: Sequence[pytest.Item], grids: Mapping[collection.Key, Planned]) -> float:
     """How likely a fair system turns the session of *items* red, at most, if each test asserts once; tests of one cell
     judge no groups."""
     cellwise: Container[collection.Selection] = collection.selected_cells(items)
@@ -262,14 +256,12 @@ def chance_of_red(
     return of_session(chances)
 
 
-def usual_reply(item: pytest.Item, planned: Planned, scorers: Mapping[str, Any]) -> int:
+def _usual_reply(item: pytest.Item, planned: Planned, scorers: Mapping[str, Any]) -> int:
     """Tokens of a usual reply: the most that a scorer asks for which the design or the code of the test names.
 
     A choice between candidates is a name. Nobody knows beforehand which scorers a test calls by other means, such as a
     fixture; without any the reply is taken to be a letter.
     """
-    from pytest_fairness.scorers.scorer import SHORT_REPLY
-
     if planned.tiers_by_arm:
         return SHORT_REPLY
     named = [planned.ladder and planned.ladder.scorer]

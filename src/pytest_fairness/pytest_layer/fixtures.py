@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from pytest_fairness.context import RunContext
     from pytest_fairness.design.names import NameBanks
     from pytest_fairness.design.personas import PersonaMatrix
-    from pytest_fairness.pytest_layer.trials import TrialSource
     from pytest_fairness.trials_frame import AnsweredCell
 
 
@@ -90,19 +89,21 @@ def fairness_temperature(request: pytest.FixtureRequest) -> float | None:
 def trials(request: pytest.FixtureRequest, endpoint: Any, tier: int, fairness_temperature: Any) -> pd.DataFrame:  # noqa: ARG001 - the item says both
     """Every trial of the test's grid, asked or found in the run: one row each (:mod:`pytest_fairness.trials_frame`)."""
     with plainly():
-        return _source(request, "trials").trials_of(request.node, endpoint)
+        _refuse_without_design(request)
+        return session_of(request.config).trial_source.trials_of(request.node, endpoint)
 
 
 @pytest.fixture
 def cell(request: pytest.FixtureRequest, endpoint: Any, tier: int, fairness_temperature: Any) -> AnsweredCell:  # noqa: ARG001
     """One cell of the test's grid with its replies; makes one item a cell."""
     with plainly():
-        return _source(request, "cell").cell_of(request.node, endpoint, request.param)
+        _refuse_without_design(request)
+        return session_of(request.config).trial_source.cell_of(request.node, endpoint, request.param)
 
 
-def _source(request: pytest.FixtureRequest, wanted: str) -> TrialSource:
+def _refuse_without_design(request: pytest.FixtureRequest) -> None:
     from pytest_fairness.errors import UsageError
 
     if not has_design(request.node):
-        raise UsageError(f"{request.node.nodeid} asks for {wanted!r} but has no @pytest.mark.{GRID}(...)")
-    return session_of(request.config).trial_source
+        name = request.fixturename
+        raise UsageError(f"{request.node.nodeid} asks for {name!r} but has no @pytest.mark.{GRID}(...)")

@@ -7,11 +7,11 @@ fairness test is found.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_fairness.pytest_layer import marks
+from pytest_fairness.pytest_layer.marks import CONTROLLER, FINDINGS, RECORDER
 
 if TYPE_CHECKING:
     import warnings
@@ -33,8 +33,9 @@ def session_of(config: pytest.Config) -> FairnessSession:
 
 
 def session_if_any(config: pytest.Config) -> FairnessSession | None:
-    """The fairness session, if anything has made one yet."""
-    return config.stash.get(_SESSION, None)
+    """The fairness session, if anything has made one yet, or a worker of this process has begun a run."""
+    controller: Any = config.pluginmanager.getplugin(CONTROLLER)
+    return session_of(config) if controller and controller.begun else config.stash.get(_SESSION, None)
 
 
 class Recorder:
@@ -47,21 +48,15 @@ class Recorder:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when == "teardown":
             self.finished.add(report.nodeid)
-        if hasattr(report, marks.FINDINGS):
+        if hasattr(report, FINDINGS):
             session_of(self._config).ledger.record(report)
-
-
-class WarningBridge:
-    """Sees to it that a warning's text is obeyed by nobody, if a fairness test raised it, and that it can cross from a
-    worker to the controller, whoever raised it: xdist sends it beside the reports.
-    """
-
-    def __init__(self, config: pytest.Config) -> None:
-        self._config = config
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_warning_recorded(self, warning_message: warnings.WarningMessage, nodeid: str) -> None:
-        fairness = session_if_any(self._config)
+        """Write out what a terminal would obey in the warning of a fairness test, and in a worker, whoever raised it,
+        what could not cross to the controller: xdist sends warnings beside the reports.
+        """
+        fairness = self._config.stash.get(_SESSION, None)
         ours = fairness is not None and nodeid in fairness.ledger.collected
         if ours or (hasattr(self._config, "workerinput") and _SURROGATE.search(str(warning_message.message))):
             from pytest_fairness.pytest_layer.ledger import make_warning_safe
@@ -69,33 +64,45 @@ class WarningBridge:
             make_warning_safe(warning_message)
 
 
-class XdistBridge:
-    """Hooks of pytest-xdist in its controller."""
+class HtmlBridge:
+    """Puts each finding's sentence and table into pytest-html's rows; its cells are raw HTML, so all is escaped."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
 
-    @pytest.hookimpl
-    def pytest_configure_node(self, node: object) -> None:
-        session_of(self._config).introduce(node)
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_html_results_table_row(self, report: pytest.TestReport, cells: list[str]) -> None:
+        if session_if_any(self._config) is not None:  # pytest-html puts the id there as it is (pytest-html#1024)
+            from pytest_fairness.reports.escaping import html
 
-    def pytest_keyboard_interrupt(self) -> None:
-        # Before anything else is done about it: workers go on asking until they are halted.
-        session_of(self._config).end_workers()
+            cells[:] = [cell.replace(report.nodeid, html(report.nodeid)) for cell in cells]
 
     @pytest.hookimpl
-    def pytest_xdist_node_collection_finished(self) -> None:
-        session_of(self._config).show_workers()
+    def pytest_html_results_table_html(self, report: pytest.TestReport, data: list[str]) -> None:
+        session = session_if_any(self._config)
+        if session is not None and report.when == "call" and report.nodeid in session.ledger.items:
+            from pytest_fairness.reports.escaping import html
+            from pytest_fairness.reports.plain_text import finding_text
+
+            for finding in session.ledger.items[report.nodeid].findings:
+                data.insert(0, f'<pre class="fairness">{html(finding_text(finding))}</pre>')
+
+    @pytest.hookimpl
+    def pytest_html_results_summary(self, postfix: list[str]) -> None:
+        session = session_if_any(self._config)
+        if session is not None:
+            from pytest_fairness.reports.escaping import html
+
+            postfix.append(f'<pre class="fairness">{html(chr(10).join(session.summary()))}</pre>')
 
 
 def register(config: pytest.Config) -> None:
     """Register what needs the configuration at hand, and the bridges to other plugins where they are present."""
     manager = config.pluginmanager
-    manager.register(Recorder(config), "fairness-recorder")
+    manager.register(Recorder(config), RECORDER)
     if manager.hasplugin("dsession"):
-        manager.register(XdistBridge(config), "fairness-xdist")
-    manager.register(WarningBridge(config), "fairness-warnings")
-    if manager.hasplugin("html") and config.getoption("htmlpath", None):
-        from pytest_fairness.pytest_layer.html_plugin import HtmlBridge
+        from pytest_fairness.pytest_layer.xdist import Controller
 
-        manager.register(HtmlBridge(lambda: session_if_any(config)), "fairness-html")
+        manager.register(Controller(config, lambda: session_of(config)), CONTROLLER)
+    if manager.hasplugin("html") and config.getoption("htmlpath", None):
+        manager.register(HtmlBridge(config), "fairness-html")

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     import warnings
 
 _PROPERTY = "fairness "
-_PLAIN = (bool, int, float, type(None))
 # Colours of captured log records, which pytest itself puts there.
 _COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")
 
@@ -43,16 +42,9 @@ def note_properties(item: pytest.Item, findings: Iterable[Finding]) -> None:
 
     They are on the item: JUnit reads them off the report of the teardown, which is still to come.
     """
-    item.user_properties[:] = [
-        *(entry for entry in item.user_properties if not str(entry[0]).startswith(_PROPERTY)),
-        *(
-            (
-                _PROPERTY + terminal(f"{finding.assertion}: {finding.outcome} by {finding.protected_class}"),
-                terminal(finding.sentence),
-            )
-            for finding in findings
-        ),
-    ]
+    others = [entry for entry in item.user_properties if not str(entry[0]).startswith(_PROPERTY)]
+    ours = ((f"{one.assertion}: {one.outcome} by {one.protected_class}", one.sentence) for one in findings)
+    item.user_properties[:] = [*others, *((_PROPERTY + terminal(name), terminal(text)) for name, text in ours)]
 
 
 @dataclass
@@ -79,8 +71,16 @@ class Ledger:
 
     def record(self, report: pytest.TestReport) -> None:
         """Enter what *report* carries; a rerun replaces what the item had before."""
-        encoded = json.loads(getattr(report, FINDINGS))
-        self.items[report.nodeid] = Item(report.nodeid, _outcome(report), _message(report), encoded)
+        outcome, message = str(report.outcome), ""
+        if hasattr(report, "wasxfail"):
+            outcome, message = "xfailed" if report.skipped else "xpassed", str(report.wasxfail)
+        elif report.skipped and isinstance(report.longrepr, tuple):
+            message = str(report.longrepr[2])
+        elif report.failed:
+            outcome = outcome if report.when == "call" else "error"
+            crash = getattr(report.longrepr, "reprcrash", None)
+            message = "" if crash is None else str(crash.message)
+        self.items[report.nodeid] = Item(report.nodeid, outcome, message, json.loads(getattr(report, FINDINGS)))
 
     @property
     def missing(self) -> list[str]:
@@ -110,23 +110,6 @@ class Ledger:
         return {"items": items, "findings": findings, "missing": list(self.missing)}
 
 
-def _outcome(report: pytest.TestReport) -> str:
-    if hasattr(report, "wasxfail"):
-        return "xfailed" if report.skipped else "xpassed"
-    if report.failed and report.when != "call":
-        return "error"
-    return str(report.outcome)
-
-
-def _message(report: pytest.TestReport) -> str:
-    if hasattr(report, "wasxfail"):
-        return str(report.wasxfail)
-    if report.skipped and isinstance(report.longrepr, tuple):
-        return str(report.longrepr[2])
-    crash = getattr(report.longrepr, "reprcrash", None)
-    return str(crash.message) if crash is not None else ""
-
-
 # ---------------------------------------------------------------- what may cross, and be shown
 
 
@@ -145,18 +128,16 @@ def make_safe(report: pytest.TestReport) -> None:
 
 def make_warning_safe(message: warnings.WarningMessage) -> None:
     """Write out, in a warning's text, whatever could not cross or would be obeyed."""
-    text = str(message.message)
-    if isinstance(message.message, Warning) and terminal(text) != text:
-        message.message.args = tuple(
-            terminal(value) if isinstance(value, str) else value for value in message.message.args
-        )
+    warning, text = message.message, str(message.message)
+    if isinstance(warning, Warning) and terminal(text) != text:
+        warning.args = tuple(terminal(value) if isinstance(value, str) else value for value in warning.args)
 
 
 def _safe(value: Any) -> Any:
     """*value* with every text in it escaped: the parts of pytest's tracebacks in place, containers anew."""
     if isinstance(value, str):
         return terminal(str(value))
-    if type(value) in _PLAIN:
+    if type(value) in (bool, int, float, type(None)):
         return value
     if isinstance(value, (list, tuple)):
         return type(value)(_safe(item) for item in value) if type(value) in (list, tuple) else _safe(list(value))

@@ -3,37 +3,35 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Any
 
-GRID = "fairness_grid"
-PAIRS = "fairness_pairs"
-DESIGNS = (GRID, PAIRS)
+GRID, PAIRS = DESIGNS = "fairness_grid", "fairness_pairs"
 PULLS = frozenset({"trials", "cell"})
 #: The attribute of a test report that carries its findings to the controller.
 FINDINGS = "fairness_findings"
 #: The module of our own fixtures, by which those of a project are known.
 FIXTURES = "pytest_fairness.pytest_layer.fixtures"
+#: The names of our own plugins: one that every session has, one of xdist's controller.
+RECORDER, CONTROLLER = "fairness-recorder", "fairness-xdist"
 
 
 def is_fairness_item(item: pytest.Item) -> bool:
     return item.get_closest_marker("fairness") is not None
 
 
-def imply_fairness(item: pytest.Item) -> None:
-    """``fairness_grid`` and ``fairness_pairs`` imply ``fairness``, so that ``-m fairness`` selects them."""
-    if has_design(item) and not is_fairness_item(item):
-        item.add_marker(pytest.mark.fairness)
-
-
 def has_design(node: pytest.Item) -> bool:
     """Whether a test, or its definition, is marked with a grid."""
     return any(node.get_closest_marker(name) is not None for name in DESIGNS)
+
+
+def concerns(item: pytest.Item) -> bool:
+    """A fairness test; or any test, once somebody has imported an assertion."""
+    return is_fairness_item(item) or "pytest_fairness.asserts" in sys.modules
 
 
 def fixtures_of(item: pytest.Item, name: str) -> Sequence[Any]:
@@ -43,8 +41,3 @@ def fixtures_of(item: pytest.Item, name: str) -> Sequence[Any]:
     """
     fixtures = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
     return fixtures.get(name) or ()
-
-
-def concerns(item: pytest.Item) -> bool:
-    """A fairness test; or any test, once somebody has imported an assertion."""
-    return is_fairness_item(item) or "pytest_fairness.asserts" in sys.modules

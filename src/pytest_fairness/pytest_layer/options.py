@@ -7,6 +7,7 @@ original command line again and may stand in another folder.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -16,42 +17,33 @@ import pytest
 if TYPE_CHECKING:
     from pytest_fairness.context import Settings
 
-#: Under this a worker receives the settings of its controller.
-SETTINGS = "fairness_settings"
+_RESOLVED: pytest.StashKey[Settings] = pytest.StashKey()
 
 
-def _number(read: Callable[[str], Any], check: Callable[[Any], bool], problem: str) -> Callable[[str], Any]:
-    def number(text: str) -> Any:
+def _checked(read: Callable[[str], Any], check: Callable[[Any], bool], problem: str) -> Callable[[str], Any]:
+    def checked(text: str) -> Any:
         value = read(text)
         if not check(value):
             raise ValueError(problem)
         return value
 
-    return number
+    return checked
 
 
 def _one_of(*choices: str) -> Callable[[str], str]:
-    def check(text: str) -> str:
-        if text not in choices:
-            raise ValueError(f"must be one of {', '.join(choices)}")
-        return text
-
-    return check
+    return _checked(str, choices.__contains__, f"must be one of {', '.join(choices)}")
 
 
-def _shard(text: str) -> str:
-    part, _, whole = text.partition("/")
-    if not (part.isascii() and whole.isascii() and part.isdigit() and whole.isdigit()):
-        raise ValueError("must be K/N, for example 2/5")
-    if not 1 <= int(part) <= int(whole):
-        raise ValueError("K of K/N goes from 1 to N")
-    return f"{int(part)}/{int(whole)}"
+def _is_share(text: str) -> bool:
+    found = re.fullmatch("([1-9][0-9]*)/([1-9][0-9]*)", text)
+    return found is not None and int(found[1]) <= int(found[2])
 
 
-_positive = _number(int, lambda value: value >= 1, "must be 1 or more")
-_dollars = _number(float, lambda value: 0 <= value < float("inf"), "must be a number of US dollars, 0 or more")
-_level = _number(float, lambda value: 0 < value < 1, "must be a level between 0 and 1, as .05")
-_seconds = _number(float, lambda value: 0 < value < float("inf"), "must be a number of seconds, more than 0")
+_positive = _checked(int, lambda value: value >= 1, "must be 1 or more")
+_dollars = _checked(float, lambda value: 0 <= value < float("inf"), "must be a number of US dollars, 0 or more")
+_level = _checked(float, lambda value: 0 < value < 1, "must be a level between 0 and 1, as .05")
+_seconds = _checked(float, lambda value: 0 < value < float("inf"), "must be a number of seconds, more than 0")
+_share = _checked(str, _is_share, "must be K/N, for example 2/5, where K goes from 1 to N")
 
 
 class Option(NamedTuple):
@@ -99,7 +91,7 @@ OPTIONS = (
     Option("retry_unknown", bool, False, "typed", "ask again what was sent and never answered, perhaps paid for twice"),
     Option("retry_errors", bool, False, "typed", "on resuming, ask again the trials that failed and cost nothing"),
     Option("replay", str, None, "typed", "judge a recorded run: its id, 'last' or its folder; nothing is asked"),
-    Option("shard", _shard, "", "typed", "K/N: ask the K-th of N shares of all trials, to be merged and judged later"),
+    Option("shard", _share, "", "typed", "K/N: ask the K-th of N shares of all trials, to be merged and judged later"),
     Option("approve", bool, False, "approval", "write the scores of this run as approved baselines"),
     Option("justification", str, "", "approval", "why the baselines are approved; kept with them"),
     Option("approve_regression", bool, False, "approval", "allow --fairness-approve to approve a regression"),
@@ -130,31 +122,75 @@ def add_options(parser: pytest.Parser) -> None:
             parser.addini(f"fairness_{option.field}", about, type=kind, default=None)
 
 
-def any_given(config: pytest.Config) -> bool:
-    """Whether the command line or the ini file sets any of them: only then is there something to refuse early."""
-    return any(option.given(config) != (None, None) for option in OPTIONS)
+def refuse_unreadable(config: pytest.Config) -> None:
+    """Raise :class:`pytest.UsageError` where a value is given that cannot be read."""
+    if any(option.given(config) != (None, None) for option in OPTIONS):
+        settings_of(config)
 
 
-def resolve(config: pytest.Config) -> Settings:
-    """Settings of this session. Raises :class:`pytest.UsageError` naming the option for a value it cannot read."""
+def settings_of(config: pytest.Config) -> Settings:
+    """Settings of this session, read once. Raises :class:`pytest.UsageError` naming the option that has no sense."""
+    if _RESOLVED not in config.stash:
+        from pytest_fairness.context import Settings
+
+        received = getattr(config, "workerinput", {}).get("fairness_settings")
+        config.stash[_RESOLVED] = _resolved(config) if received is None else Settings.from_dict(received)
+    return config.stash[_RESOLVED]
+
+
+def arguments_of(config: pytest.Config) -> dict[str, list[str]]:
+    """The arguments of the command line, ``all`` of them, and those that name ``tests``."""
+    tests = config.args if config.args_source is config.ArgsSource.ARGS else []
+    return {"all": list(map(str, config.invocation_params.args)), "tests": list(map(str, tests))}
+
+
+def _resolved(config: pytest.Config) -> Settings:
     from pytest_fairness.context import Settings
 
-    received = getattr(config, "workerinput", {}).get(SETTINGS)
-    if received is not None:
-        return Settings.from_dict(received)
     values = {option.field: _value(config, option) for option in OPTIONS}
     for field in ("endpoints_file", "run_dir", "baseline_dir"):
         # Relative to the root directory, not to wherever the command was typed: a run must be found again.
         values[field] = config.rootpath / values[field]
-    if values["resume"] is not None or values["replay"] is not None:
-        _name_runs(config, values)
-    return Settings(**values)
+    resume, replay = values["resume"], values["replay"]
+    if resume is None and replay is None:
+        return Settings(**values)
+
+    from pytest_fairness.errors import FairnessError
+    from pytest_fairness.pytest_layer import past_runs
+
+    other = next((field for field in ("resume", "shard") if values[field]), None)
+    if replay is not None and other is not None:
+        raise pytest.UsageError(f"--fairness-replay asks nothing, so --fairness-{other} cannot go with it")
+    # Once, here, so that all processes mean the same run.
+    try:
+        if replay is not None:
+            values["replay"] = past_runs.replayable(values["run_dir"], config.invocation_params.dir, replay)
+            recorded = past_runs.recorded_settings(values["replay"])
+            values |= {field: old for field, old in recorded.items() if config.getoption(f"--fairness-{field}") is None}
+            return Settings(**values)
+        values["resume"] = past_runs.resumable(values["run_dir"], resume).name
+        settings = Settings(**values)
+        past_runs.refuse_changes(settings, config.rootpath)
+    except FairnessError as error:
+        raise pytest.UsageError(str(error)) from None
+    return settings
 
 
 def _value(config: pytest.Config, option: Option) -> Any:
     typed, in_file = option.given(config)
     if option.where == "approval":
-        _refuse_untyped(config, option, typed, in_file)
+        belongs = (
+            "it is read from the command line alone, because a file of the project, or a variable, that approves "
+            f"baselines lets a change approve itself. Take it out, and type {option.flag} in the session that approves"
+        )
+        if in_file is not None:
+            where = "the ini file" if config.inipath is None else config.inipath.name
+            raise pytest.UsageError(f"fairness_{option.field} is set in {where} (or with -o): {belongs}")
+        words = [str(argument).partition("=")[0] for argument in config.invocation_params.args]
+        if typed is not None and option.flag not in words:
+            raise pytest.UsageError(
+                f"{option.flag} comes from addopts, PYTEST_ADDOPTS or a file of arguments: {belongs}"
+            )
     given, origin = (in_file, option.ini) if typed is None else (typed, option.flag)
     if given is None or given == "":
         return option.default
@@ -164,35 +200,3 @@ def _value(config: pytest.Config, option: Option) -> Any:
         return option.read(str(given))
     except ValueError as error:
         raise pytest.UsageError(f"{origin}={given!r}: {error}") from None
-
-
-def _refuse_untyped(config: pytest.Config, option: Option, given: Any, in_file: Any) -> None:
-    belongs = (
-        "it is read from the command line alone, because a file of the project, or a variable, that approves baselines "
-        f"lets a change approve itself. Take it out, and type {option.flag} in the session that approves"
-    )
-    if in_file is not None:
-        where = "the ini file" if config.inipath is None else config.inipath.name
-        raise pytest.UsageError(f"fairness_{option.field} is set in {where} (or with -o): {belongs}")
-    typed = any(str(argument).partition("=")[0] == option.flag for argument in config.invocation_params.args)
-    if given is not None and not typed:
-        raise pytest.UsageError(f"{option.flag} comes from addopts, PYTEST_ADDOPTS or a file of arguments: {belongs}")
-
-
-def _name_runs(config: pytest.Config, values: dict[str, Any]) -> None:
-    """Find the run to resume, or to replay: once, here, so that all processes mean the same one."""
-    from pytest_fairness.errors import FairnessError
-    from pytest_fairness.pytest_layer import past_runs
-
-    given = [field for field in ("resume", "replay", "shard") if values[field]]
-    if "replay" in given and len(given) > 1:
-        raise pytest.UsageError(f"--fairness-replay asks nothing, so --fairness-{given[0]} cannot go with it")
-    try:
-        if values["resume"] is not None:
-            values["resume"] = past_runs.resumable(values["run_dir"], values["resume"]).name
-        if values["replay"] is not None:
-            values["replay"] = past_runs.replayable(values["run_dir"], config.invocation_params.dir, values["replay"])
-            recorded = past_runs.recorded_settings(values["replay"])
-            values |= {field: old for field, old in recorded.items() if config.getoption(f"--fairness-{field}") is None}
-    except FairnessError as error:
-        raise pytest.UsageError(str(error)) from None

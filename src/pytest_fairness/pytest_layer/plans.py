@@ -7,22 +7,24 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
+from pytest_fairness.analysis.choice_columns import choice_columns
+from pytest_fairness.design.grid import Grid, other_names
+from pytest_fairness.design.pairs import PairGrid, other_candidates
+from pytest_fairness.design.strategies import Ladder
+from pytest_fairness.endpoints.protocol import Endpoint
+from pytest_fairness.engine.scripts import Escalation, Pipeline, Rung
 from pytest_fairness.errors import UsageError
-from pytest_fairness.model import Cell
+from pytest_fairness.model import JSON, Cell
+from pytest_fairness.runs.designs import Script
+from pytest_fairness.scorers import is_refusal
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from pytest_fairness.design.grid import Grid
-    from pytest_fairness.design.pairs import PairGrid
-    from pytest_fairness.design.strategies import Ladder
-    from pytest_fairness.endpoints.protocol import Endpoint
-    from pytest_fairness.runs.designs import Script
-
 #: Tells whether a reply is what was asked for, and what tells this judge from another.
-Usable: TypeAlias = "tuple[Callable[[str], bool], str]"
+Usable: TypeAlias = tuple[Callable[[str], bool], str]
 #: Makes an endpoint of whatever a project names as a system.
-Resolve: TypeAlias = "Callable[[Any], Endpoint]"
+Resolve: TypeAlias = Callable[[Any], Endpoint]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +70,6 @@ class PlannedGrid:
     @cached_property
     def on_other_names(self) -> PlannedGrid | None:
         """The same with names that it has not used, for a second sample; None where there are none."""
-        from pytest_fairness.design.grid import other_names
-
         grid = None if self.arguments is None else other_names(self.grid, self.arguments)
         return None if grid is None else replace(self, grid=grid)
 
@@ -83,17 +83,14 @@ class PlannedGrid:
         chosen = iter(self.grid) if indices is None else (self.grid[index] for index in indices)
         if tier == 1:
             return [PlannedCell(replace(cell, tier=1)) for cell in chosen]
-        cells = [replace(cell, tier=2, system=None) for cell in chosen]
-        return [PlannedCell(cell, self._script(cell)) for cell in cells]
-
-    def _script(self, cell: Cell) -> Script | None:
-        from pytest_fairness.engine.scripts import Escalation, Rung
-
-        if self.ladder is None:
-            return None
-        judge, version = self.usable
-        rungs = tuple(Rung(name, turns) for name, turns in self.ladder.rungs(cell.prompt))
-        return Escalation(rungs=rungs, usable=judge, version=version)
+        entries = []
+        for cell in chosen:
+            script = None
+            if self.ladder is not None:
+                rungs = tuple(Rung(name, turns) for name, turns in self.ladder.rungs(cell.prompt))
+                script = Escalation(rungs=rungs, usable=self.usable[0], version=self.usable[1])
+            entries.append(PlannedCell(replace(cell, tier=2, system=None), script))
+        return entries
 
     def table(self, frame: pd.DataFrame) -> pd.DataFrame:
         """*frame* of the trials as the test gets it."""
@@ -125,17 +122,12 @@ class PlannedPairs:
     @cached_property
     def on_other_names(self) -> PlannedPairs | None:
         """The same with candidates that it has not used, for a second sample; None where there are none."""
-        from pytest_fairness.design.pairs import other_candidates
-
         grid = None if self.arguments is None else other_candidates(self.grid, self.arguments)
         beyond = self.grid.full_size * self.grid.repetitions
         return None if grid is None else replace(self, grid=grid, beyond=beyond)
 
     def entries(self, tier: int, indices: Sequence[int] | None = None) -> list[PlannedCell]:  # noqa: ARG002
         """The cells, those of arms with steps as pipelines."""
-        from pytest_fairness.engine.scripts import Pipeline
-        from pytest_fairness.scorers import is_refusal
-
         arms = {arm.name: arm for arm in self.grid.arms}
         entries = []
         for index in range(len(self.grid)) if indices is None else indices:
@@ -166,9 +158,12 @@ class PlannedPairs:
 
     def table(self, frame: pd.DataFrame) -> pd.DataFrame:
         """*frame* of the trials with the candidates listed and the one chosen."""
-        from pytest_fairness.analysis.choice_columns import choice_columns
-
         return choice_columns(frame, self.grid.choice_size, ranking=self.grid.ranking)
 
 
-Planned: TypeAlias = "PlannedGrid | PlannedPairs"
+Planned: TypeAlias = PlannedGrid | PlannedPairs
+
+
+def parameters_of(planned: Planned, temperature: float | None) -> dict[str, JSON]:
+    """What is laid over the endpoint's defaults, at *temperature* if that is one of the marker's."""
+    return {**planned.grid.parameters, **({} if temperature is None else {"temperature": temperature})}

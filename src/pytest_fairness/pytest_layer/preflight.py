@@ -9,14 +9,22 @@ from contextlib import suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from pytest_fairness.analysis.false_alarms import words
+from pytest_fairness.context import RunContext, Settings
+from pytest_fairness.design.grid import Grid
+from pytest_fairness.design.pairs import PairGrid
+from pytest_fairness.design.parity import group_parity
+from pytest_fairness.endpoints.batch_api import batches_of
+from pytest_fairness.endpoints.pipeline import PipelineEndpoint
+from pytest_fairness.endpoints.protocol import Endpoint, limits_of
 from pytest_fairness.errors import FairnessError, UsageError
+from pytest_fairness.model import Finding
 from pytest_fairness.pytest_layer import collection, marks, reporting
-from pytest_fairness.pytest_layer.command_line import recorded_path
+from pytest_fairness.pytest_layer.command_line import parsed, recorded_path
 from pytest_fairness.pytest_layer.estimate import (
     LATENCY,
     TestEstimate,
@@ -25,18 +33,14 @@ from pytest_fairness.pytest_layer.estimate import (
     dollars,
     duration,
     estimates,
+    power_of,
     shapes,
 )
+from pytest_fairness.pytest_layer.plans import Planned
 from pytest_fairness.reports.escaping import line
 from pytest_fairness.runs.manifest import read_manifest
-
-if TYPE_CHECKING:
-    from pytest_fairness.context import RunContext, Settings
-    from pytest_fairness.design.grid import Grid
-    from pytest_fairness.design.pairs import PairGrid
-    from pytest_fairness.endpoints.protocol import Endpoint
-    from pytest_fairness.model import Finding
-    from pytest_fairness.pytest_layer.plans import Planned
+from pytest_fairness.runs.money import unpriced
+from pytest_fairness.scorers import BUILT_IN
 
 _COUNTED = 64
 """Cells of a design whose requests are counted, to be announced."""
@@ -69,11 +73,11 @@ def announcement(
         pass  # the tests that need it say what is wrong
     rows = list(estimates(context, items, grids, endpoint, sample=_COUNTED))
     asks = any(row.configured[0].requests for row in rows)
-    if asks and context.worker is None:
-        if wrong is None and endpoint is not None:
-            wrong = _unpriced(settings, endpoint)
-        if wrong is not None:
-            raise pytest.UsageError(wrong)
+    if endpoint is not None and settings.max_cost is not None and settings.replay is None:
+        free = (step for step in _steps_of(endpoint) if step.price is None and not step.simulated)
+        wrong = next((unpriced(step.name, settings.max_cost) for step in free), None)
+    if asks and context.worker is None and wrong is not None:
+        raise pytest.UsageError(wrong)
     lines = [_size(settings, tests, rows, reporting.shown(context.store.directory, context.root))]
     if chance := chance_of_red(settings, items, grids):
         again = sum(row.new for row in rows if row.again)
@@ -83,24 +87,11 @@ def announcement(
         )
     if asks and endpoint is not None and not endpoint.simulated and settings.replay is None:
         lines.append(_price(settings, rows, endpoint))
-    return [*lines, *_replacements(context, items), *remarks(grids, items)]
-
-
-def _unpriced(settings: Settings, endpoint: Endpoint) -> str | None:
-    """What is wrong where a cap is set and nobody knows what a call costs: said before any test runs."""
-    from pytest_fairness.runs.money import unpriced
-
-    if settings.max_cost is not None and settings.replay is None:
-        for system in _steps_of(endpoint):
-            if system.price is None and not system.simulated:
-                return unpriced(system.name, settings.max_cost)
-    return None
+    return [*lines, *_replacements(context, items), *_remarks(grids, items)]
 
 
 def _steps_of(endpoint: Endpoint) -> list[Endpoint]:
     """The systems that are asked, one after the other, for one reply of *endpoint*."""
-    from pytest_fairness.endpoints.pipeline import PipelineEndpoint
-
     return [step.ready for step in endpoint.steps] if isinstance(endpoint, PipelineEndpoint) else [endpoint]
 
 
@@ -119,24 +110,19 @@ def _size(settings: Settings, tests: int, rows: Sequence[TestEstimate], run: str
 
 
 def _price(settings: Settings, rows: Sequence[TestEstimate], endpoint: Endpoint) -> str:
-    from pytest_fairness.endpoints.batch_api import batches_of
-    from pytest_fairness.endpoints.protocol import limits_of
-
     shards = 1 if not settings.shard else int(settings.shard.partition("/")[2])
-    usual = [(row.requests(own=False)[0], min(row.reply_tokens, row.longest_reply)) for row in rows]
+    usual = [(row.requests(own=False)[0], row.reply_tokens) for row in rows]
     total = sum(few.requests for few, _ in usual)
     reply = round(sum(few.requests * tokens for few, tokens in usual) / total)
     # The price of a pipeline is that of its steps together; what it is asked once are as many requests.
     requests = total / shards * len(_steps_of(endpoint))
-    limits = limits_of(endpoint)
+    limits, price = limits_of(endpoint), endpoint.price
     at_once = limits.concurrency or settings.concurrency
     seconds = requests / at_once * LATENCY
     if limits.requests_per_minute is not None:
         seconds = max(seconds, 60 * requests / limits.requests_per_minute)
-    if endpoint.price is None:
-        cost = "cost unknown (give price: in endpoints.yaml)"
-    else:
-        price = endpoint.price
+    cost = "cost unknown (give price: in endpoints.yaml)"
+    if price is not None:
         expected = sum(few.usual_cost(price, tokens) for few, tokens in usual) / shards
         most = sum(row.requests(own=False)[1].most_cost(price, row.longest_reply) for row in rows) / shards
         cost = f"about {dollars(expected)}, at most {dollars(most)}" if most else "free"
@@ -147,10 +133,16 @@ def _price(settings: Settings, rows: Sequence[TestEstimate], endpoint: Endpoint)
     return f"{start}, about {duration(seconds)} ({at_once} at a time, {LATENCY:g} s and {reply} tokens a reply)"
 
 
-def _names_of(tests: Sequence[str]) -> str:
-    names = list(dict.fromkeys(tests))
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
+def _lines(found: Iterable[tuple[str, str]], between: str) -> list[str]:
+    """A line for each remark, after the tests that it is true of; *found* are tests with a remark."""
+    tests: dict[str, dict[str, None]] = {}
+    for test, remark in found:
+        tests.setdefault(remark, {})[test] = None
+    lines = []
+    for remark, names in tests.items():
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        lines.append(line(f"fairness: {', '.join(list(names)[:_NAMED])}{more}: {remark}{between}"))
+    return lines
 
 
 # ---------------------------------------------------------------- what the project replaces
@@ -164,38 +156,32 @@ def asks_the_settings_endpoint(items: Sequence[pytest.Item], grids: Mapping[coll
 
 def _replacements(context: RunContext, items: Sequence[pytest.Item]) -> list[str]:
     """A line for each built-in scorer, and each use of ``--fairness-endpoint``, that the project replaces."""
-    lines = [f"fairness: {_own_scorer(scorer, context.root)}" for scorer in _own_scorers(context).values()]
     named = _named_endpoint(context)
-    by_fixture: dict[str, list[str]] = {}
-    for item in items if named is not None else ():
-        if brings_its_own(item):
-            by_fixture.setdefault(_fixture(item, context.root), []).append(collection.name_of(item))
-    for fixture, tests in by_fixture.items():
-        lines.append(f"fairness: {_names_of(tests)}: {fixture} replaces --fairness-endpoint {named}")
-    return list(map(line, lines))
+    own = [item for item in items if named is not None and brings_its_own(item)]
+    fixtures = ((collection.name_of(item), _fixture(item, context.root)) for item in own)
+    return [
+        *(line(f"fairness: {remark}") for remark in _own_scorers(context).values()),
+        *_lines(fixtures, f" replaces --fairness-endpoint {named}"),
+    ]
 
 
 def notes_on(context: RunContext, item: pytest.Item, finding: Finding, scored_by: set[str]) -> list[str]:
     """What of *finding*, made in the test *item* with the scorers *scored_by*, rests on a replacement."""
-    notes = []
-    own = _own_scorers(context).get(finding.outcome)
-    if own is not None and finding.outcome in scored_by:
-        notes.append(_own_scorer(own, context.root))
+    own = _own_scorers(context)
+    notes = [own[finding.outcome]] if finding.outcome in own.keys() & scored_by else []
     named = _named_endpoint(context)
     if named is not None and finding.model_endpoint is not None and brings_its_own(item):
         notes.append(f"{_fixture(item, context.root)} was asked instead of --fairness-endpoint {named}")
     return notes
 
 
-def _own_scorers(context: RunContext) -> dict[str, Any]:
-    """Those scorers that have the name of a built-in one and are another."""
-    from pytest_fairness.scorers import BUILT_IN
-
-    return {name: scorer for name, scorer in context.scorers.items() if scorer is not BUILT_IN.get(name, scorer)}
-
-
-def _own_scorer(scorer: Any, root: Path) -> str:
-    return f"the scorer {scorer.name!r} is the project's own ({_place(scorer.score, root)}), not the built-in one"
+def _own_scorers(context: RunContext) -> dict[str, str]:
+    """What to say of those scorers that have the name of a built-in one and are another, by that name."""
+    return {
+        name: f"the scorer {name!r} is the project's own ({_place(own.score, context.root)}), not the built-in one"
+        for name, own in context.scorers.items()
+        if own is not BUILT_IN.get(name, own)
+    }
 
 
 def _named_endpoint(context: RunContext) -> str | None:
@@ -203,12 +189,8 @@ def _named_endpoint(context: RunContext) -> str | None:
     meant to be replaced.
     """
     replayed = context.settings.replay
-    command: Sequence[str] = context.command if replayed is None else read_manifest(replayed).get("command") or ()
-    for argument, following in zip(command, [*command[1:], None], strict=True):
-        name, between, value = str(argument).partition("=")
-        if name == "--fairness-endpoint":
-            return value if between else following
-    return None
+    command = context.command if replayed is None else read_manifest(replayed).get("command") or ()
+    return next((value for name, _, value in parsed(command) if name == "--fairness-endpoint"), None)
 
 
 def _fixture(item: pytest.Item, root: Path) -> str:
@@ -227,34 +209,28 @@ def _place(function: Any, root: Path) -> str:
 # ---------------------------------------------------------------- what to know of the designs
 
 
-def remarks(grids: Mapping[collection.Key, Planned], items: Sequence[pytest.Item]) -> list[str]:
+def _remarks(grids: Mapping[collection.Key, Planned], items: Sequence[pytest.Item]) -> list[str]:
     """A line for each thing to know of the designs that *items* pull from, with the tests it is true of: that one is a
     sample, how alike its texts are, and what it can never decide.
     """
     active = [item for item in items if not item.get_closest_marker("skip")]
     cellwise = {key for key, _, _ in collection.selected_cells(active)}
-    found: dict[str, list[str]] = {}
+    found: list[tuple[str, str]] = []
     for key in dict.fromkeys(map(collection.grid_key, active)):
         if key in grids:
             grid = grids[key].grid
+            if grid.positions is not None:
+                remark = f"a balanced sample is asked, {grid.size:,} of {grid.full_size:,} cells"
+                found.append((key[1], remark))
             undecided = () if key in cellwise else _undecidable(grid)
-            for remark in (*_sampled(grid), *_unequal_texts(grid), *undecided):
-                found.setdefault(remark, []).append(key[1])
-    return [line(f"fairness: {_names_of(tests)}: {remark}") for remark, tests in found.items()]
-
-
-def _sampled(grid: Grid | PairGrid) -> Iterator[str]:
-    if grid.positions is not None:
-        yield f"a balanced sample is asked, {grid.size:,} of {grid.full_size:,} cells"
+            found += ((key[1], remark) for remark in (*_unequal_texts(grid), *undecided))
+    return _lines(found, "")
 
 
 def _unequal_texts(grid: Grid | PairGrid) -> Iterator[str]:
     """How the texts of the groups differ beside the group: of pairs, in one signal condition and one arm; of a grid,
     for every group and name in the first context of each template; of a sample, in its beginning.
     """
-    from pytest_fairness.design.grid import Grid
-    from pytest_fairness.design.parity import group_parity
-
     chosen: Iterable[int] = range(len(grid))
     if isinstance(grid, Grid) and grid.positions is None:
         block = grid.full_size // len(grid.templates)
@@ -276,14 +252,7 @@ def _undecidable(grid: Grid | PairGrid) -> Iterator[str]:
     for by, shape in shapes(grid, swapped=True).items():
         if shape.groups < 2 or (shape.names >= _ENOUGH_NAMES and shape.trials >= _ENOUGH_TRIALS):
             continue  # a PASS and a FAIL are in reach: statistics are not imported to say so
-        from pytest_fairness.analysis.planning import assess_design
-
-        design = assess_design(
-            **shape._asdict(),
-            templates=len(grid.templates),
-            repetitions=grid.repetitions,
-            repeats=grid.parameters.get("temperature") == 0,
-        )
+        design = power_of(grid, shape, grid.parameters.get("temperature"))
         reach = {"PASS": design.can_pass, "FAIL": design.can_fail}
         if never := " or ".join(verdict for verdict, can in reach.items() if not can):
             takes = f"; a PASS is likely with {design.needs}" if design.needs and not design.can_pass else ""

@@ -6,21 +6,25 @@ import contextlib
 import datetime
 import itertools
 from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
-from pytest_fairness.model import JSON
+import pytest
+
+from pytest_fairness.baselines.approval import git_commit
+from pytest_fairness.baselines.snapshot_files import BaselineFolder, find_orphans
+from pytest_fairness.context import RunContext
+from pytest_fairness.endpoints.protocol import Endpoint
+from pytest_fairness.engine.batches import still_open
+from pytest_fairness.engine.conversation import AGAIN
+from pytest_fairness.engine.progress import Progress
+from pytest_fairness.pytest_layer.command_line import recorded_path, recorded_text
+from pytest_fairness.pytest_layer.ledger import Ledger
+from pytest_fairness.runs.manifest import FINISHED, read_manifest, versions
+from pytest_fairness.runs.reader import reading
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
-
-    import pytest
-
-    from pytest_fairness.context import RunContext, Settings
-    from pytest_fairness.endpoints.protocol import Endpoint
-    from pytest_fairness.engine.progress import Progress
-    from pytest_fairness.pytest_layer.ledger import Ledger
-    from pytest_fairness.runs.shared_progress import WorkerProgress
     from pytest_fairness.runs.store import RunStore
 
 
@@ -45,16 +49,10 @@ class Aside:
         """Every write is flushed."""
 
 
-def progress(config: pytest.Config, mode: str, store: RunStore | None = None) -> Progress | WorkerProgress | None:
-    """Where the engine shows how far it is; nowhere under ``-q``, or when it is off. A worker, which has no terminal,
-    leaves it in the folder of *store*, where its controller finds it.
-    """
-    if mode == "off" or config.option.verbose < 0:
+def progress(config: pytest.Config, mode: str) -> Progress | None:
+    """Where the engine shows how far it is; nowhere under ``-q``, in a worker, or when it is off."""
+    if mode == "off" or config.option.verbose < 0 or hasattr(config, "workerinput"):
         return None
-    if hasattr(config, "workerinput"):
-        return None if store is None else store.progress()
-    from pytest_fairness.engine.progress import Progress
-
     return Progress(cast("TextIO", Aside(config)))
 
 
@@ -62,23 +60,27 @@ def now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
+# ---------------------------------------------------------------- the manifest
+
+
 def start_manifest(store: RunStore, context: RunContext) -> None:
     """Write what is known at the start: who asks, with what, and since when. Once a session, whichever process is
     first; a session that resumes a run is added to what is there.
     """
-    from pytest_fairness.baselines.approval import git_commit
-    from pytest_fairness.runs.manifest import FINISHED, read_manifest, versions
-
-    settings, session = context.settings, context.session
+    settings, session, root = context.settings, context.session, context.root
     if session in store.manifest().get("sessions", ()):
         return
     facts = {
         "session": session,
         "started": now(),
         "command": list(context.command),
-        "settings": _recorded(settings, context.root),
+        "settings": {  # no secret, and paths from the project on
+            **settings.to_dict(),
+            **{name: recorded_path(path, root) for name, path in settings.paths().items()},
+            "justification": recorded_text(settings.justification, root),
+        },
         "versions": versions(),
-        "git_commit": git_commit(context.root),
+        "git_commit": git_commit(root),
     }
 
     def add(manifest: dict[str, Any]) -> None:
@@ -98,17 +100,6 @@ def start_manifest(store: RunStore, context: RunContext) -> None:
             manifest["shard"] = settings.shard
 
     store.amend_manifest(add)
-
-
-def _recorded(settings: Settings, root: Path) -> dict[str, JSON]:
-    """*settings* for the manifest: no secret, and paths from *root* on."""
-    from pytest_fairness.pytest_layer.command_line import recorded_path, recorded_text
-
-    return {
-        **settings.to_dict(),
-        **{name: recorded_path(path, root) for name, path in settings.paths().items()},
-        "justification": recorded_text(settings.justification, root),
-    }
 
 
 def note_replaced_endpoint(context: RunContext) -> None:
@@ -134,39 +125,32 @@ def note_endpoint(store: RunStore, endpoint: Endpoint) -> None:
     store.amend_manifest(add)
 
 
+# ---------------------------------------------------------------- the end
+
+
 def write_reports(store: RunStore, book: Ledger, root: Path, *, whole: bool) -> Path:
     """findings.json and report.html of the run, from the ledger, then from the files alone; the run's folder. Messages
     of tests are written without secrets and without the way to the project's folder *root*. *whole*: nobody writes to
     the run any more, so that its logs can be sealed.
     """
-    from pytest_fairness.engine.batches import still_open
-    from pytest_fairness.pytest_layer.command_line import recorded_text
     from pytest_fairness.reports.findings_json import write_results
     from pytest_fairness.reports.html import write_html
-    from pytest_fairness.runs.manifest import FINISHED
 
-    notes = [*run_notes(store.directory, store.manifest()), *still_open(store.of_type("batch"))]
-    end = now()
-    store.update_manifest(notes=notes)
-    _keep_previous(store.directory)
+    run, end = store.directory, now()
+    store.update_manifest(notes=[*run_notes(run, store.manifest()), *still_open(store.of_type("batch"))])
+    if (findings := run / "findings.json").exists():  # of a session before this one: none are lost
+        number = next(n for n in itertools.count(1) if not (run / f"findings-{n}.json").exists())
+        findings.rename(run / f"findings-{number}.json")
     for item in book.items.values():
         item.message = recorded_text(item.message, root)
-    results = write_results(store.directory, {**store.manifest(), FINISHED: end}, book.to_dict())
+    results = write_results(run, {**store.manifest(), FINISHED: end}, book.to_dict())
     facts = {key: results.run[key] for key in ("models", "cost", "unpriced", "charged_at_worst_case")}
-    write_html(store.directory)
+    write_html(run)
     if whole:  # after the results: who is killed before leaves a run that has not come to its end
         store.finish(**facts, **{FINISHED: end})
     else:
         store.update_manifest(**facts)
-    return store.directory
-
-
-def _keep_previous(run: Path) -> None:
-    """Put the findings of a session before this one aside: a resumed run has new ones, and none are lost."""
-    findings = run / "findings.json"
-    if findings.exists():
-        number = next(n for n in itertools.count(1) if not (run / f"findings-{n}.json").exists())
-        findings.rename(run / f"findings-{number}.json")
+    return run
 
 
 def summary(run: Path, root: Path) -> list[str]:
@@ -179,15 +163,8 @@ def summary(run: Path, root: Path) -> list[str]:
     return [*lines, *(f"{stem}: {shown(run / f'{stem}.html', root)}" for stem in page_stems(run))]
 
 
-def is_whole(config: pytest.Config) -> bool:
-    """Whether this session collects the whole project: no path on the command line, and one process sees it all."""
-    return config.args_source is not config.ArgsSource.ARGS and not hasattr(config, "workerinput")
-
-
 def orphans(folder: Path, root: Path, book: Ledger) -> list[str]:
     """A line for each approved baseline that no test of a whole session claims; nothing is ever deleted."""
-    from pytest_fairness.baselines.snapshot_files import BaselineFolder, find_orphans
-
     used = {
         str(baseline["file"]).rpartition("/")[2]
         for finding in book.findings
@@ -204,18 +181,11 @@ def shown(path: Path, root: Path) -> str:
     return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
 
 
-def announce(config: pytest.Config, lines: Iterable[str]) -> None:
-    """Write *lines* to the terminal, past pytest's capture."""
-    aside = Aside(config)
-    for line in lines:
-        aside.write(f"{line}\n")
-
-
 # ---------------------------------------------------------------- what is unusual about a run
 
 
 def run_notes(run: Path, manifest: Mapping[str, Any]) -> list[str]:
-    """Sentences for the terminal and the report: whether this is a replay, a shard, or was gone on with, and how."""
+    """Sentences for the terminal and the report: whether this is a replay, a shard, salvaged or resumed, and how."""
     notes = []
     if manifest.get("replay_of"):
         notes.append(f"replayed from run {manifest['replay_of']}: nothing was asked; costs are those of the recording")
@@ -227,42 +197,30 @@ def run_notes(run: Path, manifest: Mapping[str, Any]) -> list[str]:
             "pytest-fairness merge, and judge the merged run with --fairness-replay"
         )
     if salvaged := manifest.get("salvaged_from"):
-        notes.append(_salvaged(salvaged))
+        lost = [str(one) for one in salvaged.get("lost") or ()]
+        losses = f"lost: {'; '.join(lost[:3])}" if lost else "nothing was lost"
+        more = f"; and {len(lost) - 3} more places, in manifest.json" if len(lost) > 3 else ""
+        notes.append(f"salvaged from the damaged run {salvaged.get('run')}; {losses}{more}")
     resumed = manifest.get("resumed") or []
     if resumed:
         times = "once" if len(resumed) == 1 else f"{len(resumed)} times"
         notes.append(f"resumed, {times}: not all of it was asked in one session")
-    if any(_retried(session) for session in resumed):
+    settings = [session.get("settings", {}) for session in resumed]
+    if any(one.get("retry_unknown") or one.get("retry_errors") for one in settings):
         notes += _repeated_requests(run)
     return notes
 
 
-def _salvaged(salvaged: Mapping[str, Any]) -> str:
-    lost = [str(one) for one in salvaged.get("lost") or ()]
-    losses = f"lost: {'; '.join(lost[:3])}" if lost else "nothing was lost"
-    more = f"; and {len(lost) - 3} more places, in manifest.json" if len(lost) > 3 else ""
-    return f"salvaged from the damaged run {salvaged.get('run')}; {losses}{more}"
-
-
-def _retried(session: Mapping[str, Any]) -> bool:
-    settings = session.get("settings", {})
-    return bool(settings.get("retry_unknown") or settings.get("retry_errors"))
-
-
 def _repeated_requests(run: Path) -> list[str]:
     """How many trials were asked again, in each group: to replace failures alone shifts the sample that is left."""
-    from pytest_fairness.engine.conversation import AGAIN
-    from pytest_fairness.runs.reader import reading
-
     trials, again = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
     total = 0
     with reading(run) as reader:
         for record in reader.all_records():
             repeated = any(flag.startswith(AGAIN) for flag in record["flags"])
             total += repeated
-            for place in record["cell"]["groups"].items():
-                trials[place] += 1
-                again[place] += repeated
+            trials.update(record["cell"]["groups"].items())
+            again.update(record["cell"]["groups"].items() if repeated else ())
     if not total:
         return []
     shares: dict[str, list[str]] = {}

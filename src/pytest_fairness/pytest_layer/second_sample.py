@@ -10,12 +10,12 @@ import pytest
 
 from pytest_fairness.analysis.sentences import percent
 from pytest_fairness.errors import EndpointError, UsageError
+from pytest_fairness.pytest_layer.plans import Planned
 from pytest_fairness.running_test import FreshSample
+from pytest_fairness.trials_frame import UNFINISHED, design_of
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from pytest_fairness.pytest_layer.plans import Planned
 
 #: More trials than this without an answer, and the second sample says nothing about the first.
 MOST_UNFINISHED = 0.05
@@ -58,8 +58,6 @@ class Repeatable:
         *,
         possible: Callable[[], bool] = lambda: True,
     ) -> None:
-        from pytest_fairness.trials_frame import design_of
-
         design = ("template", "arm", "tier", "signal", *design_of(table).protected_classes, *context)
         self._columns = [column for column in dict.fromkeys(design) if column in table.columns]
         self._table, self._ask, self.possible = table, ask, possible
@@ -71,8 +69,6 @@ class Repeatable:
         Raises UsageError, saying why, where *part* is none that can be asked again, and EndpointError where too much
         of the second sample was not answered.
         """
-        from pytest_fairness.trials_frame import UNFINISHED
-
         kept = self._kept(part)
         if self._sample is None:
             self._sample = self._ask()

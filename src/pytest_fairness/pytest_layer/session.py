@@ -4,39 +4,37 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import os
 import time
 import uuid
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_fairness.context import RunContext, Settings
-from pytest_fairness.errors import FairnessError, StoreError
-from pytest_fairness.model import Verdict
-from pytest_fairness.pytest_layer import collection, ledger, marks, past_runs, reporting, second_sample
-from pytest_fairness.pytest_layer.options import SETTINGS, resolve
+from pytest_fairness.baselines import justifications
+from pytest_fairness.context import RunContext
+from pytest_fairness.endpoints import as_endpoint, callable_endpoint, load_endpoints, named_endpoint
+from pytest_fairness.endpoints.function import is_import_path
+from pytest_fairness.endpoints.pipeline import PipelineEndpoint
+from pytest_fairness.endpoints.protocol import Endpoint
+from pytest_fairness.endpoints.registry import RecordedEndpoint
+from pytest_fairness.errors import FairnessError, StoreError, UsageError, listed
+from pytest_fairness.model import Finding, Verdict
+from pytest_fairness.pytest_layer import collection, ledger, marks, preflight, reporting, second_sample, xdist
+from pytest_fairness.pytest_layer.command_line import recorded_command
+from pytest_fairness.pytest_layer.options import settings_of
 from pytest_fairness.pytest_layer.trials import TrialSource, deal_of
 from pytest_fairness.running_test import TestContext, reading_until, running_test
+from pytest_fairness.runs.files import removed
+from pytest_fairness.runs.remote import open_remote
+from pytest_fairness.runs.store import RunStore, open_run
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from pytest_fairness.baselines.justifications import Justification
-    from pytest_fairness.baselines.syrupy_extension import BaselineStore
-    from pytest_fairness.endpoints.protocol import Endpoint
-    from pytest_fairness.engine.progress import Watching
-    from pytest_fairness.model import Finding
     from pytest_fairness.pytest_layer.plans import Planned
-    from pytest_fairness.pytest_layer.xdist import Reception
-    from pytest_fairness.runs.replay import Recording
-    from pytest_fairness.runs.store import RunStore
 
 _FINDINGS: pytest.StashKey[list[Finding]] = pytest.StashKey()
-#: Exit statuses of sessions that came to their end.
-_WHOLE = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
 class FairnessSession:
@@ -44,14 +42,11 @@ class FairnessSession:
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
-        self.settings: Settings = resolve(config)
+        self.settings = settings_of(config)
         self._given: dict[str, Any] = getattr(config, "workerinput", {})
-        #: Controller and workers share the token, and through it the run's folder.
-        self.token: str = self._given.get("fairness_token", uuid.uuid4().hex)
+        self._controller: xdist.Controller | None = config.pluginmanager.getplugin(marks.CONTROLLER)
         self.worker: str | None = self._given.get("workerid")
-        self._started: float = self._given.get("fairness_started") or time.monotonic()
-        if self.worker is None and self.settings.resume is not None:
-            past_runs.refuse_changes(self.settings, config.rootpath)
+        self._started = time.monotonic()
         self.grids: dict[collection.Key, Planned] = {}
         self.ledger = ledger.Ledger()
         #: Why the reports could not be written.
@@ -59,10 +54,6 @@ class FairnessSession:
         self._items: Sequence[pytest.Item] = ()
         self._announced: list[str] = []
         self._interrupted = False
-        self._watching: Watching | None = None
-        self._reception: Reception | None = None
-        #: In xdist's controller, the folder of the run that workers have begun.
-        self._begun: Path | None = None
         #: The folder of the run, once its reports are written.
         self._reported: Path | None = None
 
@@ -97,8 +88,6 @@ class FairnessSession:
         self.ledger.collected.update(planned)
 
     def _begin(self, planned: Sequence[str]) -> None:
-        from pytest_fairness.pytest_layer import preflight
-
         context = self.context
         _ = context.recording
         self._announced = preflight.announcement(
@@ -107,6 +96,11 @@ class FairnessSession:
         context.store.update_manifest(planned=sorted(planned), announced=list(self._announced))
         if not preflight.asks_the_settings_endpoint(self._items, self.grids):
             reporting.note_replaced_endpoint(context)
+
+    def headline(self) -> list[str]:
+        """The lines that a session with fairness tests starts with; none in any other."""
+        quiet = self.worker is not None or self.config.option.verbose < 0
+        return [] if quiet or not self.ledger.collected else self._announced
 
     # ------------------------------------------------------------ the run
 
@@ -118,43 +112,33 @@ class FairnessSession:
 
     @cached_property
     def context(self) -> RunContext:
-        from pytest_fairness.pytest_layer.command_line import recorded_command
-        from pytest_fairness.pytest_layer.xdist import CHANNEL, Bearings, bearings
-
-        root, channel = self.config.rootpath, self._given.get(CHANNEL)
-        found = Bearings(self.settings, self._started)
-        if channel is not None:
-            found = bearings(channel, self.settings, self._started, root)
+        given, controller = self._given, self._controller
+        # Controller and workers share the token, and through it the run's folder.
+        token, started = given.get(xdist.TOKEN), given.get(xdist.STARTED)
+        if controller is not None:
+            token, started = controller.token, controller.started
+        started = started or self._started
+        place: dict[str, Any] = {"settings": self.settings, "started": started}
+        if xdist.CHANNEL in given:
+            place = xdist.bearings(given[xdist.CHANNEL], self.settings, started, self.config.rootpath)
         return RunContext(
-            settings=found.settings,
-            root=root,
-            token=self.token,
-            started=found.started,
+            root=self.config.rootpath,
+            token=token or uuid.uuid4().hex,
             scorers=self.scorers,
-            open_store=lambda: self._open_store(self.worker),
-            open_recording=self._open_recording,
+            open_store=lambda: self.open_store(self.worker),
             command=recorded_command(self.config),
             worker=self.worker,
-            line=found.line,
-            barred=found.barred,
+            **place,
         )
 
-    def _open_store(self, writer: str | None) -> RunStore:
+    def open_store(self, writer: str | None) -> RunStore:
         """The run's folder, written as *writer*: this process, or a worker that does not see the disk it is on."""
-        from pytest_fairness.runs.remote import open_remote
-        from pytest_fairness.runs.store import open_run
-
         context = self.context
         if context.line is not None:
             return open_remote(context.line)
-        store = open_run(context.settings.run_dir, self.token, writer=writer, adopt=context.settings.resume)
+        store = open_run(context.settings.run_dir, context.token, writer=writer, adopt=context.settings.resume)
         reporting.start_manifest(store, context)
         return store
-
-    def _open_recording(self) -> Recording | None:
-        from pytest_fairness.runs.replay import Recording
-
-        return None if self.settings.replay is None else Recording(self.settings.replay)
 
     @cached_property
     def systems(self) -> Systems:
@@ -169,56 +153,9 @@ class FairnessSession:
             self.grids,
             collection.selected_cells(self._items),
             deal=deal_of(shard, self._items, self.grids) if shard else None,
-            progress=lambda: reporting.progress(self.config, self.settings.progress, self.context.store),
-            controller=self._given.get("fairness_controller"),
+            progress=lambda: reporting.progress(self.config, self.settings.progress),
+            controller=self._given.get(xdist.PROCESS),
         )
-
-    # ------------------------------------------------------------ workers
-
-    def introduce(self, node: Any) -> None:
-        """Give an xdist worker what was resolved here, and which run it belongs to."""
-        from pytest_fairness.pytest_layer.command_line import ARGUMENTS, arguments_of
-        from pytest_fairness.pytest_layer.xdist import Reception
-
-        node.workerinput |= {
-            SETTINGS: self.settings.to_dict(),
-            ARGUMENTS: arguments_of(self.config),
-            "fairness_token": self.token,
-            "fairness_controller": os.getpid(),
-            # On another machine it is another clock.
-            "fairness_started": self._started if node.gateway.spec.popen else None,
-        }
-        self._reception = self._reception or Reception(lambda: self.context, self._open_store)
-        self._reception.offer(node)
-
-    def show_workers(self) -> None:
-        """In xdist's controller, once workers have begun a run: show how far they all are, in one line."""
-        if self._watching is None and self._workers_have_one:
-            from pytest_fairness.engine.progress import Progress, Watching
-
-            progress = reporting.progress(self.config, self.settings.progress)
-            if isinstance(progress, Progress) and self._begun is not None:
-                with contextlib.suppress(StoreError):  # of a damaged run each worker's tests say why
-                    self._watching = Watching(self.context.store, progress)
-                    reporting.announce(self.config, self.context.store.manifest().get("announced", ()))
-
-    def end_workers(self) -> None:
-        """In xdist's controller, when its session ends early: have no worker send anything more."""
-        from pytest_fairness.runs.folder import end_session
-
-        with contextlib.suppress(StoreError):  # they see the controller's own end too, if later
-            end_session(self.settings.run_dir, self.token)
-        if self._reception is not None:
-            self._reception.halt()
-
-    @property
-    def _workers_have_one(self) -> bool:
-        """Whether a worker has begun the run, though not one report of a fairness test has reached the controller."""
-        from pytest_fairness.runs.folder import find_run
-
-        with contextlib.suppress(StoreError):  # the folder has gone, which is no reason to forget it
-            self._begun = self._begun or find_run(self.settings.run_dir, self.token)
-        return self._begun is not None
 
     # ------------------------------------------------------------ the running test
 
@@ -237,34 +174,43 @@ class FairnessSession:
 
     def _context_of(self, item: pytest.Item, findings: list[Finding]) -> TestContext:
         """The context of *item*, whose assertions add to *findings*."""
-        from pytest_fairness.baselines.justifications import find
-        from pytest_fairness.pytest_layer.preflight import notes_on
-
         (test_id, description, own), context = collection.labels_of(item), self.context
-        documented = (*own, *self._justifications)
+        documented, nodeid = (*own, *self._justifications), collection.nodeid_of(item)
         scored_by: set[str] = set()
         offered = second_sample.of(item)
+
+        def baselines() -> Any:
+            from pytest_fairness.baselines.syrupy_extension import BaselineStore
+
+            return BaselineStore(
+                # The one way to a fixture from inside a test's call; pytest offers no public one.
+                snapshot=item._request.getfixturevalue("snapshot"),  # type: ignore[attr-defined]
+                test_id=nodeid,
+                rootdir=context.root,
+                root=context.settings.baseline_dir,
+                policy=context.settings,
+                run_id=context.store.directory.name,
+            )
+
         return TestContext(
             test_id=test_id,
             test_module=getattr(getattr(item, "module", None), "__name__", ""),
             description=description,
             emit=findings.append,
             policy=context.settings,
-            justification=lambda finding: find(documented, finding, collection.nodeid_of(item)),
-            baseline=lambda: _baselines(context, item),
+            justification=lambda finding: justifications.find(documented, finding, nodeid),
+            baseline=baselines,
             fresh_sample=None if offered is None else offered.like,
             confirmable=lambda: offered is not None and offered.possible(),
             scorers=context.scorers,
             scored_by=scored_by,
-            notes=lambda finding: notes_on(context, item, finding, scored_by),
+            notes=lambda finding: preflight.notes_on(context, item, finding, scored_by),
             seed=context.settings.seed,
         )
 
     @cached_property
-    def _justifications(self) -> tuple[Justification, ...]:
-        from pytest_fairness.baselines.justifications import read_file
-
-        return read_file(self.config.rootpath / "justifications.yaml")
+    def _justifications(self) -> tuple[justifications.Justification, ...]:
+        return justifications.read_file(self.config.rootpath / "justifications.yaml")
 
     def attach_findings(self, item: pytest.Item, report: pytest.TestReport) -> None:
         """Let *report* carry the item's findings to the controller, and its verdicts to JUnit."""
@@ -282,60 +228,48 @@ class FairnessSession:
     def has_run(self) -> bool:
         """Whether this pytest session has anything to do with fairness, as far as this process can see."""
         opened = "context" in self.__dict__ and "store" in self.context.__dict__
-        return bool(self.ledger) or opened or (self.worker is None and self._workers_have_one)
+        return bool(self.ledger) or opened or (self._controller is not None and self._controller.begun)
 
-    def headline(self) -> list[str]:
-        """The lines that a session with fairness tests starts with; none in any other."""
-        quiet = self.worker is not None or self.config.option.verbose < 0
-        return [] if quiet or not self.ledger.collected else self._announced
-
-    def unfinished(self) -> int:
-        """How many collected fairness tests never reported, although nothing has stopped the session early."""
-        if self.worker is not None or not self.has_run or self.config.option.collectonly:
+    def failures(self) -> int:
+        """What fails the session though no test did: collected fairness tests that never reported, and findings below
+        ``fairness_session_alpha``.
+        """
+        if self.worker is not None:
             return 0
-        try:
-            self._take_stock()
-        except StoreError:
-            return 0  # the end of the session says so, and is not green
-        return len(self.ledger.missing)
+        count, alpha = 0, self.settings.session_alpha
+        if self.has_run and not self.config.option.collectonly:
+            with contextlib.suppress(StoreError):  # the end of the session says so, and is not green
+                self._take_stock()
+                count = len(self.ledger.missing)
+        if alpha is not None:
+            from pytest_fairness.analysis.false_alarms import alarms
 
-    def alarms(self) -> int:
-        """How many findings ``fairness_session_alpha`` fails the session for although their tests did not."""
-        alpha = self.settings.session_alpha
-        if alpha is None or self.worker is not None:
-            return 0
-        from pytest_fairness.analysis import false_alarms
-
-        return len(false_alarms.alarms(self.ledger.findings, self.ledger.outcomes, alpha))
+            count += len(alarms(self.ledger.findings, self.ledger.outcomes, alpha))
+        return count
 
     def _take_stock(self) -> None:
         """Let the ledger know what was collected, by workers too, and which of it has finished."""
         self.ledger.collected.update(self.context.store.manifest().get("planned", ()))
-        recorder: Any = self.config.pluginmanager.getplugin("fairness-recorder")
+        recorder: Any = self.config.pluginmanager.getplugin(marks.RECORDER)
         self.ledger.finished = recorder.finished
 
     def finish(self, exitstatus: int) -> None:
         """Close what is open; in the controller, write findings.json and the HTML report."""
-        from pytest_fairness.runs.files import removed
-
-        if self._watching is not None:
-            self._watching.stop()
         self._interrupted = exitstatus == pytest.ExitCode.INTERRUPTED
-        whole = exitstatus in _WHOLE or not self.config.pluginmanager.hasplugin("dsession")
-        if not whole:
-            self.end_workers()
+        controller = self._controller
         try:
             if "trial_source" in self.__dict__:
                 self.trial_source.close()
-            if self._reception is not None:
-                self.trouble = self._reception.close()
+            if controller is not None:
+                self.trouble = controller.close()
             if not self.has_run:
                 return
-            if self._begun is not None and not self._begun.exists():
-                raise removed(self._begun)  # it must not be made anew, empty
+            if controller is not None and controller.folder is not None and not controller.folder.exists():
+                raise removed(controller.folder)  # it must not be made anew, empty
             store = self.context.store
             if self.worker is None:
                 self._take_stock()
+                whole = controller is None or not controller.ended
                 self._reported = reporting.write_reports(store, self.ledger, self.config.rootpath, whole=whole)
             store.close()
         except (FairnessError, OSError) as error:
@@ -349,7 +283,8 @@ class FairnessSession:
         terminal.section("fairness", sep="=")
         for line in self.summary():
             terminal.write_line(line)
-        whole = self._items and reporting.is_whole(self.config)
+        # No path on the command line, and one process sees it all: only then is what nobody claims an orphan.
+        whole = self._items and self.config.args_source is not self.config.ArgsSource.ARGS and self.worker is None
         if whole and not terminal.stats.get("deselected") and not terminal.stats.get("error"):
             for line in reporting.orphans(self.settings.baseline_dir, self.config.rootpath, self.ledger):
                 terminal.write_line(line, yellow=True)
@@ -363,23 +298,8 @@ class FairnessSession:
         return [] if self._reported is None else reporting.summary(self._reported, self.config.rootpath)
 
 
-def _baselines(context: RunContext, item: pytest.Item) -> BaselineStore:
-    from pytest_fairness.baselines.syrupy_extension import BaselineStore
-
-    # The one way to a fixture from inside a test's call; pytest offers no public one.
-    snapshot = item._request.getfixturevalue("snapshot")  # type: ignore[attr-defined]
-    return BaselineStore(
-        snapshot=snapshot,
-        test_id=collection.nodeid_of(item),
-        rootdir=context.root,
-        root=context.settings.baseline_dir,
-        policy=context.settings,
-        run_id=context.store.directory.name,
-    )
-
-
 class Systems:
-    """From what a project names to an endpoint: a name of ``endpoints.yaml``, an import path, a function, a pipeline.
+    """A name of ``endpoints.yaml``, an import path, a function or a pipeline as an endpoint.
 
     On replay those that have a name are what the recording knows by it.
     """
@@ -389,42 +309,42 @@ class Systems:
         self._named: dict[str, Endpoint] = {}
 
     def resolve(self, system: Any) -> Endpoint:
-        """*system* as an endpoint; the names in a pipeline are resolved too. Raises UsageError for what is none."""
-        from pytest_fairness.endpoints import as_endpoint
-        from pytest_fairness.endpoints.pipeline import PipelineEndpoint
-
-        if isinstance(system, str):
-            return self._by_name(system)
+        """*system* as an endpoint, the names in a pipeline resolved too; a name, or an import path where no endpoint is
+        called so, is made one once. Raises UsageError for what is none.
+        """
         if isinstance(system, PipelineEndpoint):
             return system.resolved(self.resolve)
-        return as_endpoint(system)
+        if not isinstance(system, str):
+            return as_endpoint(system)
+        if system not in self._named:
+            # Only Python says import paths, the option --fairness-endpoint does not.
+            path = self._context.settings.endpoints_file
+            named = not is_import_path(system) or (path.exists() and system in load_endpoints(path, types=self._types))
+            self._named[system] = self._listed(system) if named else callable_endpoint(system)
+        return self._named[system]
 
     def configured(self) -> Endpoint:
         """The endpoint that the settings name."""
         return self._listed(self._context.settings.endpoint)
 
-    def _by_name(self, name: str) -> Endpoint:
-        """The endpoint called *name*, made once; an import path, where no endpoint is called so: only Python says
-        import paths, the option ``--fairness-endpoint`` does not.
-        """
-        from pytest_fairness.endpoints import callable_endpoint, load_endpoints
-        from pytest_fairness.endpoints.function import is_import_path
-
-        if name not in self._named:
-            path = self._context.settings.endpoints_file
-            listed = not is_import_path(name) or (path.exists() and name in load_endpoints(path, types=self._types))
-            self._named[name] = self._listed(name) if listed else callable_endpoint(name)
-        return self._named[name]
-
     def _listed(self, name: str) -> Endpoint:
         """The endpoint *name* of endpoints.yaml; on replay, as the recording knows it. Raises UsageError."""
-        from pytest_fairness.endpoints import named_endpoint
-
         self._context.refuse_if_barred()
-        if self._context.recording is not None:
-            return past_runs.recorded_endpoint(self._context.recording, name)
-        settings = self._context.settings
-        return named_endpoint(name, path=settings.endpoints_file, types=self._types, concurrency=settings.concurrency)
+        settings, recording = self._context.settings, self._context.recording
+        if recording is None:
+            return named_endpoint(
+                name, path=settings.endpoints_file, types=self._types, concurrency=settings.concurrency
+            )
+        systems, run = [record["endpoint"] for record in recording.engines.values()], recording.directory.name
+        found = [system for system in systems if system["name"] == name]
+        if not found:
+            known = listed(sorted({system["name"] for system in systems}))
+            raise UsageError(f"run {run} did not ask endpoint {name!r}; it asked: {known}")
+        if len(found) > 1:
+            raise UsageError(
+                f"run {run} asked {len(found)} systems called {name!r}: replay them from the fixture that made them"
+            )
+        return RecordedEndpoint(found[0])
 
     @cached_property
     def _types(self) -> dict[str, Any]:

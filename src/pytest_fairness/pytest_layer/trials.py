@@ -12,23 +12,32 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_fairness.context import RunContext
+from pytest_fairness.endpoints.protocol import Endpoint
+from pytest_fairness.engine.engine import Engine, EventLoop, ParentWatch
+from pytest_fairness.engine.progress import Progress
+from pytest_fairness.engine.queue import Deal
+from pytest_fairness.engine.scripts import Escalation, Pipeline
 from pytest_fairness.errors import UsageError
 from pytest_fairness.model import JSON, Status, Trial
-from pytest_fairness.pytest_layer import collection, past_runs, reporting, second_sample
+from pytest_fairness.pytest_layer import collection, reporting, second_sample
+from pytest_fairness.pytest_layer.plans import Planned, PlannedCell, Resolve, parameters_of
 from pytest_fairness.running_test import reading_until
+from pytest_fairness.runs import folder
+from pytest_fairness.runs.designs import PlannedTrial, closest_changes, design_of
+from pytest_fairness.runs.keys import identity_hash
+from pytest_fairness.runs.replay import Replayer
+from pytest_fairness.runs.store import Retry
+from pytest_fairness.scorers import is_refusal
+from pytest_fairness.trials_frame import (
+    AnsweredCell,
+    EndpointFacts,
+    GridFacts,
+    refuse_if_nothing_answered,
+    trials_frame,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from pytest_fairness.endpoints.protocol import Endpoint
-    from pytest_fairness.engine.engine import Engine, EventLoop, ParentWatch
-    from pytest_fairness.engine.progress import Progress
-    from pytest_fairness.engine.queue import Deal
-    from pytest_fairness.pytest_layer.plans import Planned, PlannedCell, Resolve
-    from pytest_fairness.runs.designs import PlannedTrial
-    from pytest_fairness.runs.replay import Replayer
-    from pytest_fairness.runs.shared_progress import WorkerProgress
-    from pytest_fairness.trials_frame import AnsweredCell
 
 _ENDED = "the session that this worker belongs to has ended; nothing more is sent"
 
@@ -48,7 +57,7 @@ class TrialSource:
         selected: Mapping[collection.Selection, tuple[int, ...]],
         *,
         deal: Deal | None = None,
-        progress: Callable[[], Progress | WorkerProgress | None] = lambda: None,
+        progress: Callable[[], Progress | None] = lambda: None,
         controller: int | None = None,
     ) -> None:
         self._context, self._resolve, self._grids, self._selected = context, resolve, grids, selected
@@ -75,27 +84,23 @@ class TrialSource:
 
     def cell_of(self, item: pytest.Item, system: Any, index: int) -> AnsweredCell:
         """One cell of *item*'s design. The first one asks for all that are selected: items run one after another."""
-        from pytest_fairness.trials_frame import AnsweredCell
-
         selection = collection.selection_of(item)
         memory = self._prefetched.setdefault((*selection, id(system)), {})
         if index not in memory:
             planned, chosen = self._grids[selection[0]], self._selected[selection]
             places = {planned.grid[at].id: at for at in chosen}
-            for _, entries, trials in self._answers(planned, item, system, chosen):
-                cells = [entry.cell for entry in entries]
-                memory.update({places[cell.id]: AnsweredCell(cell, tuple(trials[cell.id])) for cell in cells})
+            for _, _, rows in self._answers(planned, item, system, chosen):
+                for cell_id, several in itertools.groupby(rows, key=lambda row: row[0].cell.id):
+                    entries, trials = zip(*several, strict=True)
+                    memory[places[cell_id]] = AnsweredCell(entries[0].cell, trials)
         self._skip_on_a_shard()
         return memory[index]
 
     def _table(self, planned: Planned, item: pytest.Item, system: Any) -> pd.DataFrame:
         import pandas as pd
 
-        from pytest_fairness.trials_frame import EndpointFacts, GridFacts, trials_frame
-
         grid, temperature, frames = planned.grid, collection.selection_of(item)[2], []
-        for endpoint, entries, trials in self._answers(planned, item, system):
-            rows = [(entry, trial) for entry in entries for trial in trials[entry.cell.id]]
+        for endpoint, entries, rows in self._answers(planned, item, system):
             design = [entry.cell.id for entry in entries], grid.repetitions, sorted(grid.parameters.items())
             frame = trials_frame(
                 [(entry.cell, trial) for entry, trial in rows],
@@ -130,9 +135,9 @@ class TrialSource:
 
     def _answers(
         self, planned: Planned, item: pytest.Item, system: Any, indices: Sequence[int] | None = None
-    ) -> Iterator[tuple[Endpoint, list[PlannedCell], dict[str, list[Trial]]]]:
+    ) -> Iterator[tuple[Endpoint, list[PlannedCell], list[tuple[PlannedCell, Trial]]]]:
         """Each system that the cells of *planned* (those at *indices*) ask: *system*, or one that an arm brings; with
-        these cells, and their trials by the cell's id.
+        these cells, and each with its trials, one after the other.
         """
         _, tier, temperature = collection.selection_of(item)
         by_system: dict[int, list[PlannedCell]] = {}
@@ -147,25 +152,21 @@ class TrialSource:
             _refuse_conversations(endpoint, entries)
             for step in {id(one): one for entry in entries for one in entry.step_systems}.values():
                 reporting.note_endpoint(self._context.store, step)
-            plan = planned_trials(planned, entries, temperature)
-            trials: dict[str, list[Trial]] = {entry.cell.id: [] for entry in entries}
-            for one, trial in zip(plan, self._pull(endpoint, engine, planned, plan), strict=True):
-                trials[one.cell.id].append(trial)
-            yield endpoint, entries, trials
+            trials = self._pull(endpoint, engine, planned, planned_trials(planned, entries, temperature))
+            repeated = (entry for entry in entries for _ in range(planned.grid.repetitions))
+            yield endpoint, entries, list(zip(repeated, trials, strict=True))
 
     def _pull(
         self, endpoint: Endpoint, engine: Engine | Replayer, planned: Planned, plan: Sequence[PlannedTrial]
     ) -> list[Trial]:
         """The trials of *plan*, in its order; NOT_RUN those that another shard asks.
 
-        Raises what the engine raises, UsageError where a resumed run asked otherwise before, and EndpointError where no
-        trial has a usable answer.
+        What the test asks is logged once a session and process. Raises what the engine raises, UsageError where a
+        resumed run asked otherwise before (nothing is asked then, and nothing mixed), and EndpointError where no trial
+        has a usable answer.
         """
-        from pytest_fairness.runs.designs import design_of
-        from pytest_fairness.runs.replay import Replayer
-        from pytest_fairness.trials_frame import refuse_if_nothing_answered
-
-        context, design = self._context, None
+        context, store, design = self._context, self._context.store, None
+        mine = plan if self._deal is None else [one for one in plan if self._deal.mine(one)]
         # A second sample belongs to no collected test, and is asked as it comes.
         test = next((key for key, known in self._grids.items() if known is planned), None)
         if test is not None and plan:
@@ -180,21 +181,25 @@ class TrialSource:
                 seed=context.settings.seed,
                 session=context.session,
                 whole=len(plan) == planned.grid.calls,
+                trials=len(mine),
             )
-            past_runs.note_design(context.store, design, resumed=context.settings.resume is not None)
-        mine = plan if self._deal is None else [one for one in plan if self._deal.mine(one)]
+            known, resumed = store.designs(), context.settings.resume is not None
+            previous = [one for one in known if resumed and one.session != design.session]
+            if changed := closest_changes(previous, design):
+                raise UsageError(
+                    f"run {store.directory.name} cannot be resumed for this test: {'; '.join(changed)}. The trials "
+                    "asked before are kept and not reused. Undo the change, or start a new run without "
+                    "--fairness-resume"
+                )
+            if not any(one.session == design.session and one.same(design) for one in known):
+                store.append(design.to_record())
         trials = engine.run(mine, design) if isinstance(engine, Replayer) else engine.run(mine)
         refuse_if_nothing_answered(trials, endpoint.name)
         found = dict(zip(map(id, mine), trials, strict=True))
-        return [found.get(id(one)) or _of_another_shard(engine.key_of(one), one) for one in plan]
+        absent = partial(Trial, status=Status.NOT_RUN, error="asked by another shard")
+        return [found.get(id(one)) or absent(key=engine.key_of(one), repetition=one.repetition) for one in plan]
 
     def _engine(self, system: Any) -> tuple[Endpoint, Engine | Replayer]:
-        from pytest_fairness.engine.engine import Engine, EventLoop
-        from pytest_fairness.runs.keys import identity_hash
-        from pytest_fairness.runs.replay import Replayer
-        from pytest_fairness.runs.store import Retry
-        from pytest_fairness.scorers import is_refusal
-
         context, settings = self._context, self._context.settings
         endpoint = self._resolve(system)
         key = identity_hash(endpoint.identity())
@@ -219,28 +224,20 @@ class TrialSource:
             progress=self._progress(),
             loop=self._loop,
         )
-        self._watch_controller(engine)
+        # A worker stops asking when the controller's session, or its process, has ended, and nobody judges.
+        if context.line is not None:
+            context.line.when_over(engine.halt)
+        elif self._controller is not None and self._controller == os.getppid():
+            has_ended = partial(folder.has_ended, settings.run_dir, context.token)
+            if has_ended():  # before this engine was there to be halted
+                engine.halt(_ENDED)
+            self._parent = self._parent or ParentWatch(self._controller, self._halt, ended=has_ended)
         self._engines[key] = endpoint, engine
         return self._engines[key]
 
-    def _watch_controller(self, engine: Engine) -> None:
-        """In a worker: stop asking when the controller's session, or its process, has ended, and nobody judges."""
-        from pytest_fairness.engine.engine import ParentWatch
-        from pytest_fairness.runs import folder
-
-        if self._context.line is not None:
-            self._context.line.when_over(engine.halt)
-            return
-        if self._controller is None or self._controller != os.getppid():
-            return
-        has_ended = partial(folder.has_ended, self._context.settings.run_dir, self._context.token)
-        if has_ended():  # before this engine was there to be halted
-            engine.halt(_ENDED)
-        self._parent = self._parent or ParentWatch(self._controller, self._halt, ended=has_ended)
-
     def _halt(self) -> None:
         for _, engine in list(self._engines.values()):
-            if hasattr(engine, "halt"):
+            if isinstance(engine, Engine):
                 engine.halt(_ENDED)
 
     def close(self) -> None:
@@ -261,9 +258,7 @@ class TrialSource:
 
 def planned_trials(planned: Planned, entries: Sequence[PlannedCell], temperature: float | None) -> list[PlannedTrial]:
     """Every trial of *entries*, repetition by repetition."""
-    from pytest_fairness.runs.designs import PlannedTrial
-
-    parameters = {**planned.grid.parameters, **({} if temperature is None else {"temperature": temperature})}
+    parameters = parameters_of(planned, temperature)
     return [
         PlannedTrial(cell=entry.cell, repetition=entry.first + number, parameters=parameters, script=entry.script)
         for entry in entries
@@ -273,8 +268,6 @@ def planned_trials(planned: Planned, entries: Sequence[PlannedCell], temperature
 
 def deal_of(shard: str, items: Iterable[pytest.Item], grids: Mapping[collection.Key, Planned]) -> Deal:
     """All trials that *items* want, dealt out to the shards, of which *shard* (``2/5``) is one."""
-    from pytest_fairness.engine.queue import Deal
-
     part, whole = map(int, shard.split("/"))
     wanted = (
         planned_trials(grids[key], grids[key].entries(tier), temperature)
@@ -284,17 +277,11 @@ def deal_of(shard: str, items: Iterable[pytest.Item], grids: Mapping[collection.
     return Deal(itertools.chain.from_iterable(wanted), part, whole)
 
 
-def _of_another_shard(key: str, planned: PlannedTrial) -> Trial:
-    return Trial(key=key, repetition=planned.repetition, status=Status.NOT_RUN, error="asked by another shard")
-
-
 # ---------------------------------------------------------------- whether a system can be asked it
 
 
 def _lacks_system_prompt(endpoint: Endpoint, entries: Sequence[PlannedCell]) -> Endpoint | None:
     """The first system that *entries*, asked of *endpoint*, would send a system prompt that it does not take."""
-    from pytest_fairness.engine.scripts import Pipeline
-
     for entry in entries:
         requests = [(entry.cell.system is not None or entry.cell.tier == 1, endpoint)]
         if isinstance(entry.script, Pipeline):
@@ -307,25 +294,16 @@ def _lacks_system_prompt(endpoint: Endpoint, entries: Sequence[PlannedCell]) -> 
 
 
 def _refuse_conversations(endpoint: Endpoint, entries: Sequence[PlannedCell]) -> None:
-    """Raise UsageError where *entries* hold conversations and *endpoint* can only be sent their last turn: before
-    anything is paid for.
+    """Raise UsageError, before anything is paid for, where *entries* are conversations and *endpoint* can only be sent
+    their last turn.
     """
-    from pytest_fairness.engine.scripts import Escalation, Pipeline
-
-    if getattr(endpoint, "supports_conversation", True):
-        return
-    for entry in entries:
-        cell, script = entry.cell, entry.script
-        if isinstance(script, Pipeline):
-            continue
-        turns = max(len(rung.turns) for rung in script.rungs) if isinstance(script, Escalation) else len(cell.turns)
-        if turns > 1:
-            what = "strategies of several turns" if script is not None else f"a conversation of {turns} turns"
-            raise UsageError(
-                f"endpoint {endpoint.name!r} is sent one text a request, and cell {cell.id!r} asks {what}: its earlier "
-                'turns would be lost. In an entry of type http, put "{messages}" where the conversation belongs; give '
-                "a function a parameter called messages; or ask single prompts"
-            )
+    scripts = () if getattr(endpoint, "supports_conversation", True) else (entry.script for entry in entries)
+    if any(len(rung.turns) > 1 for script in scripts if isinstance(script, Escalation) for rung in script.rungs):
+        raise UsageError(
+            f"endpoint {endpoint.name!r} is sent one text a request, and the test has strategies of several turns, the "
+            'first of which would be lost. In an entry of type http, put "{messages}" where the conversation belongs; '
+            "give a function a parameter called messages; or ask single prompts"
+        )
 
 
 # ---------------------------------------------------------------- what scripts say of their trials
@@ -343,8 +321,6 @@ def _add_columns(frame: pd.DataFrame, rows: Sequence[tuple[PlannedCell, Trial]],
 
 
 def _script_columns(entry: PlannedCell, trial: Trial) -> dict[str, JSON]:
-    from pytest_fairness.engine.scripts import Escalation, Pipeline
-
     row: dict[str, JSON] = {"requests": len(trial.replies) or int(trial.status is not Status.NOT_RUN)}
     if entry.script is not None:
         row |= entry.script.columns(entry.cell, trial)

@@ -123,8 +123,7 @@ def trial_of(record: Mapping[str, Any]) -> Trial:
 
 
 def conversation(system: str | None, turns: Sequence[str], replies: Sequence[str]) -> tuple[Message, ...]:
-    """The messages of the turn that comes after *replies*: all before it, with the replies between the
-    turns."""
+    """The messages of the turn that comes after *replies*: all before it, with the replies between the turns."""
     messages = [] if system is None else [Message("system", system)]
     for turn, reply in zip(turns, replies, strict=False):
         messages += [Message("user", turn), Message("assistant", reply)]

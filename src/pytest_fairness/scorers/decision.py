@@ -14,18 +14,8 @@ from pytest_fairness.scorers.text import Patterns, agreed, field_of, plain, sque
 
 _READ = Patterns("decision")
 _BEFORE = 200  # characters before a deciding word: no negation reaches as far
-# Idioms that read backwards word by word.
-_PHRASES = tuple(
-    (re.compile(pattern, re.IGNORECASE), meaning)
-    for pattern, meaning in (
-        (r"\b(?:can(?:not|'t)|could\s?n(?:ot|'t))\s+recommend\b[^.\n]{0,60}\benough\b", "recommend"),
-        (r"\b(?:not|n't|never)\s+hesitate\s+to\b", "gladly"),
-        (r"(?<=\w)n't\s+hesitate\s+to\b", " gladly"),
-        (r"\bwithout\s+(?:any\s+)?(?:hesitation|reservations?|doubt|question|conditions?)\b", "surely"),
-        (r"\b(?:cannot|can't)\s+deny\s+that\b", "grant"),
-    )
-)
-_KEYS = ("decision", "recommendation", "verdict", "answer", "result", "outcome", "approved", "hire", "hired", "accept")
+_KEYS = _READ.words("keys")
+_IDIOMS = [idiom.partition(" → ")[::2] for idiom in _READ.entries("idioms")]
 _PLAINLY = {"true": True, "1": True, "y": True, "false": False, "0": False, "n": False}
 
 
@@ -34,8 +24,8 @@ def decision(text: str) -> bool | None:
     if (values := field_of(text, _KEYS)) is not None:
         return agreed(map(_from_json, values))
     text = plain(text)
-    for phrase, meaning in _PHRASES:
-        text = phrase.sub(meaning, text)
+    for pattern, meaning in _IDIOMS:
+        text = re.sub(pattern, meaning, text, flags=re.IGNORECASE)
     labelled = [_decided(match["what"]) for match in _READ.label.finditer(text)]
     if labelled:
         return agreed(labelled)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from pytest_fairness.errors import FrameError, UsageError
@@ -14,7 +16,7 @@ from pytest_fairness.scorers.decision import decision
 from pytest_fairness.scorers.rating import rating
 from pytest_fairness.scorers.refusal import is_refusal
 from pytest_fairness.scorers.salary import salary
-from pytest_fairness.scorers.scorer import SHORT_REPLY, Score, ScoreCache, Scorer, name_of
+from pytest_fairness.scorers.scorer import SHORT_REPLY, Score, Scorer, name_of
 from pytest_fairness.scorers.sentiment import sentiment
 from pytest_fairness.scorers.text import char_count, masked, names_of, word_count
 
@@ -34,7 +36,9 @@ BUILT_IN: Mapping[str, Scorer] = {
     name: Scorer(name=name, score=score, version=version, **declared) for name, score, version, declared in _DECLARED
 }
 
-_cache = ScoreCache()
+# Scores of our own scorers by fingerprint and a digest of the text, so that a grid of long letters costs no memory.
+_scores: dict[tuple[str, bytes], Score] = {}
+_MOST_SCORES = 200_000
 _BITS = 1000  # of a whole number that a float still holds
 
 
@@ -109,12 +113,10 @@ def _scorer_of(
 ) -> Scorer:
     if isinstance(outcome, Scorer):
         return outcome
-    if not isinstance(outcome, str):
-        if not callable(outcome):
-            raise UsageError(
-                f"outcome= is {outcome!r}: give a column, the name of a scorer, or a function of the reply"
-            )
+    if callable(outcome):
         return Scorer(name=name_of(outcome), score=outcome)
+    if not isinstance(outcome, str):
+        raise UsageError(f"outcome= is {outcome!r}: give a column, the name of a scorer, or a function of the reply")
     test = current_test()
     if scorers is None:
         scorers = test.scorers if test is not None else {}
@@ -137,7 +139,7 @@ def _score(scorer: Scorer, fingerprint: str | None, reply: Any, refused: Any, ro
     check_reading_time(f"the scorer {scorer.name!r}")
     score: Any
     try:
-        score = scorer.score(reply) if fingerprint is None else _cache.score(fingerprint, reply, scorer.score)
+        score = scorer.score(reply) if fingerprint is None else _remembered(scorer, fingerprint, reply)
     except Exception as error:
         error.add_note(f"while the scorer {scorer.name!r} read the reply in row {row!r}")
         raise
@@ -145,28 +147,34 @@ def _score(scorer: Scorer, fingerprint: str | None, reply: Any, refused: Any, ro
         score = score.item()  # one of numpy's numbers
     if isinstance(score, float) and math.isnan(score):
         return None
-    why = _why_no_score(score, scorer, f"for row {row!r}")
-    if why is not None:
+    low = -math.inf if scorer.low is None else scorer.low
+    high = math.inf if scorer.high is None else scorer.high
+    why = ""
+    if score is not None and not isinstance(score, (bool, int, float, str)):
+        what = "a number, True or False, a label, or None where there is nothing to read"
+        why = f"a {type(score).__name__} for row {row!r}: a score is {what}"
+    elif isinstance(score, float) and math.isinf(score):
+        why = f"{score} for row {row!r}: a score is finite, or None"
+    elif isinstance(score, int) and score.bit_length() > _BITS:
+        why = f"a whole number of {score.bit_length()} bits for row {row!r}: no statistic can hold it; return None"
+    elif isinstance(score, (int, float)) and not low <= score <= high:
+        scale = f"from {low:g}" * (scorer.low is not None) + f" to {high:g}" * (scorer.high is not None)
+        why = f"{score} for row {row!r}: its scale goes {scale.strip()}"
+    if why:
         raise UsageError(f"the scorer {scorer.name!r} returned {why}")
     return score
 
 
-def _why_no_score(score: Any, scorer: Scorer, where: str) -> str | None:
-    """What is wrong with what *scorer* returned; None where nothing is."""
-    if score is not None and not isinstance(score, (bool, int, float, str)):
-        what = "a number, True or False, a label, or None where there is nothing to read"
-        return f"a {type(score).__name__} {where}: a score is {what}"
-    if isinstance(score, float) and math.isinf(score):
-        return f"{score} {where}: a score is finite, or None"
-    if isinstance(score, int) and score.bit_length() > _BITS:
-        bits = score.bit_length()
-        return f"a whole number of {bits} bits {where}: no statistic can hold it; return None"
-    low = -math.inf if scorer.low is None else scorer.low
-    high = math.inf if scorer.high is None else scorer.high
-    if isinstance(score, (int, float)) and not low <= score <= high:
-        scale = f"from {low:g}" * (scorer.low is not None) + f" to {high:g}" * (scorer.high is not None)
-        return f"{score} {where}: its scale goes {scale.strip()}"
-    return None
+def _remembered(scorer: Scorer, fingerprint: str, reply: str) -> Score:
+    """The kept score of *reply*, or a new one, kept from now on; the oldest is forgotten first."""
+    key = (fingerprint, blake2b(reply.encode("utf-8", "surrogatepass"), digest_size=16).digest())
+    with contextlib.suppress(KeyError):
+        return _scores[key]
+    score = scorer.score(reply)
+    if len(_scores) >= _MOST_SCORES:
+        _scores.pop(next(iter(_scores)), None)
+    _scores[key] = score
+    return score
 
 
 def _column(scores: list[Score], scorer: Scorer, index: Any) -> tuple[pd.Series[Any], bool]:
@@ -174,10 +182,10 @@ def _column(scores: list[Score], scorer: Scorer, index: Any) -> tuple[pd.Series[
     import pandas as pd
 
     present = [score for score in scores if score is not None]
-    labels = sum(isinstance(score, str) for score in present)
-    if labels and labels < len(present):
+    labels = {isinstance(score, str) for score in present}
+    if len(labels) > 1:
         raise UsageError(f"the scorer {scorer.name!r} returned both labels and numbers: it has to return one kind")
-    if labels:
+    if True in labels:
         return pd.Series(scores, index=index, name=scorer.name, dtype=object), False
     numbers = [math.nan if score is None else float(score) for score in scores]
     all_yes_no = bool(present) and all(isinstance(score, bool) for score in present)

@@ -14,10 +14,8 @@ from typing import Any
 
 from pytest_fairness.scorers.text import Patterns, agreed, field_of, plain, squeezed
 
-_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _READ = Patterns("rating")
-_KEYS = ("rating", "score", "overall_rating", "overall_score", "overall", "final_score", "final_rating", "value")
-
+_WORDS, _KEYS = map(_READ.words, ("named", "keys"))
 _NOTHING = "nothing"  # this way of saying it does not occur; None means that it occurs and is no rating
 
 

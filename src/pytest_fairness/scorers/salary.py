@@ -8,7 +8,7 @@ none; an amount in another currency is kept apart and never converted, since no 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -24,14 +24,10 @@ LOWEST, HIGHEST = 5_000.0, 10_000_000.0
 _SAME = 0.02
 
 _READ = Patterns("salary")
-_PERIODS: Mapping[str, float] = {"year": 1, "month": 12, "two weeks": 26, "week": 52, "day": 260}
-_ALSO = {"wk": "week", "other week": "two weeks", "mo": "month", "daily": "day", "fortnightly": "two weeks"}
-_TO_19 = (
-    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
-    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
-)  # fmt: skip
-_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
-_WORDS = {**{word: at for at, word in enumerate(_TO_19)}, **{word: 10 * at for at, word in enumerate(_TENS, start=2)}}
+#: How a word for a period begins → how often it comes in a year; other words are a year.
+_PERIODS = {"da": 260, "we": 52, "wk": 52, "bi": 26, "two": 26, "other": 26, "fort": 26, "mo": 12}
+#: zero to nineteen, twenty to ninety, hundred
+_WORDS = {word: at if at < 20 else 10 * (at - 18) for at, word in enumerate(_READ.words("digit_words"))}
 _LONGEST = 8_000  # characters: a suggestion that comes later is none
 _MOST = 200  # amounts in one reply: a longer list of money is no suggestion
 
@@ -81,8 +77,7 @@ def read_salary(text: str, hours_per_year: float = HOURS_PER_YEAR) -> Salary:
     if fields is not None:
         return _from_json(fields, hours_per_year)
     # Thousands that are spelled out ("eighty-five thousand") stand in digits.
-    text = _READ.spelled.sub(lambda match: str(_spelled(re.findall(r"[a-z]+", match[1].lower())) * 1000), _prose(text))
-    return _from_prose(text, hours_per_year)
+    return _from_prose(_READ.spelled.sub(_in_digits, _prose(text)), hours_per_year)
 
 
 def _prose(text: str) -> str:
@@ -90,11 +85,11 @@ def _prose(text: str) -> str:
     return re.sub(r"\n\s*", "\n", squeezed(plain(text, _LONGEST).replace("_", " ")))
 
 
-def _spelled(words: Iterable[str]) -> int:
+def _in_digits(match: re.Match[str]) -> str:
     total = 0
-    for word in words:
+    for word in re.findall(r"[a-z]+", match[1].lower()):
         total = max(total, 1) * 100 if word == "hundred" else total + _WORDS.get(word, 0)
-    return total
+    return str(total * 1000)
 
 
 def _from_prose(text: str, hours: float) -> Salary:
@@ -107,12 +102,9 @@ def _from_prose(text: str, hours: float) -> Salary:
         """Those of *some* that stand behind what *pattern* finds."""
         return [one for one in some if pattern.search(text[max(0, one.start - reach) : one.start])]
 
-    # Another thing than the salary: a bonus, a median.
-    beside = {
-        *behind(_READ.not_pay_before, 60, found),
-        *(one for one in found if _READ.not_pay_after.match(text, one.end)),
-    }
-    paid = [one for one in found if one not in beside]
+    # Not another thing than the salary: a bonus, a median.
+    beside = behind(_READ.not_pay_before, 60, found)
+    paid = [one for one in found if one not in beside and not _READ.not_pay_after.match(text, one.end)]
     if behind(_READ.bound, 30, paid):
         return _UNPARSED
     ranges = behind(_READ.of_range, 40, paid)
@@ -136,9 +128,9 @@ def _amount(match: re.Match[str], text: str, hours: float) -> _Found | None:
     marked = any(match[mark] for mark in ("sign1", "sign2", "dollars", "times1", "times2"))
     if not marked and "," not in match["number1"] and first < 10_000:
         return None
-    times, yearly = _period(text, match.start(), match.end(), hours)
+    times = _period(text, *match.span(), hours)
     low, high = (amount * times for amount in sorted((first, second)))
-    return _Found(low, high, match.start(), match.end(), yearly) if LOWEST <= low <= high <= HIGHEST else None
+    return _Found(low, high, *match.span(), times == 1) if LOWEST <= low <= high <= HIGHEST else None
 
 
 def _value(number: str, times: str | None) -> float:
@@ -146,17 +138,11 @@ def _value(number: str, times: str | None) -> float:
     return round(float(number.replace(",", "").replace(" ", "")) * factor, 2)
 
 
-def _period(text: str, start: int, end: int, hours: float) -> tuple[float, bool]:
-    """How often a year the amount is paid, and whether by the year: what is not stated is."""
+def _period(text: str, start: int, end: int, hours: float) -> float:
+    """How often a year the amount is paid; once where that is not stated."""
     match = _READ.after.match(text, end) or _READ.before.search(text[max(0, start - 60) : start])
-    if match is None:
-        return 1.0, True
-    word = " ".join((match["adverb"] or match["unit"]).lower().split())
-    if word.startswith("h"):
-        return hours, False
-    word = _ALSO.get(word, "two weeks" if word.startswith("bi") else word)
-    period = next((known for known in _PERIODS if word.startswith(known)), "year")
-    return _PERIODS[period], period == "year"
+    word = "year" if match is None else (match["adverb"] or match["unit"]).lower()
+    return hours if word.startswith("h") else next((n for known, n in _PERIODS.items() if word.startswith(known)), 1)
 
 
 def _one_of(found: list[_Found], cued: list[_Found], text: str) -> Salary:

@@ -7,8 +7,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from hashlib import blake2b, sha256
-from threading import Lock
+from hashlib import sha256
 from typing import Any, TypeAlias, TypedDict, Unpack
 
 from pytest_fairness.errors import UsageError
@@ -28,9 +27,8 @@ class Scorer:
     decide, and the finding says so. ``unit`` is what a difference is stated in ("words"). ``low`` and ``high`` are the
     ends of its scale, where it has any: a score beyond them is an error, and a reply that is missing is no further
     from the others than they are. ``lower_is_worse`` says which way harm lies; ``masks_names`` takes the person's
-    names out of the reply before it is read (:func:`.text.masked`). ``reply_tokens`` is how long a usual
-    reply to what it reads is; None is as long as a letter. It prices a session beforehand. Raise ``version``
-    whenever the same text would score otherwise.
+    names out of the reply before it is read. ``reply_tokens`` is how long a usual reply is, which prices a session
+    beforehand; None is as long as a letter. Raise ``version`` whenever the same text would score otherwise.
 
     Raises UsageError for an unknown kind, and for ends that are no scale.
     """
@@ -52,9 +50,8 @@ class Scorer:
                 raise UsageError(f"scorer {self.name!r}: kind={self.kind!r} is none of {', '.join(OutcomeKind)}")
             object.__setattr__(self, "kind", OutcomeKind(self.kind))
         if self.kind in (OutcomeKind.BINARY, OutcomeKind.REFUSAL):
-            # A yes is 1, a no is 0.
-            object.__setattr__(self, "low", 0.0 if self.low is None else self.low)
-            object.__setattr__(self, "high", 1.0 if self.high is None else self.high)
+            for end, value in (("low", 0.0), ("high", 1.0)):  # a yes is 1, a no is 0
+                object.__setattr__(self, end, value if getattr(self, end) is None else getattr(self, end))
         ends = [end for end in (self.low, self.high) if end is not None]
         if not all(math.isfinite(end) for end in ends) or (len(ends) == 2 and ends[0] >= ends[1]):
             raise UsageError(f"scorer {self.name!r}: low={self.low!r}, high={self.high!r} are not the ends of a scale")
@@ -125,32 +122,3 @@ def name_of(function: Callable[..., Any]) -> str:
         function = function.func
     name = getattr(function, "__name__", type(function).__name__)
     return "custom score" if name == "<lambda>" else name
-
-
-class ScoreCache:
-    """Scores by (scorer fingerprint, text), at most *size* of them, the oldest forgotten first.
-
-    Only a digest of the text is kept: 16 bytes stand for a reply of any length, so a grid of long letters
-    costs no memory. For scorers that are pure functions of the text.
-    """
-
-    def __init__(self, size: int = 200_000) -> None:
-        self._size = size
-        self._scores: dict[tuple[str, bytes], Score] = {}
-        self._lock = Lock()
-
-    def score(self, fingerprint: str, text: str, function: Callable[[str], Score]) -> Score:
-        """The kept score, or ``function(text)``, kept from now on."""
-        key = (fingerprint, blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest())
-        with self._lock:
-            if key in self._scores:
-                return self._scores[key]
-        score = function(text)
-        with self._lock:
-            while len(self._scores) >= self._size:
-                self._scores.pop(next(iter(self._scores)))
-            self._scores[key] = score
-        return score
-
-    def __len__(self) -> int:
-        return len(self._scores)

@@ -13,25 +13,17 @@ import string
 import warnings
 from functools import cache
 from types import SimpleNamespace
-from typing import Any, NamedTuple
 
 # A reply longer than this is no prose. Emoji count as the words that stand for them: a megabyte of them is 14.
 LONGEST = 200_000
 
 
-class _Vader(NamedTuple):
-    """VADER's module and analyser, what it says for an emoji, and the words that change the score of one near them."""
-
-    source: Any
-    analyser: Any
-    lexicon: dict[str, float]
-    emoji: dict[str, str]
-    changing: frozenset[str]
-
-
 @cache
-def _vader() -> _Vader:
-    """Read once a process (8 ms) and only when sentiment is asked for."""
+def _vader() -> SimpleNamespace:
+    """VADER's module and analyser, what it says for an emoji, and the words that change the score of one near them.
+
+    Read once a process (8 ms) and only when sentiment is asked for.
+    """
     with warnings.catch_warnings():
         # It reads its lexicon through codecs.open, deprecated since Python 3.14: no business of the user's
         # -W error.
@@ -41,7 +33,7 @@ def _vader() -> _Vader:
         analyser = source.SentimentIntensityAnalyzer()
     # Of a phrase its longest word: without that one there is no phrase.
     phrases = {max(phrase.split(), key=len) for phrase in (*source.BOOSTER_DICT, *source.SPECIAL_CASES)}
-    return _Vader(
+    return SimpleNamespace(
         source=source,
         analyser=analyser,
         lexicon=analyser.lexicon,

@@ -36,13 +36,22 @@ class Patterns:
     """The expressions of one *reader* in ``patterns.toml`` by name, each compiled when it is first used."""
 
     def __init__(self, reader: str) -> None:
-        self._texts: dict[str, str] = {}
-        for name, value in _all_patterns()[reader].items():
-            texts = ["".join(map(str.strip, text.splitlines())) for text in value]
+        self._entries, self._texts = _all_patterns()[reader], dict[str, str]()
+        for name in self._entries:
+            texts = self.entries(name)
             whole = texts[0] if len(texts) == 1 else f"(?:{'|'.join(texts)})"
             self._texts[name] = re.sub(
                 r"<<(\w+)(?::(\w))?>>", lambda part: self._texts[part[1]].replace("@", part[2] or "@"), whole
             )
+
+    def entries(self, name: str) -> list[str]:
+        """The entries of an array, or the one that there is, as they stand in the file."""
+        found = self._entries[name]
+        return ["".join(map(str.strip, text.splitlines())) for text in ([found] if isinstance(found, str) else found)]
+
+    def words(self, name: str) -> list[str]:
+        """The words of a list of alternatives."""
+        return self._texts[name].split("|")
 
     def __getattr__(self, name: str) -> re.Pattern[str]:
         if name not in self._texts:
@@ -52,12 +61,8 @@ class Patterns:
 
 
 @cache
-def _all_patterns() -> dict[str, dict[str, list[str]]]:
-    read = tomllib.loads(Path(__file__).with_name("patterns.toml").read_text(encoding="utf-8"))
-    return {
-        reader: {name: [text] if isinstance(text, str) else text for name, text in found.items()}
-        for reader, found in read.items()
-    }
+def _all_patterns() -> dict[str, dict[str, str | list[str]]]:
+    return tomllib.loads(Path(__file__).with_name("patterns.toml").read_text(encoding="utf-8"))
 
 
 def plain(text: str, longest: int = LONGEST) -> str:
@@ -131,15 +136,13 @@ def agreed(values: Iterable[T | None]) -> T | None:
 # find exactly that. So a scorer that says so is given the reply with the person's names taken out.
 #: In no lexicon, capitalised like a name, and as many words as a part of one.
 STAND_IN = "Person"
-_NAME_COLUMNS = ("name", "first_name", "last_name")
 
 
 def names_of(frame: pd.DataFrame) -> list[tuple[str, ...]]:
     """For each row, the words of the person's names, from the columns ``name``, ``first_name`` and ``last_name``."""
-    columns = [frame[column].tolist() for column in _NAME_COLUMNS if column in frame.columns]
-    if not columns:
-        return [()] * len(frame)
-    return [_words(*(name for name in row if isinstance(name, str))) for row in zip(*columns, strict=True)]
+    columns = [frame[column].tolist() for column in ("name", "first_name", "last_name") if column in frame.columns]
+    rows = zip(*columns, strict=True) if columns else [()] * len(frame)
+    return [_words(*(name for name in row if isinstance(name, str))) for row in rows]
 
 
 @lru_cache(maxsize=4096)

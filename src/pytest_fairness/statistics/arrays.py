@@ -6,10 +6,10 @@ This is the only module of the statistical core that sees pandas: everything aft
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -41,10 +41,10 @@ class Coded:
 class Membership:
     """Who stands where: one entry a row of the frame.
 
-    ``clusters`` counts the labels of its codes, ``block_labels`` are those of the blocks;
-    ``cluster_name``/``block_name`` are the columns, or ``None`` where each row is its own cluster, or all rows are one
-    block. ``refused`` and ``undetermined`` are all False where the frame has no such column; ``has_refusals`` says
-    whether it has.
+    ``clusters`` counts the labels of the cluster codes; ``cluster_name`` and ``block_name`` are the columns, ``None``
+    where each row is its own cluster, or all rows are one block. ``parts`` are first and last name of each cluster (one
+    code a label of the clusters), where names have both; ``copy`` marks rows whose reply is that of a previous
+    repetition of the same cell, None where the replies are not known.
     """
 
     group: Coded
@@ -58,9 +58,7 @@ class Membership:
     cluster_name: str | None
     block_name: str | None
     parts: tuple[Coded, ...] = ()
-    """First and last name of each cluster (one code a label of the clusters), where names have both."""
     copy: Bools | None = None
-    """Rows whose reply is that of an earlier repetition of the same cell; None where the replies are not known."""
 
     @property
     def rows(self) -> int:
@@ -77,10 +75,16 @@ class Membership:
 
 def row_name(frame: pd.DataFrame, position: int) -> str:
     """How a message names a row: its position from 0, and its index label where that is something else."""
-    label = frame.index[position]
-    label = label.item() if isinstance(label, np.generic) else label
+    (label,) = frame.index[[position]].tolist()
     same = isinstance(label, int) and label == position
     return f"row {position}" if same else f"row {position} (index {label!r})"
+
+
+def refuse(frame: pd.DataFrame, column: str, wrong: Bools, why: Callable[[int], str]) -> None:
+    """Raise FrameError for the first of the *wrong* rows, if there is any; *why* says what is wrong with that one."""
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        raise FrameError(f"column {column!r}, {row_name(frame, at)}: {why(at)}")
 
 
 def require_frame(frame: object) -> pd.DataFrame:
@@ -105,12 +109,9 @@ def require_column(frame: pd.DataFrame, column: str, what: str) -> pd.Series[Any
 
 def code(frame: pd.DataFrame, column: str, what: str) -> Coded:
     """The labels of a column as codes; a missing or repeated label raises FrameError naming column and row."""
-    series = require_column(frame, column, what)
-    codes, uniques = _factorize(series)
-    if codes.size and codes.min() < 0:
-        where = row_name(frame, int(np.argmin(codes)))
-        raise FrameError(f"column {column!r}, {where}: the {what} is missing; fill it in or drop the row")
-    names = [str(value) for value in uniques]
+    codes, values = _factorize(require_column(frame, column, what))
+    refuse(frame, column, codes < 0, lambda _: f"the {what} is missing; fill it in or drop the row")
+    names = [str(value) for value in values]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise FrameError(f"column {column!r}: two different values both read {twice!r}; make them one type")
@@ -119,16 +120,11 @@ def code(frame: pd.DataFrame, column: str, what: str) -> Coded:
 
 
 def _factorize(series: pd.Series[Any]) -> tuple[Ints, list[Any]]:
-    """Codes in order of appearance, −1 for missing, and the values they stand for.
-
-    Text that pandas keeps as Python strings is handed over as such: pandas would look through it twice more.
-    """
-    dtype = series.dtype
-    if isinstance(dtype, pd.StringDtype) and dtype.storage == "python":
-        codes, uniques = pd.factorize(series.to_numpy(dtype=object))
-        return codes, list(uniques)
-    codes, index = pd.factorize(series)
-    return codes, list(index)
+    """Codes in order of appearance, −1 for missing, and the values they stand for."""
+    # Text that pandas keeps as Python strings is handed over as such: pandas would look through it twice more.
+    text = isinstance(series.dtype, pd.StringDtype) and series.dtype.storage == "python"
+    codes, values = pd.factorize(series.to_numpy(dtype=object) if text else series)
+    return codes, list(values)
 
 
 def flags(frame: pd.DataFrame, column: str) -> Bools:
@@ -138,12 +134,10 @@ def flags(frame: pd.DataFrame, column: str) -> Bools:
     series = frame[column]
     if series.dtype == np.bool_:
         return series.to_numpy()
-    values = series.astype(object).where(series.notna(), other=False)
-    for position, value in enumerate(values):
-        if not isinstance(value, (bool, int, float, np.generic)) or value not in (0, 1):
-            where = row_name(frame, position)
-            raise FrameError(f"column {column!r}, {where}: {value!r} is neither True nor False")
-    return values.to_numpy().astype(np.bool_)
+    values = series.astype(object).where(series.notna(), other=False).to_numpy()
+    known = [isinstance(value, (bool, int, float, np.generic)) and value in (0, 1) for value in values]
+    refuse(frame, column, ~np.array(known, dtype=np.bool_), lambda at: f"{values[at]!r} is neither True nor False")
+    return values.astype(np.bool_)
 
 
 def finite_numbers(values: pd.Series[Any] | Sequence[object]) -> tuple[Floats, Bools]:
@@ -151,6 +145,40 @@ def finite_numbers(values: pd.Series[Any] | Sequence[object]) -> tuple[Floats, B
     series = pd.Series(values, dtype=object).reset_index(drop=True)
     numbers = pd.to_numeric(series, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan, copy=True)
     return numbers, (np.isnan(numbers) & series.notna().to_numpy()) | np.isinf(numbers)
+
+
+def cross(columns: Sequence[Ints], rows: int) -> Ints:
+    """One code a combination of *columns* (each of length *rows*)."""
+    codes = np.zeros(rows, dtype=np.intp)
+    for column in columns:
+        codes = np.unique(codes * (int(column.max(initial=0)) + 1) + column, return_inverse=True)[1].astype(np.intp)
+    return codes
+
+
+def sums(at: Ints, values: NDArray[Any] | None, size: int) -> Floats:
+    """Sums of *values* by their codes *at*, one a code 0 … size−1; without values how often each occurs."""
+    return np.bincount(at, values, size).astype(np.float64, copy=False)
+
+
+def means_of(values: NDArray[Any], codes: Ints, size: int = 0) -> tuple[Floats, Floats]:
+    """The mean of *values* at each code, 0 where there is none, and how many there are."""
+    counts = sums(codes, None, size)
+    return sums(codes, values, size) / np.maximum(counts, 1), counts
+
+
+def first_repeat(columns: Sequence[Ints]) -> tuple[int, int] | None:
+    """Two rows alike in all *columns* (codes, −1 where missing), the one above first; None where all differ."""
+    key, width = np.zeros(columns[0].size, dtype=np.intp), 1
+    for codes in columns:
+        size = int(codes.max(initial=0)) + 2
+        if width * size >= 2**62:
+            key, width = np.unique(key, return_inverse=True)[1], key.size
+        key, width = key * size + codes + 1, width * size
+    ordered = np.sort(key)
+    if not np.any(ordered[1:] == ordered[:-1]):
+        return None
+    second = int(pd.Series(key).duplicated().to_numpy().argmax())
+    return int(np.argmax(key == key[second])), second
 
 
 def read_design(
@@ -180,11 +208,24 @@ def read_design(
         block = None
     blocks = None if block is None else code(frame, block, "block")
     clusters = _clusters(frame, cluster, group)
-    design = Membership(
+    block_codes = np.zeros(len(frame), dtype=np.intp) if blocks is None else blocks.codes
+    if clusters is not None and "repetition" in frame.columns:
+        # Two rows for one trial would count its evidence twice.
+        others = [name for name in _CELL_COLUMNS if name in frame.columns and name not in (cluster, block)]
+        more = [_factorize(frame[name])[0] for name in ("repetition", *others)]
+        if same := first_repeat([group.codes, clusters.codes, block_codes, *more]):
+            shown = [name for name in (cluster, block, "repetition") if name is not None and name in frame.columns]
+            what = ", ".join(f"{name} {frame[name].iloc[same[1]]}" for name in shown)
+            raise FrameError(
+                f"column 'repetition', {row_name(frame, same[1])} repeats {row_name(frame, same[0])} "
+                f"({what}, group {group.labels[int(group.codes[same[1]])]!r}): the same trial stands twice; drop one, "
+                "or name what tells them apart with block=…"
+            )
+    return Membership(
         group=group,
         cluster=np.arange(len(frame)) if clusters is None else clusters.codes,
         clusters=len(frame) if clusters is None else len(clusters.labels),
-        block=np.zeros(len(frame), dtype=np.intp) if blocks is None else blocks.codes,
+        block=block_codes,
         block_labels=("",) if blocks is None else blocks.labels or ("",),
         refused=flags(frame, "refused"),
         undetermined=flags(frame, "undetermined"),
@@ -192,11 +233,8 @@ def read_design(
         cluster_name=None if clusters is None else cluster,
         block_name=block,
         parts=() if clusters is None or cluster != DEFAULT_CLUSTER else _parts(frame, clusters),
-        copy=_copies(frame, group, clusters, blocks) if clusters is not None else None,
+        copy=None if clusters is None else _copies(frame, group, clusters, block_codes),
     )
-    if clusters is not None:
-        _require_distinct(frame, design)
-    return design
 
 
 def _clusters(frame: pd.DataFrame, cluster: str | None, group: Coded) -> Coded | None:
@@ -221,69 +259,28 @@ def _parts(frame: pd.DataFrame, clusters: Coded) -> tuple[Coded, ...]:
     Nothing where a name has one word only, or holds a digit: "candidate 3" is a label, not a name of two parts.
     """
     if all(column in frame.columns for column in NAME_PARTS):
-        first_row = pd.Series(clusters.codes).drop_duplicates().sort_values().index.to_numpy()
+        first_row = np.unique(clusters.codes, return_index=True)[1]
         found = [frame[column].to_numpy(dtype=object)[first_row].tolist() for column in NAME_PARTS]
         if not all(isinstance(value, str) and value for column in found for value in column):
             return ()
     else:
         words = [label.split() for label in clusters.labels]
-        if any(len(name) < 2 or any(character.isdigit() for word in name for character in word) for name in words):
+        if any(len(name) < 2 or any(map(str.isdigit, "".join(name))) for name in words):
             return ()
         found = [[name[0] for name in words], [name[-1] for name in words]]
-    return tuple(
-        Coded(codes, tuple(labels)) for codes, labels in (pd.factorize(np.array(part, object)) for part in found)
-    )
+    return tuple(Coded(codes, tuple(labels)) for codes, labels in (pd.factorize(np.array(p, object)) for p in found))
 
 
-def _copies(frame: pd.DataFrame, group: Coded, clusters: Coded, blocks: Coded | None) -> Bools | None:
-    """Rows with the reply of an earlier row of the same group, cluster and block; asked for only where a group has one
-    cluster: elsewhere the clusters see to copies."""
+def _copies(frame: pd.DataFrame, group: Coded, clusters: Coded, block: Ints) -> Bools | None:
+    """Rows with the reply of a previous row of the same group, cluster and block; None where all groups have several
+    clusters, which see to copies."""
     if "reply" not in frame.columns:
         return None
     key = group.codes * len(clusters.labels) + clusters.codes
     if np.bincount(np.unique(key) // len(clusters.labels), minlength=len(group.labels)).min() > 1:
         return None
-    if blocks is not None:
-        key = key * len(blocks.labels) + blocks.codes
     reply = _factorize(frame["reply"])[0]
-    table = pd.DataFrame({"cell": key, "reply": reply})
-    return np.asarray(table.duplicated().to_numpy() & (reply >= 0))
-
-
-def _require_distinct(frame: pd.DataFrame, design: Membership) -> None:
-    """Two rows for one trial would count its evidence twice."""
-    if "repetition" not in frame.columns:
-        return
-    apart = {design.cluster_name, design.block_name}
-    named = ("repetition", *(name for name in _CELL_COLUMNS if name in frame.columns and name not in apart))
-    same = first_repeat([design.group.codes, design.cluster, design.block, *(_factorize(frame[c])[0] for c in named)])
-    if same is None:
-        return
-    first, second = same
-    columns = [design.cluster_name, design.block_name, "repetition"]
-    what = ", ".join(f"{c} {frame[c].iloc[second]}" for c in columns if c is not None and c in frame.columns)
-    raise FrameError(
-        f"column 'repetition', {row_name(frame, second)} repeats {row_name(frame, first)} "
-        f"({what}, group {design.group.labels[int(design.group.codes[second])]!r}): the same trial stands "
-        "twice; drop one, or name what tells them apart with block=…"
-    )
-
-
-def first_repeat(columns: Sequence[Ints]) -> tuple[int, int] | None:
-    """Two rows alike in all *columns* (codes, −1 where missing), the earlier first; None where all differ."""
-    key, width = np.zeros(columns[0].size, dtype=np.intp), 1
-    for codes in columns:
-        size = int(codes.max(initial=0)) + 2
-        if width * size >= 2**62:
-            key, width = np.unique(key, return_inverse=True)[1], key.size
-        key, width = key * size + codes + 1, width * size
-    ordered = np.sort(key)
-    if not np.any(ordered[1:] == ordered[:-1]):
-        return None
-    order = np.argsort(key, kind="stable")
-    place = np.flatnonzero(ordered[1:] == ordered[:-1])
-    place = place[np.argmin(order[place + 1])]
-    return int(order[place]), int(order[place + 1])
+    return pd.DataFrame({"cell": key, "block": block, "reply": reply}).duplicated().to_numpy() & (reply >= 0)
 
 
 # ---------------------------------------------------------------- outcomes
@@ -292,8 +289,6 @@ LARGEST = 1e100
 """Larger values have squares that a float cannot hold."""
 ORDINAL_LEVELS = 11
 """Whole numbers with at most this many distinct values are ranks of a scale, not quantities."""
-
-
 _NUMBERS = (bool, int, float, Decimal, np.bool_, np.number)
 
 
@@ -335,43 +330,37 @@ def read_outcome(
         known = ", ".join(member.value for member in OutcomeKind)
         raise FrameError(f"unknown outcome kind {kind!r}; it is one of {known}, or 'auto'") from None
     if wanted is OutcomeKind.CATEGORICAL:
-        return _two_or_more(column, _labels(series), favourable)
+        return _labelled(column, series, wanted, favourable)
     # A pandas category holds labels, unless it is declared to hold numbers.
     named = wanted is not None and isinstance(series.dtype, pd.CategoricalDtype)
     numbers = _as_numbers(series.astype(object) if named else series)
     if numbers is None:
         if wanted not in (None, OutcomeKind.BINARY):
-            _raise_not_a_number(frame, column, series, wanted)
-        labels = replace(_labels(_only_labels(frame, column, series)), why="its values are labels")
-        found = _two_or_more(column, labels, favourable)
-        if wanted is OutcomeKind.BINARY and found.kind is not OutcomeKind.BINARY:
-            raise FrameError(
-                f"column {column!r} has {len(labels.categories)} labels ({_listed(labels.categories)}): a yes/no "
-                "outcome has two"
-            )
-        return found
-    if np.any(outside := np.abs(numbers) > LARGEST):
-        _raise_too_large(frame, column, series, int(outside.argmax()))
+            other = ~_are(_NUMBERS, series)
+            refuse(frame, column, other, lambda at: f"{series.iloc[at]!r} is not a number, but the kind is {wanted}")
+            raise FrameError(f"column {column!r}: values of type {series.dtype} are not numbers")
+        _require_text(frame, column, series)
+        return _labelled(column, series, wanted, favourable)
+    refuse(frame, column, np.abs(numbers) > LARGEST, lambda at: _too_large(series.iloc[at]))
     why = None
     if wanted is None:
         wanted, why = _infer(series, numbers[~np.isnan(numbers)])
     if favourable is not None and wanted is not OutcomeKind.BINARY:
         raise UsageError(f"favourable={favourable!r}: {column!r} is no yes/no outcome, but {wanted.value}")
-    odd = ~np.isnan(numbers) & (numbers != 0) & (numbers != 1)
-    if wanted in (OutcomeKind.BINARY, OutcomeKind.REFUSAL) and odd.any():
-        where = int(odd.argmax())
-        raise FrameError(
-            f"column {column!r}, {row_name(frame, where)}: {series.iloc[where]!r} is not yes or no; "
-            f"a {wanted.value} outcome is True, False, 1, 0 or missing"
+    if wanted not in (OutcomeKind.BINARY, OutcomeKind.REFUSAL):
+        return Values(values=numbers, kind=wanted, why=why)
+    refuse(
+        frame,
+        column,
+        ~np.isnan(numbers) & (numbers != 0) & (numbers != 1),
+        lambda at: f"{series.iloc[at]!r} is not yes or no; a {wanted} outcome is True, False, 1, 0 or missing",
+    )
+    if favourable not in (None, 0, 1):
+        raise UsageError(
+            f"favourable={favourable!r} is no value of {column!r}, which holds yes and no: give True or False"
         )
-    good = 0.0 if wanted is OutcomeKind.REFUSAL else None
-    if wanted is OutcomeKind.BINARY:
-        if favourable not in (None, 0, 1):
-            raise UsageError(
-                f"favourable={favourable!r} is no value of {column!r}, which holds yes and no: give True or False"
-            )
-        good = 1.0 if favourable is None else float(bool(favourable))
-    return Values(values=numbers, kind=wanted, why=why, favourable=good)
+    good = wanted is OutcomeKind.BINARY if favourable is None else bool(favourable)
+    return Values(values=numbers, kind=wanted, why=why, favourable=float(good))
 
 
 _ANSWERS = {
@@ -395,36 +384,33 @@ def _good(label: str) -> bool | None:
     return _GOOD.get(words)
 
 
-def _two_or_more(column: str, labels: Values, favourable: object) -> Values:
-    """Two labels as yes and no, the favourable one as yes; other numbers of labels as they are."""
-    names = labels.categories
+def _labelled(column: str, series: pd.Series[Any], wanted: OutcomeKind | None, favourable: object) -> Values:
+    """Two labels as yes and no, the favourable one as yes; other numbers of labels as codes."""
+    codes, labels = pd.factorize(series.map(str, na_action="ignore"), sort=True)
+    values, names = np.where(codes < 0, np.nan, codes), tuple(map(str, labels))
+    listed = ", ".join(map(repr, names[:8])) + (" …" if len(names) > 8 else "")
     if len(names) != 2:
         if favourable is not None:
             raise UsageError(
-                f"favourable={favourable!r}: {column!r} has {len(names)} labels ({_listed(names)}); name the "
-                "favourable one where there are two"
+                f"favourable={favourable!r}: {column!r} has {len(names)} labels ({listed}); name the favourable one "
+                "where there are two"
             )
-        return labels
-    if favourable is not None:
-        if str(favourable) not in names:
-            raise UsageError(f"favourable={favourable!r} is no label of {column!r}, which has {_listed(names)}")
-        good: str | None = str(favourable)
-    else:
-        first, second = (_good(name) for name in names)
-        known = first is not second and None not in (first, second)
-        good = None if not known else names[0] if first else names[1]
-    turned = good == names[0]
+        if wanted is OutcomeKind.BINARY:
+            raise FrameError(f"column {column!r} has {len(names)} labels ({listed}): a yes/no outcome has two")
+        why = "its values are labels" if wanted is None else None
+        return Values(values=values, kind=OutcomeKind.CATEGORICAL, categories=names, why=why)
+    if favourable is not None and str(favourable) not in names:
+        raise UsageError(f"favourable={favourable!r} is no label of {column!r}, which has {listed}")
+    good = [_good(name) if favourable is None else name == str(favourable) for name in names]
+    known = good[0] is not good[1] and None not in good
+    turned = known and good[0]
     return Values(
-        values=1 - labels.values if turned else labels.values,
+        values=1 - values if turned else values,
         kind=OutcomeKind.BINARY,
         categories=names[::-1] if turned else names,
-        why=f"it has two labels, {_listed(names)}",
-        favourable=None if good is None else 1.0,
+        why=f"it has two labels, {listed}",
+        favourable=1.0 if known else None,
     )
-
-
-def _listed(names: tuple[str, ...]) -> str:
-    return ", ".join(map(repr, names[:8])) + (" …" if len(names) > 8 else "")
 
 
 def _infer(series: pd.Series[Any], present: Floats) -> tuple[OutcomeKind, str]:
@@ -438,63 +424,52 @@ def _infer(series: pd.Series[Any], present: Floats) -> tuple[OutcomeKind, str]:
     return OutcomeKind.NUMERIC, "its values are numbers"
 
 
+def _are(types: type | tuple[type, ...], series: pd.Series[Any]) -> Bools:
+    """Which values are of these *types*, or missing."""
+    held = [isinstance(value, types) for value in series.to_numpy(dtype=object)]
+    return np.array(held, dtype=np.bool_) | series.isna().to_numpy()
+
+
 def _as_numbers(series: pd.Series[Any]) -> Floats | None:
     """The values as floats with NaN for missing ones, or ``None`` if they are not numbers."""
-    dtype = series.dtype
-    if isinstance(dtype, np.dtype) and dtype.kind in "biuf":
-        return np.asarray(series.to_numpy(), dtype=np.float64)
-    if dtype.kind == "O" and isinstance(dtype, np.dtype):
-        values = series.to_numpy(dtype=object)
-        missing = series.isna().to_numpy()
-        if not all(isinstance(value, _NUMBERS) for value in values[~missing]):
+    if series.dtype != object:
+        if not (pd.api.types.is_numeric_dtype(series.dtype) or pd.api.types.is_bool_dtype(series.dtype)):
             return None
-        numbers = np.full(values.size, np.nan)
-        try:
-            numbers[~missing] = values[~missing].astype(np.float64)
-        except OverflowError:  # a whole number beyond any float
-            numbers[~missing] = [float(value) if abs(value) <= LARGEST else np.inf for value in values[~missing]]
-        return numbers
-    if pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_bool_dtype(dtype):
         return np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan), dtype=np.float64)
-    return None
+    if not _are(_NUMBERS, series).all():
+        return None
+    held = series[series.notna().to_numpy()]
+    numbers = np.full(len(series), np.nan)
+    try:
+        numbers[series.notna().to_numpy()] = held.to_numpy(dtype=np.float64)
+    except OverflowError:  # a whole number beyond any float
+        numbers[series.notna().to_numpy()] = [float(one) if abs(one) <= LARGEST else np.inf for one in held]
+    return numbers
 
 
-def _raise_too_large(frame: pd.DataFrame, column: str, series: pd.Series[Any], at: int) -> NoReturn:
-    where, value = f"column {column!r}, {row_name(frame, at)}", series.iloc[at]
+def _too_large(value: Any) -> str:
     if isinstance(value, (float, np.floating, Decimal)) and math.isinf(value):
-        raise FrameError(f"{where}: an outcome cannot be infinite; use a missing value")
+        return "an outcome cannot be infinite; use a missing value"
     size = "over" if value > 0 else "under minus"
-    raise FrameError(f"{where}: the value is {size} {LARGEST:g}, too large to compute with; use another unit")
+    return f"the value is {size} {LARGEST:g}, too large to compute with; use another unit"
 
 
-def _only_labels(frame: pd.DataFrame, column: str, series: pd.Series[Any]) -> pd.Series[Any]:
-    """*series*, if all its values are text; numbers among labels are a mistake that a guess would hide."""
+def _require_text(frame: pd.DataFrame, column: str, series: pd.Series[Any]) -> None:
+    """Raise FrameError if not all values are text; numbers among labels are a mistake that a guess would hide."""
     if series.dtype == object:
-        values, missing = series.to_numpy(dtype=object), series.isna().to_numpy()
-        other = np.array([not isinstance(value, str) for value in values], dtype=np.bool_) & ~missing
-        if other.any():
-            # The odd one out is what a reader has to look at, be it a number among labels or a text among numbers.
-            strays = other if 2 * other.sum() <= (~missing).sum() else ~other & ~missing
-            position = int(np.argmax(strays if strays.any() else other))
-            among = "labels" if other[position] else "numbers"
-            raise FrameError(
-                f"column {column!r}, {row_name(frame, position)}: {values[position]!r} is of type "
-                f"{type(values[position]).__name__} among {among}; make the column one type, or pass kind='categorical'"
-            )
+        other, missing = ~_are(str, series), series.isna().to_numpy()
+        # The odd one out is what a reader has to look at, be it a number among labels or a text among numbers.
+        texts = ~other & ~missing
+        odd = texts if 2 * other.sum() > (~missing).sum() and texts.any() else other
+        among = "labels" if odd is other else "numbers"
+        refuse(
+            frame,
+            column,
+            odd if other.any() else other,
+            lambda at: (
+                f"{series.iloc[at]!r} is of type {type(series.iloc[at]).__name__} among {among}; make the "
+                "column one type, or pass kind='categorical'"
+            ),
+        )
     elif not (pd.api.types.is_string_dtype(series.dtype) or isinstance(series.dtype, pd.CategoricalDtype)):
         raise FrameError(f"column {column!r}: values of type {series.dtype} are not an outcome")
-    return series
-
-
-def _labels(series: pd.Series[Any]) -> Values:
-    codes, names = pd.factorize(series.map(str, na_action="ignore"), sort=True)
-    values = np.where(codes < 0, np.nan, codes)
-    return Values(values=values, kind=OutcomeKind.CATEGORICAL, categories=tuple(map(str, names)))
-
-
-def _raise_not_a_number(frame: pd.DataFrame, column: str, series: pd.Series[Any], kind: OutcomeKind) -> None:
-    for position, value in enumerate(series.astype(object).where(series.notna(), other=0)):
-        if not isinstance(value, _NUMBERS):
-            where = row_name(frame, position)
-            raise FrameError(f"column {column!r}, {where}: {value!r} is not a number, but the kind is {kind.value}")
-    raise FrameError(f"column {column!r}: values of type {series.dtype} are not numbers")

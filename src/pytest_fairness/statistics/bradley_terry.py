@@ -14,10 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import chdtrc, logsumexp, ndtr
+from scipy.special import chdtrc, logsumexp, ndtr, softmax, xlogy
 
-from pytest_fairness.statistics.arrays import Bools, Coded, Floats, Ints
-from pytest_fairness.statistics.choices import FIRST, Choices, Slates, cross
+from pytest_fairness.statistics.arrays import Bools, Coded, Floats, Ints, means_of, sums
+from pytest_fairness.statistics.choices import FIRST, Choices, Slates
 from pytest_fairness.statistics.clusters import all_pairs, two_sided_t
 
 RIDGE = 1.0
@@ -67,10 +67,9 @@ def likelihood_ratio(smaller: Fit, larger: Fit) -> LikelihoodRatio:
 class Strengths:
     """Log odds of each compared group against the first of them (itself 0), with errors; none without a maximum.
 
-    ``position`` is the log odds of being chosen for being listed first (None where the order is not known).
-    ``groups`` and ``order`` are the likelihood ratios of leaving out the strengths, and the position.
-    ``proper`` is False where some group always won or lost, or not all were compared with each other: the
-    strengths are then those of a ridge fit, for orientation, without errors and p.
+    ``position`` is the log odds of being chosen for being listed first (None where the order is not known). ``groups``
+    and ``order`` are the likelihood ratios of leaving out the strengths, and the position. ``proper`` is False where
+    some group always won or lost, or not all met: the strengths are then those of a ridge fit, for orientation.
     """
 
     strength: dict[str, float]
@@ -85,22 +84,25 @@ class Strengths:
 
 def bradley_terry(choices: Choices) -> Strengths | None:
     """Fit the strengths of all groups that were compared; trials count as independent. None without a choice."""
-    table = _PairCounts.of(choices)
-    wins, trials, at = table.wins, table.trials, table.positions
-    if not trials.size:
+    there, design, won = _design(choices)
+    if not won.size:
         return None
-    full = fit_binomial(table.design, wins, trials)
-    p = wins / trials
-    won, lost = np.log(np.where(p > 0, p, 1.0)), np.log(np.where(p < 1, 1 - p, 1.0))
-    saturated = float(np.sum(wins * won + (trials - wins) * lost))
-    errors = dict(zip(table.labels, [0.0, *full.errors[at:].tolist()], strict=True))
+    at = int(choices.listed)
+    full = fit_binomial(design, won)
+    p, trials = means_of(won, choices.listing[choices.decided])
+    p, trials = p[trials > 0], trials[trials > 0]
+    saturated = float(np.sum(trials * (xlogy(p, p) + xlogy(1 - p, 1 - p))))
+    strengths, errors = (
+        dict(zip((choices.labels[group] for group in there), [0.0, *own[at:].tolist()], strict=True))
+        for own in (full.beta, full.errors)
+    )
     return Strengths(
-        strength=dict(zip(table.labels, [0.0, *full.beta[at:].tolist()], strict=True)),
+        strength=strengths,
         error=errors if full.proper else None,
         position=float(full.beta[0]) if at else None,
         position_error=float(full.errors[0]) if at and full.proper else None,
-        groups=likelihood_ratio(fit_binomial(table.design[:, :at], wins, trials), full),
-        order=likelihood_ratio(fit_binomial(table.design[:, 1:], wins, trials), full) if at else None,
+        groups=likelihood_ratio(fit_binomial(design[:, :at], won), full),
+        order=likelihood_ratio(fit_binomial(design[:, 1:], won), full) if at else None,
         deviance=max(0.0, 2 * (saturated - full.log_likelihood)),
         proper=full.proper,
     )
@@ -111,67 +113,30 @@ def interaction(choices: Choices, level: Coded) -> LikelihoodRatio:
 
     Both models have a position term for each level; the larger one has its own strengths for each level too.
     """
-    table = _PairCounts.of(choices, level.codes)
-    main, products = _terms(table.design, table.positions, table.level)
-    return likelihood_ratio(
-        fit_binomial(main, table.wins, table.trials),
-        fit_binomial(np.concatenate([main, products], axis=1), table.wins, table.trials),
-    )
+    main, products, won = interaction_terms(choices, level)
+    return likelihood_ratio(fit_binomial(main, won), fit_binomial(np.concatenate([main, products], axis=1), won))
 
 
-def without_interaction(choices: Choices, level: Coded) -> tuple[Fit, Floats, Floats]:
-    """The smaller model of :func:`interaction`; its terms, one row a decided trial; and those that it lacks."""
-    table = _PairCounts.of(choices, level.codes)
-    fit = fit_binomial(_terms(table.design, table.positions, table.level)[0], table.wins, table.trials)
-    done = choices.decided
-    _, design = _design(choices.first[done], choices.second[done], len(choices.labels), choices.listed)
-    return fit, *_terms(design, int(choices.listed), level.codes[done])
+def interaction_terms(choices: Choices, level: Coded) -> tuple[Floats, Floats, Floats]:
+    """The terms of the smaller model of :func:`interaction`, one row a decided trial, those that it lacks, and whether
+    the first-listed won."""
+    _, design, won = _design(choices)
+    here = level.codes[choices.decided]
+    dummies = (here[:, None] == np.unique(here)[None, 1:]).astype(np.float64)
+    products = design[:, int(choices.listed) :, None] * dummies[:, None, :]
+    main = np.concatenate([design, dummies], axis=1) if choices.listed else design
+    return main, products.reshape(len(design), -1), won
 
 
-def _terms(design: Floats, positions: int, level: Ints) -> tuple[Floats, Floats]:
-    dummies = (level[:, None] == np.unique(level)[None, 1:]).astype(np.float64)
-    main = np.concatenate([design, dummies], axis=1) if positions else design
-    return main, (design[:, positions:, None] * dummies[:, None, :]).reshape(len(design), -1)
-
-
-def _design(first: Ints, second: Ints, size: int, listed: bool) -> tuple[Ints, Floats]:
-    """The groups that stand anywhere, and a row each trial: position, and +1/−1 for all of them but the first."""
+def _design(choices: Choices) -> tuple[Ints, Floats, Floats]:
+    """The groups that stand anywhere; a row each decided trial: position where known, and +1/−1 for all groups but the
+    first; and whether the first-listed won."""
+    done, size = choices.decided, len(choices.labels)
+    first, second = choices.first[done], choices.second[done]
     there = np.unique(np.concatenate([first, second]))
     groups = (np.eye(size)[first] - np.eye(size)[second])[:, there]
-    return there, np.concatenate([np.ones((first.size, int(listed))), groups[:, 1:]], axis=1)
-
-
-@dataclass(frozen=True, slots=True)
-class _PairCounts:
-    """One row for each ordered pair and level that was decided: design, wins of the first-listed, trials, level.
-
-    The first ``positions`` columns (1, or 0 where the order is not known) are the position's, the others
-    those of ``labels[1:]``.
-    """
-
-    labels: list[str]
-    design: Floats
-    positions: int
-    wins: Floats
-    trials: Floats
-    level: Ints
-
-    @classmethod
-    def of(cls, choices: Choices, level: Ints | None = None) -> _PairCounts:
-        done = choices.decided
-        first, second = choices.first[done], choices.second[done]
-        level = np.zeros(first.size, dtype=np.intp) if level is None else level[done]
-        key = cross([level, first, second], first.size)
-        _, index = np.unique(key, return_index=True)
-        there, design = _design(first[index], second[index], len(choices.labels), choices.listed)
-        return cls(
-            labels=[choices.labels[at] for at in there],
-            design=design,
-            positions=int(choices.listed),
-            wins=np.bincount(key, choices.outcome[done] == FIRST, index.size).astype(np.float64),
-            trials=np.bincount(key, minlength=index.size).astype(np.float64),
-            level=level[index],
-        )
+    design = np.concatenate([np.ones((first.size, int(choices.listed))), groups[:, 1:]], axis=1)
+    return there, design, (choices.outcome[done] == FIRST).astype(np.float64)
 
 
 # ---------------------------------------------------------------- one of several
@@ -181,10 +146,9 @@ class _PairCounts:
 class Among:
     """The conditional logit of choices among k: strengths against ``labels[0]``, and the contrasts of all pairs.
 
-    ``positions`` are the log odds of each position against the first that ever won (−∞ for those that never
-    did). ``difference`` is the log odds of choosing the first of a pair over the second, with its error from rows and,
-    where there are several ``clusters``, from those, and their p. A group that always or never won leaves ``fit``
-    improper: the contrasts then say nothing.
+    ``positions`` are the log odds of each position against the first that ever won (−∞ for those that never did).
+    ``difference`` is the log odds of choosing the first of a pair over the second, with its error from rows and, where
+    there are several ``clusters``, from those, and their p; all of it void where ``fit`` is improper.
     """
 
     fit: Fit
@@ -208,7 +172,8 @@ def choose_among(slates: Slates) -> Among:
     used = slates.decided
     won, k = slates.won[used], len(slates.labels)
     groups = np.broadcast_to(np.eye(k)[:, 1:], (won.size, k, k - 1))
-    design, offered, chosen = groups, np.ones((won.size, k), dtype=np.bool_), np.zeros(0, dtype=np.bool_)
+    design, offered = groups, np.ones((won.size, k), dtype=np.bool_)
+    order = positions = None
     if slates.place is not None:
         place = slates.place[used]
         chosen = np.bincount(place[np.arange(won.size), won], minlength=k) > 0
@@ -216,7 +181,6 @@ def choose_among(slates: Slates) -> Among:
         offered = chosen[place]
         design = np.concatenate([groups, np.eye(k)[:, chosen][:, 1:][place]], axis=2)
     fit = fit_choice(design, won, offered)
-    order = positions = None
     if slates.place is not None:
         order = likelihood_ratio(fit_choice(groups, won), replace(fit, rank=2 * (k - 1)))
         positions = np.full(k, -np.inf)
@@ -224,13 +188,21 @@ def choose_among(slates: Slates) -> Among:
     pairs = all_pairs(k)
     weights = np.zeros((pairs.first.size, fit.beta.size))
     weights[:, : k - 1] = (np.eye(k)[pairs.first] - np.eye(k)[pairs.second])[:, 1:]
-    difference, row_error = weights @ fit.beta, _errors(weights, fit.covariance)
+
+    def errors(covariance: Floats) -> Floats:
+        return np.asarray(np.sqrt(np.maximum(np.einsum("pi,ij,pj->p", weights, covariance, weights), 0.0)))
+
+    difference, row_error = weights @ fit.beta, errors(fit.covariance)
     count = cluster_error = p_cluster = None
     if slates.cluster is not None:
         labels, cluster = np.unique(slates.cluster[used], return_inverse=True)
         count = int(labels.size)
         if fit.proper and count > 1:
-            cluster_error = _errors(weights, _sandwich(fit, design, won, cluster, offered))
+            eta = np.where(offered, design @ fit.beta, -np.inf)
+            expected = np.einsum("tk,tkp->tp", softmax(eta, axis=1), design)
+            scores = np.zeros((count, fit.beta.size))
+            np.add.at(scores, cluster, design[np.arange(won.size), won] - expected)
+            cluster_error = errors(fit.covariance @ (scores.T @ scores) @ fit.covariance * count / (count - 1))
             p_cluster = two_sided_t(difference, cluster_error, np.full(difference.size, count - 1.0))
     z = np.divide(difference, row_error, out=np.zeros(difference.size), where=row_error > 0)
     return Among(
@@ -248,28 +220,16 @@ def choose_among(slates: Slates) -> Among:
     )
 
 
-def _errors(weights: Floats, covariance: Floats) -> Floats:
-    return np.asarray(np.sqrt(np.maximum(np.einsum("pi,ij,pj->p", weights, covariance, weights), 0.0)))
-
-
-def _sandwich(fit: Fit, design: Floats, won: Ints, cluster: Ints, offered: Bools) -> Floats:
-    eta = np.where(offered, design @ fit.beta, -np.inf)
-    p = np.exp(eta - logsumexp(eta, axis=1, keepdims=True))
-    scores = design[np.arange(won.size), won] - np.einsum("tk,tkp->tp", p, design)
-    count = int(cluster.max()) + 1
-    sums = np.zeros((count, scores.shape[1]))
-    np.add.at(sums, cluster, scores)
-    return np.asarray(fit.covariance @ (sums.T @ sums) @ fit.covariance * count / (count - 1))
-
-
-def fit_binomial(design: Floats, wins: Floats, trials: Floats) -> Fit:
-    """logit P = design·β, where *wins* of *trials* (length n) were observed at each row of *design* (n × p): the choice
-    between the row and nothing."""
-    losses = trials - wins
-    pairs = np.stack([design, np.zeros_like(design)], axis=1)
-    chosen = np.repeat([0, 1], [int((wins > 0).sum()), int((losses > 0).sum())])
-    weight = np.concatenate([wins[wins > 0], losses[losses > 0]])
-    return fit_choice(np.concatenate([pairs[wins > 0], pairs[losses > 0]]), chosen, weight=weight)
+def fit_binomial(design: Floats, wins: Floats, trials: Floats | None = None) -> Fit:
+    """logit P = design·β, where *wins* of *trials* (length n; by default 1 each) were observed at each row of *design*
+    (n × p): the choice between the row and nothing."""
+    rows, at = np.unique(design, axis=0, return_inverse=True)
+    won = sums(at.ravel(), wins, len(rows))
+    lost = sums(at.ravel(), trials, len(rows)) - won
+    pairs = np.stack([rows, np.zeros_like(rows)], axis=1)
+    chosen = np.repeat([0, 1], [int((won > 0).sum()), int((lost > 0).sum())])
+    weight = np.concatenate([won[won > 0], lost[lost > 0]])
+    return fit_choice(np.concatenate([pairs[won > 0], pairs[lost > 0]]), chosen, weight=weight)
 
 
 def fit_choice(design: Floats, chosen: Ints, offered: Bools | None = None, weight: Floats | None = None) -> Fit:

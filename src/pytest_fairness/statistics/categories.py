@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import chdtrc, fdtrc
 
-from pytest_fairness.statistics.arrays import Bools, Floats, Ints
-from pytest_fairness.statistics.layout import Layout, Pairs, sums
+from pytest_fairness.statistics.arrays import Bools, Floats, Ints, sums
+from pytest_fairness.statistics.layout import Layout, Pairs
 from pytest_fairness.statistics.pair_table import (
     LEAST_ROWS,
     PairTable,
@@ -39,31 +39,30 @@ def compare_categories(layout: Layout, pairs: Pairs, categories: int, seed: int)
     by_cell = sums(places, None, layout.cell_start.size * width).reshape(-1, width)
     by_cluster = layout.by_cluster(by_cell.T).T
     counts = layout.clusters_by_group(by_cluster.T).T  # G × C
-    tables, chi2, df, p_row, expected, poor = _on_rows(counts, i, j, seed)
-    p_cluster, inflation = _on_clusters(by_cluster, layout.cluster_group, counts, i, j, chi2, df)
-    alone = np.isnan(p_cluster)
-
-    effect = d_of_v(balanced_v(tables))
+    found = _compare(by_cluster, layout.cluster_group, counts, i, j, seed)
+    alone = np.isnan(found.p_cluster)
+    v = balanced_v(found.tables)
+    effect = d_of_v(v)
     low, high = _bootstrap(layout, by_cluster, counts, pairs, alone, seed)
     constant, _ = constant_pairs(layout, pairs)
-    endless = constant & (chi2 > 0)
+    endless = constant & (found.chi2 > 0)
     ends = (effect, np.minimum(low, effect), np.maximum(high, effect))
     effect, low, high = (np.where(endless, np.inf, end)[:, None] for end in ends)
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
     gap = shares[i] - shares[j]
     largest = np.argmax(np.abs(gap), axis=1)
     clusters = np.stack([layout.clusters[i], layout.clusters[j]], axis=1).astype(np.float64)
-    rows = tables.sum(axis=2)
-    raw_v = np.sqrt(chi2 / np.maximum(rows.sum(axis=1), 1.0))
+    rows = found.tables.sum(axis=2)
+    raw_v = np.sqrt(found.chi2 / np.maximum(rows.sum(axis=1), 1.0))
     return PairTable(
         first=i,
         second=j,
         own_rows=layout.own_rows,
-        test=np.where(poor, "Fisher by permutation", "chi-square").astype(object)
+        test=np.where(found.poor, "Fisher by permutation", "chi-square").astype(object)
         + np.where(alone, "", ", and design-corrected F").astype(object),
-        p_row=p_row,
-        p_cluster=p_cluster,
-        p_value=combine(p_row, p_cluster),
+        p_row=found.p_row,
+        p_cluster=found.p_cluster,
+        p_value=combine(found.p_row, found.p_cluster),
         df=clusters.sum(axis=1) - 2,
         effect_names=("d from Cramér's V",),
         effect=effect,
@@ -78,18 +77,18 @@ def compare_categories(layout: Layout, pairs: Pairs, categories: int, seed: int)
         part_clusters=clusters.min(axis=1),
         per_cluster=(layout.sizes[i] / clusters[:, 0] + layout.sizes[j] / clusters[:, 1]) / 2,
         statistic="chi-square",
-        value_of_test=chi2,
+        value_of_test=found.chi2,
         beside={
             "n_1": rows[:, 0],
             "n_2": rows[:, 1],
-            "spec_chi2": chi2,
-            "spec_df": df,
-            "spec_p_value": np.where(df > 0, chdtrc(np.maximum(df, 1.0), chi2), 1.0),
+            "spec_chi2": found.chi2,
+            "spec_df": found.df,
+            "spec_p_value": np.where(found.df > 0, chdtrc(np.maximum(found.df, 1.0), found.chi2), 1.0),
             "spec_effect": d_of_v(raw_v),
             "cramers_v": raw_v,
-            "cramers_v_balanced": balanced_v(tables),
-            "smallest_expected_count": expected,
-            "design_effect": inflation,
+            "cramers_v_balanced": v,
+            "smallest_expected_count": found.expected,
+            "design_effect": found.inflation,
             "largest_gap_category": largest.astype(np.float64),
         },
         omnibus=_omnibus(counts),
@@ -97,57 +96,65 @@ def compare_categories(layout: Layout, pairs: Pairs, categories: int, seed: int)
     )
 
 
-def _on_rows(counts: Floats, i: Ints, j: Ints, seed: int) -> tuple[Floats, Floats, Floats, Floats, Floats, Bools]:
-    """The tables of the pairs, their chi-square and df, p, the smallest expected count, and whether that is small."""
-    tables = np.stack([counts[i], counts[j]], axis=1)  # P × 2 × C
+class _Compared(NamedTuple):
+    """The tables of the pairs (P × 2 × C), chi-square, df, p on rows, the smallest expected count and whether it is too
+    small, p on the clusters (NaN where a group has one), and what they inflate chi-square by."""
+
+    tables: Floats
+    chi2: Floats
+    df: Floats
+    p_row: Floats
+    expected: Floats
+    poor: Bools
+    p_cluster: Floats
+    inflation: Floats
+
+
+def _compare(by_cluster: Floats, group: Ints, counts: Floats, i: Ints, j: Ints, seed: int) -> _Compared:
+    tables = np.stack([counts[i], counts[j]], axis=1)
     chi2, used = chi_square(tables)
     df = np.maximum(used - 1, 0.0)
-    p_row = np.where(df > 0, chdtrc(np.maximum(df, 1.0), chi2), 1.0)
-    expected = _smallest_expected(tables)
+    freedom = np.maximum(df, 1.0)
+    p_row = np.where(df > 0, chdtrc(freedom, chi2), 1.0)
+    columns = tables.sum(axis=1)
+    least = np.where(columns > 0, columns, np.inf).min(axis=1)
+    expected = tables.sum(axis=2).min(axis=1) * least / np.maximum(tables.sum(axis=(1, 2)), 1.0)
     poor = (expected < FEW) & (df > 0)
     for at in np.flatnonzero(poor).tolist():
         p_row[at] = _permuted(tables[at], float(chi2[at]), seed + at)
-    return tables, chi2, df, p_row, expected, poor
-
-
-def _on_clusters(
-    by_cluster: Floats, group: Ints, counts: Floats, i: Ints, j: Ints, chi2: Floats, df: Floats
-) -> tuple[Floats, Floats]:
-    """p on the clusters, NaN where a group has one, and what they inflate chi-square by."""
-    k = np.bincount(group, minlength=len(counts)).astype(np.float64)
-    used = np.sum(counts[i] + counts[j] > 0, axis=1).astype(np.float64)
+    k = sums(group, None, len(counts))
     inflation = clustering(by_cluster, group, counts, i, j, used)
-    freedom = np.maximum(df, 1.0)
     p = fdtrc(freedom, np.maximum(df * (k[i] + k[j] - 2), 1.0), chi2 / (inflation * freedom))
-    return np.where(np.minimum(k[i], k[j]) >= 2, np.where(df > 0, p, 1.0), np.nan), inflation
+    p_cluster = np.where(np.minimum(k[i], k[j]) >= 2, np.where(df > 0, p, 1.0), np.nan)
+    return _Compared(tables, chi2, df, p_row, expected, poor, p_cluster, inflation)
 
 
 def _each_block(layout: Layout, pairs: Pairs, by_cell: Floats, seed: int) -> Strata | None:
     """Each block by itself, where there are several: p and V; without an interval."""
-    found: list[dict[str, Any]] = []
+    found: list[Strata] = []
     for block in range(layout.blocks) if layout.blocks > 1 else ():
         here = layout.cell_block == block
         size = layout.count[:, block]
         place = np.flatnonzero(np.minimum(size[pairs.first], size[pairs.second]) >= LEAST_ROWS)
-        if not place.size:
-            continue
-        by_group = np.zeros((layout.groups, by_cell.shape[1]))
-        np.add.at(by_group, layout.cell_group[here], by_cell[here])
-        i, j = pairs.first[place], pairs.second[place]
-        tables, chi2, df, p_row, _, _ = _on_rows(by_group, i, j, seed + block)
-        p_cluster, _ = _on_clusters(by_cell[here], layout.cell_group[here], by_group, i, j, chi2, df)
-        unknown = np.full((place.size, 1), np.nan)
-        found.append({
-            "pair": place,
-            "block": np.full(place.size, block),
-            "rows": tables.sum(axis=2),
-            "means": np.repeat(unknown, 2, axis=1),
-            "p_value": combine_in_block(p_row, p_cluster),
-            "effect": d_of_v(balanced_v(tables))[:, None],
-            "low": unknown,
-            "high": unknown,
-        })  # fmt: skip
-    return Strata(**{name: np.concatenate([one[name] for one in found]) for name in found[0]}) if found else None
+        if place.size:
+            by_group = np.zeros((layout.groups, by_cell.shape[1]))
+            np.add.at(by_group, layout.cell_group[here], by_cell[here])
+            i, j = pairs.first[place], pairs.second[place]
+            one = _compare(by_cell[here], layout.cell_group[here], by_group, i, j, seed + block)
+            unknown = np.full((place.size, 1), np.nan)
+            found.append(
+                Strata(
+                    pair=place,
+                    block=np.full(place.size, block),
+                    rows=one.tables.sum(axis=2),
+                    means=np.repeat(unknown, 2, axis=1),
+                    p_value=combine_in_block(one.p_row, one.p_cluster),
+                    effect=d_of_v(balanced_v(one.tables))[:, None],
+                    low=unknown,
+                    high=unknown,
+                )
+            )
+    return Strata(*map(np.concatenate, zip(*found, strict=True))) if found else None
 
 
 def chi_square(tables: Floats) -> tuple[Floats, Floats]:
@@ -176,13 +183,6 @@ def d_of_v(v: Floats) -> Floats:
     """2V/√(1−V²), the d of two equal groups whose two-group table has that V; ∞ at V = 1."""
     rest = np.maximum(1 - np.square(v), 0.0)
     return np.where(rest > 1e-15, 2 * v / np.sqrt(np.where(rest > 1e-15, rest, 1.0)), np.inf)
-
-
-def _smallest_expected(tables: Floats) -> Floats:
-    columns = tables.sum(axis=1)
-    rows = tables.sum(axis=2).min(axis=1)
-    least = np.where(columns > 0, columns, np.inf).min(axis=1)
-    return np.asarray(rows * least / np.maximum(tables.sum(axis=(1, 2)), 1.0))
 
 
 def _permuted(table: Floats, seen: float, seed: int) -> float:

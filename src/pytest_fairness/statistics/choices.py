@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from pytest_fairness.errors import FrameError
 from pytest_fairness.statistics.arrays import (
@@ -19,6 +18,7 @@ from pytest_fairness.statistics.arrays import (
     Floats,
     Ints,
     code,
+    cross,
     finite_numbers,
     first_repeat,
     flags,
@@ -29,32 +29,14 @@ from pytest_fairness.statistics.arrays import (
 from pytest_fairness.statistics.clusters import all_pairs
 
 FIRST, SECOND, NEITHER, UNSCORED, REFUSED = 1, 0, -1, -2, -3
-_WRONG = -4
 
 
-def cross(columns: Sequence[Ints], rows: int) -> Ints:
-    """One code a combination of *columns* (each of length *rows*)."""
-    codes = np.zeros(rows, dtype=np.intp)
-    for column in columns:
-        codes = np.unique(codes * (int(column.max(initial=0)) + 1) + column, return_inverse=True)[1].astype(np.intp)
-    return codes
-
-
-def means_of(values: NDArray[Any], codes: Ints, size: int = 0) -> tuple[Floats, Floats]:
-    """The mean of *values* at each code, 0 where there is none, and how many there are."""
-    counts = np.bincount(codes, minlength=size).astype(np.float64)
-    return np.bincount(codes, values, size) / np.maximum(counts, 1), counts
-
-
-def recode(coded: Coded, labels: Sequence[str], among: Sequence[str]) -> Coded:
-    """*coded*, whose labels are now called *labels*, as codes into the sorted *among*."""
-    places = tuple(sorted(set(among)))
-    return Coded(np.array([places.index(label) for label in labels], dtype=np.intp)[coded.codes], places)
-
-
-def _coded_alike(columns: Sequence[Coded]) -> list[Coded]:
-    among = [label for column in columns for label in column.labels]
-    return [recode(column, column.labels, among) for column in columns]
+def _coded_alike(frame: pd.DataFrame, columns: Sequence[str], what: str) -> list[Coded]:
+    """The columns as codes of one numbering."""
+    own = [code(frame, column, what) for column in columns]
+    labels = tuple(sorted({label for one in own for label in one.labels}))
+    places = {label: place for place, label in enumerate(labels)}
+    return [Coded(np.array([places[label] for label in one.labels], dtype=np.intp)[one.codes], labels) for one in own]
 
 
 def block_columns(frame: pd.DataFrame, block: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -71,11 +53,10 @@ def block_columns(frame: pd.DataFrame, block: str | Sequence[str] | None) -> tup
 class Choices:
     """Pairwise choices, one entry a trial.
 
-    ``first`` and ``second`` are codes into ``labels``; ``outcome`` is FIRST or SECOND (the one chosen),
-    NEITHER, UNSCORED (no choice could be read) or REFUSED. ``listed`` says whether the order of listing is
-    known. ``clusters`` has one column of codes (the name pair), two (the first and the second candidate's
-    name, of one numbering), or none where each row stands for itself. ``block`` are codes of the crossed
-    block columns, and ``levels`` each block column by itself.
+    ``first`` and ``second`` are codes into ``labels``; ``outcome`` is FIRST or SECOND (the one chosen), NEITHER,
+    UNSCORED (no choice could be read) or REFUSED; ``listed``: the order of listing is known. ``clusters`` has one
+    column of codes (the name pair), two (either candidate's name, of one numbering), or none where each row stands for
+    itself. ``block`` are codes of the crossed block columns, ``levels`` each of them by itself.
     """
 
     labels: tuple[str, ...]
@@ -112,22 +93,15 @@ class Choices:
 
     def take(self, rows: Bools) -> Choices:
         """The choices of *rows* only."""
-        return replace(
-            self,
-            first=self.first[rows],
-            second=self.second[rows],
-            outcome=self.outcome[rows],
-            clusters=tuple(codes[rows] for codes in self.clusters),
-            block=self.block[rows],
-            levels={name: Coded(level.codes[rows], level.labels) for name, level in self.levels.items()},
-        )
+        columns: dict[str, Any] = {name: getattr(self, name)[rows] for name in ("first", "second", "outcome", "block")}
+        columns["levels"] = {name: Coded(level.codes[rows], level.labels) for name, level in self.levels.items()}
+        return replace(self, **columns, clusters=tuple(codes[rows] for codes in self.clusters))
 
     def names_of(self, group: int) -> Ints | None:
         """The cluster that stood for *group*, of the trials it stood in; None where each row stands for itself."""
-        here = self.stood(group)
         if not self.clusters:
             return None
-        return np.where(self.first == group, self.clusters[0], self.clusters[-1])[here]
+        return np.where(self.first == group, self.clusters[0], self.clusters[-1])[self.stood(group)]
 
     def wins(self) -> tuple[Floats, Floats]:
         """Times each group was chosen, and decided trials it stood in (length G)."""
@@ -152,7 +126,7 @@ def read_choices(
     neither of the two candidates nor *neither* nor missing, duplicate trials, or fewer than two groups.
     """
     frame = require_frame(frame)
-    one, two = _coded_alike([code(frame, first, "first candidate"), code(frame, second, "second candidate")])
+    one, two = _coded_alike(frame, [first, second], "candidate")
     same = one.codes == two.codes
     if same.any():
         at = int(np.argmax(same))
@@ -160,46 +134,40 @@ def read_choices(
             f"columns {first!r} and {second!r}, {row_name(frame, at)}: both candidates are of the same group "
             f"({one.labels[one.codes[at]]!r}); a choice between them says nothing about groups"
         )
+    series = require_column(frame, chosen, "choice")
+    texts = series.astype(object).map(str).to_numpy(dtype=object)
+    names = [np.array(side.labels, dtype=object)[side.codes] for side in (one, two)]
+    unread = series.isna().to_numpy() | flags(frame, "undetermined")
+    kinds = [flags(frame, "refused"), unread, texts == names[0], texts == names[1], texts == neither]
+    if (wrong := ~np.logical_or.reduce(kinds)).any():
+        at = int(np.argmax(wrong))
+        raise FrameError(
+            f"column {chosen!r}, {row_name(frame, at)}: the choice is {texts[at][:60]!r}, but it was between "
+            f"{names[0][at]!r} or {names[1][at]!r}; use one of them, {neither!r}, or a missing value where none could "
+            "be read"
+        )
     levels = {column: code(frame, column, "block") for column in block}
     choices = Choices(
         labels=one.labels,
         first=one.codes,
         second=two.codes,
-        outcome=_outcomes(frame, chosen, neither, one, two),
+        outcome=np.select(kinds, [REFUSED, UNSCORED, FIRST, SECOND, NEITHER]).astype(np.intp),
         listed=True,
         clusters=_clusters(frame, cluster),
         cluster_name=" and ".join(cluster) if isinstance(cluster, tuple) else cluster,
         block=cross([level.codes for level in levels.values()], len(frame)),
         levels=levels,
     )
-    _require_distinct(frame, choices)
+    if "repetition" in frame.columns and choices.clusters:
+        others = [pd.factorize(frame[name])[0].astype(np.intp) for name in ("repetition", "arm") if name in frame]
+        twice = first_repeat([one.codes, two.codes, choices.block, *choices.clusters, *others])
+        if twice is not None:
+            raise FrameError(
+                f"column 'repetition', {row_name(frame, twice[1])} repeats {row_name(frame, twice[0])} (same "
+                "candidates, order, cluster, block and repetition): drop one, or name what tells them apart with "
+                "block=[…]"
+            )
     return choices
-
-
-def _outcomes(frame: pd.DataFrame, chosen: str, neither: str, first: Coded, second: Coded) -> Ints:
-    series = require_column(frame, chosen, "choice")
-    missing = series.isna().to_numpy()
-    texts = series.astype(object).map(str).to_numpy(dtype=object)
-    one, two = (np.array(side.labels, dtype=object)[side.codes] for side in (first, second))
-    outcome = np.select(
-        [
-            flags(frame, "refused"),
-            missing | flags(frame, "undetermined"),
-            texts == one,
-            texts == two,
-            texts == neither,
-        ],
-        [REFUSED, UNSCORED, FIRST, SECOND, NEITHER],
-        _WRONG,
-    ).astype(np.intp)
-    if (outcome == _WRONG).any():
-        wrong = int(np.argmax(outcome == _WRONG))
-        pair = f"{one[wrong]!r} or {two[wrong]!r}"
-        raise FrameError(
-            f"column {chosen!r}, {row_name(frame, wrong)}: the choice is {texts[wrong][:60]!r}, but it was "
-            f"between {pair}; use one of them, {neither!r}, or a missing value where none could be read"
-        )
-    return outcome
 
 
 def _clusters(frame: pd.DataFrame, cluster: str | tuple[str, str] | None) -> tuple[Ints, ...]:
@@ -215,20 +183,7 @@ def _clusters(frame: pd.DataFrame, cluster: str | tuple[str, str] | None) -> tup
                 "compared): name that column with cluster=…, both names' columns as cluster=(…, …), or pass "
                 "cluster=None if every row stands for itself"
             )
-    return tuple(column.codes for column in _coded_alike([code(frame, name, "cluster") for name in names]))
-
-
-def _require_distinct(frame: pd.DataFrame, choices: Choices) -> None:
-    """Two rows for one trial would count its evidence twice."""
-    if "repetition" not in frame.columns or not choices.clusters:
-        return
-    others = [pd.factorize(frame[name])[0].astype(np.intp) for name in ("repetition", "arm") if name in frame]
-    same = first_repeat([choices.first, choices.second, choices.block, *choices.clusters, *others])
-    if same is not None:
-        raise FrameError(
-            f"column 'repetition', {row_name(frame, same[1])} repeats {row_name(frame, same[0])} (same candidates, "
-            "order, cluster, block and repetition): drop one, or name what tells them apart with block=[…]"
-        )
+    return tuple(column.codes for column in _coded_alike(frame, names, "cluster"))
 
 
 # ---------------------------------------------------------------- one of several
@@ -238,9 +193,8 @@ def _require_distinct(frame: pd.DataFrame, choices: Choices) -> None:
 class Slates:
     """Trials with all G groups in each, as arrays of trials × groups (``labels`` in the order of the columns).
 
-    ``place`` is the listed position from 0 (None where it is not known), ``rank`` the rank given (1 best;
-    None for choices), ``won`` the index of the chosen group of each trial, −1 where none was chosen
-    (``refused`` or not). ``cluster`` and ``block`` are one code a trial.
+    ``place`` is the listed position from 0 (None where it is not known), ``rank`` the rank given (1 best; None for
+    choices), ``won`` the index of the chosen group of each trial, −1 where none was chosen.
     """
 
     labels: tuple[str, ...]
@@ -261,11 +215,8 @@ class Slates:
         return np.asarray(~np.isnan(self.rank).any(axis=1), dtype=np.bool_)
 
     def as_pairs(self) -> Choices:
-        """Each two groups of a trial as a pairwise choice.
-
-        Of whole rankings the one ranked better was chosen, ties chose neither. Of choices among k the winner
-        was chosen over each of the others; between two that both lost, neither.
-        """
+        """Each two groups of a trial as a pairwise choice: the one ranked better, or the winner over each of the
+        others; neither where they tie, or both lost."""
         pairs = all_pairs(len(self.labels))
         trials, count = self.won.size, pairs.first.size
         i, j = np.tile(pairs.first, trials), np.tile(pairs.second, trials)

@@ -9,15 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import Literal
+from functools import lru_cache
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtr, stdtrit
 
-from pytest_fairness.statistics.arrays import Bools, Floats, Ints
-from pytest_fairness.statistics.layout import PairCells, Pairs, sums
+from pytest_fairness.statistics.arrays import Bools, Floats, Ints, sums
+from pytest_fairness.statistics.layout import PairCells, Pairs
 
 TINY = 1e-12
 """Relative size under which a spread or a difference is rounding, not data: averages of equal scores differ by less."""
@@ -48,10 +48,8 @@ def two_sided_t(difference: Floats | float, error: Floats | float, df: Floats | 
 
 
 def t_quantile(df: Floats | float, q: float) -> Floats:
-    """Quantile *q* of Student's t; infinite below one degree of freedom.
-
-    Few degrees of freedom differ in a balanced design, and each quantile is a search: each is made once.
-    """
+    """Quantile *q* of Student's t; infinite below one degree of freedom."""
+    # Few degrees of freedom differ in a balanced design, and each quantile is a search: each is made once.
     distinct, at = np.unique(df, return_inverse=True)
     quantile = np.where(distinct >= 1, stdtrit(np.maximum(distinct, 1.0), q), np.inf)
     return np.asarray(quantile[at].reshape(np.shape(df)))
@@ -95,8 +93,7 @@ def recurrence(cells: PairCells, parts: NameParts | None) -> tuple[Floats, Bools
     for squares, labels, only in () if parts is None else parts.by_label(cells, np.ones(cells.unit_side.size)):
         same = (labels[:, 0] == 1) & (labels[:, 1] == 1) & (only[:, 0] == only[:, 1])
         constant |= ((labels == 1) & (units > 1)).any(axis=1) & ~same
-        several = labels > 1
-        effective = np.where(several, units**2 / np.maximum(squares, 1.0), np.inf)
+        effective = np.where(labels > 1, units**2 / np.maximum(squares, 1.0), np.inf)
         least = np.minimum(least, effective.min(axis=1))
     return least, constant
 
@@ -109,9 +106,8 @@ def variance(cells: PairCells, influence: Floats, parts: NameParts | None = None
     where no cluster stands on both; where the same clusters do, their influences are added first; where some do, twice
     their covariance is added (Derrick, Russ, Toher & White 2017, J. Mod. Appl. Stat. Methods 16(1)).
 
-    Where a first or a last name recurs within a side, names that share it are not independent: the variance is
-    first + last − name, and at least the largest of the three (Cameron, Gelbach & Miller 2011, J. Bus. Econ. Stat.
-    29:238). NaN where a side has one unit.
+    Where a first or a last name recurs within a side, the variance is first + last − name, and at least the largest of
+    the three (Cameron, Gelbach & Miller 2011, J. Bus. Econ. Stat. 29:238). NaN where a side has one unit.
     """
     units = cells.units
     merged = influence
@@ -135,57 +131,37 @@ def variance(cells: PairCells, influence: Floats, parts: NameParts | None = None
     return np.where(units.min(axis=1) >= 2, np.maximum(whole, 0.0), np.nan)
 
 
-def _covariance(cells: PairCells, influence: Floats, units: Floats) -> Floats:
+def _covariance(cells: PairCells, influence: Floats, units: Floats) -> Floats | float:
     """2·n·r·s₁s₂/(K₁K₂) over the n clusters that stand on both sides, where not all do; 0 under two of them.
 
     r is the correlation of the shared clusters, s₁ and s₂ are the SDs of all: the covariance of the shared ones alone
-    can exceed what the sides vary by, and a variance of 0 would make any difference certain (4 names a group, 3 of them
-    shared: 13 % of fair pairs).
+    can exceed what the sides vary by, and a variance of 0 would make any difference certain.
     """
-    shared = cells.shared
-    partly = (shared >= 2) & ~cells.paired
+    partly = (cells.shared >= 2) & ~cells.paired
     if not bool(partly.any()):
-        return np.zeros(cells.comparisons)
+        return 0.0
     one = np.flatnonzero((cells.mate >= 0) & (cells.unit_side == 0) & partly[cells.unit_comparison])
     q, x, y = cells.unit_comparison[one], influence[one], influence[cells.mate[one]]
-    n = np.maximum(shared, 2.0)
+    n = np.maximum(cells.shared, 2.0)
     of_x, of_y, xx, yy, xy = (sums(q, values, cells.comparisons) for values in (x, y, x * x, y * y, x * y))
     spread = (xx - of_x**2 / n) * (yy - of_y**2 / n)
     known = spread > TINY**2 * xx * yy
     correlation = np.where(known, (xy - of_x * of_y / n) / np.sqrt(np.where(known, spread, 1.0)), 0.0)
     sds = np.sqrt(np.prod(cells.units_by_side(influence**2) / np.maximum(units - 1, 1.0), axis=1))
     both = np.clip(correlation, -1.0, 1.0) * sds / np.maximum(units[:, 0] * units[:, 1], 1.0)
-    return np.where(partly, 2 * shared * both, 0.0)
+    return np.where(partly, 2 * cells.shared * both, 0.0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Contrast:
-    """Difference of the two sides' means of unit means, for each comparison (length Q).
-
-    ``mean`` (Q × 2) describes the sides, ``error`` is the standard error, NaN where a side has one unit, ``df`` the
-    degrees of freedom, and ``unit_mean`` (M) what the means are taken of. ``nested``: clusters stand in different
-    blocks.
-    """
+class Contrast(NamedTuple):
+    """Difference of the two sides' means (Q × 2) of unit means (``unit_mean``, M) for each comparison (Q), its standard
+    error, df and two-sided p; error and p are NaN where a side has one unit."""
 
     mean: Floats
+    unit_mean: Floats
+    difference: Floats
     error: Floats
     df: Floats
-    unit_mean: Floats
-    nested: Bools
-
-    @property
-    def difference(self) -> Floats:
-        return np.asarray(self.mean[:, 0] - self.mean[:, 1])
-
-    @property
-    def p_value(self) -> Floats:
-        """Two-sided p; 1 or 0 where the standard error is 0; NaN where a side has one unit.
-
-        Where clusters stand in different blocks, each with few neighbours, that all say the same is no certainty: two
-        names in each of five blocks do so in one fair pair of sixteen. There p is at least 2^−df.
-        """
-        p = two_sided_t(self.difference, self.error, self.df)
-        return np.where(self.nested & (self.error == 0) & (p < 1), np.exp2(-self.df), p)
+    p_value: Floats
 
 
 def contrast(cells: PairCells, values: Floats, scale: float, parts: NameParts | None = None) -> Contrast:
@@ -200,7 +176,7 @@ def contrast(cells: PairCells, values: Floats, scale: float, parts: NameParts | 
     unit_mean = cells.by_unit(values) / np.maximum(cells.by_unit(cells.size), 1.0)
     units = cells.units
     whole = np.maximum(units.sum(axis=1) - 2, 1.0)
-    lost = lost_to_blocks(cells)
+    lost = _lost_to_blocks(cells)
     kept = np.maximum(whole - lost, 1.0) / whole
     mean = cells.units_by_side(unit_mean) / np.maximum(units, 1.0)
     mean[:, 1] = np.where(np.abs(mean[:, 0] - mean[:, 1]) < TINY * scale, mean[:, 0], mean[:, 1])
@@ -209,21 +185,25 @@ def contrast(cells: PairCells, values: Floats, scale: float, parts: NameParts | 
     square = np.where(square < (TINY * scale) ** 2, 0.0, square)  # NaN stays
     spread = cells.units_by_side(deviation**2) / np.maximum(units - 1, 1.0)
     spread = np.where(spread < (TINY * scale) ** 2, 0.0, spread)
-    df = degrees_of_freedom(cells, spread / np.maximum(units, 1.0))
+    df = _degrees_of_freedom(cells, spread / np.maximum(units, 1.0))
     df = np.maximum(df * kept, np.minimum(df, 1.0))
     if parts is not None:
         least, _ = recurrence(cells, parts)
         df = np.minimum(df, np.where(cells.paired, least - 1, 2 * least - 2))
-    return Contrast(mean=mean, error=np.sqrt(square), df=df, unit_mean=unit_mean, nested=lost > 0)
+    difference, error = mean[:, 0] - mean[:, 1], np.sqrt(square)
+    p = two_sided_t(difference, error, df)
+    # Where clusters stand in different blocks, each with few neighbours, that all say the same is no certainty: two
+    # names in each of five blocks do so in one fair pair of sixteen.
+    p = np.where((lost > 0) & (error == 0) & (p < 1), np.exp2(-df), p)
+    return Contrast(mean, unit_mean, difference, error, df, p)
 
 
-def lost_to_blocks(cells: PairCells) -> Floats:
-    """Degrees of freedom that the means of the blocks take from the clusters, one entry a comparison.
+def _lost_to_blocks(cells: PairCells) -> Floats:
+    """Degrees of freedom that the means of the blocks take from the clusters of each comparison.
 
-    A cluster is compared with the mean of the blocks that it stands in. Where all stand in the same blocks that is one
-    constant, and 0 is lost; where each stands in one of H blocks, it is compared with its few neighbours, and H − 1 are
-    lost; in between it is the inertia Σ_h Σ_c (s_ch − s̄_h)²/Σ_c s_ch of the clusters' shares of rows in the blocks
-    (Greenacre 1984). The same clusters on both sides lose nothing: their differences are free of the block.
+    0 where all clusters stand in the same blocks, H − 1 where each stands in one of H; in between the inertia
+    Σ_h Σ_c (s_ch − s̄_h)²/Σ_c s_ch of the clusters' shares of rows in the blocks (Greenacre 1984). The same clusters on
+    both sides lose nothing: their differences are free of the block.
     """
     share = cells.size / cells.by_unit(cells.size)[cells.unit]
     total, square = (cells.by_stratum_side(part).sum(axis=1) for part in (share, share**2))
@@ -231,10 +211,10 @@ def lost_to_blocks(cells: PairCells) -> Floats:
     return np.where((inertia < 1e-9) | cells.paired, 0.0, inertia)
 
 
-def degrees_of_freedom(cells: PairCells, error: Floats) -> Floats:
+def _degrees_of_freedom(cells: PairCells, error: Floats) -> Floats:
     """Of the difference of two sides whose means have the squared errors *error* (Q × 2); see :func:`contrast`."""
     units = cells.units
-    k1, k2 = units[:, 0], units[:, 1]
+    k1, k2 = units.T
     df = k1 + k2 - 2
     unequal = k1 != k2
     overlap = (cells.shared >= 2) & ~cells.paired
@@ -246,7 +226,7 @@ def degrees_of_freedom(cells: PairCells, error: Floats) -> Floats:
         alone = k1 + k2 - 2 * cells.shared
         partly = (cells.shared - 1) + (welch - cells.shared + 1) / np.maximum(k1 + k2, 1.0) * alone
         df = np.where(overlap, partly, df)
-    return np.where(cells.paired, k1 - 1, df)
+    return np.asarray(np.where(cells.paired, k1 - 1, df))
 
 
 def intraclass(cells: PairCells, values: Floats, squares: Floats) -> tuple[Floats, Floats]:
@@ -271,28 +251,28 @@ def intraclass(cells: PairCells, values: Floats, squares: Floats) -> tuple[Float
 # ---------------------------------------------------------------- jackknife
 
 
-@dataclass(frozen=True)
 class Removals:
     """What leaves with each unit: R rows, one a unit and stratum that it stands in.
 
     A removal has the number of its unit; in a paired comparison that of the unit on side 0, and the mate leaves with
-    it. ``removal`` and ``stratum`` have length R, ``row`` says to which of them each cell belongs (E).
+    it. ``removal`` and ``stratum`` have length R, ``row`` says to which of them each cell belongs (E). ``left`` are the
+    rows of each side that stay in the stratum (2 × R), ``broken`` whether one lacks them: then it counts no more.
+    ``rows_left`` are those that stay in the comparison, without broken strata (2 × M).
     """
 
-    cells: PairCells
-    removal: Ints
-    stratum: Ints
-    row: Ints | None
-
-    @classmethod
-    def of(cls, cells: PairCells) -> Removals:
-        if not bool(cells.paired.any()):
-            return cls(cells, cells.unit, cells.stratum, None)
-        second = cells.paired[cells.unit_comparison] & (cells.unit_side == 1)
-        unit = np.where(second, cells.mate, np.arange(second.size))
-        strata = cells.stratum_comparison.size
-        key, row = np.unique(unit[cells.unit] * strata + cells.stratum, return_inverse=True)
-        return cls(cells, key // strata, key % strata, row.astype(np.intp))
+    def __init__(self, cells: PairCells) -> None:
+        self.cells, self.removal, self.stratum = cells, cells.unit, cells.stratum
+        self.row: Ints | None = None
+        if bool(cells.paired.any()):
+            second = cells.paired[cells.unit_comparison] & (cells.unit_side == 1)
+            unit = np.where(second, cells.mate, np.arange(second.size))
+            strata = cells.stratum_comparison.size
+            key, self.row = np.unique(unit[cells.unit] * strata + cells.stratum, return_inverse=True)
+            self.removal, self.stratum = key // strata, key % strata
+        rows = cells.rows[self.stratum]
+        self.left = rows[:, 0] - self.on(0, cells.size), rows[:, 1] - self.on(1, cells.size)
+        self.broken: Bools = (self.left[0] == 0) | (self.left[1] == 0)
+        self.rows_left = self.kept(cells.size)
 
     def on(self, side: int, values: Floats) -> Floats:
         """Sums of *values* over the cells (E) of one side that leave (R)."""
@@ -310,28 +290,12 @@ class Removals:
         whole = self.cells.strata_by_comparison(strata)
         return whole[self.cells.unit_comparison] + self.total(left - strata[self.stratum])
 
-    @cached_property
-    def left(self) -> tuple[Floats, Floats]:
-        """Rows of each side that stay in the stratum (R each)."""
-        size, rows = self.cells.size, self.cells.rows[self.stratum]
-        return rows[:, 0] - self.on(0, size), rows[:, 1] - self.on(1, size)
-
-    @cached_property
-    def broken(self) -> Bools:
-        """Whether the stratum lacks a side without what leaves (R): then it counts no more."""
-        return np.asarray((self.left[0] == 0) | (self.left[1] == 0))
-
     def kept(self, values: Floats) -> Floats:
         """Sums of *values* over the cells (E) that stay on each side, without broken strata (2 × M)."""
         return np.stack([
             self.without(whole, np.where(self.broken, 0.0, whole[self.stratum] - self.on(side, values)))
             for side, whole in enumerate(self.cells.by_stratum_side(values).T)
         ])  # fmt: skip
-
-    @cached_property
-    def rows_left(self) -> Floats:
-        """Rows of each side that stay in the comparison, without broken strata (2 × M)."""
-        return self.kept(self.cells.size)
 
 
 def jackknife_error(cells: PairCells, without: Floats, parts: NameParts | None = None) -> Floats:
@@ -351,7 +315,9 @@ def jackknife_error(cells: PairCells, without: Floats, parts: NameParts | None =
     return np.where(broken & ~np.isnan(error), np.inf, error)
 
 
-Alternative = Literal["two-sided", "less", "greater"]
+# ---------------------------------------------------------------- one mean
+
+Alternative = Literal["two-sided", "less"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,14 +340,13 @@ class MeanTest:
 
     @property
     def p(self) -> float:
-        """1 without a degree of freedom. Where the error is 0: two-sided 1 for a mean of 0, else 0; one-sided 0 on the
-        side of the alternative, else 1."""
+        """1 without a degree of freedom. Where the error is 0: two-sided 1 for a mean of 0, else 0; one-sided 0 for a
+        mean below 0, else 1."""
         if self.df < 1:
             return 1.0
         if self.alternative == "two-sided":
             return float(two_sided_t(self.mean, self.error, self.df))
-        down = self.t if self.alternative == "less" else -self.t
-        return float(stdtr(self.df, down)) if self.error or self.mean else 1.0
+        return float(stdtr(self.df, self.t)) if self.error or self.mean else 1.0
 
     def interval(self, confidence: float = 0.95, side: float = 1.0) -> tuple[float, float]:
         """The two-sided interval, turned so that *side* points up; infinite without a degree of freedom."""

@@ -13,11 +13,10 @@ from pytest_fairness.model import GroupResult, OutcomeKind
 from pytest_fairness.statistics.arrays import Bools, Floats, Ints, Membership
 from pytest_fairness.statistics.categories import compare_categories
 from pytest_fairness.statistics.clusters import NameParts, all_pairs, reach, t_quantile, two_sided_t
-from pytest_fairness.statistics.layout import Layout, lay_out
+from pytest_fairness.statistics.layout import Layout
 from pytest_fairness.statistics.pair_table import PairTable
 from pytest_fairness.statistics.proportions import wilson
-from pytest_fairness.statistics.rates import compare_rates
-from pytest_fairness.statistics.scores import compare_scores
+from pytest_fairness.statistics.scores import compare_rates, compare_scores
 
 RATES = (OutcomeKind.BINARY, OutcomeKind.REFUSAL)
 
@@ -53,7 +52,7 @@ class _Rows(NamedTuple):
         return self if bool(which.all()) else _Rows(*(None if column is None else column[which] for column in self))  # type: ignore[arg-type]
 
     def lay_out(self, groups: int, blocks: int, *, own_rows: bool) -> Layout:
-        return lay_out(*self[:4], groups=groups, blocks=blocks, own_rows=own_rows)
+        return Layout(*self[:4], groups=groups, blocks=blocks, own_rows=own_rows)
 
 
 def measure(
@@ -65,16 +64,17 @@ def measure(
     rows = _Rows(values, design.group.codes, design.cluster, design.block, design.copy).take(used)
     trials = np.bincount(rows.group, minlength=groups).astype(np.intp)
     present = np.flatnonzero(trials)
-    table = PairTable(first=pairs.first, second=pairs.second)
+    table = PairTable(first=pairs.first, second=pairs.second, labels=labels)
     if not present.size:
-        return Metric(kind=kind, pairs=replace(table, labels=labels), layout=None, present=present, trials=trials)
+        return Metric(kind=kind, pairs=table, layout=None, present=present, trials=trials)
     place = np.full(groups, -1, dtype=np.intp)
     place[present] = np.arange(present.size)
     own_rows = design.cluster_name is None
     cluster = np.arange(rows.values.size) if own_rows else rows.cluster
     rows = rows._replace(group=place[rows.group], cluster=cluster)
     layout = rows.lay_out(present.size, blocks, own_rows=own_rows)
-    repeats = layout.cell_start.size < layout.values.size and _all_repeat(layout)
+    low, high = (extreme.reduceat(layout.values, layout.cell_start) for extreme in (np.minimum, np.maximum))
+    repeats = layout.cell_start.size < layout.values.size and np.array_equal(low, high)
     dropped = False
 
     def compare(rows: _Rows, layout: Layout, parts: NameParts | None) -> PairTable:
@@ -88,13 +88,25 @@ def measure(
         return compare_rates(layout, inner, parts) if kind in RATES else compare_scores(layout, inner, kind, parts)
 
     if present.size >= 2:
-        table = compare(rows, layout, _parts(design, layout))
+        table = compare(rows, layout, _recurring_parts(design, layout))
         if bool(table.alone.any()) and not own_rows:
-            single = _without_copies(rows, layout, repeats=repeats)
+            # Without clusters nothing else sees to copies of one text (a model at temperature 0), so that they count
+            # once; where the texts are not known, repetitions do if every cell repeats its value exactly.
+            single = rows
+            if rows.copy is not None:
+                single = rows.take(~rows.copy)
+            elif repeats:
+                cell_cluster = layout.cluster_label[layout.cell_cluster]
+                cell_values = layout.values[layout.cell_start] + layout.reference
+                single = _Rows(cell_values, layout.cell_group, cell_cluster, layout.cell_block, None)
             dropped = single is not rows
             single = single._replace(cluster=np.arange(single.values.size))
             by_row = compare(single, single.lay_out(present.size, blocks, own_rows=True), None)
-            table = _with_labels(table, by_row)
+            kept = ("units", "alone", "ragged", "constant", "one_part", "part_clusters", "icc", "per_cluster")
+            columns = {name: getattr(table, name) for name in kept}
+            unknown = np.full(table.alone.size, np.nan)
+            by_row = replace(by_row, p_cluster=unknown, p_value=by_row.p_row, **columns)
+            table = table.choose(by_row, table.alone)
         inner = all_pairs(present.size)
         index = np.full((groups, groups), -1, dtype=np.intp)
         index[present[inner.first], present[inner.second]] = np.arange(inner.first.size)
@@ -104,10 +116,9 @@ def measure(
     both = [pairs.first, pairs.second]
     # Where one cluster is all that a group has, repetitions with the same text count once.
     counted = np.where(table.single[:, None], table.rows, trials[both].T)
-    table = replace(table, labels=labels, own_rows=own_rows, trials=counted, clusters=clusters[both].T)
     return Metric(
         kind=kind,
-        pairs=table,
+        pairs=replace(table, labels=labels, own_rows=own_rows, trials=counted, clusters=clusters[both].T),
         layout=layout,
         present=present,
         trials=trials,
@@ -116,35 +127,7 @@ def measure(
     )
 
 
-def _all_repeat(layout: Layout) -> bool:
-    """Whether every cell holds one value only."""
-    low = np.minimum.reduceat(layout.values, layout.cell_start)
-    return bool(np.array_equal(low, np.maximum.reduceat(layout.values, layout.cell_start)))
-
-
-def _with_labels(table: PairTable, by_row: PairTable) -> PairTable:
-    """*table*, but for the pairs where a group is one label: there what *by_row* has, with each row its own cluster."""
-    kept = ("units", "alone", "ragged", "constant", "one_part", "part_clusters", "icc", "per_cluster")
-    unknown = np.full(table.alone.size, np.nan)
-    rows = replace(by_row, p_cluster=unknown, p_value=by_row.p_row, **{name: getattr(table, name) for name in kept})
-    return table.choose(rows, table.alone)
-
-
-def _without_copies(rows: _Rows, layout: Layout, *, repeats: bool) -> _Rows:
-    """Copies of one text count once (a model at temperature 0): without clusters nothing else sees to that.
-
-    Where the texts are not known, repetitions count once if every cell repeats its value exactly.
-    """
-    if rows.copy is not None:
-        return rows.take(~rows.copy)
-    if not repeats:
-        return rows
-    cluster = layout.cluster_label[layout.cell_cluster]
-    values = layout.values[layout.cell_start] + layout.reference
-    return _Rows(values, layout.cell_group, cluster, layout.cell_block, None)
-
-
-def _parts(design: Membership, layout: Layout) -> NameParts | None:
+def _recurring_parts(design: Membership, layout: Layout) -> NameParts | None:
     """The parts of the clusters' names, where any of them recurs within a group."""
     codes = tuple(part.codes[layout.cluster_label] for part in design.parts)
     for own in codes:
@@ -173,11 +156,10 @@ def describe_groups(
     rows: dict[int, Floats] = {}
     if layout is not None:
         clusters[metric.present] = layout.clusters
-        rows = dict(zip(metric.present.tolist(), np.split(layout.values + layout.reference, layout.group_start[1:]),
-                        strict=True))  # fmt: skip
+        own = np.split(layout.values + layout.reference, layout.group_start[1:])
+        rows = dict(zip(metric.present.tolist(), own, strict=True))
         if kind is not OutcomeKind.CATEGORICAL:
-            summary[:, metric.present] = summarise(layout, kind)
-    numbers = [[value if math.isfinite(value) else None for value in group] for group in summary.T.tolist()]
+            summary[:, metric.present] = _summarise(layout, kind)
     counts = (refused, design.undetermined, missing & ~design.undetermined)
     silent, undetermined, unscored = (design.count(which) for which in counts)
     answered = metric.trials - silent if kind is OutcomeKind.REFUSAL else metric.trials + unscored
@@ -185,21 +167,18 @@ def describe_groups(
     rates = has_refusals if has_refusals is not None else design.has_refusals
 
     def describe(code: int, label: str) -> GroupResult:
-        value, low, high, sd = numbers[code]
         median, shares = None, {}
         if code in rows and kind is OutcomeKind.CATEGORICAL:
             share = np.bincount(rows[code].astype(np.intp), minlength=len(categories)) / rows[code].size
             shares = dict(zip(categories, share.tolist(), strict=True))
         elif code in rows and kind not in RATES:
             median = float(np.median(rows[code]))
+        numbers = [value if math.isfinite(value) else None for value in summary[:, code].tolist()]
         return GroupResult(
             group=label,
             n=int(metric.trials[code]),
             clusters=int(clusters[code]),
-            value=value,
-            low=low,
-            high=high,
-            sd=sd,
+            **dict(zip(("value", "low", "high", "sd"), numbers, strict=True)),
             median=median,
             refused=int(silent[code]),
             undetermined=int(undetermined[code]),
@@ -211,11 +190,11 @@ def describe_groups(
     return tuple(describe(code, label) for code, label in enumerate(labels))
 
 
-def summarise(layout: Layout, kind: OutcomeKind) -> tuple[Floats, Floats, Floats, Floats]:
+def _summarise(layout: Layout, kind: OutcomeKind) -> tuple[Floats, Floats, Floats, Floats]:
     """Mean, 95 % interval and SD of each group (length G); NaN where there is nothing to tell it from.
 
-    Scores: t on cluster means, df K−1, centred on the mean of the rows; from the rows where there is one
-    cluster. Rates: Wilson's interval on n/deff rows with that t (after Korn & Graubard 1998).
+    Scores: t on cluster means, df K−1, about the mean of the rows; from the rows where there is one cluster. Rates:
+    Wilson's interval on n/deff rows with that t (after Korn & Graubard 1998).
     """
     n, k = layout.sizes, layout.clusters.astype(np.float64)
     mean = np.add.reduceat(layout.values, layout.group_start) / n

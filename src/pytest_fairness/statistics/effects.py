@@ -7,22 +7,21 @@ many ties moves few ranks. Both are on the d scale, and the verdict reads the la
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
 
-from pytest_fairness.statistics.arrays import Floats, Ints
+from pytest_fairness.statistics.arrays import Floats, Ints, sums
 from pytest_fairness.statistics.clusters import TINY, Contrast, NameParts, Removals, contrast, jackknife_error, ratio
-from pytest_fairness.statistics.layout import Layout, PairCells, sums
+from pytest_fairness.statistics.layout import Layout, PairCells, Pairs
 from pytest_fairness.statistics.proportions import FEW, woolf_variance
 
 LOGIT_TO_D = float(np.sqrt(3) / np.pi)
 """ln OR · √3/π is the d of two logistic distributions with that odds ratio (Hasselblad & Hedges 1995)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Effect:
+class Effect(NamedTuple):
     """An effect on the d scale, positive where side 0 is higher, and its jackknifed standard error (Q each)."""
 
     name: str
@@ -30,8 +29,7 @@ class Effect:
     error: Floats
 
 
-@dataclass(frozen=True, slots=True)
-class Moments:
+class Moments(NamedTuple):
     """Mean and sum of squares of each group × block (G × H), and of each cell the sum, and the sum of squares, of what
     its rows deviate from that mean (U)."""
 
@@ -40,22 +38,21 @@ class Moments:
     deviation: Floats
     deviation_square: Floats
 
-    @classmethod
-    def of(cls, layout: Layout, scale: float, *, blocked: bool) -> Moments:
-        """The moments of *layout*'s values, all rows of a group as one block if not *blocked*; sums of squares that are
-        no more than rounding beside *scale*, the largest value, are 0."""
-        shape = (layout.groups, layout.blocks if blocked else 1)
-        at = layout.row_group * shape[1] + (layout.row_block if blocked else 0)
-        count, size = (layout.count if blocked else layout.sizes[:, None]).ravel(), shape[0] * shape[1]
-        mean = sums(at, layout.values, size) / np.maximum(count, 1.0)
-        rest = layout.values - mean[at]
-        squares = sums(at, rest**2, size)
-        squares = np.where(squares <= count * (TINY * scale) ** 2, 0.0, squares)
-        return cls(mean.reshape(shape), squares.reshape(shape), layout.by_cell(rest), layout.by_cell(rest**2))
+
+def moments_of(layout: Layout, scale: float, *, blocked: bool) -> Moments:
+    """The moments of *layout*'s values, all rows of a group as one block if not *blocked*; sums of squares that are
+    no more than rounding beside *scale*, the largest value, are 0."""
+    shape = (layout.groups, layout.blocks if blocked else 1)
+    at = layout.row_group * shape[1] + (layout.row_block if blocked else 0)
+    count, size = (layout.count if blocked else layout.sizes[:, None]).ravel(), shape[0] * shape[1]
+    mean = sums(at, layout.values, size) / np.maximum(count, 1.0)
+    rest = layout.values - mean[at]
+    squares = sums(at, rest**2, size)
+    squares = np.where(squares <= count * (TINY * scale) ** 2, 0.0, squares)
+    return Moments(mean.reshape(shape), squares.reshape(shape), layout.by_cell(rest), layout.by_cell(rest**2))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standardised:
+class Standardised(NamedTuple):
     """The difference of cluster means with its jackknifed error, the SD that it is measured in with its df, Hedges g.
 
     ``aligned`` are the sums over cells of y − mid (E) and ``aligned_square`` those of its squares, ``mid`` the middle
@@ -119,16 +116,13 @@ def standardise(
     df_left = np.where(within[here], rows[0] + rows[1] - 2 * strata_left, rows[0] + rows[1] - 2)
     sd_left = _root(np.where(within[here], inner_left, outer_left), df_left, scale)
     g_left = ratio(hedges_correction(df_left) * without, sd_left)
+    g = ratio(hedges_correction(df) * found.difference, sd)
     return Standardised(
         difference=found,
         error=jackknife_error(cells, without, parts),
         sd=sd,
         df=df,
-        g=Effect(
-            name="Hedges g",
-            value=ratio(hedges_correction(df) * found.difference, sd),
-            error=jackknife_error(cells, g_left, parts),
-        ),
+        g=Effect(name="Hedges g", value=g, error=jackknife_error(cells, g_left, parts)),
         aligned=aligned,
         aligned_square=np.maximum(square + 2 * half * deviation + cells.size * half**2, 0.0),
     )
@@ -194,16 +188,15 @@ def _anew(cells: PairCells, leaving: Removals, aligned: Floats, broken: Ints) ->
         kept &= ~np.isin(units[owner] * strata + cells.stratum[at], absent)
         owner, at = owner[kept], at[kept]
         held, stratum = np.unique(owner * strata + cells.stratum[at], return_inverse=True)
-        left = replace(
-            cells,
-            first=cells.first[q],
-            second=cells.second[q],
-            comparison=owner,
-            side=cells.side[at],
-            stratum=stratum.astype(np.intp),
-            cell=cells.cell[at],
-            stratum_comparison=held // strata,
-            stratum_block=cells.stratum_block[held % strata],
+        left = PairCells(
+            cells.layout,
+            Pairs(cells.first[q], cells.second[q]),
+            owner,
+            cells.side[at],
+            stratum.astype(np.intp),
+            cells.cell[at],
+            held // strata,
+            cells.stratum_block[held % strata],
         )
         middle = (left.by_stratum_side(aligned[at]) / left.rows).mean(axis=1)
         value = aligned[at] - left.size * middle[left.stratum]

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pytest_fairness.statistics.arrays import Bools, Floats, Ints
-from pytest_fairness.statistics.choices import cross, means_of
+from pytest_fairness.statistics.arrays import Bools, Floats, Ints, cross, means_of
 from pytest_fairness.statistics.clusters import TINY, MeanTest, one_sample_t
 from pytest_fairness.statistics.win_rates import mean_over_units
 
@@ -56,10 +55,8 @@ class ArmContrast:
 
     @property
     def grows(self) -> bool:
-        """Whether the disparity grew or turned round as far: not smaller by estimate, and where the change led.
-
-        What names do in both arms is no part of the change's error, but moves both estimates: hence the interval.
-        """
+        """Whether the disparity grew or turned round as far: not smaller by estimate, and where the change led."""
+        # What names do in both arms is no part of the change's error, but moves both estimates: hence the interval.
         side = math.copysign(1.0, self.change.mean)
         return abs(self.treated.mean) >= abs(self.control.mean) and self.treated.interval(0.9, side)[0] > 0
 
@@ -84,19 +81,24 @@ def contrast_scores(
     themselves. Units, in this order: clusters that stand in both groups (paired t on their changes of difference);
     clusters of each group, at least two (t on the changes of each cluster, two samples); blocks (paired t over blocks).
     """
-    _, counts = _table(y, second, treated, cross([block], y.size))
-    shared = np.all(counts > 0, axis=(0, 1))[cross([block], y.size)]
+
+    def table(values: Floats, unit: Ints, rows: Bools | slice) -> tuple[Floats, Floats]:
+        """Means and counts of each group, arm and unit (2 × 2 × units)."""
+        size = int(unit.max(initial=-1)) + 1
+        means, counts = means_of(values, (2 * second[rows] + treated[rows]) * size + unit, 4 * size)
+        return means.reshape(2, 2, size), counts.reshape(2, 2, size)
+
+    blocks = cross([block], y.size)
+    shared = np.all(table(y, blocks, slice(None))[1] > 0, axis=(0, 1))[blocks]
     if not shared.any():
         return None
-    lost = 1 - float(shared.mean())
-    y, second, treated, block = y[shared], second[shared], treated[shared], block[shared]
-    blocks = cross([block], y.size)
-    cells, counts = _table(y, second, treated, blocks)  # group × arm × block
-    rest, df = y - cells[second.astype(np.intp), treated.astype(np.intp), blocks], y.size - counts.size
+    lost, y, blocks = 1 - float(shared.mean()), y[shared], cross([block[shared]], int(shared.sum()))
+    cells, counts = table(y, blocks, shared)
+    rest = y - cells[second[shared].astype(np.intp), treated[shared].astype(np.intp), blocks]
+    df = y.size - counts.size
     sd = math.sqrt(float(np.sum(rest**2)) / df) if df > 0 else 0.0
     if cluster is not None:
-        aligned = y - means_of(y, blocks)[0][blocks]
-        own, counts = _table(aligned, second, treated, cross([cluster[shared]], y.size))
+        own, counts = table(y - means_of(y, blocks)[0][blocks], cross([cluster[shared]], y.size), shared)
         first, other = np.all(counts > 0, axis=1)
         if np.array_equal(first, other) and first.sum() >= 2:
             return _contrast((own[0] - own[1])[:, first], one_sample_t, "cluster", sd, lost)
@@ -105,13 +107,6 @@ def contrast_scores(
             arms = np.concatenate([own[0][:, first], own[1][:, other]], axis=1)
             return _contrast(arms, lambda each: _two_samples(each[:size], each[size:]), "cluster", sd, lost)
     return None if cells.shape[2] < 2 else _contrast(cells[0] - cells[1], one_sample_t, "block", sd, lost)
-
-
-def _table(y: Floats, second: Bools, treated: Bools, unit: Ints) -> tuple[Floats, Floats]:
-    """Means and counts of each group, arm and unit (2 × 2 × units)."""
-    size = int(unit.max(initial=-1)) + 1
-    means, counts = means_of(y, (2 * second + treated) * size + unit, 4 * size)
-    return means.reshape(2, 2, size), counts.reshape(2, 2, size)
 
 
 def contrast_choices(
@@ -144,15 +139,9 @@ def contrast_choices(
 
 def _contrast(arms: Floats, gap: Callable[[Floats], MeanTest], unit: str, sd: float, lost: float) -> ArmContrast:
     control, treated = arms
-    return ArmContrast(
-        control=gap(control),
-        treated=gap(treated),
-        change=gap(treated - control),
-        total=gap(treated + control),
-        unit=unit,
-        sd=sd,
-        lost=lost,
-    )
+    tests = map(gap, (control, treated, treated - control, treated + control))
+    names = ("control", "treated", "change", "total")
+    return ArmContrast(**dict(zip(names, tests, strict=True)), unit=unit, sd=sd, lost=lost)
 
 
 def _two_samples(first: Floats, second: Floats) -> MeanTest:

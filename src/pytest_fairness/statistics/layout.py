@@ -4,79 +4,49 @@ from is one ``reduceat`` or one ``bincount``, for all pairs at once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
-from pytest_fairness.statistics.arrays import Bools, Floats, Ints
+from pytest_fairness.statistics.arrays import Bools, Floats, Ints, sums
 
 
-@dataclass(frozen=True, kw_only=True)
 class Layout:
     """The scored rows of a comparison, G groups (each with at least one row), H blocks, U cells, C clusters.
 
     A *cell* is one cluster of one group in one block. ``cell_*`` have length U, ``cluster_*`` length C (a cluster that
     stands in two groups counts twice; ``cluster_label`` is the same), ``*_start`` are offsets for reduceat. ``count``
-    is G × H. ``reference`` was subtracted from ``values``, so that equal constants cancel exactly. ``own_rows``: each
-    row is its own cluster; a cell then holds rows alike.
+    is G × H, ``sizes`` and ``clusters`` are the rows and the clusters of each group. ``reference`` was subtracted from
+    ``values``, so that equal constants cancel exactly. ``own_rows``: each row is its own cluster; a cell then holds
+    rows alike. ``shared``: some cluster stands in more than one group (one persona, swapped label).
     """
 
-    values: Floats
-    reference: float
-    row_group: Ints
-    row_block: Ints
-    cell_start: Ints
-    cell_group: Ints
-    cell_block: Ints
-    cluster_start: Ints
-    cluster_label: Ints
-    cluster_group: Ints
-    count: Floats
-    own_rows: bool
-
-    @property
-    def groups(self) -> int:
-        return int(self.count.shape[0])
-
-    @property
-    def blocks(self) -> int:
-        return int(self.count.shape[1])
-
-    @cached_property
-    def clusters(self) -> Ints:
-        """Clusters of each group (G)."""
-        return np.bincount(self.cluster_group).astype(np.intp)
-
-    @cached_property
-    def sizes(self) -> Floats:
-        """Rows of each group (G)."""
-        return np.asarray(self.count.sum(axis=1))
-
-    @cached_property
-    def group_start(self) -> Ints:
-        return _starts(self.row_group)
-
-    @cached_property
-    def cell_size(self) -> Floats:
-        """Rows of each cell (U)."""
-        return np.diff(self.cell_start, append=self.values.size).astype(np.float64)
-
-    @cached_property
-    def cell_cluster(self) -> Ints:
-        """The place of each cell's cluster (U)."""
-        return np.repeat(np.arange(self.cluster_start.size), np.diff(self.cluster_start, append=self.cell_start.size))
-
-    @cached_property
-    def shared(self) -> bool:
-        """Whether some cluster stands in more than one group (one persona, swapped label)."""
-        return not self.own_rows and int(np.bincount(self.cluster_label).max()) > 1
-
-    @cached_property
-    def range(self) -> tuple[Floats, Floats]:
-        """Lowest and highest value of each group, less the reference (G each)."""
-        low = np.minimum.reduceat(self.values, self.group_start)
-        return low, np.maximum.reduceat(self.values, self.group_start)
+    def __init__(
+        self, values: Floats, group: Ints, cluster: Ints, block: Ints, *, groups: int, blocks: int, own_rows: bool
+    ) -> None:
+        """*group* holds codes 0 … groups−1, all of which occur; *values* has no NaN, length n ≥ 1."""
+        span = int(cluster.max()) + 1
+        key = (group * span + cluster) * blocks + block
+        if np.any(key[1:] < key[:-1]):
+            order = np.argsort(key)  # the order of a cell's repetitions is left open: it does not matter
+            key, group, cluster, block, values = key[order], group[order], cluster[order], block[order], values[order]
+        self.groups, self.blocks, self.own_rows = groups, blocks, own_rows
+        self.reference = float(values[0])
+        self.values = values - self.reference
+        self.row_group, self.row_block = group, block
+        self.group_start = _starts(group)
+        self.cell_start = _starts(key)
+        self.cell_group, self.cell_block = group[self.cell_start], block[self.cell_start]
+        self.cell_size = np.diff(self.cell_start, append=values.size).astype(np.float64)
+        label = cluster[self.cell_start]
+        self.cluster_start = _starts(self.cell_group * span + label)
+        self.cluster_label, self.cluster_group = label[self.cluster_start], self.cell_group[self.cluster_start]
+        lengths = np.diff(self.cluster_start, append=self.cell_start.size)
+        self.cell_cluster = np.repeat(np.arange(self.cluster_start.size), lengths)
+        self.count = sums(group * blocks + block, None, groups * blocks).reshape(groups, blocks)
+        self.sizes = self.count.sum(axis=1)
+        self.clusters = np.bincount(self.cluster_group).astype(np.intp)
+        self.shared = not own_rows and int(np.bincount(self.cluster_label).max()) > 1
 
     def by_cell(self, rows: Floats) -> Floats:
         """Sums over the rows of each cell (last axis)."""
@@ -96,35 +66,6 @@ class Layout:
         return np.add.reduceat(clusters, _starts(self.cluster_group), axis=-1)
 
 
-def lay_out(
-    values: Floats, group: Ints, cluster: Ints, block: Ints, *, groups: int, blocks: int, own_rows: bool
-) -> Layout:
-    """Sort and count. *group* holds codes 0 … groups−1, all of which occur; *values* has no NaN, length n ≥ 1."""
-    span = int(cluster.max()) + 1
-    key = (group * span + cluster) * blocks + block
-    if np.any(key[1:] < key[:-1]):
-        order = np.argsort(key)  # the order of a cell's repetitions is left open: it does not matter
-        key, group, cluster, block, values = key[order], group[order], cluster[order], block[order], values[order]
-    cell_start = _starts(key)
-    cell_group, cell_cluster = group[cell_start], cluster[cell_start]
-    cluster_start = _starts(cell_group * span + cell_cluster)
-    reference = float(values[0])
-    return Layout(
-        values=values - reference,
-        reference=reference,
-        row_group=group,
-        row_block=block,
-        cell_start=cell_start,
-        cell_group=cell_group,
-        cell_block=block[cell_start],
-        cluster_start=cluster_start,
-        cluster_label=cell_cluster[cluster_start],
-        cluster_group=cell_group[cluster_start],
-        count=sums(group * blocks + block, None, groups * blocks).reshape(groups, blocks),
-        own_rows=own_rows,
-    )
-
-
 def _starts(*sorted_codes: Ints) -> Ints:
     """Where the runs of equal codes begin."""
     new = np.ones(sorted_codes[0].size, dtype=np.bool_)
@@ -132,120 +73,85 @@ def _starts(*sorted_codes: Ints) -> Ints:
     return np.flatnonzero(new)
 
 
-def sums(at: Ints, values: Floats | None, size: int) -> Floats:
-    """Sums of *values* by their codes *at*, one a code 0 … size−1; without values how often each occurs."""
-    return np.bincount(at, values, size).astype(np.float64, copy=False)
-
-
-# ---------------------------------------------------------------- pair cells
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pairs:
+class Pairs(NamedTuple):
     """All pairs of G groups, ``first`` < ``second`` in the order of the labels."""
 
     first: Ints
     second: Ints
 
 
-@dataclass(frozen=True, kw_only=True)
 class PairCells:
-    """E cells in Q comparisons of the groups ``first`` and ``second``, sorted by comparison, side and unit.
+    """E cells in S strata of Q comparisons of the groups ``first`` and ``second``, sorted by comparison, side and unit.
 
-    ``comparison``, ``stratum``, ``side`` (0 or 1) and ``cell`` (of the layout) have length E, ``stratum_comparison``
-    and ``stratum_block`` length S, what begins with ``unit`` length M: a unit is a cluster on a side of a comparison.
-    Where rows stand for themselves, a cell stands for all its rows alike, each a unit of its own.
+    ``comparison``, ``stratum``, ``side`` (0 or 1), ``cell`` (of the layout), ``partner`` (the other group), ``unit``
+    and ``size`` (rows) have length E; ``stratum_comparison``, ``stratum_block`` and ``live`` (rows on both sides)
+    length S, and ``rows`` S × 2; what begins with ``unit_`` length M: a unit is a cluster on a side of a comparison,
+    ``unit_place`` that side as 2 × comparison + side, ``mate`` the unit of the same cluster on the other side, −1
+    where there is none. Of each comparison ``side_rows`` and ``units`` (Q × 2) count both sides, ``shared`` the
+    clusters that stand on both; ``paired``: all do. Where rows stand for themselves, a cell stands for all its rows
+    alike, each a unit of its own, and its size is 1.
     """
 
-    layout: Layout
-    first: Ints
-    second: Ints
-    comparison: Ints
-    side: Ints
-    stratum: Ints
-    cell: Ints
-    stratum_comparison: Ints
-    stratum_block: Ints
+    def __init__(
+        self,
+        layout: Layout,
+        pairs: Pairs,
+        comparison: Ints,
+        side: Ints,
+        stratum: Ints,
+        cell: Ints,
+        stratum_comparison: Ints,
+        stratum_block: Ints,
+    ) -> None:
+        self.layout, self.comparisons = layout, int(pairs.first.size)
+        self.first, self.second = pairs
+        self.comparison, self.side, self.stratum, self.cell = comparison, side, stratum, cell
+        self.stratum_comparison, self.stratum_block = stratum_comparison, stratum_block
+        self.partner = np.where(side == 0, self.second[comparison], self.first[comparison])
+        self.size = np.ones(cell.size) if layout.own_rows else layout.cell_size[cell]
+        self.rows = self.by_stratum_side(self.size)
+        self.live = self.rows.min(axis=1) > 0
+        self.side_rows = self.by_side(self.size)
+        self._unit_start = _starts(layout.cell_cluster[cell], comparison, side)
+        self.unit = np.repeat(np.arange(self._unit_start.size), np.diff(self._unit_start, append=cell.size))
+        self.unit_comparison, self.unit_side = comparison[self._unit_start], side[self._unit_start]
+        self.unit_cluster = layout.cell_cluster[cell[self._unit_start]]
+        self.unit_place = 2 * self.unit_comparison + self.unit_side
+        self.units = self.units_by_side(np.ones(self._unit_start.size))
+        self.mate = np.full(self._unit_start.size, -1, dtype=np.intp)
+        if layout.shared:
+            label = layout.cluster_label[self.unit_cluster]
+            key = self.unit_comparison * (int(label.max(initial=0)) + 1) + label
+            order = np.argsort(key, kind="stable")
+            same = np.flatnonzero(key[order][1:] == key[order][:-1])
+            one, two = order[same], order[same + 1]
+            self.mate[one], self.mate[two] = two, one
+        met = self.unit_comparison[(self.mate >= 0) & (self.unit_side == 0)]
+        self.shared = sums(met, None, self.comparisons)
+        self.paired: Bools = (self.shared > 0) & np.all(self.shared[:, None] == self.units, axis=1)
 
-    @property
-    def comparisons(self) -> int:
-        return int(self.first.size)
-
-    @cached_property
-    def size(self) -> Floats:
-        """Rows of each cell (E), 1 where a cell stands for rows alike."""
-        return np.ones(self.cell.size) if self.layout.own_rows else self.layout.cell_size[self.cell]
-
-    def _all_rows(self, values: Floats, cells: Ints | slice) -> Floats:
+    def _all_rows(self, values: Floats, cells: Ints | slice = slice(None)) -> Floats:
         """*values* of one row of each of the *cells*, times the rows alike that it stands for."""
         return values * self.layout.cell_size[self.cell[cells]] if self.layout.own_rows else values
 
-    @cached_property
-    def partner(self) -> Ints:
-        """The other group (E)."""
-        return np.where(self.side == 0, self.second[self.comparison], self.first[self.comparison])
-
     def one_row(self, values: Floats) -> Floats:
-        """Sums over the cells of the layout (U, last axis) for each cell here (E); of one of its rows where they are
-        alike."""
+        """Sums over the cells of the layout (U, last axis) for each cell here (E), or for one of its rows alike."""
         here = values[..., self.cell]
         return here / self.layout.cell_size[self.cell] if self.layout.own_rows else here
 
     def by_stratum_side(self, values: Floats) -> Floats:
         """Sums over the rows of each stratum and side (S × 2)."""
-        strata = self.stratum_comparison.size
-        return sums(2 * self.stratum + self.side, self._all_rows(values, slice(None)), 2 * strata).reshape(strata, 2)
+        place = 2 * self.stratum + self.side
+        return sums(place, self._all_rows(values), 2 * self.stratum_block.size).reshape(-1, 2)
 
     def by_side(self, values: Floats) -> Floats:
         """Sums over the rows of each comparison and side (Q × 2)."""
         place = 2 * self.comparison + self.side
-        return sums(place, self._all_rows(values, slice(None)), 2 * self.comparisons).reshape(-1, 2)
+        return sums(place, self._all_rows(values), 2 * self.comparisons).reshape(-1, 2)
 
     def strata_by_comparison(self, values: Floats) -> Floats:
         """Sums over the strata of each comparison (Q)."""
         return sums(self.stratum_comparison, values, self.comparisons)
-
-    @cached_property
-    def rows(self) -> Floats:
-        """Rows of each stratum and side (S × 2)."""
-        return self.by_stratum_side(self.size)
-
-    @cached_property
-    def live(self) -> Bools:
-        """Strata with rows on both sides (S)."""
-        return np.asarray(self.rows.min(axis=1) > 0)
-
-    @cached_property
-    def side_rows(self) -> Floats:
-        """Rows of each comparison and side (Q × 2)."""
-        return self.by_side(self.size)
-
-    @cached_property
-    def _unit_start(self) -> Ints:
-        return _starts(self.layout.cell_cluster[self.cell], self.comparison, self.side)
-
-    @cached_property
-    def unit(self) -> Ints:
-        """The unit of each cell (E)."""
-        return np.repeat(np.arange(self._unit_start.size), np.diff(self._unit_start, append=self.cell.size))
-
-    @cached_property
-    def unit_comparison(self) -> Ints:
-        return self.comparison[self._unit_start]
-
-    @cached_property
-    def unit_side(self) -> Ints:
-        return self.side[self._unit_start]
-
-    @cached_property
-    def unit_cluster(self) -> Ints:
-        """The cluster of the layout that each unit is (M)."""
-        return self.layout.cell_cluster[self.cell[self._unit_start]]
-
-    @cached_property
-    def unit_place(self) -> Ints:
-        """Which side of which comparison each unit stands on, as 2 × comparison + side (M)."""
-        return 2 * self.unit_comparison + self.unit_side
 
     def by_unit(self, values: Floats) -> Floats:
         """Sums over the cells of each unit (M)."""
@@ -256,63 +162,22 @@ class PairCells:
         """Sums over the units of each side of each comparison, each as often as it stands there (Q × 2)."""
         return sums(self.unit_place, self._all_rows(values, self._unit_start), 2 * self.comparisons).reshape(-1, 2)
 
-    @cached_property
-    def units(self) -> Floats:
-        """Units of each comparison and side (Q × 2)."""
-        return self.units_by_side(np.ones(self._unit_start.size))
-
-    @cached_property
-    def mate(self) -> Ints:
-        """The unit of the same cluster on the other side of the comparison, −1 where there is none (M)."""
-        mates = np.full(self._unit_start.size, -1, dtype=np.intp)
-        if self.layout.shared:
-            label = self.layout.cluster_label[self.unit_cluster]
-            key = self.unit_comparison * (int(label.max(initial=0)) + 1) + label
-            order = np.argsort(key, kind="stable")
-            same = np.flatnonzero(key[order][1:] == key[order][:-1])
-            one, two = order[same], order[same + 1]
-            mates[one], mates[two] = two, one
-        return mates
-
-    @cached_property
-    def shared(self) -> Floats:
-        """Clusters that stand on both sides of each comparison (Q)."""
-        return sums(self.unit_comparison[(self.mate >= 0) & (self.unit_side == 0)], None, self.comparisons)
-
-    @cached_property
-    def paired(self) -> Bools:
-        """Comparisons with the same clusters on both sides (Q)."""
-        return np.asarray((self.shared > 0) & np.all(self.shared[:, None] == self.units, axis=1))
-
     def each_stratum(self, least_rows: int) -> tuple[PairCells, Ints]:
-        """Every stratum as a comparison of its own, and which strata these are: those with enough rows on both
-        sides."""
+        """Every stratum with enough rows on both sides as a comparison of its own, and which strata these are."""
         kept = np.flatnonzero(self.rows.min(axis=1) >= least_rows)
         place = np.full(self.stratum_comparison.size, -1, dtype=np.intp)
         place[kept] = np.arange(kept.size)
         order = np.flatnonzero(place[self.stratum] >= 0)
-        stratum = place[self.stratum[order]]
-        sorting = np.argsort(2 * stratum + self.side[order], kind="stable")
-        order, stratum = order[sorting], stratum[sorting]
-        parent = self.stratum_comparison[kept]
-        return replace(
-            self,
-            first=self.first[parent],
-            second=self.second[parent],
-            comparison=stratum,
-            side=self.side[order],
-            stratum=stratum,
-            cell=self.cell[order],
-            stratum_comparison=np.arange(kept.size),
-            stratum_block=self.stratum_block[kept],
-        ), kept
+        order = order[np.argsort(2 * place[self.stratum[order]] + self.side[order], kind="stable")]
+        stratum, parent = place[self.stratum[order]], self.stratum_comparison[kept]
+        pairs, strata = Pairs(self.first[parent], self.second[parent]), (np.arange(kept.size), self.stratum_block[kept])
+        return PairCells(self.layout, pairs, stratum, self.side[order], stratum, self.cell[order], *strata), kept
 
 
 def pair_cells(layout: Layout, pairs: Pairs) -> PairCells:
     """The cells of *pairs* of groups, without those in blocks that lack the partner."""
     count, blocks = pairs.first.size, layout.blocks
-    groups = np.stack([pairs.first, pairs.second], axis=1).ravel()
-    partners = np.stack([pairs.second, pairs.first], axis=1).ravel()
+    groups, partners = (np.stack(both, axis=1).ravel() for both in (pairs, pairs[::-1]))
     start = _starts(layout.cell_group)
     lengths = np.diff(start, append=layout.cell_start.size)[groups]
     place = np.repeat(np.arange(2 * count), lengths)
@@ -320,15 +185,6 @@ def pair_cells(layout: Layout, pairs: Pairs) -> PairCells:
     if np.any(layout.count == 0):
         kept = layout.count[partners[place], layout.cell_block[cell]] > 0
         place, cell = place[kept], cell[kept]
-    comparison = place // 2
-    return PairCells(
-        layout=layout,
-        first=pairs.first,
-        second=pairs.second,
-        comparison=comparison,
-        side=place % 2,
-        stratum=comparison * blocks + layout.cell_block[cell],
-        cell=cell,
-        stratum_comparison=np.repeat(np.arange(count), blocks),
-        stratum_block=np.tile(np.arange(blocks), count),
-    )
+    stratum = (place // 2) * blocks + layout.cell_block[cell]
+    strata = np.repeat(np.arange(count), blocks), np.tile(np.arange(blocks), count)
+    return PairCells(layout, pairs, place // 2, place % 2, stratum, cell, *strata)

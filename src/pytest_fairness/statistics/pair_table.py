@@ -25,8 +25,7 @@ def _column(missing: object) -> Any:
     return field(default_factory=lambda: EMPTY, metadata={"missing": missing})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Strata:
+class Strata(NamedTuple):
     """Each block by itself, T entries: the place of the ``pair``, the ``block``, rows and means of both groups (T × 2),
     p, and the effects within the block with their 90 % intervals (T × E)."""
 
@@ -130,10 +129,8 @@ class PairTable:
         strata = None
         if self.strata is not None and other.strata is not None:
             kept, new = ~which[self.strata.pair], which[other.strata.pair]
-            both = (
-                (one.name, getattr(self.strata, one.name), getattr(other.strata, one.name)) for one in fields(Strata)
-            )
-            strata = Strata(**{name: np.concatenate([old[kept], fresh[new]]) for name, old, fresh in both})
+            both = zip(self.strata, other.strata, strict=True)
+            strata = Strata(*(np.concatenate([old[kept], fresh[new]]) for old, fresh in both))
         return replace(self._each(other, either), strata=strata)
 
     def spread(self, pairs: Pairs, index: Ints) -> Self:
@@ -149,7 +146,7 @@ class PairTable:
 
         places = np.full(self.first.size, -1)
         places[index[known]] = np.flatnonzero(known)
-        strata = None if self.strata is None else replace(self.strata, pair=places[self.strata.pair])
+        strata = None if self.strata is None else self.strata._replace(pair=places[self.strata.pair])
         return replace(self._each(self, padded), first=pairs.first, second=pairs.second, strata=strata)
 
     def _each(self, other: Self, change: Callable[[NDArray[Any], NDArray[Any], object], NDArray[Any]]) -> Self:
@@ -185,15 +182,14 @@ def intervals(effects: Sequence[Effect], df: Floats) -> tuple[Floats, Floats, Fl
 def ragged_share(layout: Layout, pairs: Pairs) -> Floats:
     """Share of a pair's rows that stand in blocks which lack one of the two groups."""
     n1, n2 = layout.count[pairs.first], layout.count[pairs.second]
-    total = (n1 + n2).sum(axis=1)
     kept = np.where((n1 > 0) & (n2 > 0), n1 + n2, 0.0).sum(axis=1)
-    return np.asarray(1 - kept / np.maximum(total, 1.0))
+    return np.asarray(1 - kept / np.maximum((n1 + n2).sum(axis=1), 1.0))
 
 
 def constant_pairs(layout: Layout, pairs: Pairs) -> tuple[Bools, Floats]:
     """Pairs of which neither group varies, and the effect of those: 0, or without bound where they differ."""
-    least, most = layout.range
-    still = least == most
+    least = np.minimum.reduceat(layout.values, layout.group_start)
+    still = least == np.maximum.reduceat(layout.values, layout.group_start)
     gap = least[pairs.first] - least[pairs.second]
     return still[pairs.first] & still[pairs.second], ratio(gap, np.zeros(gap.size))
 
@@ -211,13 +207,16 @@ def combine_in_block(p_row: Floats, p_cluster: Floats) -> Floats:
 
 class Comparison(NamedTuple):
     """One pass over comparisons, of pairs of groups or of pairs within a block: the row test's z and p, the contrast of
-    clusters, the effects, and the mean of each stratum and side."""
+    clusters, the effects, the mean of each stratum and side, and the sums over cells of the outcome less what is
+    expected, and of its squares, which the intraclass correlation is read from."""
 
     z: Floats
     p_row: Floats
     contrast: Contrast
     effects: tuple[Effect, ...]
     means: Floats
+    aligned: Floats
+    aligned_square: Floats
 
 
 def pair_table(
@@ -229,27 +228,24 @@ def pair_table(
     row_test: str | NDArray[np.object_],
     cluster_test: str,
     p_row: Floats,
-    aligned: Floats,
-    aligned_square: Floats,
-    difference: Floats,
     half: Floats,
+    difference: Floats,
     beside: Mapping[str, Floats],
     **columns: Any,
 ) -> PairTable:
     """The table of *pairs* compared by *p_row* on rows and by the contrast *found* on clusters, the *difference* ±
-    *half*; *aligned* and *aligned_square* are the sums over cells from which the intraclass correlation is read."""
+    *half*."""
     p_cluster = found.contrast.p_value
     alone = np.isnan(p_cluster)
-    on_clusters = np.array(
-        ["", f", and t on cluster {cluster_test}", f", and paired t on cluster {cluster_test}"], object
-    )
+    on_clusters = [f", and {kind} on cluster {cluster_test}" for kind in ("t", "paired t")]
     least, one_part = recurrence(cells, parts)
-    icc, per_cluster = intraclass(cells, aligned, aligned_square)
+    icc, per_cluster = intraclass(cells, found.aligned, found.aligned_square)
     return PairTable(
         first=pairs.first,
         second=pairs.second,
         own_rows=cells.layout.own_rows,
-        test=np.full(alone.size, row_test, dtype=object) + on_clusters[np.where(alone, 0, 1 + cells.paired)],
+        test=np.full(alone.size, row_test, object)
+        + np.array(["", *on_clusters], object)[np.where(alone, 0, 1 + cells.paired)],
         p_row=p_row,
         p_cluster=p_cluster,
         p_value=combine(p_row, p_cluster),
@@ -265,7 +261,7 @@ def pair_table(
         alone=alone,
         part_clusters=least,
         one_part=one_part,
-        icc=mean_known(icc),
+        icc=_mean_known(icc),
         per_cluster=per_cluster.mean(axis=1),
         beside={
             "n_1": cells.side_rows[:, 0],
@@ -275,7 +271,7 @@ def pair_table(
             **beside,
             "icc_1": icc[:, 0],
             "icc_2": icc[:, 1],
-            "icc": mean_known(icc),
+            "icc": _mean_known(icc),
         },
         **columns,
     )
@@ -302,7 +298,7 @@ def each_block(cells: PairCells, compare: Callable[[PairCells, Ints], Comparison
     )
 
 
-def mean_known(values: Floats) -> Floats:
+def _mean_known(values: Floats) -> Floats:
     """The mean over both sides of what is known; NaN where neither is (P × 2 → P)."""
     known = ~np.isnan(values)
     total = np.where(known, values, 0.0).sum(axis=1)

@@ -20,18 +20,15 @@ from scipy.special import bdtrc, stdtr
 
 from pytest_fairness.errors import FrameError
 from pytest_fairness.model import JSON, Reason, to_json
-from pytest_fairness.statistics.arrays import Floats, Ints, finite_numbers, flags, require_column, row_name
+from pytest_fairness.statistics.arrays import Floats, finite_numbers, flags, refuse, require_column, row_name
 from pytest_fairness.statistics.clusters import TINY, MeanTest, one_sample_t, t_quantile
 from pytest_fairness.statistics.corrections import correct
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersonaScore:
-    """One persona's score: the ``mean`` of ``n`` scored trials, and the ``sd`` between its repetitions.
-
-    ``sd`` is pooled within blocks (so that the difference between two templates is not noise), with ``df``
-    degrees of freedom; 0 and 0 where nothing was repeated.
-    """
+    """One persona's score: the ``mean`` of ``n`` scored trials, and the ``sd`` between its repetitions, pooled within
+    blocks (so that the difference between two templates is no noise), with its ``df``; 0 and 0 without any."""
 
     mean: float
     n: int
@@ -43,12 +40,11 @@ class PersonaScore:
 class ScoreSummary:
     """The scores of one run, as approved or as just measured.
 
-    ``personas`` maps each persona that has a score to it; ``categories`` maps a label such as ``gender=female`` to the
-    ids of its personas, unscored ones included; ``overall`` is the mean of the persona means (0 where there is none).
-    ``repetitions`` is the median number of scored trials a persona and block, ``run_sd`` the SD between repetitions of
-    the same cell, pooled, in the score's own unit (None where nothing was repeated). ``trials`` = scored + ``refused``
-    + ``unscored``. ``scale`` says what the scores were measured on: ``yes_no``, ``percent`` (0 to 100) or ``other``.
-    ``warnings`` counts the warnings of each severity and kind (``critical: age``), where the trials carry any.
+    ``categories`` maps a label such as ``gender=female`` to the ids of its personas, unscored ones included;
+    ``overall`` is the mean of the persona means (0 where there is none). ``repetitions`` is the median number of scored
+    trials a persona and block, ``run_sd`` the SD between repetitions of the same cell, pooled, in the score's own unit
+    (None where nothing was repeated). ``trials`` = scored + ``refused`` + ``unscored``. ``scale`` is ``yes_no``,
+    ``percent`` (0 to 100) or ``other``. ``warnings`` counts those of each severity and kind (``critical: age``).
     """
 
     personas: Mapping[str, PersonaScore]
@@ -111,9 +107,7 @@ def summarise_scores(
     for column in (persona, *blocks, *categories):
         require_column(frame, column, "baseline")
     missing = frame[persona].isna().to_numpy()
-    if missing.any():
-        where = row_name(frame, int(missing.argmax()))
-        raise FrameError(f"column {persona!r}, {where}: the persona is missing; each score needs one")
+    refuse(frame, persona, missing, lambda _: "the persona is missing; each score needs one")
     scores, refused = _numbers(frame, score_values), flags(frame, "refused")
     scores[refused | flags(frame, "undetermined")] = np.nan
     table = pd.DataFrame({"persona": frame[persona].astype(str).to_numpy(dtype=object), "score": scores})
@@ -127,55 +121,42 @@ def summarise_scores(
                 f"(persona {table.persona[later]!r}): name the column that tells them apart with block=[…]"
             )
     scored = table[table.score.notna()]
-    personas, sizes = _per_persona(scored)
-    freedom = sum(score.df for score in personas.values())
-    squares = sum(score.df * score.sd**2 for score in personas.values())
+    cells = scored.groupby(["persona", "block"]).score.agg(["mean", "size"])
+    rest = scored.score - scored.groupby(["persona", "block"]).score.transform("mean")
+    squares = (rest**2).groupby(scored.persona).sum()
+    by_persona = cells.groupby("persona").agg(mean=("mean", "mean"), n=("size", "sum"), blocks=("size", "size"))
+    df = by_persona.n - by_persona.blocks
+    run_sd = math.sqrt(float(squares.sum()) / int(df.sum())) if df.sum() else None
+    columns = (by_persona.index, by_persona["mean"], by_persona.n, np.sqrt(squares / df.where(df > 0, 1)), df)
+    personas = {
+        str(key): PersonaScore(mean=mean, n=n, sd=sd, df=freedom)
+        for key, mean, n, sd, freedom in zip(*(column.tolist() for column in columns), strict=True)
+    }
     return ScoreSummary(
         personas=personas,
         categories=_categories(frame, table.persona, categories),
         overall=math.fsum(score.mean for score in personas.values()) / len(personas) if personas else 0.0,
-        repetitions=int(np.median(sizes)) if len(sizes) else 0,
-        run_sd=math.sqrt(squares / freedom) if freedom else None,
+        repetitions=int(cells["size"].median()) if len(cells) else 0,
+        run_sd=run_sd,
         trials=len(frame),
         refused=int(refused.sum()),
         unscored=int((np.isnan(scores) & ~refused).sum()),
-        scale=scale_of(scored.score.to_numpy()),
+        scale=_scale_of(scored.score.to_numpy()),
         warnings=_warnings(frame, warnings),
     )
 
 
-def _per_persona(scored: pd.DataFrame) -> tuple[dict[str, PersonaScore], Ints]:
-    """The score of each persona, and how many trials each (persona, block) holds."""
-    score, blocks = scored.score.to_numpy(), int(scored.block.max()) + 1 if len(scored) else 1
-    who, names = pd.factorize(scored.persona, sort=True)
-    cell, cells = pd.factorize(who * blocks + scored.block.to_numpy())
-    sizes = np.bincount(cell)
-    means = np.bincount(cell, score) / sizes
-    owner = np.asarray(cells) // blocks
-    columns = (
-        np.bincount(owner, means) / np.bincount(owner),
-        np.bincount(owner, sizes).astype(int),
-        np.bincount(owner, np.bincount(cell, (score - means[cell]) ** 2)),
-        np.bincount(owner, sizes - 1).astype(int),
-    )
-    return {
-        str(name): PersonaScore(mean=mean, n=n, sd=math.sqrt(square / df) if df else 0.0, df=df)
-        for name, mean, n, square, df in zip(names, *(column.tolist() for column in columns), strict=True)
-    }, sizes
-
-
 SCALES = ("yes_no", "percent", "other")
-_PERCENT = 10.0
-"""Scores from 0 to 100 reach beyond this, ratings of 1 to 10 do not."""
 
 
-def scale_of(scores: Floats) -> str:
+def _scale_of(scores: Floats) -> str:
     """What *scores* (without NaN) are measured on, by their values; empty without any."""
     if not scores.size:
         return ""
     if bool(np.all((scores == 0) | (scores == 1))):
         return "yes_no"
-    return "percent" if scores.min() >= 0 and _PERCENT < scores.max() <= 100 else "other"
+    # Scores from 0 to 100 reach beyond 10, ratings of 1 to 10 do not.
+    return "percent" if scores.min() >= 0 and 10 < scores.max() <= 100 else "other"
 
 
 def wider_scale(first: str, second: str) -> str:
@@ -221,12 +202,10 @@ def _categories(frame: pd.DataFrame, ids: pd.Series[Any], columns: Sequence[str]
     found: dict[str, tuple[str, ...]] = {}
     for column in columns:
         table = pd.DataFrame({"who": ids, "value": frame[column].to_numpy(dtype=object)}).dropna().drop_duplicates()
-        twice = table.who.duplicated()
-        if twice.any():
-            repeat = table[twice.to_numpy()].iloc[0]
-            who, value = repeat.who, repeat.value
+        for at in np.flatnonzero(table.who.duplicated())[:1].tolist():
+            who, value = table.who.iloc[at], table.value.iloc[at]
             raise FrameError(
-                f"{row_name(frame, int(str(repeat.name)))}: persona {who!r} has {column!r} = {value!r} here "
+                f"{row_name(frame, int(table.index[at]))}: persona {who!r} has {column!r} = {value!r} here "
                 f"and {table.value[table.who == who].iloc[0]!r} before; a category is fixed for a persona"
             )
         for value, part in sorted(table.groupby("value").who, key=lambda one: str(one[0])):
@@ -326,15 +305,15 @@ def baseline_gate(
     known = {label: sum(key in either for key in ids) for label, ids in scopes.items()}
     untested = tuple(label for label in scopes if label != OVERALL and known[label] < SMALLEST)
     shared = {label: data.loc[[key for key in ids if key in data.index]] for label, ids in scopes.items()}
-    reasons = {
-        label: _reason(len(shared[label]), known[label], minimum_overlap) for label in scopes if label not in untested
-    }
+    reasons: dict[str, Reason | None] = {}
+    for label in scopes:
+        if label not in untested:
+            both = len(shared[label])
+            few = Reason.N if both < SMALLEST else None
+            reasons[label] = Reason.OVERLAP if not both or both < minimum_overlap * known[label] - SLACK else few
     usable = [label for label, reason in reasons.items() if reason is None]
-    raw = {
-        label: one_sample_t(shared[label].change.to_numpy(), "less").p
-        for label in usable
-        if label == OVERALL or len(shared[label]) >= LARGE
-    }
+    large = [label for label in usable if label == OVERALL or len(shared[label]) >= LARGE]
+    raw = {label: one_sample_t(shared[label].change.to_numpy(), "less").p for label in large}
     clipped = {label: _clipped_p(label, shared) for label in usable}
     order = list(reasons)
     if threshold is not None and reasons[OVERALL] is None:
@@ -345,7 +324,9 @@ def baseline_gate(
         raw[PASSES] = float(bdtrc(lost - 1, lost + gained, 0.5)) if lost else 1.0
         shared[PASSES], known[PASSES], reasons[PASSES] = passed.assign(change=change, kept=change), known[OVERALL], None
         order.insert(1, PASSES)
-    p_raw, p_clipped = _holm(raw), _holm(clipped)
+    p_raw, p_clipped = (
+        dict(zip(family, correct(list(family.values()), "holm").tolist(), strict=True)) for family in (raw, clipped)
+    )
     strict = alpha / 2 / max(len(raw), 1)
 
     def judge(label: str) -> ScopeTest:
@@ -357,11 +338,8 @@ def baseline_gate(
             margin = margin if margin < 1 else PASS_MARGIN
         elif reasons[label] is None:
             needed = repetitions_needed(approved, current, both.index.tolist(), margin=margin, alpha=strict)
-        drops = [
-            -change
-            for p, change in ((p_raw.get(label), test.mean), (p_clipped.get(label), mean))
-            if p is not None and p < alpha / 2
-        ]
+        tested = ((p_raw.get(label), test.mean), (p_clipped.get(label), mean))
+        drops = [-change for p, change in tested if p is not None and p < alpha / 2]
         regression = any(drop > margin + SLACK for drop in drops)
         return ScopeTest(
             label=label,
@@ -398,10 +376,6 @@ def _outliers(changes: pd.DataFrame, sign: float) -> dict[str, float]:
     return {str(key): sign * change for key, change in wild.items()}
 
 
-def _holm(p_values: Mapping[str, float]) -> dict[str, float]:
-    return dict(zip(p_values, correct(list(p_values.values()), "holm").tolist(), strict=True))
-
-
 def _changes(approved: ScoreSummary, current: ScoreSummary, sign: float) -> pd.DataFrame:
     """Of each persona that both have: old, new and change, turned so that a fall is negative whichever way harm lies;
     the change clipped (``kept``), and its variance by the spread of the persona's own repetitions (``noise``)."""
@@ -420,14 +394,10 @@ def _clipped_p(label: str, shared: Mapping[str, pd.DataFrame]) -> float:
     test = one_sample_t(own, "less")
     if label == OVERALL:
         return test.p
-    if test.p >= OWN_LEVEL:
-        return 1.0
     dimension = label.partition("=")[0]
-    parts = [
-        part.kept.to_numpy() for other, part in shared.items() if other.partition("=")[0] == dimension and len(part)
-    ]
+    parts = [part.kept for other, part in shared.items() if other.partition("=")[0] == dimension and len(part)]
     df = sum(part.size for part in parts) - len(parts)
-    if df < 1:
+    if test.p >= OWN_LEVEL or df < 1:
         return 1.0
     spread = math.sqrt(sum(float(np.sum((part - part.mean()) ** 2)) for part in parts) / df)
     noise = math.sqrt(float(shared[label].noise.to_numpy().mean()))
@@ -444,12 +414,6 @@ def clip(changes: Floats) -> Floats:
     middle = float(np.median(changes))
     reach = CLIP * float(np.median(np.abs(changes - middle)))
     return np.clip(changes, middle - reach, middle + reach) if reach > 0 else changes
-
-
-def _reason(both: int, known: int, minimum_overlap: float) -> Reason | None:
-    if not both or both < minimum_overlap * known - SLACK:
-        return Reason.OVERLAP
-    return Reason.N if both < SMALLEST else None
 
 
 def repetitions_needed(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import betaln, chdtrc, expit, fdtrc, gammaln, logit, ndtr, ndtri
@@ -56,22 +57,14 @@ class Sample:
         return np.array(max(2.0 * self.clusters - 2 - lost, 1.0))
 
     @property
-    def jackknifed(self) -> float:
-        """By how much leaving a row out of a small block overstates the error of an odds ratio."""
-        return math.sqrt(self.in_a_block / (self.in_a_block - 1))
-
-    @property
-    def middled(self) -> float:
-        """By how much leaving a row out of a small block overstates the error of a mean about the block's middle."""
-        rows = self.in_a_block / 2
-        if not self.labels:
-            return 1.0
-        return math.sqrt((1 - 1 / rows) * (1 + 1 / (2 * (rows - 1))) ** 2 + 1 / (2 * rows) if rows > 1.5 else 2.0)
-
-    @property
     def in_a_block(self) -> float:
         """Rows of both groups that are compared with each other."""
         return max(2 * self.size / self.blocks, 2.0)
+
+    @property
+    def jackknifed(self) -> float:
+        """By how much leaving a row out of a small block overstates the error of an odds ratio."""
+        return math.sqrt(self.in_a_block / (self.in_a_block - 1))
 
     def spread(self, icc: float) -> float:
         """Variance of a cluster's mean in units of that of a row, where clusters hold the share *icc* of it."""
@@ -105,8 +98,7 @@ class Drawn:
         return cls(p_value=p_value, effect=effect, low=low, high=high, **rates)
 
 
-@dataclass(frozen=True, slots=True)
-class _Ranks:
+class _Ranks(NamedTuple):
     """Mean ranks over N: their difference between the groups, the variance within a group and that of all rows, and
     the share of the former that lies between clusters."""
 
@@ -120,8 +112,7 @@ def draw_scores(sample: Sample, effect: float, draws: int = DRAWS) -> Drawn:
     """Pairs of normal scores, *effect* standard deviations apart: Hedges g, and d of Cliff's δ with the test of ranks.
 
     The cluster means of a score and of its rank are normal in two dimensions, their squares Wishart (Bartlett 1933).
-    Ranks within small blocks know less, by (N + 1)/N, and the jackknife counts that twice. Leaving out single rows, it
-    also counts that the middle of a small block moves.
+    Ranks within small blocks know less, by (N + 1)/N, and the jackknife counts that twice.
     """
     ranks = _normal_ranks(effect, sample.icc)
     k, df, small = sample.clusters, float(sample.df), 1 / sample.in_a_block
@@ -140,8 +131,11 @@ def draw_scores(sample: Sample, effect: float, draws: int = DRAWS) -> Drawn:
     d = d_of_delta(2 * gap, np.full(draws, float(sample.size) ** 2))
     again = 1 + 2 * small if sample.labels else (1 + 2 * small) / (1 + small)
     d_error = error * 2 * np.sqrt(np.pi * again) * np.exp(d * d / 4)
+    # Leaving a row out of a small block also moves the middle of the block.
+    rows = sample.in_a_block / 2
+    moved = (1 - 1 / rows) * (1 + 1 / (2 * (rows - 1))) ** 2 + 1 / (2 * rows) if rows > 1.5 else 2.0
     effects = (
-        Effect(name="Hedges g", value=difference, error=g_error * sample.middled),
+        Effect(name="Hedges g", value=difference, error=g_error * (math.sqrt(moved) if sample.labels else 1.0)),
         Effect(name="d from Cliff's δ", value=d, error=d_error),
     )
     return Drawn.of(_p_of_ranks(gap, error, ranks, sample, small), effects, sample.df)
@@ -280,9 +274,19 @@ def draw_labels(
     else:
         sample = sample.counted()
         k, m = sample.clusters, sample.rows
-        parts = [_clusters(rng, sample, shares) for _ in range(draws // PART)]
+        middle = shares[:, None]
+        parts = []
+        for _ in range(draws // PART):
+            noise = np.sqrt(middle) * rng.standard_normal((PART, 2, k, labels))
+            scatter = noise - middle * noise.sum(axis=3, keepdims=True)  # diag(p) − p·pᵀ, as of a multinomial
+            parts.append(middle + math.sqrt(sample.spread(sample.icc)) * scatter)
         if intervals:
-            high = np.concatenate([_again(rng, part) for part in parts])
+            ends = []
+            for part in parts:
+                weights = rng.multinomial(k, np.full(k, 1 / k), size=(2, RESAMPLES)) / k
+                again = np.stack([weights[side] @ part[:, side] for side in (0, 1)], axis=1)
+                ends.append(_upper_end(np.maximum(again, 0.0)))
+            high = np.concatenate(ends)
         drawn = np.concatenate(parts)
         tables = np.maximum(drawn.sum(axis=2) * m, 0.0)
         chi2, used = chi_square(tables)
@@ -292,8 +296,8 @@ def draw_labels(
         p_cluster = np.asarray(fdtrc(df, df * float(sample.df), chi2 / (inflation * df)), dtype=np.float64)
         p_value = combine(np.asarray(chdtrc(df, chi2), dtype=np.float64), p_cluster)
     value = d_of_v(balanced_v(tables))[:, None]
-    ends = np.maximum(high[:, None], value) if intervals else np.full(value.shape, np.inf)
-    return Drawn(p_value=p_value, effect=value, low=np.zeros(value.shape), high=ends)
+    top = np.maximum(high[:, None], value) if intervals else np.full(value.shape, np.inf)
+    return Drawn(p_value=p_value, effect=value, low=np.zeros(value.shape), high=top)
 
 
 def label_shares(effect: float, labels: int) -> Floats:
@@ -304,21 +308,6 @@ def label_shares(effect: float, labels: int) -> Floats:
     step = v / math.sqrt(labels * 2 * half)
     moved = np.concatenate([np.full(half, step), np.zeros(labels - 2 * half), np.full(half, -step)])
     return 1 / labels + np.stack([moved, -moved])
-
-
-def _clusters(rng: np.random.Generator, sample: Sample, shares: Floats) -> Floats:
-    """Shares of each cluster (draws × 2 × clusters × labels), normal with the covariance of a multinomial."""
-    middle = shares[:, None]
-    noise = np.sqrt(middle) * rng.standard_normal((PART, 2, sample.clusters, shares.shape[1]))
-    scatter = noise - middle * noise.sum(axis=3, keepdims=True)  # diag(p) − p·pᵀ
-    return np.asarray(middle + math.sqrt(sample.spread(sample.icc)) * scatter)
-
-
-def _again(rng: np.random.Generator, drawn: Floats) -> Floats:
-    """The 95 % percentile of the effect when the clusters are drawn again."""
-    k = drawn.shape[2]
-    weights = rng.multinomial(k, np.full(k, 1 / k), size=(2, RESAMPLES)) / k
-    return _upper_end(np.maximum(np.stack([weights[side] @ drawn[:, side] for side in (0, 1)], axis=1), 0.0))
 
 
 def _upper_end(again: Floats) -> Floats:

@@ -158,11 +158,10 @@ SMALLEST_SHARE = 0.02
 class ImpactRatio:
     """Two groups' favourable decisions, the lower rate first: ``x_low`` of ``n_low`` against ``x_high`` of ``n_high``.
 
-    ``ratio`` is lower/higher rate (1 where nobody got the favourable decision) with the plain 95 % Katz interval
-    ``ratio_low``–``ratio_high``, and ``low_90``–``high_90`` at 90 %, wider by the design effect and by Student's t;
-    ``z`` the difference in standard deviations, pooled, negative or 0; ``fisher`` the exact p. ``shortfall`` is how
-    many favourable decisions the lower group lacks at the pooled rate. ``flip_flop``: moving one favourable decision
-    from the higher to the lower group turns the order round.
+    ``ratio`` is lower/higher rate (1 where nobody got the favourable decision) with the plain 95 % Katz interval, and
+    ``low_90``–``high_90``, wider by the design effect and by Student's t; ``z`` the difference in standard deviations,
+    pooled, negative or 0; ``shortfall`` how many favourable decisions the lower group lacks at the pooled rate.
+    ``flip_flop``: moving one favourable decision from the higher to the lower group turns the order round.
     """
 
     x_low: int

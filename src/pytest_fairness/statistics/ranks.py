@@ -8,7 +8,7 @@ Ties enter through Σt³ = Σ(h_i + h_j)³, which expands into the same sums.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
@@ -17,12 +17,10 @@ from pytest_fairness.statistics.arrays import Floats, Ints
 from pytest_fairness.statistics.layout import Layout, Pairs
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RankSums:
-    """``below[j, s]``: Σ over the rows of segment s (a cell, or a group) of P_j − n_j/2, where n_j counts the
-    rows of group j in the block: 0 for a row in the middle of the group. ``cubes[i, j, h]``: Σ over levels of
-    h_i²·h_j in block h, from which the tie term of a pair follows; ``None`` if no two rows tie.
-    """
+class RankSums(NamedTuple):
+    """``below[j, s]``: Σ over the rows of segment s (a cell, or a group) of P_j − n_j/2, where n_j counts the rows of
+    group j in the block. ``cubes[i, j, h]``: Σ over levels of h_i²·h_j in block h, from which the tie term of a pair
+    follows; ``None`` if no two rows tie. ``levels``: rows of each distinct value."""
 
     below: Floats
     cubes: Floats | None
@@ -82,7 +80,7 @@ def rank_sums(layout: Layout, order: Ints, *, blocked: bool) -> RankSums:
             rows = lower[level]
             below[g] = layout.by_cell(rows) if by_cell else np.add.reduceat(rows, layout.group_start)
     cubes = _cubes(layout, level, top, blocks) if top < values.size else None
-    return RankSums(below=below, cubes=cubes, levels=np.bincount(level, minlength=top))
+    return RankSums(below, cubes, np.bincount(level, minlength=top))
 
 
 def _below(levels: Ints, top: int, halves: Floats) -> Floats:
@@ -154,8 +152,7 @@ def hodges_lehmann(layout: Layout, pairs: Pairs, order: Ints) -> tuple[Floats, b
     shift, which such numbers of rows make small. NaN for a pair without a common block.
     """
     i, j, h = pairs.first, pairs.second, layout.blocks
-    total = float(np.sum(layout.count[i] * layout.count[j]))
-    exact = total <= EXACT_UP_TO
+    exact = float(np.sum(layout.count[i] * layout.count[j])) <= EXACT_UP_TO
     cap = max(int(np.sqrt(SKETCHED / max(i.size * h, 1))), 8)
     size = layout.count.astype(np.intp)
     ordered = layout.values[ascending_within(order, layout.row_group * h + layout.row_block)]
@@ -169,21 +166,15 @@ def hodges_lehmann(layout: Layout, pairs: Pairs, order: Ints) -> tuple[Floats, b
         return medians_in_place(differences.reshape(i.size, -1)), exact
     shifts = np.full(i.size, np.nan)
     for p, (one, two) in enumerate(zip(i.tolist(), j.tolist(), strict=True)):
-        common = np.flatnonzero((size[one] > 0) & (size[two] > 0)).tolist()
-        if common:
-            parts = [np.subtract.outer(split[one * h + b], split[two * h + b]).ravel() for b in common]
+        parts = [np.subtract.outer(split[one * h + b], split[two * h + b]).ravel() for b in range(h)]
+        if any(part.size for part in parts):
             shifts[p] = float(medians_in_place(np.concatenate(parts)[None, :])[0])
     return shifts, exact
 
 
 def medians_in_place(table: Floats) -> Floats:
-    """The median of each row of *table* (P × m, m ≥ 1, no NaN), whose rows are left in another order.
-
-    One selection of the middle: ``np.median`` also looks for NaN, and copies.
-    """
+    """The median of each row of *table* (P × m, m ≥ 1, no NaN), whose rows are left in another order."""
+    # One selection of the middle: np.median also looks for NaN, and copies.
     middle, odd = divmod(table.shape[1], 2)
-    if odd:
-        table.partition(middle, axis=1)
-        return table[:, middle].copy()
-    table.partition((middle - 1, middle), axis=1)
-    return np.asarray((table[:, middle - 1] + table[:, middle]) / 2)
+    table.partition(middle if odd else (middle - 1, middle), axis=1)
+    return np.asarray(table[:, middle] if odd else (table[:, middle - 1] + table[:, middle]) / 2).copy()

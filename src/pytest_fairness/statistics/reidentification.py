@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -41,8 +42,7 @@ class Guessed:
     sizes: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Units:
+class _Units(NamedTuple):
     """Names (or, where groups share names, a name in a group) with their group; ``row`` is the unit of each text.
 
     ``nested``: each name stands in one group; else the groups are exchangeable only within the name.
@@ -54,46 +54,45 @@ class _Units:
     labels: int
     nested: bool
 
-    @classmethod
-    def of(cls, labels: Ints, names: Ints, least: int) -> _Units | None:
-        """None where there is one group, or one of fewer than *least* units."""
-        size = int(labels.max(initial=-1)) + 1
-        if size < 2:
-            return None
-        unit, row = np.unique(names * size + labels, return_inverse=True)
-        name, label = unit // size, unit % size
-        if np.bincount(label, minlength=size).min() < least:
-            return None
-        return cls(row.astype(np.intp), label, name, size, np.unique(name).size == name.size)
-
     @property
     def order(self) -> Ints:
         places = np.arange(self.label.size)
         return places if self.nested else np.lexsort((places, self.name))
 
-    def guessed(self, credit: Floats, dealt: Callable[[Ints], float], permutations: int, seed: int) -> Guessed:
-        """How well each unit is guessed, 0 to 1, against *dealt*: the mean where the unit at place i has the group (and
-        fold) that belongs to place i."""
-        rng, size = np.random.default_rng(seed), self.label.size
-        others = [
-            dealt(rng.permutation(size) if self.nested else np.lexsort((rng.random(size), self.name)))
-            for _ in range(permutations)
-        ]
-        accuracy, test = float(credit.mean()), one_sample_t(credit)
-        low, high = test.interval(0.95)
-        if test.error == 0:
-            low, high = map(float, wilson(np.array(credit.sum()), np.array(float(size)), Z_95))
-        own = [credit[self.label == at] for at in range(self.labels)]
-        return Guessed(
-            accuracy=accuracy,
-            low=max(0.0, low),
-            high=min(1.0, high),
-            chance=float(np.mean(others)) if others else 1 / self.labels,
-            p=(1 + sum(other >= accuracy - _TIE for other in others)) / (1 + len(others)),
-            names=int(np.unique(self.name).size),
-            by_label=tuple(float(one.mean()) if one.size else float("nan") for one in own),
-            sizes=tuple(one.size for one in own),
-        )
+
+def _units(labels: Ints, names: Ints, least: int) -> _Units | None:
+    """None where there is one group, or one of fewer than *least* units."""
+    size = int(labels.max(initial=-1)) + 1
+    unit, row = np.unique(names * max(size, 1) + labels, return_inverse=True)
+    name, label = unit // max(size, 1), unit % max(size, 1)
+    if size < 2 or np.bincount(label, minlength=size).min() < least:
+        return None
+    return _Units(row.astype(np.intp), label, name, size, np.unique(name).size == name.size)
+
+
+def _guessed(units: _Units, credit: Floats, dealt: Callable[[Ints], float], permutations: int, seed: int) -> Guessed:
+    """How well each unit is guessed, 0 to 1, against *dealt*: the mean where the unit at place i has the group (and
+    fold) that belongs to place i."""
+    rng, size = np.random.default_rng(seed), units.label.size
+    others = [
+        dealt(rng.permutation(size) if units.nested else np.lexsort((rng.random(size), units.name)))
+        for _ in range(permutations)
+    ]
+    accuracy, test = float(credit.mean()), one_sample_t(credit)
+    low, high = test.interval(0.95)
+    if test.error == 0:
+        low, high = map(float, wilson(np.array(credit.sum()), np.array(float(size)), Z_95))
+    own = [credit[units.label == at] for at in range(units.labels)]
+    return Guessed(
+        accuracy=accuracy,
+        low=max(0.0, low),
+        high=min(1.0, high),
+        chance=float(np.mean(others)) if others else 1 / units.labels,
+        p=(1 + sum(other >= accuracy - _TIE for other in others)) / (1 + len(others)),
+        names=int(np.unique(units.name).size),
+        by_label=tuple(float(one.mean()) if one.size else float("nan") for one in own),
+        sizes=tuple(one.size for one in own),
+    )
 
 
 def guess_by_words(
@@ -104,16 +103,21 @@ def guess_by_words(
     None where a group has fewer than two names, so that no fold could leave one out. At most TEXTS_A_NAME different
     texts of a name are read, its most frequent, and the WORDS words that stand in most names.
     """
-    units = _Units.of(labels, names, least=2)
+    units = _units(labels, names, least=2)
     if units is None:
         return None
     size = units.label.size
     row, weight, features = _read(texts, units.row)
     if not features.shape[1]:  # nothing to go by: every guess is a draw, and so is every permutation's
-        return units.guessed(np.full(size, 1 / units.labels), lambda _: 1 / units.labels, permutations, seed)
+        return _guessed(units, np.full(size, 1 / units.labels), lambda _: 1 / units.labels, permutations, seed)
     means = np.zeros((size, features.shape[1]))
     np.add.at(means, row, features * weight[:, None])
-    fold, order = _folds(units), units.order
+    # As many of each group in each fold, or all units of a name in one.
+    fold = np.unique(units.name, return_inverse=True)[1].astype(np.intp) % FOLDS
+    for label in range(units.labels) if units.nested else ():
+        here = units.label == label
+        fold[here] = np.arange(here.sum()) % min(FOLDS, int(np.bincount(units.label).min()))
+    order = units.order
 
     def credit(dealt: Ints) -> Floats:
         label, place = np.empty_like(units.label), np.empty_like(fold)
@@ -132,14 +136,14 @@ def guess_by_words(
             np.add.at(found, row[rows], right * weight[rows])
         return found
 
-    return units.guessed(credit(order), lambda dealt: float(credit(dealt).mean()), permutations, seed)
+    return _guessed(units, credit(order), lambda dealt: float(credit(dealt).mean()), permutations, seed)
 
 
 def score_guesses(
     guesses: Ints, labels: Ints, names: Ints, *, permutations: int = 199, seed: int = 0
 ) -> Guessed | None:
     """How often somebody's *guesses* (codes as *labels*) are right; None where fewer than two names are left."""
-    units = _Units.of(labels, names, least=1)
+    units = _units(labels, names, least=1)
     if units is None or units.label.size < 2:
         return None
     shares = np.zeros((units.label.size, max(units.labels, int(guesses.max(initial=0)) + 1)))
@@ -147,7 +151,7 @@ def score_guesses(
     shares /= shares.sum(axis=1, keepdims=True)
     own = units.label[units.order]
     seen = shares[np.arange(units.label.size), units.label]
-    return units.guessed(seen, lambda dealt: float(shares[dealt, own].mean()), permutations, seed)
+    return _guessed(units, seen, lambda dealt: float(shares[dealt, own].mean()), permutations, seed)
 
 
 def _read(texts: Sequence[frozenset[str]], row: Ints) -> tuple[Ints, Floats, Floats]:
@@ -166,14 +170,3 @@ def _read(texts: Sequence[frozenset[str]], row: Ints) -> tuple[Ints, Floats, Flo
     useful = sorted(useful, key=lambda word: (-stands[word], word))[:WORDS]
     features = np.array([[word in text for word in useful] for text in words], dtype=np.float64)
     return np.array(units, dtype=np.intp), np.array(weights), features.reshape(len(words), -1)
-
-
-def _folds(units: _Units) -> Ints:
-    """A fold for each unit: as many of each group in each, or all units of a name in one."""
-    if not units.nested:
-        return np.unique(units.name, return_inverse=True)[1].astype(np.intp) % FOLDS
-    fold = np.zeros(units.label.size, dtype=np.intp)
-    for label in range(units.labels):
-        here = units.label == label
-        fold[here] = np.arange(here.sum()) % min(FOLDS, int(np.bincount(units.label).min()))
-    return fold

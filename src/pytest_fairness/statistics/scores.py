@@ -1,5 +1,5 @@
-"""Numeric, narrative and ordinal outcomes: van Elteren and t on cluster means of aligned ranks; the effects with their
-jackknifed intervals; and beside them what the plain recipe makes of the same rows.
+"""Scores and yes/no outcomes: the test on rows, t on cluster means, the effects with their jackknifed intervals, and
+beside them what the plain recipe makes of the same rows.
 """
 
 from __future__ import annotations
@@ -11,17 +11,20 @@ from scipy.special import chdtrc, ndtr
 
 from pytest_fairness.model import OutcomeKind
 from pytest_fairness.statistics.arrays import Floats, Ints
-from pytest_fairness.statistics.clusters import TINY, NameParts, Removals, contrast, ratio, reach
+from pytest_fairness.statistics.categories import chi_square
+from pytest_fairness.statistics.clusters import TINY, Contrast, NameParts, Removals, contrast, ratio, reach
 from pytest_fairness.statistics.effects import (
+    LOGIT_TO_D,
     Effect,
     Moments,
     Standardised,
     cumulative_odds,
     hedges_correction,
+    moments_of,
     rank_effect,
     standardise,
 )
-from pytest_fairness.statistics.layout import Layout, PairCells, Pairs, lay_out, pair_cells
+from pytest_fairness.statistics.layout import Layout, PairCells, Pairs, pair_cells
 from pytest_fairness.statistics.pair_table import (
     Comparison,
     PairTable,
@@ -29,6 +32,16 @@ from pytest_fairness.statistics.pair_table import (
     each_block,
     intervals,
     pair_table,
+)
+from pytest_fairness.statistics.proportions import (
+    FEW,
+    cohens_h,
+    fisher_exact,
+    katz,
+    log_odds_ratio,
+    newcombe,
+    pearson,
+    smallest_expected,
 )
 from pytest_fairness.statistics.ranks import (
     RankSums,
@@ -40,7 +53,8 @@ from pytest_fairness.statistics.ranks import (
 
 
 def compare_scores(layout: Layout, pairs: Pairs, kind: OutcomeKind, parts: NameParts | None = None) -> PairTable:
-    """Compare every pair of groups on a score.
+    """Compare every pair of groups on a numeric, narrative or ordinal outcome: van Elteren and t on cluster means of
+    aligned ranks.
 
     The effects are Hedges g and d of Cliff's δ; of an ordinal outcome the cumulative odds ratio alone.
     """
@@ -48,8 +62,8 @@ def compare_scores(layout: Layout, pairs: Pairs, kind: OutcomeKind, parts: NameP
     order = np.argsort(layout.values)  # the order of ties is left open: it changes nothing, and a stable sort is slower
     ranks = rank_sums(layout, order, blocked=True)
     scale = max(float(np.max(np.abs(layout.values))), 1e-300)
-    plain = Moments.of(layout, scale, blocked=False)
-    moments = Moments.of(layout, scale, blocked=True) if layout.blocks > 1 else plain
+    plain = moments_of(layout, scale, blocked=False)
+    moments = moments_of(layout, scale, blocked=True) if layout.blocks > 1 else plain
     stratum_variance = _van_elteren_variance(layout, pairs, ranks).ravel()
 
     def compare(cells: PairCells, kept: Ints | slice) -> tuple[Comparison, Standardised, Floats, Floats]:
@@ -58,25 +72,25 @@ def compare_scores(layout: Layout, pairs: Pairs, kind: OutcomeKind, parts: NameP
             ranks.below[groups, cells.cell] / alike for groups in (layout.cell_group[cells.cell], cells.partner)
         )
         aligned = (own + other) / (cells.rows.sum(axis=1)[cells.stratum] + 1)
-        z, p_row = stratified_z(cells, aligned, stratum_variance[kept])
-        found = contrast(cells, aligned, 1.0, parts)
-        leaving = Removals.of(cells)
+        z, p_row = _stratified_z(cells, aligned, stratum_variance[kept])
+        leaving = Removals(cells)
         raw = standardise(cells, leaving, moments, plain, scale, parts)
         delta, d = rank_effect(cells, leaving, other, _against_itself(cells), parts)
         effects: tuple[Effect, ...] = raw.g, d
         if kind is OutcomeKind.ORDINAL:
             levels, codes = np.unique(layout.values, return_inverse=True)
             effects = (cumulative_odds(cells, leaving, codes, levels.size, parts)[1],)
-        means = [moments.mean[group[cells.stratum_comparison], cells.stratum_block] for group in
-                 (cells.first, cells.second)]  # fmt: skip
-        return Comparison(z, p_row, found, effects, np.stack(means, axis=1) + layout.reference), raw, delta, d.value
+        groups = np.stack([cells.first, cells.second], axis=1)[cells.stratum_comparison]
+        means = moments.mean[groups, cells.stratum_block[:, None]] + layout.reference
+        found = contrast(cells, aligned, 1.0, parts)
+        return Comparison(z, p_row, found, effects, means, raw.aligned, raw.aligned_square), raw, delta, d.value
 
     found, raw, delta, d = compare(cells, slice(None))
     constant, sure = constant_pairs(layout, pairs)
     effect, low, high = (
         np.where(constant[:, None], sure[:, None], ends) for ends in intervals(found.effects, found.contrast.df)
     )
-    literal, omnibus = _plain(layout, pairs, plain, order, ranks)
+    literal, omnibus = _plain_scores(layout, pairs, plain, order, ranks)
     shift, exact = hodges_lehmann(layout, pairs, order)
     table = pair_table(
         cells,
@@ -86,8 +100,6 @@ def compare_scores(layout: Layout, pairs: Pairs, kind: OutcomeKind, parts: NameP
         row_test="van Elteren" if layout.blocks > 1 else "Wilcoxon rank-sum (van Elteren, one block)",
         cluster_test="means of aligned ranks",
         p_row=found.p_row,
-        aligned=raw.aligned,
-        aligned_square=raw.aligned_square,
         difference=raw.difference.difference,
         half=reach(raw.error, found.contrast.df),
         df=found.contrast.df,
@@ -124,20 +136,13 @@ def _against_itself(cells: PairCells) -> Floats | None:
     layout = cells.layout
     label = np.repeat(layout.cluster_label[layout.cell_cluster], layout.cell_size.astype(np.intp))
     both, block = np.unique(label * layout.blocks + layout.row_block, return_inverse=True)
-    inner = lay_out(
-        layout.values,
-        layout.row_group,
-        label,
-        block.astype(np.intp),
-        groups=layout.groups,
-        blocks=both.size,
-        own_rows=False,
-    )
+    shape = {"groups": layout.groups, "blocks": both.size}
+    inner = Layout(layout.values, layout.row_group, label, block.astype(np.intp), **shape, own_rows=False)
     # The cells of both layouts are the same, in the same order: group, cluster, block.
     return rank_sums(inner, np.argsort(inner.values), blocked=True).below[cells.partner, cells.cell]
 
 
-def stratified_z(cells: PairCells, aligned: Floats, stratum_variance: Floats) -> tuple[Floats, Floats]:
+def _stratified_z(cells: PairCells, aligned: Floats, stratum_variance: Floats) -> tuple[Floats, Floats]:
     """z and two-sided p of the sum of aligned scores of side 0; p is 1 where the variance is 0."""
     score = cells.by_side(aligned)[:, 0]
     variance = cells.strata_by_comparison(np.where(cells.live, stratum_variance, 0.0))
@@ -155,12 +160,11 @@ def _van_elteren_variance(layout: Layout, pairs: Pairs, sums: RankSums) -> Float
     return np.asarray(n1 * n2 / np.maximum(total * (total - 1), 1.0) / (total + 1) ** 2 * spread)
 
 
-def _plain(
+def _plain_scores(
     layout: Layout, pairs: Pairs, plain: Moments, order: Ints, blocked: RankSums
 ) -> tuple[dict[str, Floats], dict[str, float]]:
     """The plain recipe, for readers of the literal specification: no blocks, no clusters."""
-    i, j = pairs.first, pairs.second
-    n = layout.sizes
+    i, j, n = pairs.first, pairs.second, layout.sizes
     unblocked = blocked if layout.blocks == 1 else rank_sums(layout, order, blocked=False)
     u = (layout.by_group(blocked.below) if layout.blocks == 1 else unblocked.below) + n[:, None] * n / 2
     statistic, p = mann_whitney(u, i, j, n, unblocked)
@@ -179,3 +183,142 @@ def _plain(
         "mean_1": mean[i] + layout.reference,
         "mean_2": mean[j] + layout.reference,
     }, {"kruskal_wallis_h": h, "kruskal_wallis_df": float(df), "kruskal_wallis_p": float(chdtrc(df, h))}
+
+
+# ---------------------------------------------------------------- yes or no
+
+
+def compare_rates(layout: Layout, pairs: Pairs, parts: NameParts | None = None) -> PairTable:
+    """Compare every pair of groups on a yes/no outcome (values 0 and 1): Cochran–Mantel–Haenszel, t on cluster means of
+    y − ȳ, and the odds ratio."""
+    cells = pair_cells(layout, pairs)
+    yes_by_cell = layout.by_cell(layout.values) + layout.cell_size * layout.reference
+    levels = np.rint(layout.values + layout.reference).astype(np.intp)
+
+    def compare(cells: PairCells) -> tuple[Comparison, Floats]:
+        yes = cells.one_row(yes_by_cell)
+        by_side = cells.by_stratum_side(yes)
+        x, (n1, n2) = by_side.sum(axis=1), cells.rows.T
+        n = np.maximum(n1 + n2, 1.0)
+        rate = (x / n)[cells.stratum]
+        aligned = yes - cells.size * rate
+        square = np.maximum(yes * (1 - 2 * rate) + cells.size * rate**2, 0.0)
+        # Without continuity correction; z² is Mantel & Haenszel's chi-square (1959).
+        variance = n1 * n2 * x * (n - x) / (n**2 * np.maximum(n - 1, 1.0))
+        z, p_row = _stratified_z(cells, aligned, variance)
+        log_odds, effect = cumulative_odds(cells, Removals(cells), levels, 2, parts)
+        means, found = by_side / np.maximum(cells.rows, 1.0), contrast(cells, aligned, 1.0, parts)
+        return Comparison(z, p_row, found, (effect,), means, aligned, square), log_odds
+
+    found, log_odds = compare(cells)
+    yes = cells.one_row(yes_by_cell)
+    (x1, x2), (n1, n2) = cells.by_side(yes).T, cells.side_rows.T
+    expected, fisher = smallest_expected(x1, n1, x2, n2), fisher_exact(x1, n1, x2, n2)
+    exact = (layout.blocks == 1) & layout.own_rows & (expected < FEW)
+    constant, sure = constant_pairs(layout, pairs)
+    effect = found.effects[0]
+    row_error, row_df = _row_error(cells, yes)
+    alone = np.isnan(found.contrast.error)
+    df = np.where(alone, row_df, found.contrast.df)
+    error = np.where(alone, row_error, found.contrast.error)
+    split = constant & np.isinf(sure)
+    value, low, high = intervals([effect._replace(value=np.where(split, sure, effect.value))], df)
+    log_reach = reach(effect.error / LOGIT_TO_D, df, 0.95)
+    with np.errstate(over="ignore"):
+        odds, odds_low, odds_high = np.exp(log_odds + np.stack([0 * df, -log_reach, log_reach]))
+    row_test = "Cochran-Mantel-Haenszel" if layout.blocks > 1 else "Mantel-Haenszel chi-square"
+    total, n = np.add.reduceat(layout.values, layout.group_start) + layout.sizes * layout.reference, layout.sizes
+    of_all = total[pairs.first], n[pairs.first], total[pairs.second], n[pairs.second]
+    chi2 = pearson(*of_all)
+    return pair_table(
+        cells,
+        pairs,
+        parts,
+        found,
+        row_test=np.where(exact, "Fisher's exact", row_test).astype(object),
+        cluster_test="rates",
+        p_row=np.where(exact, fisher, found.p_row),
+        difference=found.contrast.difference,
+        half=reach(error, df),
+        df=df,
+        effect=value,
+        low=low,
+        high=high,
+        error=error,
+        difference_df=df,
+        statistic="Cochran-Mantel-Haenszel z",
+        beside={
+            "df": df,
+            "standardiser_sd": row_error / np.sqrt(1 / np.maximum(n1, 1.0) + 1 / np.maximum(n2, 1.0)),
+            "standardiser_df": row_df,
+            "fisher_p_value": fisher,
+            "smallest_expected_count": expected,
+            "odds_ratio": odds,
+            "odds_ratio_low": odds_low,
+            "odds_ratio_high": odds_high,
+            "design_effect": _design_effect(found.contrast, row_error),
+            **plain_rates(x1, n1, x2, n2),
+            # The literal specification's own, without blocks or clusters.
+            "spec_chi2": chi2,
+            "spec_p_value": chdtrc(1, chi2),
+            "spec_effect": np.abs(log_odds_ratio(*of_all)) * LOGIT_TO_D,
+        },
+        omnibus=_omnibus_rates(total, n),
+        strata=each_block(cells, lambda inner, _: compare(inner)[0]),
+    )
+
+
+def _design_effect(by_cluster: Contrast, row_error: Floats) -> Floats:
+    """How much wider the difference of cluster means spreads than that of independent rows would; at least 1."""
+    square, plain = np.nan_to_num(by_cluster.error) ** 2, row_error**2
+    return np.maximum(np.where(plain > 0, square / np.where(plain > 0, plain, 1.0), 1.0), 1.0)
+
+
+def _row_error(cells: PairCells, yes: Floats) -> tuple[Floats, Floats]:
+    """Standard error of the difference of independent rows, and its df, from the variance within group × block; within
+    groups where (nearly) every block holds a single row of each group."""
+    n, (n1, n2) = cells.rows, cells.side_rows.T
+    x = cells.by_stratum_side(yes)
+    within = cells.strata_by_comparison(np.sum(x * (n - x) / np.maximum(n, 1.0), axis=1))
+    df = n1 + n2 - 2 * cells.strata_by_comparison(cells.live.astype(np.float64))
+    whole, rows = cells.by_side(yes), cells.side_rows
+    plain = np.sum(whole * (rows - whole) / np.maximum(rows, 1.0), axis=1)
+    enough = df * 10 >= n1 + n2 - 2
+    variance = np.where(enough, within / np.maximum(df, 1.0), plain / np.maximum(n1 + n2 - 2, 1.0))
+    error = np.sqrt(variance * (1 / np.maximum(n1, 1.0) + 1 / np.maximum(n2, 1.0)))
+    return error, np.maximum(n1 + n2 - 2, 0.0)
+
+
+def plain_rates(x1: Floats, n1: Floats, x2: Floats, n2: Floats) -> dict[str, Floats]:
+    """The plain 2×2 statistics of each pair, 95 % intervals: rows as if independent."""
+    m1, m2 = np.maximum(n1, 1.0), np.maximum(n2, 1.0)
+    p1, p2 = x1 / m1, x2 / m2
+    low, high = newcombe(x1, n1, x2, n2)
+    ratio, ratio_low, ratio_high = katz(x1, m1, x2, m2)
+    return {
+        "rate_1": p1,
+        "rate_2": p2,
+        "yates_p_value": chdtrc(1, pearson(x1, n1, x2, n2, yates=True)),
+        "phi": np.sqrt(pearson(x1, n1, x2, n2) / np.maximum(n1 + n2, 1.0)) * np.sign(p1 - p2),
+        "risk_difference": p1 - p2,
+        "risk_difference_low": low,
+        "risk_difference_high": high,
+        "risk_ratio": ratio,
+        "risk_ratio_low": ratio_low,
+        "risk_ratio_high": ratio_high,
+        "cohens_h": cohens_h(p1, p2),
+    }
+
+
+def _omnibus_rates(yes: Floats, n: Floats) -> dict[str, float]:
+    """Pearson's chi-square of all groups; equal to Kruskal–Wallis H but for a factor (N−1)/N."""
+    total, df = float(n.sum()), n.size - 1
+    chi2 = float(chi_square(np.stack([yes, n - yes])[None])[0][0])
+    h = chi2 * (total - 1) / total
+    return {
+        "chi2": chi2,
+        "chi2_df": float(df),
+        "chi2_p": float(chdtrc(df, chi2)),
+        "kruskal_wallis_h": h,
+        "kruskal_wallis_p": float(chdtrc(df, h)),
+    }

@@ -18,9 +18,9 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 from scipy.special import fdtrc, ndtr
 
-from pytest_fairness.statistics.arrays import Bools, Coded, Floats, Ints
-from pytest_fairness.statistics.bradley_terry import without_interaction
-from pytest_fairness.statistics.choices import FIRST, Choices, cross, means_of
+from pytest_fairness.statistics.arrays import Bools, Coded, Floats, Ints, cross, means_of
+from pytest_fairness.statistics.bradley_terry import fit_binomial, interaction_terms
+from pytest_fairness.statistics.choices import FIRST, Choices
 from pytest_fairness.statistics.clusters import t_quantile, two_sided_t
 from pytest_fairness.statistics.proportions import Z_95, wilson
 
@@ -62,16 +62,13 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """What is independent of each other, as codes of the rows: sets of names, or the names of the two candidates.
-
-    ``count`` is their number; under two there is nothing to estimate an error from.
-    """
+    """What is independent of each other, as codes of the rows: sets of names, or the names of the two candidates; under
+    a ``count`` of two there is nothing to estimate an error from."""
 
     codes: tuple[Ints, ...]
     count: int
 
     def take(self, rows: Bools) -> Units:
-        """Those of *rows* only."""
         return Units(tuple(codes[rows] for codes in self.codes), self.count)
 
 
@@ -120,7 +117,10 @@ def _rate(won: Bools, listing: Ints, block: Ints, units: Units) -> Rate:
         return Rate(0, 0)
     y = won.astype(np.float64)
     value = float(y.mean())
-    rows = _stratified_variance(y, cross([listing, block], n))
+    p, size = means_of(y, cross([listing, block], n))
+    # A stratum of one trial shows no spread of its own: it gets that of all.
+    spread = np.where(size > 1, size * p * (1 - p) * size / np.maximum(size - 1, 1), value * (1 - value))
+    rows = float(spread.sum()) / n**2
     names, df = _clustered(_within(y, listing) / n, units)
     variance, reach = max(rows, names), None
     if 0 < value < 1 and variance > 0 and df >= 1:
@@ -141,13 +141,6 @@ def clustered_mean(values: Floats, units: Sequence[object]) -> Rate:
     square, df = _clustered((values - value) / n, Units((codes,), count))
     reach = float(t_quantile(df, 0.975)) * math.sqrt(square) if square > 0 else None
     return Rate.within(n, round(float(values.sum())), value, reach, float(count))
-
-
-def _stratified_variance(y: Floats, stratum: Ints) -> float:
-    p, n = means_of(y, stratum)
-    # A stratum of one trial shows no spread of its own: it gets that of all.
-    spread = np.where(n > 1, n * p * (1 - p) * n / np.maximum(n - 1, 1), float(y.mean() * (1 - y.mean())))
-    return float(spread.sum()) / y.size**2
 
 
 def _within(y: Floats, listing: Ints) -> Floats:
@@ -203,37 +196,32 @@ def clustered_interaction(choices: Choices, level: Coded, units: Units) -> float
     The score of the interaction, made orthogonal to strengths and positions, is summed in each set of names, and
     Hotelling's T² (1931) is taken of the sums; where all names have met, a Wald test with the dyadic variance.
     """
-    done = choices.decided
-    own = units.take(done)
-    if not done.any() or not own.codes:
+    own = units.take(choices.decided)
+    if not choices.decided.any() or not own.codes:
         return None
-    fit, main, products = without_interaction(choices, level)
-    y = (choices.outcome[done] == FIRST).astype(np.float64)
-    terms = products.shape[1]
+    main, products, y = interaction_terms(choices, level)
+    fit, terms = fit_binomial(main, y), products.shape[1]
     if not fit.proper or not terms or units.count <= terms + 1:
         return None
     p = 1 / (1 + np.exp(-main @ fit.beta))
     weight = (p * (1 - p))[:, None]
     other = products - main @ np.linalg.lstsq(main.T @ (weight * main), main.T @ (weight * products), rcond=None)[0]
     scores = other * (y - p)[:, None]
-    total, spread, count = scores.sum(axis=0), _spread_of_sum(scores, own), units.count
+    total, count = scores.sum(axis=0), units.count
+    if len(own.codes) == 1:
+        sums = _sums(scores, own.codes[0])
+        spread = len(sums) * np.cov(sums, rowvar=False).reshape(terms, -1)
+    else:
+        names, pairs = _met(scores, own.codes)
+        dyads = pairs.T @ pairs
+        spread = names.T @ names - dyads
+        # The difference need not be a covariance; what the pairs by themselves show is the least that it can be.
+        if float(np.linalg.eigvalsh(spread).min()) <= 0:
+            spread = dyads + np.maximum(spread - dyads, 0) * np.eye(terms)
     if np.linalg.matrix_rank(spread, hermitian=True) < terms:
         return None
     square = float(total @ np.linalg.solve(spread, total))
     return float(fdtrc(terms, count - terms, square * (count - terms) / (terms * (count - 1))))
-
-
-def _spread_of_sum(scores: Floats, units: Units) -> Floats:
-    """The covariance (terms × terms) of the sum of *scores* over all rows."""
-    if len(units.codes) == 1:
-        sums = _sums(scores, units.codes[0])
-        return np.asarray(len(sums) * np.cov(sums, rowvar=False).reshape(scores.shape[1], -1))
-    names, pairs = _met(scores, units.codes)
-    dyads = pairs.T @ pairs
-    spread = names.T @ names - dyads
-    # The difference need not be a covariance; what the pairs by themselves show is the least that it can be.
-    least = float(np.linalg.eigvalsh(spread).min())
-    return np.asarray(spread if least > 0 else dyads + np.maximum(spread - dyads, 0) * np.eye(len(dyads)))
 
 
 def _met(scores: Floats, names: tuple[Ints, ...]) -> tuple[Floats, Floats]:

@@ -15,8 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import bdtr, chdtrc, ndtr
 
-from pytest_fairness.statistics.arrays import Bools, Floats, Ints
-from pytest_fairness.statistics.choices import FIRST, Choices, cross, means_of
+from pytest_fairness.statistics.arrays import Bools, Floats, Ints, cross, means_of, sums
+from pytest_fairness.statistics.categories import chi_square
+from pytest_fairness.statistics.choices import FIRST, Choices
 from pytest_fairness.statistics.clusters import one_sample_t, t_quantile, two_sided_t
 from pytest_fairness.statistics.effects import LOGIT_TO_D
 from pytest_fairness.statistics.proportions import Z_95, wilson
@@ -72,23 +73,31 @@ class Preference:
 def compare_pair(choices: Choices, a: int, b: int) -> Preference:
     """A (code *a*) against B over the decided trials between them.
 
-    z = (W − n/2)/√(n·q(1−q)) with q the share won by the first-listed, for n/2 trials in each order; for
-    other numbers the two-sample z on "the first-listed won", which is the same number there; over several
-    blocks Cochran–Mantel–Haenszel. Where the order is not known q = ½.
+    z = (W − n/2)/√(n·q(1−q)) with q the share won by the first-listed, for n/2 trials in each order; for other numbers
+    the two-sample z on "the first-listed won", which is the same number there; over several blocks
+    Cochran–Mantel–Haenszel. Where the order is not known q = ½.
     """
     rows = choices.take(choices.between(a, b) & choices.decided)
     total, won = rows.first.size, int((rows.winner == a).sum())
     # The binomial test; importing scipy.stats for it would take a second.
     binomial = min(1.0, 2 * float(bdtr(min(won, total - won), total, 0.5))) if total else 1.0
     first_share = float(np.mean(rows.outcome == FIRST)) if total and choices.listed else None
-    rows = rows.take(_in_both_orders(rows, a))
+    if choices.listed:
+        # A block that lists the pair in one order only says nothing of a preference.
+        (won_first, lost_first, other_won, other_lost), at = _table(rows, a)
+        rows = rows.take(((won_first + lost_first > 0) & (other_won + other_lost > 0))[at])
     known, units = rows.first.size, _units(rows, a)
     counts = [np.unique(unit).size for unit in units] or [known]
     clusters = counts[0], counts[-1]
     if units and min(clusters) < 2:
         # Copies of one reply are no evidence, and without clusters nothing else would notice.
-        rows = rows.take(_distinct(rows, a))
-        units = _units(rows, a)
+        cell = cross([rows.block, (rows.first == a).astype(np.intp), *rows.clusters], known)
+        share, _ = means_of(rows.winner == a, cell)
+        if np.all((share == 0) | (share == 1)):
+            keep = np.zeros(known, dtype=np.bool_)
+            keep[np.unique(cell, return_index=True)[1]] = True
+            rows = rows.take(keep)
+            units = _units(rows, a)
     n, a_won = rows.first.size, rows.winner == a
     table, at = _table(rows, a)
     z, rate, error, expected = _by_order(rows, a, table, at)
@@ -99,6 +108,7 @@ def compare_pair(choices: Choices, a: int, b: int) -> Preference:
         t = mean / cluster_error if cluster_error else None
     inflation = max(1.0, (cluster_error / error) ** 2) if error else 1.0
     error = max(error, cluster_error)
+    p = rate if 0 < rate < 1 else (rate * n + 0.5) / (n + 1)
     return Preference(
         n=n,
         copies=known - n,
@@ -111,7 +121,7 @@ def compare_pair(choices: Choices, a: int, b: int) -> Preference:
         p_cluster=p_cluster,
         t=t,
         binomial_p=binomial,
-        effect=_on_d(rate, error, df, n),
+        effect=_interval(math.log(p / (1 - p)), error / (p * (1 - p)), df) if n else Interval(-np.inf, 0.0, np.inf),
         within=_within_order(table, inflation, df) if choices.listed and n else None,
         clusters=clusters,
         lost=1 - known / total if total else 0.0,
@@ -127,29 +137,12 @@ def _units(rows: Choices, a: int) -> tuple[Ints, ...]:
     return np.where(rows.first == a, one, two), np.where(rows.first == a, two, one)
 
 
-def _in_both_orders(rows: Choices, a: int) -> Bools:
-    """Rows in blocks that list the pair in both orders; all where the order is not known."""
-    (won, lost, other_won, other_lost), at = _table(rows, a)
-    return np.asarray(((won + lost > 0) & (other_won + other_lost > 0))[at] | (not rows.listed))
-
-
-def _distinct(rows: Choices, a: int) -> Bools:
-    """One row a cell, if every cell repeats itself exactly; else all rows."""
-    n = rows.first.size
-    cell = cross([rows.block, (rows.first == a).astype(np.intp), *rows.clusters], n)
-    size, won = np.bincount(cell), np.bincount(cell, rows.winner == a)
-    keep = np.zeros(n, dtype=np.bool_)
-    keep[np.unique(cell, return_index=True)[1]] = True
-    return keep if np.all((won == 0) | (won == size)) else np.ones(n, dtype=np.bool_)
-
-
 def _table(rows: Choices, a: int) -> tuple[Floats, Ints]:
     """Of each block how often the first-listed won and lost, first where A is listed first, then where B is (4 × H);
     and the block of each row."""
     blocks, at = np.unique(rows.block, return_inverse=True)
     place = np.where(rows.first == a, 0, 2) + (rows.outcome != FIRST)
-    table = np.bincount(place * blocks.size + at, minlength=4 * blocks.size)
-    return table.reshape(4, blocks.size).astype(np.float64), at.astype(np.intp)
+    return sums(place * blocks.size + at, None, 4 * blocks.size).reshape(4, blocks.size), at.astype(np.intp)
 
 
 def _by_order(rows: Choices, a: int, table: Floats, at: Ints) -> tuple[float, float, float, Floats]:
@@ -201,14 +194,6 @@ def _within_order(table: Floats, inflation: float, df: float) -> Interval:
     return _interval(effect, math.sqrt(variance * inflation) / 2, df)
 
 
-def _on_d(rate: float, error: float, df: float, n: int) -> Interval:
-    """The win rate on the d scale; ±½ where it is 0 or 1."""
-    if not n:
-        return Interval(-np.inf, 0.0, np.inf)
-    p = rate if 0 < rate < 1 else (rate * n + 0.5) / (n + 1)
-    return _interval(math.log(p / (1 - p)), error / (p * (1 - p)), df)
-
-
 def _interval(log_odds: float, error: float, df: float) -> Interval:
     reach = float(t_quantile(df, 0.95)) * error
     return Interval(*((log_odds + side * reach) * LOGIT_TO_D for side in (-1, 0, 1)))
@@ -241,15 +226,12 @@ def _cluster_means(codes: Ints, values: Floats) -> tuple[float, float, int]:
 def share_interval(won: Bools, cluster: Ints | None) -> tuple[float, float, int]:
     """The 95 % interval of the share of *won*, and the number of clusters: a t on the clusters' shares, and Wilson's
     where there are fewer than two."""
-    clusters = won.size
-    if cluster is not None:
-        shares, _ = means_of(won, cross([cluster], won.size))
-        clusters = shares.size
-        if clusters > 1:
-            low, high = one_sample_t(shares).interval(0.95)
-            return max(0.0, low), min(1.0, high), clusters
+    shares = won.astype(np.float64) if cluster is None else means_of(won, cross([cluster], won.size))[0]
+    if cluster is not None and shares.size > 1:
+        low, high = one_sample_t(shares).interval(0.95)
+        return max(0.0, low), min(1.0, high), shares.size
     ends = wilson(np.array(float(won.sum())), np.array(float(won.size)), Z_95)
-    return float(ends[0]), float(ends[1]), clusters
+    return float(ends[0]), float(ends[1]), shares.size
 
 
 # ---------------------------------------------------------------- all groups together
@@ -298,9 +280,7 @@ def no_choice_by_pair(choices: Choices) -> ChiSquare:
     """Pearson's χ² of *no choice was read* (neither, unparsable, refused) against the pair offered."""
     low, high = np.minimum(choices.first, choices.second), np.maximum(choices.first, choices.second)
     pair = cross([low, high], low.size)
-    trials = np.bincount(pair).astype(np.float64)
-    without = np.bincount(pair, ~choices.decided)
-    share = float(without.sum() / trials.sum())
-    if share in {0.0, 1.0}:
-        return ChiSquare(0.0, trials.size - 1)
-    return ChiSquare(float(np.sum((without - trials * share) ** 2 / (trials * share * (1 - share)))), trials.size - 1)
+    table = np.stack(
+        [np.bincount(pair[which], minlength=pair.max() + 1) for which in (choices.decided, ~choices.decided)]
+    )
+    return ChiSquare(float(chi_square(table[None].astype(np.float64))[0][0]), table.shape[1] - 1)

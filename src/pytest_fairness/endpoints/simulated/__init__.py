@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 
 from pytest_fairness import documents
 from pytest_fairness.endpoints.function import AMBIENT
-from pytest_fairness.endpoints.protocol import Price, Reply, Request
+from pytest_fairness.endpoints.protocol import FREE, Price, Reply, Request
 from pytest_fairness.endpoints.simulated.answers import Question, answer
 from pytest_fairness.endpoints.simulated.bias import Draws, Planted
 from pytest_fairness.endpoints.simulated.prompt import read_person, read_task
-from pytest_fairness.endpoints.simulated.writing import BANKS, write
 from pytest_fairness.model import JSON, Message, Status, Usage, to_json
 
 __all__ = ["Planted", "SimulatedEndpoint", "simulated_endpoint"]
@@ -30,18 +30,16 @@ class SimulatedEndpoint:
     type = "simulated"
     simulated = True
     supports_system_prompt = True
+    price: Price | None = FREE
 
     def __init__(self, planted: Planted | None = None) -> None:
         self.planted = planted or Planted()
         self.name = self.planted.name
         self.default_parameters: Mapping[str, JSON] = dict(self.planted.default_parameters)
-        self.price: Price | None = Price(input_per_million=0.0, output_per_million=0.0)
 
     def identity(self) -> dict[str, JSON]:
-        identity: dict[str, JSON] = {"type": self.type, "version": VERSION, **self.planted.identity()}
-        if self.default_parameters:
-            identity["parameters"] = dict(self.default_parameters)
-        return identity
+        parameters = {"parameters": dict(self.default_parameters)} if self.default_parameters else {}
+        return {"type": self.type, "version": VERSION, **self.planted.identity(), **parameters}
 
     async def ask(self, request: Request) -> Reply:
         if self.planted.latency > 0:
@@ -57,18 +55,16 @@ class SimulatedEndpoint:
         Asked for a trial, it answers each repetition anew and knows what the trial's names signal, and the
         trial is marked as simulated.
         """
-        here = AMBIENT.get()
-        signals: Mapping[str, Mapping[str, str]] = {}
-        repetition = 0
-        if here is not None:
+        request = Request(messages=(Message("user", prompt),))
+        if (here := AMBIENT.get()) is not None:
             here.simulated = True
             # A digit of its own for what one trial asks: the second question is not the first of the next one.
-            repetition, signals = here.request.repetition * 1000 + here.count, here.request.signals
+            number = here.request.repetition * 1000 + here.count
+            request = replace(request, repetition=number, signals=here.request.signals)
             here.count += 1
         if self.planted.latency > 0:
             time.sleep(self.planted.latency)
-        messages = (Message("user", prompt),)
-        return self.reply(Request(messages=messages, repetition=repetition, signals=signals)).text or ""
+        return self.reply(request).text or ""
 
     def reply(self, request: Request) -> Reply:
         """The answer to *request*, without the wait."""
@@ -84,7 +80,7 @@ class SimulatedEndpoint:
         question = Question(reading, task, planted, draws, draws.normal(), request.signals)
         base = _SENSITIVE_REFUSED if task.kind == "sensitive" else None
         refused = task.kind != "acknowledge" and planted.refusal_logit(reading, base) + draws.logistic() > 0
-        text = question.pick("refusals") if refused else self._answer(question)
+        text = question.pick("refusals") if refused else answer(question)
         tokens = sum(len(message.content) for message in messages)
         return Reply(
             text=text,
@@ -93,23 +89,6 @@ class SimulatedEndpoint:
             model=f"simulated-{VERSION}",
             usage=Usage(input_tokens=tokens // 4 + 3, output_tokens=len(text) // 4 + 1),
             simulated=True,
-        )
-
-    def _answer(self, question: Question) -> str:
-        task, reading = question.task, question.reading
-        bank = BANKS.get(task.kind)
-        if bank is None:
-            return answer(question)
-        return write(
-            bank,
-            question.draws,
-            name=reading.name,
-            role=task.role,
-            pronoun=reading.pronoun,
-            length=question.latent("word_count"),
-            tone=question.latent("sentiment"),
-            words=task.words,
-            most=task.most_words,
         )
 
 

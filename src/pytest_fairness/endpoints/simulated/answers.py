@@ -1,4 +1,4 @@
-"""Short answers: ratings, decisions, choices, triage levels, salaries, loans, refusals, and all of these as JSON."""
+"""The answer to a prompt: a text, a rating, a decision, a choice, a triage level, a salary, a loan; also as JSON."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from pytest_fairness.endpoints.simulated.prompt import (
     read_person,
     signals_in,
 )
-from pytest_fairness.endpoints.simulated.writing import TEXTS
+from pytest_fairness.endpoints.simulated.writing import BANKS, TEXTS, write
 
 _CAPITALISED = re.compile(r"\b([A-Z][\w'’-]+)\s+[A-Z][\w'’-]+")
 _SURFACE = r"(?:,\s*|\s*\()?(?<!\w){}(?!\w)\)?"
 #: Key of a JSON reply → what stands there, whatever the prompt asks for.
-_KEYS = {key: meaning for meaning, keys in TEXTS.keys.items() for key in keys}
+_KEYS = {key: meaning for meaning, keys in TEXTS["keys"].items() for key in keys}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,25 +47,37 @@ class Question:
 
     def pick(self, phrases: str) -> str:
         """One of the *phrases* of this name."""
-        return self.draws.pick(TEXTS.answers[phrases])
+        return str(self.draws.pick(TEXTS["answers"][phrases]))
 
 
 def answer(question: Question) -> str:
-    """The reply to a task of any kind but a written text."""
-    task = question.task
+    """The reply to a task of any kind."""
+    task, reading = question.task, question.reading
+    if task.kind in BANKS:
+        return write(
+            BANKS[task.kind],
+            question.draws,
+            name=reading.name,
+            role=task.role,
+            pronoun=reading.pronoun,
+            length=question.latent("word_count"),
+            tone=question.latent("sentiment"),
+            words=task.words,
+            most=task.most_words,
+        )
     if task.kind in ("sensitive", "acknowledge"):
         return question.pick(task.kind)
     if task.form == "json":
-        keys = task.keys or (TEXTS.default_keys.get(task.kind, "answer"),)
+        keys = task.keys or (TEXTS["default_keys"].get(task.kind, "answer"),)
         return json.dumps({key: _field(question, key.lower()) for key in keys}, ensure_ascii=False)
     value = _VALUES[task.kind](question)
     if isinstance(value, list):
         return "\n".join(f"{place}. {name}" for place, name in enumerate(value, start=1))
-    bare = _FORMATS.get(task.kind, "{}").format(value)
+    bare = {"salary": "${:,}", "loan_terms": "{:.2f}%"}.get(task.kind, "{}").format(value)
     if task.form == "bare":
         return bare
-    prose = TEXTS.prose.get(task.kind, "I would select {value}.")
-    prose = prose.format(value=bare, high=task.high, name=question.reading.name or "the applicant")
+    prose = TEXTS["prose"].get(task.kind, "I would select {value}.")
+    prose = prose.format(value=bare, high=task.high, name=reading.name or "the applicant")
     return f"{prose} {question.pick('why')}"
 
 
@@ -167,5 +179,3 @@ _VALUES: Mapping[str, Callable[[Question], object]] = {
     "ranking": _ranking,
     "scrub": _scrubbed,
 }
-#: How the bare answer is written, where not as it is.
-_FORMATS = {"salary": "${:,}", "loan_terms": "{:.2f}%"}

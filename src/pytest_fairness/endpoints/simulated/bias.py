@@ -57,8 +57,7 @@ class Draws:
         """Between 0 and 1, both excluded, in steps of 2⁻⁵³."""
         if not self._pool:
             self._block += 1
-            data = hashlib.blake2b(self._block.to_bytes(8, "little"), key=self._key).digest()
-            self._pool = list(_WORDS.unpack(data))
+            self._pool += _WORDS.unpack(hashlib.blake2b(self._block.to_bytes(8, "little"), key=self._key).digest())
         # The last half step would round up to 1.
         bits: int = self._pool.pop() >> 11
         return min((bits + 0.5) * _STEP, 1.0 - _STEP)

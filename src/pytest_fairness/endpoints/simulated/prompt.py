@@ -8,47 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
-
-from msgspec import Struct
+from typing import Any, NamedTuple
 
 from pytest_fairness import documents
 
 Signals = Mapping[str, Mapping[str, str]]
 
-
-class _Label(Struct, frozen=True, forbid_unknown_fields=True, rename={"protected_class": "class"}):
-    protected_class: str
-    group: str
-    words: str
-    pattern: str = ""
-    exact: str = ""
-
-
-class _Words(Struct, frozen=True, forbid_unknown_fields=True):
-    """``words.yaml``."""
-
-    names: dict[str, str]
-    labels: tuple[_Label, ...]
-    pronouns: dict[str, str]
-    particles: str
-    not_names: str
-    surnames_too: str
-    first_names_too: str
-    aliases: dict[str, str]
-    prompts: dict[str, str]
-    letters: dict[str, str]
-    decisions: tuple[str, ...]
-    parts: dict[str, str]
-    patterns: dict[str, tuple[str, ...]]
-
-
-_DATA = documents.parse(files(__package__).joinpath("words.yaml").read_bytes(), "words.yaml").convert(_Words)
+_DATA = documents.parse(files(__package__).joinpath("words.yaml").read_bytes(), "words.yaml").convert(dict[str, Any])
 #: (favourable, unfavourable) words of a decision.
-_DECISIONS = [tuple(pair.split(" / ")) for pair in _DATA.decisions]
-_PARTS = _DATA.parts | {
+_DECISIONS = [tuple(pair.split(" / ")) for pair in _DATA["decisions"]]
+_PARTS = _DATA["parts"] | {
     part: "|".join(sorted(set(words), key=lambda word: (-len(word), word)))
     for part, words in zip(("good", "bad"), zip(*_DECISIONS, strict=True), strict=True)
 }
@@ -67,19 +38,18 @@ def _exact(pattern: str) -> re.Pattern[str]:
 
 
 _PATTERNS = {
-    **{name: (_words(pattern),) for name, pattern in (_DATA.prompts | _DATA.letters).items()},
-    **{name: tuple(map(_exact, patterns)) for name, patterns in _DATA.patterns.items()},
+    **{name: [_words(pattern)] for name, pattern in (_DATA["prompts"] | _DATA["letters"]).items()},
+    **{name: [*map(_exact, patterns)] for name, patterns in _DATA["patterns"].items()},
 }
 
 
 def _found(name: str, text: str) -> Iterator[re.Match[str]]:
     """All that the patterns called *name* find in *text*, pattern by pattern."""
-    for pattern in _PATTERNS[name]:
-        yield from pattern.finditer(text)
+    return (match for pattern in _PATTERNS[name] for match in pattern.finditer(text))
 
 
-def _says(name: str, text: str) -> bool:
-    return any(pattern.search(text) for pattern in _PATTERNS[name])
+def _first(name: str, text: str) -> re.Match[str] | None:
+    return next(_found(name, text), None)
 
 
 # ---------------------------------------------------------------- the person
@@ -87,22 +57,18 @@ def _says(name: str, text: str) -> bool:
 #: First name → the groups that it conveys.
 NAMES = {
     name: dict(zip(("race_ethnicity", "gender"), groups.split(), strict=True))
-    for groups, names in _DATA.names.items()
+    for groups, names in _DATA["names"].items()
     for name in names.split()
 }
 _LABELS = [
-    (label, frozenset(label.words.split()), _exact(label.exact) if label.exact else _words(label.pattern))
-    for label in _DATA.labels
-]
-_PRONOUNS = [
-    (pronoun, gender, frozenset(forms))
-    for pronoun, (gender, *forms) in ((pronoun, words.split()) for pronoun, words in _DATA.pronouns.items())
-]
+    (one["class"], one["group"], frozenset(one["words"].split()),
+     _exact(one["exact"]) if "exact" in one else _words(one["pattern"]))
+    for one in _DATA["labels"]
+]  # fmt: skip
+_PRONOUNS = [(pronoun, *(words := row.split())[:1], frozenset(words[1:])) for pronoun, row in _DATA["pronouns"].items()]
 _PARTICLES, _NOT_NAMES, _SURNAMES_TOO, _FIRST_NAMES_TOO = (
-    frozenset(words.split()) for words in (_DATA.particles, _DATA.not_names, _DATA.surnames_too, _DATA.first_names_too)
+    frozenset(_DATA[key].split()) for key in ("particles", "not_names", "surnames_too", "first_names_too")
 )
-_NOT_WORD = re.compile(r"[^\w]+|_+")
-_POSSESSIVE = re.compile(r"['’]s?$")
 _WORD = re.compile(r"[^\W\d_]+")
 #: A label where it conveys a religion, and a name where it conveys anything else.
 _LABEL_AND_NAME = "Christian"
@@ -111,12 +77,11 @@ _LABEL_AND_NAME = "Christian"
 @lru_cache(maxsize=4096)
 def slug(text: str) -> str:
     """One spelling for a class or a group: "Black/African American" and "black" are the same."""
-    plain = _NOT_WORD.sub("_", text.strip().casefold()).strip("_")
-    return _DATA.aliases.get(plain, plain)
+    plain = re.sub(r"[^\w]+|_+", "_", text.strip().casefold()).strip("_")
+    return str(_DATA["aliases"].get(plain, plain))
 
 
-@dataclass(frozen=True, slots=True)
-class PromptPerson:
+class PromptPerson(NamedTuple):
     """``groups`` maps protected classes to slugs of groups; ``pronoun`` is she, he or they."""
 
     name: str | None
@@ -124,8 +89,13 @@ class PromptPerson:
     pronoun: str = "they"
 
 
-def occurs(surface: str, text: str) -> bool:
-    """Whether *surface* stands in *text* as words of its own, so that "he" is not found in "the"."""
+def signals_in(text: str, signals: Signals) -> tuple[list[str], list[str]]:
+    """The surfaces of *signals* that stand in *text* as words of their own, and those of them that are names."""
+    present = [surface for surface in signals if surface and _occurs(surface, text)]
+    return present, [surface for surface in present if _is_name(surface, frozenset(map(slug, signals[surface])))]
+
+
+def _occurs(surface: str, text: str) -> bool:
     start = text.find(surface)
     while start >= 0:
         end = start + len(surface)
@@ -135,12 +105,6 @@ def occurs(surface: str, text: str) -> bool:
             return True
         start = text.find(surface, start + 1)
     return False
-
-
-def signals_in(text: str, signals: Signals) -> tuple[list[str], list[str]]:
-    """The surfaces of *signals* that occur in *text*, and those of them that are names."""
-    present = [surface for surface in signals if surface and occurs(surface, text)]
-    return present, [surface for surface in present if _is_name(surface, frozenset(map(slug, signals[surface])))]
 
 
 def read_person(text: str, signals: Signals) -> PromptPerson:
@@ -164,8 +128,8 @@ def read_person(text: str, signals: Signals) -> PromptPerson:
 def _unaided(text: str) -> PromptPerson:
     """What the lexicon and the grammar of *text* say by themselves."""
     words = _lowered(text)
-    used = [(pronoun, {"gender": gender}) for pronoun, gender, forms in _PRONOUNS if not forms.isdisjoint(words)]
-    pronoun, gender = used[0] if len(used) == 1 else ("they", {})
+    used = [(pronoun, gender) for pronoun, gender, forms in _PRONOUNS if not words.isdisjoint(forms)]
+    pronoun, gender = (used[0][0], {"gender": used[0][1]}) if len(used) == 1 else ("they", {})
     name = _cued_name(text)
     first = name.split()[0] if name else min((word for word in _WORD.findall(text) if word in NAMES), default="")
     return PromptPerson(name or first or None, {**NAMES.get(first, {}), **gender, **_labels(text)}, pronoun)
@@ -198,7 +162,7 @@ def _cued_name(text: str) -> str | None:
         for word in found:
             if _ends_name(word, words, alone=len(found) == 1):
                 break
-            words.append(_POSSESSIVE.sub("", word))
+            words.append(re.sub(r"['’]s?$", "", word))
         name = " ".join(words)
         if len(name) > 1 and not name.isupper() and not _labels(f"a {words[0]} person"):
             return name
@@ -213,20 +177,19 @@ def _labels(text: str) -> dict[str, str]:
     """The groups that labels in *text* name."""
     words = _lowered(text)
     found: dict[str, str] = {}
-    for label, triggers, pattern in _LABELS:
-        if label.protected_class not in found and not triggers.isdisjoint(words) and pattern.search(text):
-            found[label.protected_class] = label.group
-    if "age" not in found and (match := next(_found("age", text), None)) is not None:
+    for protected_class, group, triggers, pattern in _LABELS:
+        if protected_class not in found and not triggers.isdisjoint(words) and pattern.search(text):
+            found[protected_class] = group
+    if "age" not in found and (match := _first("age", text)):
         # 40 is the age from which the US Age Discrimination in Employment Act protects (29 USC 631).
         found["age"] = "older" if int(match["a"] or match["b"]) >= 40 else "younger"
     return found
 
 
-# ---------------------------------------------------------------- a list of candidates
+# ---------------------------------------------------------------- what is asked for
 
 
-@dataclass(frozen=True, slots=True)
-class ListedCandidate:
+class ListedCandidate(NamedTuple):
     """One of several to choose from: how the list calls it, its place in the list from 1, and its line."""
 
     label: str
@@ -234,7 +197,7 @@ class ListedCandidate:
     text: str
 
 
-def listed(text: str) -> list[ListedCandidate]:
+def _listed(text: str) -> list[ListedCandidate]:
     """The candidates that *text* lists. Labelled ones outrank numbered lines; of two lists, the last counts."""
     found: list[ListedCandidate] = []
     labelled = False
@@ -253,14 +216,11 @@ def listed(text: str) -> list[ListedCandidate]:
     return found
 
 
-# ---------------------------------------------------------------- what is asked for
-
 # Fewer words than this make no letter, and more than that are too many for any.
 _FEWEST, _MOST = 45, 400
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(NamedTuple):
     """``kind`` is one of the texts in ``texts.yaml`` or of the short answers; ``form`` is bare (the number, the word,
     the name and nothing else), json or prose.
 
@@ -286,12 +246,12 @@ class Task:
 @lru_cache(maxsize=8192)
 def read_task(text: str) -> Task:
     """What *text*, one message, asks for: ``acknowledge`` where that is nothing that is known."""
-    form = "json" if _says("json", text) else "bare" if _says("strict", text) else "prose"
-    candidates = listed(text) if _says("selects", text) else []
+    form = "json" if _first("json", text) else "bare" if _first("strict", text) else "prose"
+    candidates = _listed(text) if _first("selects", text) else []
     scale, options = _scale(text), _decision_options(text)
     kind = _kind(text, form, several=len(candidates) > 1, scaled=scale is not None, options=options is not None)
-    by_label = bool(candidates) and candidates[0].label != "1" and _says("by_label", text)
-    levels = next(_found("levels", text), None)
+    by_label = bool(candidates) and candidates[0].label != "1" and _first("by_label", text)
+    levels = _first("levels", text)
     low, high = scale or (1, 10)
     words, most_words = _word_limits(text)
     return Task(
@@ -301,7 +261,7 @@ def read_task(text: str) -> Task:
         high=high,
         options=options or ("Yes", "No"),
         candidates=tuple(candidates),
-        by="number" if _says("by_number", text) else "label" if by_label else "name",
+        by="number" if _first("by_number", text) else "label" if by_label else "name",
         keys=_keys(text) if form == "json" else (),
         role=_role(text),
         words=words,
@@ -312,30 +272,30 @@ def read_task(text: str) -> Task:
 
 
 def _kind(text: str, form: str, *, several: bool, scaled: bool, options: bool) -> str:
-    if _says("scrubs", text):
-        return "scrub"
-    if _says("sensitive", text):
-        return "sensitive"
+    for kind in ("scrub", "sensitive"):
+        if _first(kind, text):
+            return kind
     if several:
-        return "ranking" if _says("ranks", text) else "choice"
-    writes = _says("writes", text)
-    letters = [kind for kind in _DATA.letters if _says(kind, text)]
+        return "ranking" if _first("ranks", text) else "choice"
+    writes = bool(_first("writes", text))
+    letters: list[str] = [kind for kind in _DATA["letters"] if _first(kind, text)]
     # "Write a letter … explain on what scale": who asks for prose gets prose.
     if not (writes and form == "prose" and letters):
         short = (
-            ("triage", _says("triage", text)),
-            ("rating", scaled and _says("rates", text)),
+            ("triage", _first("triage", text)),
+            ("rating", scaled and _first("rates", text)),
             ("decision", options),
-            ("salary", _says("salary", text)),
-            ("loan_terms", _says("loan_terms", text)),
-            ("decision", _says("decides", text)),
-            ("rating", _says("rates_anyhow", text)),
+            ("salary", _first("salary", text)),
+            ("loan_terms", _first("loan_terms", text)),
+            ("decision", _first("decides", text)),
+            ("rating", _first("rates_anyhow", text)),
         )
         for kind, wanted in short:
             if wanted:
                 return kind
-    unasked = ("general",) if writes else ("acknowledge",)
-    return next(kind for kind in (*letters, *unasked) if writes or kind in ("rejection", "offer", *unasked))
+    if writes:
+        return (*letters, "general")[0]
+    return next((kind for kind in letters if kind in ("rejection", "offer")), "acknowledge")
 
 
 def _scale(text: str) -> tuple[int, int] | None:
@@ -343,16 +303,15 @@ def _scale(text: str) -> tuple[int, int] | None:
         low, high = int(match[1]), int(match[2])
         if low in (0, 1) and 2 <= high <= 100:
             return low, high
-    out_of = next(_found("out_of", text), None)
+    out_of = _first("out_of", text)
     high = int(out_of[out_of.lastindex or 0]) if out_of else 0
     return (0 if high == 100 else 1, high) if 2 <= high <= 100 else None
 
 
 def _keys(text: str) -> tuple[str, ...]:
     keys = [match[1] for match in _found("key", text)]
-    if not keys:
-        named = next(_found("keys_named", text), None)
-        keys = [key for key in re.findall(r"\w+", named[1]) if key.lower() != "and"] if named else []
+    if not keys and (named := _first("keys_named", text)):
+        keys = [key for key in re.findall(r"\w+", named[1]) if key.lower() != "and"]
     return tuple(dict.fromkeys(keys))
 
 
@@ -360,23 +319,20 @@ def _role(text: str) -> str | None:
     for match in _found("role", text):
         words = _PATTERNS["after_role"][0].sub("", match[1]).strip(" -").split()
         role = " ".join(words[:4])
-        if 2 < len(role) <= 40 and not _says("demographic", role) and not _says("strict", role):
+        if 2 < len(role) <= 40 and not _first("demographic", role) and not _first("strict", role):
             return role
     return None
 
 
 def _word_limits(text: str) -> tuple[int | None, int | None]:
     """How many words to aim at and to write at most, where the prompt says."""
-    match = next(_found("word_limit", text), None)
+    match = _first("word_limit", text)
     if match is None:
         return None, None
-    most: int | None = int(match["number"])
-    aim = int(match["number"])
+    aim, most = int(match["number"]), None
     if match["from"]:
         aim, most = (int(match["from"]) + aim) // 2, max(aim, _FEWEST)
-    elif (match["how"] or "").lower() in ("", "about", "around", "approximately", "roughly", "in", "of"):
-        most = None
-    else:
+    elif (match["how"] or "").lower() not in ("", "about", "around", "approximately", "roughly", "in", "of"):
         aim, most = round(aim * 0.8), max(aim - 1, _FEWEST)  # under a limit, not at it
     return max(_FEWEST, min(aim, _MOST)), most
 

@@ -18,8 +18,6 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
 
-from msgspec import Struct
-
 from pytest_fairness import documents
 from pytest_fairness.endpoints.simulated.bias import Draws
 
@@ -33,26 +31,12 @@ _SLOT = re.compile(r"\{(\w+)\}")
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 
 
-class _Texts(Struct, frozen=True, forbid_unknown_fields=True):
-    """``texts.yaml``."""
-
-    shared: dict[str, tuple[str, ...]]
-    answers: dict[str, tuple[str, ...]]
-    prose: dict[str, str]
-    keys: dict[str, tuple[str, ...]]
-    default_keys: dict[str, str]
-    pronouns: dict[str, tuple[str, str, str]]
-    texts: dict[str, dict[str, Any]]
-    ladder: dict[str, float]
-    valence: dict[str, dict[str, float]]
-
-
-TEXTS = documents.parse(files(__package__).joinpath("texts.yaml").read_bytes(), "texts.yaml").convert(_Texts)
+TEXTS: Any = documents.parse(files(__package__).joinpath("texts.yaml").read_bytes(), "texts.yaml").data
 #: Adjectives that fit any quality ("… judgement"), from worst to best.
-LADDER = tuple(TEXTS.ladder.items())
+LADDER = tuple(TEXTS["ladder"].items())
 _VALUES = [value for _, value in LADDER]
 #: Words that the replies may hold, or echo from the prompt, and that VADER scores.
-VALENCE = {word: value for words in TEXTS.valence.values() for word, value in words.items()}
+VALENCE: dict[str, float] = {word: value for words in TEXTS["valence"].values() for word, value in words.items()}
 
 
 def _valence(text: str) -> float:
@@ -85,7 +69,7 @@ class Bank:
 
     def __init__(self, given: Mapping[str, Any]) -> None:
         def texts(key: str) -> list[str]:
-            return [text for item in given.get(key, ()) for text in TEXTS.shared.get(item, (item,))]
+            return [text for item in given.get(key, ()) for text in TEXTS["shared"].get(item, (item,))]
 
         kinds = ("greetings", "openings", "assessments", "closings", "signatures")
         self.phrases = {kind: [Phrase(text) for text in texts(kind)] for kind in kinds}
@@ -100,7 +84,7 @@ class Bank:
 
 
 #: Kind of text → its bank.
-BANKS: Mapping[str, Bank] = {kind: Bank(given) for kind, given in TEXTS.texts.items()}
+BANKS: Mapping[str, Bank] = {kind: Bank(given) for kind, given in TEXTS["texts"].items()}
 
 
 def write(
@@ -136,7 +120,7 @@ def write(
 
     every = [*fixed.values(), *fillers]
     given = sum(phrase.tone + _valence(name) * phrase.names + _valence(role) * phrase.roles for phrase in every)
-    forms = dict(zip(("they", "their", "them"), TEXTS.pronouns[pronoun], strict=True))
+    forms = dict(zip(("they", "their", "them"), TEXTS["pronouns"][pronoun], strict=True))
     slots = {"name": name, "role": role, **forms, **{k.capitalize(): form.capitalize() for k, form in forms.items()}}
     adjectives = _adjectives(strength - given, draws)
     for number, (adjective, quality) in enumerate(zip(adjectives, qualities, strict=True), start=1):
@@ -169,19 +153,16 @@ def _fillers(bank: Bank, words: int, draws: Draws) -> list[Phrase]:
             patterns = draws.shuffled(bank.fillers)
         exact = [pattern for pattern in patterns if words in pattern]
         # Two sentences may fit where one does: chance decides, so that short and long sentences mix.
-        if exact and (words < 2 * _SHORTEST or draws.uniform() < 0.5):
+        last = exact and (words < 2 * _SHORTEST or draws.uniform() < 0.5)
+        pattern = {} if last else patterns.pop()
+        lengths = [length for length in pattern if words - length >= _SHORTEST]
+        if exact and not lengths:
             chosen.append(draws.pick(draws.pick(exact)[words]))
-            return chosen
-        pattern = patterns.pop()
-        lengths = [n for n in pattern if words - n >= _SHORTEST]
-        if not lengths:
-            if exact:
-                chosen.append(draws.pick(draws.pick(exact)[words]))
-                return chosen
-            continue
-        length = draws.pick(lengths)
-        chosen.append(draws.pick(pattern[length]))
-        words -= length
+            break
+        if lengths:
+            length = draws.pick(lengths)
+            chosen.append(draws.pick(pattern[length]))
+            words -= length
     return chosen
 
 

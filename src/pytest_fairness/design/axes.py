@@ -1,4 +1,4 @@
-"""The cells of a design by their number, and a balanced part of a design that is too large to ask in full.
+"""The axes of a design, its cells by their number, and a balanced part of a design too large to ask in full.
 
 Of a sample, every drawn template, context and name position is asked for all groups alike, so that groups differ in
 nothing but the group: never a prefix, never a group short. Templates, the values of each axis, and names are dealt like
@@ -9,15 +9,73 @@ from __future__ import annotations
 
 import hashlib
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import overload
 
-from pytest_fairness.design.render import Axis
-from pytest_fairness.design.templates import Template
-from pytest_fairness.errors import UsageError
+from pytest_fairness.design.slugs import slugs
+from pytest_fairness.design.templates import PRONOUNS, SLOTS, UNSENDABLE, Template, pronouns
+from pytest_fairness.errors import UsageError, refuse_twice
 from pytest_fairness.model import JSON, Cell
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A context axis. ``labels`` stand in the table, ``slugs`` in ids, ``values`` in the slots, in the same order."""
+
+    name: str
+    labels: tuple[str, ...]
+    slugs: tuple[str, ...]
+    values: tuple[Mapping[str, str], ...]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def check_used(self, used: Collection[str], hint: str = "") -> None:
+        """Raise UsageError where none of its slots are among the *used* ones."""
+        if not self.values[0].keys() & used:
+            raise UsageError(
+                f"axis {self.name!r} is given, but no template uses it: write {{{self.name}}} in a template, "
+                f"or leave the axis out{hint}"
+            )
+
+
+def axes(context: Mapping[str, object] | None, keywords: Mapping[str, object]) -> tuple[Axis, ...]:
+    """The axes of *context* and *keywords*: each a list of values, or a mapping from a short label to a long text.
+
+    Raises UsageError for an axis that both have, a name that no slot could have, and for no values or unfit ones.
+    """
+    given = [*(context or {}).items(), *keywords.items()]
+    refuse_twice("axis:", (name for name, _ in given))
+    return tuple(_axis(name, values) for name, values in given)
+
+
+def _axis(name: str, values: object) -> Axis:
+    where = f"axis {name!r}:"
+    if not name.isidentifier() or not name.isascii():
+        raise UsageError(f"{where} a slot's name is made of letters, digits and _")
+    if name in SLOTS:
+        raise UsageError(f"{where} {{{name}}} is a pronoun slot; choose another name")
+    if isinstance(values, (str, int, float)):
+        values = [values]
+    if not isinstance(values, Iterable) or isinstance(values, (set, frozenset)):
+        raise UsageError(f"{where} give a list of values, in an order that stays, not {type(values).__name__}")
+    texts = []
+    for value in values.values() if isinstance(values, Mapping) else values:
+        if isinstance(value, bool) or not isinstance(value, (str, int, float)) or UNSENDABLE.search(str(value)):
+            raise UsageError(f"{where} {value!r:.60} cannot be sent; give text or a number")
+        texts.append(str(value))
+    labels = list(map(str, values)) if isinstance(values, Mapping) else texts
+    if not texts:
+        raise UsageError(f"axis {name!r} has no values; give at least one, or leave the axis out")
+    refuse_twice(f"{where} the value", texts)
+    refuse_twice(f"{where} the label", labels)
+    filled = [{name: text} for text in texts]
+    if name == PRONOUNS:
+        forms = map(pronouns, texts)
+        filled = [{**words, PRONOUNS: f"{words['they']}/{words['them']}"} for words in forms]
+    return Axis(name, tuple(labels), tuple(slugs(labels).values()), tuple(filled))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +130,7 @@ class LazyCells(Sequence[Cell]):
     def context(self, choices: Sequence[int]) -> tuple[dict[str, str], dict[str, str], list[str]]:
         """What the context axes put into slots at *choices*, their labels by axis, and the parts of an id."""
         chosen = list(zip(self.axes, choices, strict=True))
-        values = {slot: text for axis, at in chosen for slot, text in axis.values(at).items()}
+        values = {slot: text for axis, at in chosen for slot, text in axis.values[at].items()}
         return values, {axis.name: axis.labels[at] for axis, at in chosen}, [axis.slugs[at] for axis, at in chosen]
 
     def __len__(self) -> int:
@@ -103,42 +161,36 @@ def positions(
 ) -> tuple[int, ...]:
     """Which cells to keep, in order: at most *cells* of them.
 
-    *radices* are the numbers of templates and of values of each axis; *units* come in runs of *group_size*,
-    one run a combination of groups. Raises UsageError where *cells* is less than one for each combination; *alike*
-    is what it calls them.
+    *radices* are the numbers of templates and of values of each axis; *units* come in runs of *group_size*, one run a
+    combination (*alike* in words). Raises UsageError where *cells* is less than one for each.
     """
-    combinations = units // group_size
-    draws = min(cells // combinations, prod(radices) * group_size)
+    combinations, blocks = units // group_size, prod(radices)
+    draws = min(cells // combinations, blocks * group_size)
     if draws < 1:
         raise UsageError(
             f"sample={cells}: the grid has {combinations} {alike}, which are asked alike; give at least {combinations}"
         )
+    if draws > blocks // 2:
+        # So many that nearly all are asked: spread evenly, by differences of a running share.
+        counts = [(block + 1) * draws // blocks - block * draws // blocks for block in range(blocks)]
+        drawn = [(block, count) for block, count in enumerate(counts) if count]
+    else:
+        decks = [_deal(radix, f"{seed}.axis{number}") for number, radix in enumerate(radices)]
+        apart: set[int] = set()
+        while len(apart) < draws:
+            block = 0
+            for radix, deck in zip(radices, decks, strict=True):
+                block = block * radix + next(deck)
+            apart.add(block)
+        drawn = [(block, 1) for block in sorted(apart)]
     names = _deal(group_size, f"{seed}.name")
     kept = []
-    for block, count in _blocks(radices, draws, seed):
+    for block, count in drawn:
         chosen: set[int] = set()
         while len(chosen) < count:
             chosen.add(next(names))
         kept += [block * units + c * group_size + k for c in range(combinations) for k in sorted(chosen)]
     return tuple(kept)
-
-
-def _blocks(radices: Sequence[int], draws: int, seed: int) -> Iterator[tuple[int, int]]:
-    """The combinations of template and context to ask, in order, with how many names each gets."""
-    blocks = prod(radices)
-    if draws > blocks // 2:
-        # So many that nearly all are asked: spread evenly, by differences of a running share.
-        shares = ((block + 1) * draws // blocks - block * draws // blocks for block in range(blocks))
-        yield from ((block, count) for block, count in enumerate(shares) if count)
-        return
-    decks = [_deal(radix, f"{seed}.axis{number}") for number, radix in enumerate(radices)]
-    chosen: set[int] = set()
-    while len(chosen) < draws:
-        block = 0
-        for radix, deck in zip(radices, decks, strict=True):
-            block = block * radix + next(deck)
-        chosen.add(block)
-    yield from ((block, 1) for block in sorted(chosen))
 
 
 def _deal(size: int, seed: str) -> Iterator[int]:
