@@ -109,15 +109,7 @@ def test_a_trial_asked_again_counts_once_and_unknown_ones_are_named(tmp_path):
     assert "--fairness-retry-unknown" in run["notes"][1]
 
 
-BROKEN = [
-    "",
-    "{",
-    "[]",
-    "null",
-    '{"schema": 1}',
-    '{"schema": 1, "run": {}, "items": [], "findings": [{}]}',
-    "[" * 99_999,
-]
+EMPTY = '{"schema": 1, "run": {}, "items": [], "findings": [{}]}'
 
 
 def test_a_file_that_cannot_be_read_is_an_error_that_names_it(tmp_path):

@@ -14,7 +14,7 @@ from conftest import MODES
 from pytest_fairness.endpoints.simulated import Planted
 
 from ..faults.conftest import Steady
-from ..pytest_layer.conftest import Run
+from ..pytest_layer.conftest import Project, Run
 from ..support.servers import ModelServer
 
 SUITE = ("--pyargs", "pytest_fairness.suites.selection")
@@ -67,14 +67,14 @@ def suite(run: Run) -> Run:
 
 @pytest.mark.parametrize("mode", [MODES["plain"], MODES["n2"]], ids=["plain", "n2"])
 def test_what_it_asks_and_judges(
-    pytester: pytest.Pytester, run_in_mode: Run, records: Records, last_run: LastRun
+    pytester: pytest.Pytester, project: Project, mode: list[str], records: Records, last_run: LastRun
 ) -> None:
     """Thirteen items share 72 trials, with workers too; the page is made, and every trial is on record in the order of
     the design: metadata, every prompt and response, the selection, the scrubbed text.
     """
     write(pytester)
     arguments = ("--fairness-endpoint", "planted", "--fairness-smoke", "-o", "fairness_confirm=false", "-rA")
-    shown = run_in_mode(*SUITE, *arguments).stdout.str()
+    shown = project.run(*SUITE, *arguments, mode=mode).stdout.str()
     for item in ("test_preference[raw_naive]", "test_arms[scrubbed-vs-raw_matched-race_ethnicity]", "test_order",
                  "test_context", "test_scrubber[scrubbed]", "test_records"):  # fmt: skip
         assert f"::{item}" in shown
