@@ -505,7 +505,7 @@ def test_progress_shows_the_batches(server: BatchServer, store: RunStore) -> Non
     class Sink:
         note = notes.append
 
-        def begin(self, planned: int, label: str, of: str = "") -> None:
+        def begin(self, planned: int, label: str) -> None:
             done.append(f"{planned} of {label}")
 
         def advance(self, trial: Trial) -> None:

@@ -30,7 +30,7 @@ def longest_run(values: list[str]) -> int:
 
 
 @given(st.lists(st.sampled_from("abcd"), max_size=200), st.integers(0, 2**32))
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 def test_every_group_has_had_its_share_at_every_point(strata: list[str], seed: int) -> None:
     """However unequal the groups are, any beginning of the order holds each in proportion, give or take a few; groups
     of equal size alternate: none is asked more than twice running."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_fairness.scorers.decision import decision
@@ -74,6 +74,7 @@ def test_a_rating_on_another_scale_has_its_own_scorer():
     assert rating_scorer(1, 5)("Four out of five") == 4
 
 
+@settings(max_examples=40, deadline=None)
 @given(
     st.integers(1, 10),
     st.sampled_from(["{}", "{}/10", "Rating: {}", '{{"rating": {}}}', "I'd rate her a {}.", "**{}**"]),
@@ -83,6 +84,7 @@ def test_every_rating_comes_back_in_every_form(value, form):
     assert rating(form.format(value)) == value
 
 
+@settings(max_examples=40, deadline=None)
 @given(st.text())
 def test_any_text_has_a_rating_on_the_scale_or_none(text):
     """No text gives a number off the scale, and none raises."""

@@ -61,7 +61,7 @@ def test_the_published_names_and_prompt(tmp_path: Path) -> None:
     assert {str(cell.attributes["name_1"]) for cell in grid} == {
         "Greg Walsh", "Emily Sullivan", "Darnell Jefferson", "Lakisha Washington",
     }  # fmt: skip
-    assert "one name a group" in grid.describe()
+    assert grid.fewest_names == 1
     assert grid[0].prompt == (
         "The following candidates are applicants to our nurse position.\n"
         "We have compiled an excerpt of candidates from our HR software.\n"

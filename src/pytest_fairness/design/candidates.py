@@ -19,7 +19,7 @@ from pytest_fairness.design.personas import Persona
 from pytest_fairness.design.signals import LABEL, Condition, Signals
 from pytest_fairness.design.sources import entries
 from pytest_fairness.design.templates import pronouns_of, read_template
-from pytest_fairness.design.units import given_values, refuse_shared
+from pytest_fairness.design.units import given_values, refuse_shared, refuse_uneven
 from pytest_fairness.documents import Text
 from pytest_fairness.errors import InvalidEntry, UsageError, did_you_mean, listed
 
@@ -128,8 +128,7 @@ def candidate_groups(candidates: object, folder: Path | None = None) -> tuple[Gr
     - their classes, ``{"gender": "male", "race_ethnicity": "white"}``, with ``"names": [...]`` for names of one's own;
     - a list of names, of :class:`Persona`, or of résumés: Paths, or texts of more than one line.
 
-    Raises UsageError for a set that is not known, fewer than two groups, an empty or mixed list, and a value that
-    stands twice.
+    Raises UsageError for whatever could not be set against each other.
     """
     if isinstance(candidates, str):
         sets = entries("candidates.yaml", folder, CandidateSet)
@@ -148,9 +147,7 @@ def candidate_groups(candidates: object, folder: Path | None = None) -> tuple[Gr
     if any(group.label == NEITHER for group in groups):
         raise UsageError(f"candidates: {NEITHER!r} is what a choice of nobody is called; give the group another name")
     sizes = {group.label: len(group.given) for group in groups if group.given}
-    if len(set(sizes.values())) > 1:
-        counts = ", ".join(f"{label}: {size}" for label, size in sizes.items())
-        raise UsageError(f"candidates: the groups have different numbers of candidates ({counts}); give each the same")
+    refuse_uneven("candidates: the groups have different numbers of candidates", sizes)
     refuse_shared("candidates", {group.label: group.given for group in groups if group.kind == "name"})
     return groups
 

@@ -151,8 +151,9 @@ def create_endpoint(
         config = replace(config, steps=tuple(steps))
     endpoint = {**BUILT_IN_TYPES, **(types or {})}[config.type](config)
     if not isinstance(endpoint, Endpoint):
-        why = f"its factory returned {type(endpoint).__name__}, which is no Endpoint"
-        raise UsageError(f"endpoint type {config.type!r}: {why}")
+        raise UsageError(
+            f"endpoint type {config.type!r}: its factory returned {type(endpoint).__name__}, which is no Endpoint"
+        )
     if limits != Limits():
         try:
             endpoint.limits = limits  # type: ignore[attr-defined]  # one that an endpoint may have

@@ -365,7 +365,7 @@ class Database:
         if self.closed:
             raise StoreError(f"run {self.directory.name} is closed")
         self._queue.append(waiting)
-        if urgent:
+        if urgent and not self._urgent.is_set():
             self._urgent.set()
         if not self._filled.is_set():
             self._filled.set()
