@@ -133,32 +133,9 @@ def test_where(matrix: PersonaMatrix) -> None:
 
 def test_bands() -> None:
     """The edges of the age bands and of the gaps."""
-    ages = {
-        "early_career": (18, 22, 28),
-        "mid_career": (29, 40),
-        "senior_career": (41, 55),
-        "late_career": (56, 65, 70),
-    }
-    assert all(age_band(age) == band for band, found in ages.items() for age in found)
+    ages = {"early": (18, 22, 28), "mid": (29, 40), "senior": (41, 55), "late": (56, 65, 70)}
+    assert all(age_band(age) == f"{band}_career" for band, found in ages.items() for age in found)
     assert [gap_band(m) for m in (0, 6, 11, 12, 35, 36)] == ["none"] * 3 + ["1_2_years"] * 2 + ["3_plus"]
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"id": "Persona 1"}, "persona id 'Persona 1'"),
-        ({"gender": "woman"}, "gender is 'woman'.*did you mean 'female'"),
-        ({"race_ethnicity": "latino"}, "did you mean 'hispanic'"),
-        ({"age": 12}, "at age 12"),
-        ({"experience_years": 20}, "20 years of experience at age 24"),
-        ({"technical_skills": 5.1}, "technical_skills is 5.1, outside 1.0 to 5.0"),
-        ({"employment_gap_months": -1}, "a gap of -1 months"),
-    ],
-)
-def test_impossible_personas(matrix: PersonaMatrix, change: dict[str, object], message: str) -> None:
-    """A persona is checked when it is made."""
-    with pytest.raises(UsageError, match=message):
-        replace(matrix[0], **change)  # type: ignore[arg-type]
 
 
 # ---------------------------------------------------------------- files
@@ -205,6 +182,11 @@ def test_a_users_matrix_replaces(own: Path, matrix: PersonaMatrix) -> None:
         (('"Chen"', '""'), "last_name: expected text that is not empty"),
         (("3.8", "high"), "technical_skills: expected a number, got text"),
         (("3.8", "9"), "technical_skills is 9.0, outside 1.0 to 5.0"),
+        (("female", "woman"), "gender is 'woman'.*did you mean 'female'"),
+        (("asian", "latino"), "did you mean 'hispanic'"),
+        (("age: 24", "age: 12"), "at age 12"),
+        (("years: 2", "years: 20"), "20 years of experience at age 24"),
+        (("months: 0", "months: -1"), "a gap of -1 months"),
         (('"Chen"', "!!python/name:os.system"), "the tag"),
         (('"Chen"', "*a"), "alias"),
     ],

@@ -15,11 +15,15 @@ import json
 import os
 import pkgutil
 import runpy
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+import weakref
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -45,26 +49,73 @@ def run_pytest(
     """
     import pytest
 
-    given = dict(os.environ) if environment is None else environment
     started = time.perf_counter()
-    with tempfile.TemporaryDirectory() as streams:
-        out, err = (Path(streams, name) for name in ("out", "err"))
-        if not fresh:
-            server = _servers.get(os.getpid()) or _servers.setdefault(os.getpid(), _start())
-            assert server.stdin is not None
-            assert server.stdout is not None
-            request = [str(folder), list(map(str, arguments)), given, str(out), str(err), timeout]
-            server.stdin.write(json.dumps(request) + "\n")
-            server.stdin.flush()
-            code = int(server.stdout.readline())
-        else:
-            with out.open("wb") as stdout, err.open("wb") as stderr:
-                command = [sys.executable, "-m", "pytest", *arguments]
-                code = subprocess.run(
-                    command, cwd=folder, env=given, stdout=stdout, stderr=stderr, timeout=timeout, check=False
-                ).returncode
-        lines = [path.read_text(encoding="utf-8", errors="replace").splitlines() for path in (out, err)]
-    return pytest.RunResult(code, *lines, time.perf_counter() - started)
+    if fresh:
+        command = [sys.executable, "-m", "pytest", *arguments]
+        done = subprocess.run(
+            command, cwd=folder, env=environment, capture_output=True, text=True, timeout=timeout, check=False
+        )
+        code, texts = done.returncode, [done.stdout, done.stderr]
+    else:
+        session = Session(folder, *arguments, environment=environment)
+        texts = [stream.decode("utf-8", "replace") for stream in session.communicate(timeout)]
+        code = session.wait()
+    return pytest.RunResult(code, *(text.splitlines() for text in texts), time.perf_counter() - started)
+
+
+class Session:
+    """A session that is under way: of a :class:`subprocess.Popen`, what those need who wait for it, or do not.
+
+    *merged*: errors go where the output goes. *leads*: it leads a process group of its own, as in a terminal.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *arguments: str,
+        environment: Mapping[str, str] | None = None,
+        merged: bool = False,
+        leads: bool = False,
+    ) -> None:
+        streams = tempfile.mkdtemp()
+        weakref.finalize(self, shutil.rmtree, streams, ignore_errors=True)
+        self._out, self._err, self._code = (Path(streams, name) for name in ("out", "err", "code"))
+        if merged:
+            self._err = self._out
+        given = dict(os.environ if environment is None else environment)
+        server = _servers.get(os.getpid()) or _servers.setdefault(os.getpid(), _start())
+        assert server.stdin is not None
+        assert server.stdout is not None
+        files = [str(self._out), str(self._err), str(self._code)]
+        server.stdin.write(json.dumps([str(folder), list(map(str, arguments)), given, *files, leads]) + "\n")
+        server.stdin.flush()
+        self.pid = int(server.stdout.readline())
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        if self.returncode is None and self._code.exists():
+            self.returncode = int(self._code.read_text())
+        return self.returncode
+
+    def wait(self, timeout: float = 600) -> int:
+        until = time.monotonic() + timeout
+        while (code := self.poll()) is None:
+            if time.monotonic() > until:
+                raise subprocess.TimeoutExpired(f"session {self.pid}", timeout)
+            time.sleep(0.005)
+        return code
+
+    def communicate(self, timeout: float = 600) -> tuple[bytes, bytes]:
+        """Its output and its errors, once it has ended. Raises TimeoutExpired."""
+        self.wait(timeout)
+        return self._out.read_bytes(), b"" if self._err == self._out else self._err.read_bytes()
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
 
 
 def _start() -> subprocess.Popen[str]:
@@ -95,19 +146,28 @@ def _serve() -> None:
     with tempfile.TemporaryDirectory() as empty, contextlib.redirect_stdout(sys.stderr):
         pytest.main(["-qqq", f"--rootdir={empty}", "-p", "no:cacheprovider", empty], plugins=[Preloading()])
     gc.freeze()  # else pytest, which collects garbage as it ends, looks through all of this
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     for line in sys.stdin:
-        folder, arguments, environment, out, err, timeout = json.loads(line)
-        child = os.fork()
-        if not child:
-            _become(folder, environment, out, err)
-            _session(arguments)
-        until = time.monotonic() + timeout
-        while not (ended := os.waitpid(child, os.WNOHANG))[0]:
-            if time.monotonic() > until:
-                os.kill(child, 9)
-            time.sleep(0.005)
-        sys.stdout.write(f"{os.waitstatus_to_exitcode(ended[1])}\n")
-        sys.stdout.flush()
+        if not os.fork():
+            _watch(*json.loads(line))
+
+
+def _watch(
+    folder: str, arguments: list[str], environment: dict[str, str], out: str, err: str, code: str, leads: bool
+) -> NoReturn:
+    """Fork the session, say which process it is, and write down how it ended."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    child = os.fork()
+    if not child:
+        if leads:
+            os.setsid()
+        _become(folder, environment, out, err)
+        _session(arguments)
+    os.write(1, f"{child}\n".encode())
+    _, status = os.waitpid(child, 0)
+    Path(f"{code}.part").write_text(str(os.waitstatus_to_exitcode(status)))
+    Path(f"{code}.part").rename(code)
+    os._exit(0)
 
 
 def _session(arguments: list[str]) -> NoReturn:
@@ -128,7 +188,7 @@ def _session(arguments: list[str]) -> NoReturn:
 def _become(folder: str, environment: dict[str, str], out: str, err: str) -> None:
     """Let this process be as one that was started in *folder* is."""
     for number, (path, flags) in enumerate(
-        ((os.devnull, os.O_RDONLY), (out, os.O_WRONLY | os.O_CREAT), (err, os.O_WRONLY | os.O_CREAT))
+        ((os.devnull, os.O_RDONLY), *((name, os.O_WRONLY | os.O_CREAT | os.O_APPEND) for name in (out, err)))
     ):
         opened = os.open(path, flags)
         os.dup2(opened, number)
