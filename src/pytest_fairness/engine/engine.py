@@ -171,16 +171,14 @@ class Engine(EngineContext):
         if api is None:
             return Queue(missing, self)
         whose = f"endpoint {self.endpoint.name!r} is asked in batches"
+        mend = "take `batch:` out of endpoints.yaml"
         if others:
             raise UsageError(
-                f"{whose}, and a step asks endpoint {others[0]!r}: one trial cannot do both; take `batch:` out of "
-                "endpoints.yaml for it"
+                f"{whose}, and a step asks endpoint {others[0]!r}: one trial cannot do both; {mend} for it"
             )
         if not isinstance(self.store.database, Database):
-            raise UsageError(
-                f"{whose}, which a worker on another machine cannot do: run without -n or --tx, or take `batch:` out "
-                "of endpoints.yaml"
-            )
+            why = "which a worker on another machine cannot do: run without -n or --tx"
+            raise UsageError(f"{whose}, {why}, or {mend}")
         from pytest_fairness.engine.batches import BatchQueue
 
         return BatchQueue(missing, self, api=api)
@@ -263,10 +261,8 @@ class Engine(EngineContext):
             if self._own_loop:
                 loop.close()
             if late:
-                name = closing[late.pop()]
-                raise EndpointError(
-                    f"endpoint {name!r} did not close within {_CLOSING:g} s; its trials are on the disk"
-                )
+                why = f"did not close within {_CLOSING:g} s; its trials are on the disk"
+                raise EndpointError(f"endpoint {closing[late.pop()]!r} {why}")
             for future in done:
                 future.result()
 
