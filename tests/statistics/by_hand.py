@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from statistics import correlation, fmean, median
 
 from scipy import stats
-from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import confint_proportions_2indep
 
 TO_D = math.sqrt(3) / math.pi
@@ -36,11 +35,6 @@ def common(rows: Sequence[Row]) -> list[Row]:
     return [r for r in rows if r.block in both]
 
 
-def ragged(rows: Sequence[Row]) -> float:
-    """The share of rows in blocks that lack a group."""
-    return 1 - len(common(rows)) / len(rows)
-
-
 def of(rows: Iterable[Row], **wanted: object) -> list[Row]:
     return [r for r in rows if all(getattr(r, key) == value for key, value in wanted.items())]
 
@@ -60,9 +54,6 @@ def squares(found: Sequence[float]) -> float:
 
 def variance_of(found: Sequence[float]) -> float:
     return squares(found) / (len(found) - 1)
-
-
-# ---------------------------------------------------------------- who stands on both sides
 
 
 def names_on(rows: Sequence[Row], side: int) -> list[Hashable]:
@@ -189,8 +180,8 @@ def lost_to_blocks(rows: Sequence[Row]) -> float:
     return found
 
 
-def cluster_test(rows: Sequence[Row], *, yes_no: bool, parts: bool = False) -> tuple[float, float, float]:
-    """t, df and p of the names' means of aligned scores."""
+def name_contrast(rows: Sequence[Row], *, yes_no: bool, parts: bool = False) -> tuple[float, float, float]:
+    """The difference of the names' means of aligned scores, its variance, and df."""
     rows = common(rows)
     scores = aligned(rows, yes_no=yes_no)
     means = {
@@ -199,19 +190,22 @@ def cluster_test(rows: Sequence[Row], *, yes_no: bool, parts: bool = False) -> t
         for name in names_on(rows, side)
     }
     sides = [[means[side, name] for name in names_on(rows, side)] for side in (0, 1)]
-    difference = fmean(sides[0]) - fmean(sides[1])
     influence = {key: (mean - fmean(sides[key[0]])) * (1 if key[0] == 0 else -1) for key, mean in means.items()}
     whole = len(sides[0]) + len(sides[1]) - 2
     kept = max(whole - lost_to_blocks(rows), 1) / whole
-    square = spread(rows, influence, parts) / kept
     df = max(degrees(rows, sides) * kept, min(degrees(rows, sides), 1))
     if parts:
         least = effective_parts(rows)
         df = min(df, least - 1 if paired(rows) else 2 * least - 2)
+    return fmean(sides[0]) - fmean(sides[1]), spread(rows, influence, parts) / kept, df
+
+
+def cluster_test(rows: Sequence[Row], *, yes_no: bool, parts: bool = False) -> tuple[float, float, float]:
+    """t, df and p of the names' means of aligned scores."""
+    difference, square, df = name_contrast(rows, yes_no=yes_no, parts=parts)
     if square < 1e-22:
-        none = abs(difference) < 1e-11
-        least = 2**-df if lost_to_blocks(rows) > 1e-9 else 0.0
-        return (0.0, df, 1.0) if none else (math.copysign(math.inf, difference), df, least)
+        least = 2**-df if lost_to_blocks(common(rows)) > 1e-9 else 0.0
+        return (0.0, df, 1.0) if abs(difference) < 1e-11 else (math.copysign(math.inf, difference), df, least)
     t = difference / math.sqrt(square)
     return t, df, 2 * float(stats.t.sf(abs(t), df))
 
@@ -225,6 +219,14 @@ def pools_within_blocks(rows: Sequence[Row]) -> bool:
     return 10 * (len(rows) - 2 * len(labels(rows, "block"))) >= len(rows) - 2
 
 
+def pooled(rows: Sequence[Row], *, within: bool) -> tuple[float, int]:
+    """The variance within group × block, or within groups, and its df."""
+    blocks = [of(rows, block=block) for block in labels(rows, "block")] if within else [list(rows)]
+    cells = [values(of(block, side=side)) for side in (0, 1) for block in blocks]
+    df = len(rows) - len(cells)
+    return sum(squares(cell) for cell in cells) / max(df, 1), df
+
+
 def hedges_g(rows: Sequence[Row], *, within: bool = True) -> float:
     """J·D/s: D of the names' means of y less the middle of the two groups in the block, s within group × block."""
     rows = common(rows)
@@ -236,14 +238,8 @@ def hedges_g(rows: Sequence[Row], *, within: bool = True) -> float:
         fmean(fmean(r.y - middle[r.block] for r in of(rows, side=side, name=name)) for name in names_on(rows, side))
         for side in (0, 1)
     ]
-    cells = [
-        values(of(rows, side=side, block=block)) if within else values(of(rows, side=side))
-        for side in (0, 1)
-        for block in (labels(rows, "block") if within else ["all"])
-    ]
-    df = len(rows) - len(cells)
-    sd = math.sqrt(sum(squares(cell) for cell in cells) / max(df, 1))
-    difference = means[0] - means[1]
+    variance, df = pooled(rows, within=within)
+    difference, sd = means[0] - means[1], math.sqrt(variance)
     if sd < 1e-12 * max(abs(r.y) for r in rows):
         return 0.0 if abs(difference) < 1e-11 else math.copysign(math.inf, difference)
     return (1 - 3 / (4 * max(df, 2) - 1)) * difference / sd
@@ -411,27 +407,9 @@ def two_rates(p1: float, n1: float, p2: float, n2: float, z: float) -> tuple[tup
 def design_effect(rows: Sequence[Row]) -> float:
     """The squared error of the names' difference over that of independent rows, at least 1."""
     rows = common(rows)
-    scores = aligned(rows, yes_no=True)
-    means = {
-        (side, name): fmean(a for r, a in scores if r.side == side and r.name == name)
-        for side in (0, 1)
-        for name in names_on(rows, side)
-    }
-    centre = [fmean(mean for (at, _), mean in means.items() if at == side) for side in (0, 1)]
-    influence = {key: (mean - centre[key[0]]) * (1 if key[0] == 0 else -1) for key, mean in means.items()}
-    blocks = labels(rows, "block")
-    n1, n2 = len(of(rows, side=0)), len(of(rows, side=1))
-    inner = pools_within_blocks(rows)
-    cells = [
-        values(of(rows, side=side, block=block)) if inner else values(of(rows, side=side))
-        for side in (0, 1)
-        for block in (blocks if inner else ["all"])
-    ]
-    pooled = sum(squares(cell) for cell in cells) / max(len(rows) - len(cells), 1)
-    plain = pooled * (1 / n1 + 1 / n2)
-    whole = len(names_on(rows, 0)) + len(names_on(rows, 1)) - 2
-    kept = max(whole - lost_to_blocks(rows), 1) / whole
-    return max(1.0, spread(rows, influence, False) / kept / plain) if plain > 0 else 1.0
+    variance, _ = pooled(rows, within=pools_within_blocks(rows))
+    plain = variance * sum(1 / len(of(rows, side=side)) for side in (0, 1))
+    return max(1.0, name_contrast(rows, yes_no=True)[1] / plain) if plain > 0 else 1.0
 
 
 def nearly_equal(rows: Sequence[Row]) -> bool:
@@ -515,6 +493,13 @@ def one_sided(found: Sequence[float]) -> float:
     return float(stats.ttest_1samp(found, 0, alternative="less").pvalue)
 
 
+def holm(p: dict[str, float]) -> dict[str, float]:
+    order, reached, found = sorted(p, key=p.__getitem__), 0.0, {}
+    for at, label in enumerate(order):
+        found[label] = reached = max(reached, min(p[label] * (len(p) - at), 1.0))
+    return found
+
+
 def gate(changes: dict[str, float], categories: dict[str, list[str]]) -> dict[str, tuple[float | None, float | None]]:
     """Corrected p of each scope in the raw and in the clipped family; None where it does not belong to one."""
     people = list(changes)
@@ -535,9 +520,7 @@ def gate(changes: dict[str, float], categories: dict[str, list[str]]) -> dict[st
         df = sum(map(len, of_dimension)) - len(of_dimension)
         sd = math.sqrt(total / df)
         mild[label] = float(stats.t.cdf(fmean(own) * math.sqrt(len(own)) / sd, df))
-    p_raw, p_mild = (
-        dict(zip(f, multipletests(list(f.values()), method="holm")[1].tolist(), strict=True)) for f in (raw, mild)
-    )
+    p_raw, p_mild = holm(raw), holm(mild)
     return {label: (p_raw.get(label), p_mild.get(label)) for label in mild}
 
 

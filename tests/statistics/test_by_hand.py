@@ -29,7 +29,7 @@ from .by_hand import Row
 
 SHAPES = ("apart", "paired", "partly", "nested", "matched", "one name")
 KINDS = (OutcomeKind.NUMERIC, OutcomeKind.ORDINAL, OutcomeKind.BINARY)
-DESIGNS = 8
+DESIGNS = 4
 """Of each kind and shape."""
 
 
@@ -165,7 +165,7 @@ def check(drawn: Drawn, kind: OutcomeKind) -> None:
     rows = drawn.units
     yes_no = kind is OutcomeKind.BINARY
     found = compare(drawn, kind)
-    same(float(found.ragged[0]), slow.ragged(rows), "share of rows lost")
+    same(float(found.ragged[0]), 1 - len(slow.common(rows)) / len(rows), "share of rows lost")
     parts = drawn.recurring
     alone = fewest_names(rows) < 2
     if alone:
@@ -260,7 +260,7 @@ def check_block(rows: list[Row], kind: OutcomeKind, strata: Strata, at: int, *, 
         same(effect, value, "effect within the block")
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_labels_are_compared_as_by_hand(seed: int) -> None:
     """Chi-square, the design-corrected F and the balanced V of three or four labels."""
     rng = np.random.default_rng(seed)
@@ -292,7 +292,7 @@ def test_rare_labels_are_tested_by_permuting_rows() -> None:
     rng, labels = np.random.default_rng(1), np.array([r.y for r in rows])
     chi2, _ = slow.chi_square(slow.counts(rows))
     dealt = []
-    for _ in range(2000):
+    for _ in range(500):
         rng.shuffle(labels)
         again = [replace(r, y=float(y)) for r, y in zip(rows, labels, strict=True)]
         dealt.append(slow.chi_square(slow.counts(again))[0] >= chi2 * (1 - 1e-9))
@@ -301,7 +301,7 @@ def test_rare_labels_are_tested_by_permuting_rows() -> None:
 
 
 @pytest.mark.parametrize("own_rows", [False, True], ids=["names", "rows"])
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 def test_four_fifths_is_judged_as_by_hand(seed: int, own_rows: bool) -> None:
     """Ratio, flip-flop, shortfall, z, the 90 % interval on names and the verdict of two groups."""
     rng = np.random.default_rng([seed, own_rows])
@@ -329,7 +329,7 @@ def test_four_fifths_is_judged_as_by_hand(seed: int, own_rows: bool) -> None:
     assert pair.verdict == found.verdict(found.p, min(int(str(s["n_1"])), int(str(s["n_2"]))))
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 def test_a_preference_is_judged_as_by_hand(seed: int) -> None:
     """z, the t over name pairs, both effects and their intervals, in one block with both orders."""
     rng = np.random.default_rng(seed)
@@ -368,7 +368,7 @@ def test_a_preference_is_judged_as_by_hand(seed: int) -> None:
     assert found.effect == pytest.approx(larger, rel=1e-11)  # a pair rounds to twelve digits, its statistics do not
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_the_gate_judges_as_by_hand(seed: int) -> None:
     """Corrected p of both families, over two dimensions of categories and with wild replies."""
     rng = np.random.default_rng(seed)

@@ -24,7 +24,7 @@ from pytest_fairness.statistics.win_rates import round_robin
 from ..support.choice_tables import table
 
 POSITION = 0.6
-SEEDS = 100
+SEEDS = 40
 
 
 def design(*, groups=4, sets=12, repetitions=1, pairs=None, levels=3) -> tuple[Choices, Coded]:
