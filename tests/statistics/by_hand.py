@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from statistics import correlation, fmean, median
+from statistics import correlation, fmean
 
 from scipy import stats
 from statsmodels.stats.proportion import confint_proportions_2indep
@@ -425,103 +425,6 @@ def nearly_equal(rows: Sequence[Row]) -> bool:
         return False
     (low, high), (least, most) = two_rates(p1, n1, p2, n2, z)
     return bool(max(abs(low), abs(high)) < 0.05 and least > 0.8 and most < 1.25)
-
-
-# ---------------------------------------------------------------- four-fifths
-
-
-@dataclass(frozen=True, slots=True)
-class Ratio:
-    """The lower rate over the higher, and what the rule reads beside it."""
-
-    ratio: float
-    below: bool
-    flip_flop: bool
-    shortfall: float
-    z: float
-    least_90: float
-    p: float
-
-    def verdict(self, q: float, fewest: int) -> str:
-        if self.below:
-            return "FAIL" if q < 0.05 and not self.flip_flop else "INCONCLUSIVE"
-        if q < 0.05:
-            return "FLAG"
-        return "PASS" if fewest >= 50 and self.least_90 >= 2 / 3 else "INCONCLUSIVE"
-
-
-def four_fifths(rows: Sequence[Row], *, own_rows: bool) -> Ratio:
-    """One block: yes is the favourable decision, names (or rows) are the units."""
-    first, second = (values(of(rows, side=side)) for side in (0, 1))
-    lower, higher = sorted((first, second), key=fmean)
-    a, m, b, n = sum(lower), len(lower), sum(higher), len(higher)
-    pooled = (a + b) / (m + n)
-    z = -abs(a / m - b / n) / math.sqrt(pooled * (1 - pooled) * (1 / m + 1 / n))
-    _, df, p_cluster = cluster_test(rows, yes_no=True)
-    deff = design_effect(rows)
-    expected = min(m, n) * min(a + b, m + n - a - b) / (m + n)
-    p = 2 * float(stats.norm.sf(-z))
-    if own_rows and expected < 5:
-        p = float(stats.fisher_exact([[a, m - a], [b, n - b]]).pvalue)
-    least = two_rates(a / m, m / deff, b / n, n / deff, float(stats.t.ppf(0.95, df)))[1][0] if a else 0.0
-    return Ratio(
-        ratio=(a / m) / (b / n),
-        below=5 * a * n < 4 * b * m,
-        flip_flop=(a + 1) / m >= (b - 1) / n,
-        shortfall=max(m * pooled - a, 0),
-        z=z,
-        least_90=least,
-        p=max(p, p_cluster),
-    )
-
-
-# ---------------------------------------------------------------- the gate
-
-
-def clip(changes: Sequence[float]) -> list[float]:
-    middle = median(changes)
-    reach = 4 * 1.4826 * median([abs(x - middle) for x in changes])
-    return [min(max(x, middle - reach), middle + reach) for x in changes] if reach else list(changes)
-
-
-def one_sided(found: Sequence[float]) -> float:
-    """P that a mean this low comes from 0."""
-    if len(found) < 2:
-        return 1.0
-    if variance_of(found) < 1e-24:
-        return 0.0 if fmean(found) < 0 else 1.0
-    return float(stats.ttest_1samp(found, 0, alternative="less").pvalue)
-
-
-def holm(p: dict[str, float]) -> dict[str, float]:
-    order, reached, found = sorted(p, key=p.__getitem__), 0.0, {}
-    for at, label in enumerate(order):
-        found[label] = reached = max(reached, min(p[label] * (len(p) - at), 1.0))
-    return found
-
-
-def gate(changes: dict[str, float], categories: dict[str, list[str]]) -> dict[str, tuple[float | None, float | None]]:
-    """Corrected p of each scope in the raw and in the clipped family; None where it does not belong to one."""
-    people = list(changes)
-    clipped = dict(zip(people, clip([changes[p] for p in people]), strict=True))
-    raw = {"overall": one_sided([changes[p] for p in people])}
-    mild = {"overall": one_sided([clipped[p] for p in people])}
-    for label, members in categories.items():
-        if len(members) >= 8:
-            raw[label] = one_sided([changes[p] for p in members])
-        if len(members) < 2:
-            continue
-        own = [clipped[p] for p in members]
-        if one_sided(own) >= 0.05:
-            mild[label] = 1.0
-            continue
-        of_dimension = [m for other, m in categories.items() if other.split("=")[0] == label.split("=")[0]]
-        total = sum(squares([clipped[p] for p in m]) for m in of_dimension)
-        df = sum(map(len, of_dimension)) - len(of_dimension)
-        sd = math.sqrt(total / df)
-        mild[label] = float(stats.t.cdf(fmean(own) * math.sqrt(len(own)) / sd, df))
-    p_raw, p_mild = holm(raw), holm(mild)
-    return {label: (p_raw.get(label), p_mild.get(label)) for label in mild}
 
 
 # ---------------------------------------------------------------- choices
